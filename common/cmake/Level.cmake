@@ -1,0 +1,36 @@
+# add_level(levelNN_name) makes one executable per architecture out of levelNN_name/main.cu:
+#
+#   levelNN_name_sm100   Blackwell: machine code for sm_100a and the PTX that the simulated device runs
+#   levelNN_name_sm90    Hopper:    machine code for sm_90a and PTX
+#
+# The architectures are fixed per target. `-arch=sm_100a` alone, or a missing `a`, does not compile tcgen05 at all.
+# CMake's own ideas (a static runtime, the architecture of the machine's GPU) are switched off: the simulated device
+# replaces libcudart.so.13, so it must be a shared library, found first through LD_LIBRARY_PATH.
+
+find_library(LADDER_CUDART NAMES cudart libcudart.so.13
+             HINTS "${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}/../lib64" "${CMAKE_CUDA_COMPILER}/../../lib64" REQUIRED)
+get_filename_component(LADDER_CUDART_DIR "${LADDER_CUDART}" DIRECTORY)
+
+# What every kernel of a level is compiled with. -lineinfo: reports of the simulated device and profilers name source
+# lines. --no-compress: the PTX stays readable in the executable. --resource-usage: the spill check below reads it.
+set(LADDER_NVCC_FLAGS -lineinfo --no-compress --resource-usage -Werror=all-warnings)
+
+function(add_level_target target source arch)
+  cmake_parse_arguments(ARG "" "" "DEFINES" ${ARGN})
+  add_executable(${target} ${source})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${target} PRIVATE LADDER_ARCH=${arch} ${ARG_DEFINES})
+  target_compile_options(${target} PRIVATE
+    "SHELL:-gencode arch=compute_${arch}a,code=[sm_${arch}a,compute_${arch}a]" ${LADDER_NVCC_FLAGS})
+  target_link_libraries(${target} PRIVATE harness)
+  set_target_properties(${target} PROPERTIES
+    CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared BUILD_RPATH "${LADDER_CUDART_DIR}"
+    # nvcc's report of registers, stack frames and spills passes through this launcher, which fails the build on any.
+    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/check_spills.sh")
+endfunction()
+
+function(add_level level)
+  foreach(arch IN ITEMS 100 90)
+    add_level_target(${level}_sm${arch} ${level}/main.cu ${arch})
+  endforeach()
+endfunction()
