@@ -1,0 +1,67 @@
+// wgmma: the fourth-generation tensor core (Hopper). A warpgroup (4 consecutive warps) multiplies a 64 x 16 tile of A by
+// an N x 16 tile of B, both in shared memory, into accumulators in its registers, asynchronously.
+//
+// Accumulator layout, m64nNk16: in thread t of the warpgroup, with warp w = t / 32 and lane l = t % 32, register i holds
+// row 16w + l/4 + 8 * ((i/2) % 2), column 8 * (i/4) + 2 * (l%4) + i % 2.
+#pragma once
+
+#include <cstdint>
+
+namespace ptx {
+
+/// `wgmma.fence.sync.aligned;`
+/// Orders: this thread's earlier accesses of accumulator (and A) registers before the wgmmas that follow. Needed before
+/// the first wgmma, and again whenever other instructions touched those registers. Nothing about memory.
+/// Who: all warps of the warpgroup. ISA 9.7.15.7.1 (wgmma.fence), PTX 8.0, sm_90a.
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+/// `wgmma.commit_group.sync.aligned;`
+/// Closes a group: all wgmmas of this warpgroup since the last one.
+/// Who: all warps of the warpgroup. ISA 9.7.15.7.2 (wgmma.commit_group), PTX 8.0, sm_90a.
+__device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+/// `wgmma.wait_group.sync.aligned PENDING;`
+/// Waits until at most the PENDING newest groups are still running. Only then may the accumulators of the others be
+/// touched and their shared memory be overwritten.
+/// Who: all warps of the warpgroup. ISA 9.7.15.7.3 (wgmma.wait_group), PTX 8.0, sm_90a.
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait_group() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+// Operand lists for the accumulators: LADDER_D8(d, 0) is "+f"(d[0]), ..., "+f"(d[7]).
+#define LADDER_D8(d, i)                                                                                       \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7])
+#define LADDER_D64(d, i)                                                                                  \
+  LADDER_D8(d, i), LADDER_D8(d, i + 8), LADDER_D8(d, i + 16), LADDER_D8(d, i + 24), LADDER_D8(d, i + 32), \
+      LADDER_D8(d, i + 40), LADDER_D8(d, i + 48), LADDER_D8(d, i + 56)
+
+/// `wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d0..d63}, a_desc, b_desc, accumulate, 1, 1, 0, 0;`
+/// D[64 x 128] = A[64 x 16] * B[128 x 16]^T (+ D when `accumulate`). Both operands K-major BF16 in shared memory.
+/// Who: all four warps of a warpgroup, converged, with the same descriptors.
+/// Done: asynchronous; `d` belongs to the tensor core until wgmma_wait_group. Orders: wgmmas on the same accumulators run
+/// in program order; shared memory written by ordinary stores needs fence_proxy_async_shared() before, bytes from TMA
+/// only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
+__device__ __forceinline__ void wgmma_m64n128k16_bf16(float (&d)[64], uint64_t a_desc, uint64_t b_desc,
+                                                      bool accumulate) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  setp.ne.u32 p, %66, 0;\n"
+      "  wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, p, 1, 1, 0, 0;\n"
+      "}"
+      : LADDER_D64(d, 0)
+      : "l"(a_desc), "l"(b_desc), "r"(static_cast<uint32_t>(accumulate))
+      : "memory");
+}
+
+#undef LADDER_D8
+#undef LADDER_D64
+
+}  // namespace ptx
