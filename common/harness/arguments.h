@@ -1,0 +1,46 @@
+// The command line of a level.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inputs.h"
+#include "shape.h"
+#include "verify.h"
+
+namespace harness {
+
+inline constexpr int DEFAULT_EDGE = 4096;           ///< of M, N and K where they are not given, on a GPU
+inline constexpr int DEFAULT_SIMULATED_EDGE = 512;  ///< likewise, on the simulated device
+
+struct Options {
+  enum class Action { run, help, version, list_configs, explain };
+  Action action = Action::run;
+
+  std::optional<int> m, n, k;  ///< given one by one
+  std::vector<Shape> sizes;    ///< given as a list; then m, n and k are not
+  std::string config;          ///< empty: the level chooses
+  Verify verify = Verify::full;
+  Init init = Init::normal;
+  std::uint64_t seed = 1;
+  bool digest = false;
+  bool bench = false;
+  bool burst = false;  ///< implies bench
+  int rounds = 10;
+  double budget_s = 7;
+  std::string json, csv;  ///< empty: no such file
+};
+
+/// Throws a usage error for everything that is not exactly right. Shapes are only checked against each other here;
+/// `shapes` checks the rest.
+Options parse_arguments(int argc, const char* const* argv);
+
+/// The shapes to run, with `default_edge` for each of m, n and k that was not given. Throws a usage error if one is not
+/// legal.
+std::vector<Shape> shapes(const Options& options, int default_edge);
+
+std::string help_text(const std::string& program);
+
+}  // namespace harness

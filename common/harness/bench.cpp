@@ -1,0 +1,259 @@
+#include "bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "failure.h"
+#include "inputs.h"
+#include "text.h"
+
+namespace harness {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t ALIGNMENT = 1024;
+constexpr double MIN_L2_COVERAGE = 2;
+constexpr int MAX_SETS = 256;  // a tiny problem would need thousands: it stays in L2
+
+constexpr double MIN_WARM_UP_S = 1, MAX_WARM_UP_SHARE = 0.3;
+constexpr double SETTLED = 0.005;  // relative change of the level's time from one pass to the next
+constexpr double CHOICE_SHARE = 0.1;
+
+constexpr int BURSTS = 5;
+constexpr auto BURST_IDLE = 500ms;
+constexpr double BURST_WORK_S = 0.008;
+
+std::size_t aligned(std::int64_t elements) {
+  return (static_cast<std::size_t>(elements) * sizeof(Bf16) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Speed speed(double flops, const std::vector<double>& seconds) {
+  const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
+  return {.tflops = flops / median(seconds) * 1e-12,
+          .tflops_min = flops / *slowest * 1e-12,
+          .tflops_max = flops / *fastest * 1e-12};
+}
+
+Rival rival(double flops, const std::vector<double>& seconds, const std::vector<double>& level_seconds) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < seconds.size(); ++i) ratios.push_back(seconds[i] / level_seconds[i]);
+  return {.speed = speed(flops, seconds), .ratio = median(ratios), .interval = median_interval(ratios)};
+}
+
+}  // namespace
+
+int Bench::sets_for(const Shape& shape, const Device& device) {
+  const double touched =
+      static_cast<double>(aligned(shape.a_elements()) + aligned(shape.b_elements()) + aligned(shape.d_elements()));
+  const double sets = std::ceil(MIN_L2_COVERAGE * device.properties.l2CacheSize / touched);
+  return static_cast<int>(std::clamp<double>(sets, 2, MAX_SETS));
+}
+
+double Bench::bytes(const Shape& shape, const Device& device) {
+  return sets_for(shape, device) * static_cast<double>(aligned(shape.a_elements()) + aligned(shape.b_elements()) +
+                                                       2 * aligned(shape.d_elements())) +
+         static_cast<double>(CublasLt::WORKSPACE_BYTES);
+}
+
+Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream)
+    : shape_(shape),
+      stream_(stream),
+      sets_(sets_for(shape, device)),
+      a_(sets_ * aligned(shape.a_elements()), "copies of A"),
+      b_(sets_ * aligned(shape.b_elements()), "copies of B"),
+      d_level_(sets_ * aligned(shape.d_elements()), "copies of D"),
+      d_blas_(sets_ * aligned(shape.d_elements()), "cuBLAS's copies of D") {
+  for (int set = 0; set < sets_; ++set) {
+    check(cudaMemcpy(a_.data() + set * aligned(shape.a_elements()), a, shape.a_elements() * sizeof(Bf16),
+                     cudaMemcpyDeviceToDevice),
+          "copying A");
+    check(cudaMemcpy(b_.data() + set * aligned(shape.b_elements()), b, shape.b_elements() * sizeof(Bf16),
+                     cudaMemcpyDeviceToDevice),
+          "copying B");
+  }
+  check(cudaMemset(d_level_.data(), 0xFF, sets_ * aligned(shape.d_elements())), "poisoning D");
+  check(cudaEventCreate(&start_), "creating an event");
+  check(cudaEventCreate(&stop_), "creating an event");
+}
+
+Bench::~Bench() {
+  if (start_ != nullptr) cudaEventDestroy(start_);
+  if (stop_ != nullptr) cudaEventDestroy(stop_);
+}
+
+Problem Bench::problem(int set) const {
+  return {.m = shape_.m,
+          .n = shape_.n,
+          .k = shape_.k,
+          .a = reinterpret_cast<const __nv_bfloat16*>(a_.data() + set * aligned(shape_.a_elements())),
+          .b = reinterpret_cast<const __nv_bfloat16*>(b_.data() + set * aligned(shape_.b_elements())),
+          .d = reinterpret_cast<__nv_bfloat16*>(d_level_.data() + set * aligned(shape_.d_elements())),
+          .ldd = shape_.n};
+}
+
+ColumnMajorGemm Bench::blas_problem(int set) const {
+  const Problem p = problem(set);
+  return column_major(shape_, p.a, p.b, d_blas_.data() + set * aligned(shape_.d_elements()), shape_.n);
+}
+
+double Bench::time_calls(const Contestant& contestant, int untimed, int timed) {
+  const auto enqueue = [&](int calls) {
+    for (int i = 0; i < calls; ++i) {
+      contestant.enqueue(next_set_);
+      next_set_ = (next_set_ + 1) % sets_;
+    }
+  };
+  enqueue(untimed);
+  check(cudaEventRecord(start_, stream_), "recording an event");
+  enqueue(timed);
+  check(cudaEventRecord(stop_, stream_), "recording an event");
+  check(cudaEventSynchronize(stop_), "waiting for the timed kernels");
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, start_, stop_), "reading the time between two events");
+  return std::max(1e-3 * milliseconds, 1e-9) / timed;
+}
+
+double Bench::time_slice(Contestant& contestant, double seconds) {
+  if (contestant.estimate_s == 0) contestant.estimate_s = time_calls(contestant, 1, 2);
+  const int calls = static_cast<int>(std::clamp(seconds / contestant.estimate_s, 3.0, 1e6));
+  const double per_call = time_calls(contestant, calls / 3, calls - calls / 3);
+  contestant.estimate_s = per_call;
+  return per_call;
+}
+
+/// Runs all contestants until clocks and temperature have settled: the level takes as long as in the previous pass.
+void Bench::warm_up(std::vector<Contestant>& contestants, double budget_s) {
+  const double longest = MAX_WARM_UP_SHARE * budget_s, shortest = std::min(MIN_WARM_UP_S, longest / 2);
+  const double slice = shortest / 10, start = now_s();
+  for (double previous = 0;;) {
+    double level = 0;
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      const double per_call = time_slice(contestants[i], slice);
+      if (i == 0) level = per_call;
+    }
+    const double elapsed = now_s() - start;
+    if (elapsed >= longest || (elapsed >= shortest && std::abs(level - previous) < SETTLED * level)) return;
+    previous = level;
+  }
+}
+
+/// The fastest of cublasLt's proposals, each timed twice, in opposite orders. An algorithm that refuses to run loses.
+int Bench::choose_algorithm(const CublasLt& lt, void* workspace, double budget_s) {
+  std::vector<double> seconds(static_cast<size_t>(lt.algorithms()), 0);
+  const auto visit = [&](int algorithm) {
+    Contestant contestant{[&](int set) { lt.matmul(algorithm, blas_problem(set), workspace, stream_); }};
+    try {
+      seconds[algorithm] += time_slice(contestant, budget_s / (2 * lt.algorithms()));
+    } catch (const Failure&) {
+      if (cudaPeekAtLastError() != cudaSuccess) throw;
+      seconds[algorithm] = INFINITY;
+    }
+  };
+  for (int i = 0; i < lt.algorithms(); ++i) visit(i);
+  for (int i = lt.algorithms(); i-- > 0;) visit(i);
+  return static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+}
+
+/// result[contestant][round]: seconds per call.
+std::vector<std::vector<double>> Bench::time_rounds(std::vector<Contestant>& contestants, int rounds, double budget_s,
+                                                    const std::function<void(int round)>& announce) {
+  const double slice = budget_s / (2.0 * rounds * static_cast<double>(contestants.size()));
+  std::vector<std::vector<double>> seconds(contestants.size());
+  std::vector<size_t> order(contestants.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::uint64_t random = 0;
+  for (int round = 0; round < rounds; ++round) {
+    announce(round);
+    for (size_t i = order.size(); i > 1; --i) {
+      random = mix(random + 1);
+      std::swap(order[i - 1], order[random % i]);
+    }
+    std::vector<double> sum(contestants.size(), 0);
+    for (const size_t i : order) sum[i] += time_slice(contestants[i], slice);
+    std::reverse(order.begin(), order.end());
+    for (const size_t i : order) sum[i] += time_slice(contestants[i], slice);
+    for (size_t i = 0; i < sum.size(); ++i) seconds[i].push_back(sum[i] / 2);
+  }
+  return seconds;
+}
+
+/// Median seconds per call of each contestant. After half a second of idling a few milliseconds of work are over before
+/// power limits the clock: such figures repeat well, but rank kernels by cycles, not by energy.
+std::vector<double> Bench::time_bursts(std::vector<Contestant>& contestants) {
+  std::vector<std::vector<double>> seconds(contestants.size());
+  for (int burst = 0; burst < BURSTS; ++burst) {
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      std::this_thread::sleep_for(BURST_IDLE);
+      const int calls = static_cast<int>(std::max(1.0, std::round(BURST_WORK_S / contestants[i].estimate_s)));
+      seconds[i].push_back(time_calls(contestants[i], 1, calls));
+    }
+  }
+  std::vector<double> medians;
+  for (const auto& s : seconds) medians.push_back(median(s));
+  return medians;
+}
+
+BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const Cublas* cublas, const Nvml& nvml,
+                       Progress& progress, const std::string& title) {
+  BenchResult result;
+  const double start = now_s();
+
+  std::vector<Contestant> contestants;
+  contestants.push_back({[&](int set) {
+    level(problem(set));
+    level_set_ = set;
+  }});
+  if (cublas != nullptr) contestants.push_back({[&](int set) { cublas->gemm_to_bf16(blas_problem(set)); }});
+  progress.set(title + ": warming up");
+  warm_up(contestants, settings.budget_s);
+
+  int algorithm = 0;
+  DeviceMemory workspace;
+  std::unique_ptr<CublasLt> lt;
+  if (cublas != nullptr) lt = CublasLt::open(blas_problem(0), result.note);
+  if (lt != nullptr) {
+    progress.set(title + ": choosing cublasLt's best algorithm");
+    workspace = DeviceMemory(CublasLt::WORKSPACE_BYTES, "cublasLt's workspace");
+    algorithm = choose_algorithm(*lt, workspace.data(), CHOICE_SHARE * settings.budget_s);
+    contestants.push_back({[&](int set) { lt->matmul(algorithm, blas_problem(set), workspace.data(), stream_); }});
+    result.cublaslt_algorithm = format("%d of %d", algorithm + 1, lt->algorithms());
+  }
+
+  const double remaining = std::max(settings.budget_s - (now_s() - start), settings.budget_s / 3);
+  PowerMeter meter(nvml);
+  const auto seconds = time_rounds(contestants, settings.rounds, remaining, [&](int round) {
+    progress.set(title + format(": timing, round %d of %d", round + 1, settings.rounds));
+  });
+  meter.stop();
+  result.sm_mhz = meter.sm_mhz;
+  result.power_w = meter.power_w;
+
+  const double flops = shape_.flops();
+  result.level = speed(flops, seconds[0]);
+  if (cublas != nullptr) result.cublas = rival(flops, seconds[1], seconds[0]);
+  if (lt != nullptr) result.cublaslt = rival(flops, seconds[2], seconds[0]);
+  if (settings.burst) {
+    progress.set(title + ": timing bursts");
+    const auto bursts = time_bursts(contestants);
+    result.level.burst_tflops = flops / bursts[0] * 1e-12;
+    if (result.cublas) result.cublas->speed.burst_tflops = flops / bursts[1] * 1e-12;
+    if (result.cublaslt) result.cublaslt->speed.burst_tflops = flops / bursts[2] * 1e-12;
+  }
+  return result;
+}
+
+std::unique_ptr<Bf16[]> Bench::last_d() const {
+  auto d = std::make_unique_for_overwrite<Bf16[]>(static_cast<size_t>(shape_.d_elements()));
+  check(cudaMemcpy(d.get(), d_level_.data() + level_set_ * aligned(shape_.d_elements()),
+                   static_cast<size_t>(shape_.d_elements()) * sizeof(Bf16), cudaMemcpyDeviceToHost),
+        "copying D to the host");
+  return d;
+}
+
+}  // namespace harness

@@ -1,0 +1,96 @@
+// How fast is a level, compared with cuBLAS in the same process at the same time?
+//
+// A GPU under tensor load is limited by power: its clock, and with it every absolute figure, drifts with temperature
+// and with what ran before. So the level and its rivals take turns, in short slices and in changing order, and every
+// round yields one ratio; the median ratio is the result. In a round each contestant gets two slices, the second in
+// reverse order (A B B A), so that a steady drift cancels. The first third of a slice is not timed: it belongs to the
+// clock and the caches that the previous contestant left behind.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "blas.h"
+#include "device.h"
+#include "level.h"
+#include "nvml.h"
+#include "progress.h"
+#include "shape.h"
+#include "statistics.h"
+
+namespace harness {
+
+struct BenchSettings {
+  int rounds;
+  double budget_s;  ///< for warming up, choosing cublasLt's algorithm and all rounds; bursts come on top
+  bool burst;
+};
+
+struct Speed {
+  double tflops;                            ///< of the median round
+  double tflops_min, tflops_max;            ///< of the slowest and the fastest round
+  std::optional<double> burst_tflops = {};  ///< median over bursts on a cool chip
+};
+
+struct Rival {
+  Speed speed;
+  double ratio;       ///< speed of the level over speed of this rival: median of the rounds' ratios
+  Interval interval;  ///< for that median
+};
+
+struct BenchResult {
+  Speed level;
+  std::optional<Rival> cublas, cublaslt;
+  std::string cublaslt_algorithm;         ///< "3 of 8": its place among the heuristics' proposals
+  std::optional<double> sm_mhz, power_w;  ///< means over all rounds and contestants
+  std::string note;                       ///< why a rival is absent; empty if none is
+};
+
+/// One problem in as many copies as it takes to cover twice the L2 cache, so that no call finds its operands there.
+class Bench {
+ public:
+  using Launch = std::function<void(const Problem&)>;  ///< enqueues one GEMM, or throws a Failure
+
+  /// `a` [m,k] and `b` [n,k] are copied. D is poisoned.
+  Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream);
+  ~Bench();
+
+  /// Device memory that a Bench allocates.
+  static double bytes(const Shape& shape, const Device& device);
+
+  /// Times `level` against cuBLAS (if not nullptr) and cublasLt (if it can be opened).
+  BenchResult run(const BenchSettings& settings, const Launch& level, const Cublas* cublas, const Nvml& nvml,
+                  Progress& progress, const std::string& title);
+
+  /// What the last timed call of the level left behind: D, row-major with pitch n, in host memory.
+  std::unique_ptr<Bf16[]> last_d() const;
+
+ private:
+  struct Contestant {
+    std::function<void(int set)> enqueue;
+    double estimate_s = 0;  // of one call
+  };
+
+  static int sets_for(const Shape& shape, const Device& device);
+  Problem problem(int set) const;
+  ColumnMajorGemm blas_problem(int set) const;
+
+  double time_calls(const Contestant& contestant, int untimed, int timed);  // seconds per call
+  double time_slice(Contestant& contestant, double seconds);
+  void warm_up(std::vector<Contestant>& contestants, double budget_s);
+  int choose_algorithm(const CublasLt& lt, void* workspace, double budget_s);
+  std::vector<std::vector<double>> time_rounds(std::vector<Contestant>& contestants, int rounds, double budget_s,
+                                               const std::function<void(int round)>& announce);
+  std::vector<double> time_bursts(std::vector<Contestant>& contestants);
+
+  Shape shape_;
+  cudaStream_t stream_;
+  int sets_, next_set_ = 0, level_set_ = 0;
+  DeviceMemory a_, b_, d_level_, d_blas_;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+}  // namespace harness
