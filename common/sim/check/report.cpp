@@ -1,0 +1,191 @@
+#include "check/report.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "exec/program.h"
+#include "machine/address.h"
+
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
+
+namespace sim {
+namespace {
+
+const Program& program_of(const Cluster& cluster) { return *cluster.launch->program; }
+
+std::string readable(const std::string& mangled) {
+#if __has_include(<cxxabi.h>)
+  int status = 0;
+  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (status == 0) {
+    std::string name(text);
+    std::free(text);
+    // The arguments say nothing here, and there are many.
+    return name.substr(0, name.find('('));
+  }
+#endif
+  return mangled;
+}
+
+std::string triple(const std::array<uint32_t, 3>& v) {
+  std::string text = "(" + std::to_string(v[0]);
+  if (v[1] != 0 || v[2] != 0) text += ", " + std::to_string(v[1]);
+  if (v[2] != 0) text += ", " + std::to_string(v[2]);
+  return text + ")";
+}
+
+std::string name_of(const Cta& cta) {
+  std::string text = "CTA " + triple(cta.index);
+  if (cta.cluster->ctas.size() > 1) text += ", rank " + std::to_string(cta.rank) + " of its cluster";
+  return text;
+}
+
+/// The shared variable that covers an offset, or the offset itself.
+std::string shared_name(const Cluster& cluster, uint32_t offset) {
+  const Program& program = program_of(cluster);
+  std::string best;
+  uint32_t start = 0;
+  for (const auto& [name, at] : program.shared_names) {
+    if (at <= offset && at >= start) best = name, start = at;
+  }
+  const uint32_t dynamic = 1024 + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
+  if (program.dynamic_smem_used && offset >= dynamic) return "dynamic shared memory +" + std::to_string(offset - dynamic);
+  if (best.empty()) return "shared offset " + hex(offset);
+  return readable(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
+}
+
+std::string lanes_text(Mask mask, Mask live) {
+  if (mask == live) return "all lanes";
+  if (std::has_single_bit(mask)) return "lane " + std::to_string(std::countr_zero(mask));
+  return "lanes " + hex(mask);
+}
+
+std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
+  const uint32_t offset = address & kSharedOffsetMask;
+  std::string text = "the mbarrier at " + shared_name(cluster, offset) + ", parity " + std::to_string(parity);
+  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
+  if (index == 0) return text;
+  const Mbarrier& barrier = cta.barriers[index - 1u];
+  text += ": phase " + std::to_string(barrier.phase) + " still needs ";
+  if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
+  if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
+  if (barrier.tx > 0) text += with_commas(static_cast<uint64_t>(barrier.tx)) + " bytes";
+  if (barrier.tx < 0) text += "an expect_tx of the " + with_commas(static_cast<uint64_t>(-int64_t{barrier.tx})) + " bytes that were delivered beyond what it expects";
+  if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
+  text += " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
+  if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
+    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be late.
+    text += "; phases 0 to " + std::to_string(barrier.phase - 1) + " have completed, so a waiter for an earlier one has been lapped";
+  }
+  if (barrier.history.empty()) {
+    text += "; nobody has arrived in this phase";
+  } else {
+    text += "; so far: ";
+    bool first = true;
+    for (const Mbarrier::Event& event : barrier.history) {
+      if (!first) text += ", ";
+      first = false;
+      switch (event.kind) {
+        case Mbarrier::Event::Kind::Arrive: text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals"); break;
+        case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + with_commas(event.amount); break;
+        case Mbarrier::Event::Kind::CompleteTx: text += with_commas(event.amount) + " bytes"; break;
+      }
+      text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
+              (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") + program_of(cluster).source_line(event.pc);
+    }
+  }
+  return text;
+}
+
+std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {
+  switch (split.wait) {
+    case Wait::None: return "can run";
+    case Wait::Gather: {
+      const Mask missing = split.arguments[0] & warp.live & ~split.mask;
+      return "waits for lanes " + hex(missing) + " of its warp, which have not come to this instruction";
+    }
+    case Wait::Mbarrier: return "waits for " + describe_barrier(cluster, cta, split.arguments[0], split.arguments[1]);
+    case Wait::CtaBarrier: {
+      const CtaBarrier& barrier = cta.named[split.arguments[0]];
+      const uint32_t expected = barrier.expected != 0 ? barrier.expected : cta.live_warps * 32;
+      return "waits at barrier " + std::to_string(split.arguments[0]) + ": " + std::to_string(barrier.arrived) + " of " + std::to_string(expected) + " threads have arrived";
+    }
+    case Wait::ClusterBarrier:
+      return "waits at the cluster barrier: " + std::to_string(cluster.barrier.arrived) + " of " + std::to_string(cluster.live_threads) + " threads have arrived";
+    case Wait::BulkGroup: return "waits for bulk copy groups";
+    case Wait::CopyGroup: return "waits for cp.async groups";
+    case Wait::WgmmaGroup: return "waits for wgmma groups: another warp of its warpgroup has not issued its part";
+    case Wait::TmemLoad: return "waits for tcgen05.ld";
+    case Wait::TmemStore: return "waits for tcgen05.st";
+    case Wait::TmemAllocation:
+      return "waits to allocate " + std::to_string(split.arguments[0]) + " columns of tensor memory (allocated here: " + cta.tmem.describe() + "; with cta_group::2 both CTAs must ask)";
+    case Wait::TmemDeallocation: return "waits for its peer to deallocate tensor memory as well";
+    case Wait::Registers:
+      return "waits in setmaxnreg for " + std::to_string(split.arguments[0]) + " registers per thread, holding " + std::to_string(split.arguments[1]) +
+             "; the CTA's pool has " + std::to_string(cta.register_pool) + " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
+    case Wait::Scoreboard: return "waits for registers that an unfinished operation has still to write";
+    case Wait::Poll: return "polls without seeing anything change";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin) {
+  const Program& program = program_of(cluster);
+  std::string text = "sim: error in kernel " + readable(program.kernel->name) + "\n  " + fault.message + "\n";
+  if (warp != nullptr) {
+    const uint32_t pc = warp->splits[warp->current].pc;
+    text += "  at " + program.describe(pc) + "\n  by " + name_of(*warp->cta) + ", warp " + std::to_string(warp->index);
+    if (fault.lane >= 0) text += ", lane " + std::to_string(fault.lane) + " (thread " + std::to_string(warp->index * 32 + static_cast<uint32_t>(fault.lane)) + ")";
+    text += "\n";
+  } else if (origin != nullptr) {
+    text += "  in an asynchronous operation that was issued at " + program.describe(origin->pc) + "\n  by " + name_of(cluster.ctas[origin->cta_rank]) +
+            ", warp " + std::to_string(origin->warp) + ", lane " + std::to_string(origin->lane) + "\n";
+  }
+  return text;
+}
+
+std::string explain_deadlock(const Cluster& cluster) {
+  const Program& program = program_of(cluster);
+  std::string text = "sim: deadlock in kernel " + readable(program.kernel->name) + ": no warp of this cluster can go on, and nothing is in flight\n";
+  // Warps that wait at the same place for the same thing are one line.
+  for (const Cta& cta : cluster.ctas) {
+    std::map<std::string, std::vector<std::string>> groups;
+    std::vector<std::string> order;
+    uint32_t exited = 0;
+    for (const Warp& warp : cta.warps) {
+      if (warp.live == 0) ++exited;
+      for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+        const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
+        std::string key = describe_wait(cluster, cta, warp, split) + "\n      at " + program.describe(split.pc);
+        if (!groups.count(key)) order.push_back(key);
+        groups[key].push_back(std::to_string(warp.index) + (split.mask == warp.live ? "" : " (" + lanes_text(split.mask, warp.live) + ")"));
+      }
+    }
+    text += "  " + name_of(cta) + (cta.exited ? ": exited\n" : ":\n");
+    for (const std::string& key : order) {
+      const auto& warps = groups[key];
+      text += warps.size() == 1 ? "    warp " : "    warps ";
+      for (size_t i = 0; i < warps.size(); ++i) text += (i ? ", " : "") + warps[i];
+      text += " " + key + "\n";
+    }
+    if (exited > 0 && !cta.exited) text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";
+  }
+  return text;
+}
+
+std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) {
+  const Program& program = program_of(cluster);
+  const Split& split = warp.splits[warp.current];
+  std::string text = "sim: kernel " + readable(program.kernel->name) + " spins for ever\n  ";
+  text += proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
+                 : "A warp has executed " + with_commas(warp.executed - warp.executed_at_effect) + " instructions without doing anything that others can notice.\n";
+  text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " + std::to_string(warp.index) + "\n";
+  return text;
+}
+
+}  // namespace sim

@@ -1,0 +1,404 @@
+#include "engine/cluster_engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "check/report.h"
+#include "engine/interpreter.h"
+#include "exec/program.h"
+#include "machine/address.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+constexpr uint32_t kReserved = 1024;
+constexpr uint64_t kSlice = 64;               // cycles that a warp may run ahead of what happens next
+constexpr uint64_t kLongSlice = 4096;         // the same, when nothing else is about to happen
+constexpr uint64_t kSuspicious = 1u << 22;    // instructions without effect before a warp is suspected of spinning
+constexpr uint64_t kHopeless = 400'000'000;   // the same, before it is reported without proof
+constexpr uint64_t kIdleRounds = 2'000'000;   // fruitless rounds of polling before a deadlock is reported
+
+uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
+
+}  // namespace
+
+struct ClusterEngine::Spin {
+  const Warp* warp = nullptr;
+  uint64_t executed = 0, changes = 0;
+  uint32_t pc = 0;
+  Mask mask = 0;
+  std::vector<uint8_t> registers;
+};
+
+ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
+  if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
+}
+ClusterEngine::~ClusterEngine() = default;
+
+// ---- starting
+
+void ClusterEngine::start(uint32_t number) {
+  random_ = Random(schedule_.seed * 0x9E37'79B9 + launch_.number * 0x85EB'CA6B + number);
+  operations_.clear();
+  ready_ = {};
+  now_ = sequence_ = tie_ = in_flight_ = 0;
+  idle_changes_ = idle_rounds_ = 0;
+  idle_step_ = 64;
+  spin_.reset();
+
+  cluster_.launch = &launch_;
+  cluster_.counters = counters_.get();
+  cluster_.scheduler = this;
+  cluster_.number = number;
+  cluster_.barrier = {};
+  cluster_.changes = 0;
+  cluster_.multiply_adds = 0;
+  cluster_.recent.fill(nullptr);
+  const uint32_t size = launch_.cluster_size();
+  cluster_.ctas = std::vector<Cta>(size);
+  cluster_.live_ctas = size;
+  cluster_.live_threads = size * launch_.threads_per_cta();
+  storage_.resize(size);
+  for (uint32_t rank = 0; rank < size; ++rank) make_cta(cluster_.ctas[rank], rank);
+  for (Cta& cta : cluster_.ctas) {
+    for (Warp& warp : cta.warps) push(warp);
+  }
+}
+
+void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
+  const Program& program = *launch_.program;
+  const auto& size = launch_.cluster;
+  const std::array<uint32_t, 3> clusters{launch_.grid[0] / size[0], launch_.grid[1] / size[1], launch_.grid[2] / size[2]};
+  const std::array<uint32_t, 3> cluster_index{cluster_.number % clusters[0], cluster_.number / clusters[0] % clusters[1],
+                                              cluster_.number / clusters[0] / clusters[1]};
+  cta.cluster = &cluster_;
+  cta.rank = rank;
+  cta.index = {cluster_index[0] * size[0] + rank % size[0], cluster_index[1] * size[1] + rank / size[0] % size[1],
+               cluster_index[2] * size[2] + rank / size[0] / size[1]};
+  cta.sm = (cluster_.number * launch_.cluster_size() + rank) % static_cast<uint32_t>(launch_.gpu->sm_count);
+  cta.smem.assign(launch_.smem_bytes, 0xFF);  // NaN: nobody wrote it
+  cta.barrier_index.assign(launch_.smem_bytes / 8 + 1, 0);
+
+  const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
+  cta.live_warps = count;
+  const uint64_t local_bytes = 32ull * program.local_bytes;
+  const uint64_t per_warp = round_up(program.register_bytes, 64) + round_up(local_bytes, 64);
+  auto& storage = storage_[rank];
+  if (!storage) storage = std::make_unique_for_overwrite<uint8_t[]>(per_warp * count + 64);
+  auto* base = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
+  std::memset(base, 0xFF, per_warp * count);
+  cta.warps = std::vector<Warp>(count);
+
+  // setmaxnreg: with launch bounds, the compiler gives each thread the most registers that fit, and the CTA owns those.
+  uint32_t registers = 0;
+  if (program.kernel->max_threads[0] != 0) {
+    const uint32_t bound = program.kernel->max_threads[0] * program.kernel->max_threads[1] * program.kernel->max_threads[2];
+    const uint32_t ctas = std::max(program.kernel->min_ctas, 1u);
+    registers = std::min(static_cast<uint32_t>(launch_.gpu->registers_per_sm) / (bound * ctas) / 8 * 8, 255u);
+  }
+  if (program.kernel->max_registers != 0) registers = program.kernel->max_registers;
+
+  for (uint32_t i = 0; i < count; ++i) {
+    Warp& warp = cta.warps[i];
+    warp.cta = &cta;
+    warp.index = i;
+    const uint32_t lanes_here = std::min(32u, threads - 32 * i);
+    warp.live = lanes_here == 32 ? kAllLanes : (1u << lanes_here) - 1;
+    warp.registers = base + i * per_warp;
+    warp.local = warp.registers + round_up(program.register_bytes, 64);
+    warp.max_registers = registers;
+    warp.used = 1;
+    warp.splits[0].mask = warp.live;
+    fill_registers(cta, warp);
+  }
+}
+
+namespace {
+
+/// The value of a special register in one lane.
+uint64_t special_value(const std::string& name, const Launch& launch, const Cluster& cluster, const Cta& cta, const Warp& warp, uint32_t lane) {
+  const uint32_t thread = warp.index * 32 + lane;
+  const auto component = [&](std::string_view prefix) -> int {
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + 2) return -1;
+    return name.back() - 'x';
+  };
+  const auto& block = launch.block;
+  const auto& size = launch.cluster;
+  if (const int i = component("tid"); i >= 0) return i == 0 ? thread % block[0] : i == 1 ? thread / block[0] % block[1] : thread / block[0] / block[1];
+  if (const int i = component("ntid"); i >= 0) return block[static_cast<size_t>(i)];
+  if (const int i = component("ctaid"); i >= 0) return cta.index[static_cast<size_t>(i)];
+  if (const int i = component("nctaid"); i >= 0) return launch.grid[static_cast<size_t>(i)];
+  if (const int i = component("cluster_ctaid"); i >= 0) return cta.index[static_cast<size_t>(i)] % size[static_cast<size_t>(i)];
+  if (const int i = component("cluster_nctaid"); i >= 0) return size[static_cast<size_t>(i)];
+  if (const int i = component("clusterid"); i >= 0) return cta.index[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
+  if (const int i = component("nclusterid"); i >= 0) return launch.grid[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
+  if (name == "cluster_ctarank") return cta.rank;
+  if (name == "cluster_nctarank") return cluster.ctas.size();
+  if (name == "laneid") return lane;
+  if (name == "warpid") return warp.index;
+  if (name == "nwarpid") return cta.warps.size();
+  if (name == "smid") return cta.sm;
+  if (name == "nsmid") return static_cast<uint64_t>(launch.gpu->sm_count);
+  if (name == "gridid") return launch.number;
+  if (name == "lanemask_eq") return 1u << lane;
+  if (name == "lanemask_lt") return (1u << lane) - 1;
+  if (name == "lanemask_le") return (2u << lane) - 1;
+  if (name == "lanemask_gt") return ~((2u << lane) - 1);
+  if (name == "lanemask_ge") return ~((1u << lane) - 1);
+  if (name == "dynamic_smem_size") return launch.dynamic_smem;
+  if (name == "total_smem_size" || name == "aggr_smem_size") return launch.smem_bytes - kReserved;
+  if (name == "reserved_smem_offset_end") return 0x120;
+  if (name == "reserved_smem_offset_cap") return kReserved;
+  if (name.starts_with("shared32+") || name.starts_with("shared64+")) {
+    return cta.rank << kSharedRankShift | static_cast<uint32_t>(std::strtoul(name.c_str() + 9, nullptr, 10));
+  }
+  return 0;  // envregs, performance counters, the carry
+}
+
+}  // namespace
+
+void ClusterEngine::fill_registers(Cta& cta, Warp& warp) {
+  for (const Program::Constant& constant : launch_.program->constants) {
+    uint8_t* const slot = warp.registers + constant.slot;
+    if (constant.bytes == 0) {
+      *reinterpret_cast<Mask*>(slot) = static_cast<Mask>(constant.value);
+    } else if (constant.bytes == 4) {
+      std::fill_n(reinterpret_cast<uint32_t*>(slot), 32, static_cast<uint32_t>(constant.value));
+    } else {
+      std::fill_n(reinterpret_cast<uint64_t*>(slot), 32, constant.value);
+      if (constant.bytes == 16) std::fill_n(reinterpret_cast<uint64_t*>(slot) + 32, 32, 0);
+    }
+  }
+  for (const Program::SpecialSlot& special : launch_.program->specials) {
+    uint8_t* const slot = warp.registers + special.slot;
+    if (special.name == "is_explicit_cluster") {
+      *reinterpret_cast<Mask*>(slot) = launch_.cluster_size() > 1 || launch_.program->kernel->explicit_cluster ? kAllLanes : 0;
+      continue;
+    }
+    const bool wide = special.name == "gridid" || special.name.starts_with("shared64");
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+      const uint64_t value = special_value(special.name, launch_, cluster_, cta, warp, lane);
+      if (wide) reinterpret_cast<uint64_t*>(slot)[lane] = value;
+      else reinterpret_cast<uint32_t*>(slot)[lane] = static_cast<uint32_t>(value);
+    }
+  }
+}
+
+// ---- Scheduler
+
+void ClusterEngine::push(Warp& warp) {
+  if (warp.queued || !warp.has_ready_split()) return;
+  warp.queued = true;
+  if (schedule_.policy == SchedulePolicy::Seeded) {
+    // Now and then a warp falls far behind.
+    if (random_.below(8) == 0) warp.time += random_.below(2000);
+    ready_.push({warp.time, random_.next(), &warp});
+  } else {
+    ready_.push({warp.time, tie_++, &warp});
+  }
+}
+
+void ClusterEngine::wake(Warp& warp, uint64_t delay) {
+  warp.time = std::max(warp.time, now_ + delay);
+  push(warp);
+}
+
+void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
+  auto scheduled = std::make_shared<Scheduled>();
+  uint64_t start = now_;
+  // The issuing warp's clock may be ahead of the last event.
+  const Warp& issuer = cluster_.ctas[operation->origin.cta_rank].warps[operation->origin.warp];
+  if (!completing_) start = std::max(start, issuer.time);
+  if (when.unit != nullptr) {
+    start = std::max(start, when.unit->free_at);
+    when.unit->free_at = start + when.busy;
+  }
+  uint64_t latency = when.latency;
+  if (schedule_.policy == SchedulePolicy::Seeded) {
+    const uint64_t base = latency + 16;
+    switch (random_.below(5)) {
+      case 0: latency = 0; break;
+      case 1: latency = base / 4; break;
+      case 2: break;
+      case 3: latency = base * 4; break;
+      default: latency = random_.below(base * 16); break;
+    }
+  }
+  scheduled->operation = std::move(operation);
+  scheduled->time = start + when.busy + latency;
+  scheduled->sequence = sequence_++;
+  scheduled->order = when.order;
+  ++in_flight_;
+  if (when.order != nullptr) {
+    when.order->waiting.push_back(scheduled);
+    if (when.order->waiting.size() > 1) return;  // its turn comes when its predecessors are done
+  }
+  operations_.push_back(std::move(scheduled));
+  std::push_heap(operations_.begin(), operations_.end(), Later{});
+}
+
+// ---- the loop
+
+ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
+  for (uint64_t turn = 0; turn < quantum; ++turn) {
+    if (cluster_.live_ctas == 0 && in_flight_ == 0) return State::Done;
+    if (idle_changes_ != cluster_.changes) wake_pollers(false);
+    const bool warp_first = !ready_.empty() && (operations_.empty() || schedule_.policy == SchedulePolicy::Latest || ready_.top().time <= operations_.front()->time);
+    if (warp_first) {
+      const ReadyWarp next = ready_.top();
+      ready_.pop();
+      run_slice(next);
+    } else if (!operations_.empty()) {
+      complete_next();
+    } else if (!wake_pollers(false)) {
+      return State::Idle;
+    }
+  }
+  return State::Running;
+}
+
+void ClusterEngine::run_slice(const ReadyWarp& ready) {
+  Warp& warp = *ready.warp;
+  warp.queued = false;
+  now_ = std::max(now_, warp.time);
+  uint64_t next_event = ~0ull;
+  if (!ready_.empty()) next_event = ready_.top().time;
+  if (!operations_.empty() && schedule_.policy != SchedulePolicy::Latest) next_event = std::min(next_event, operations_.front()->time);
+  uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
+  if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
+  try {
+    run_warp(warp, horizon);
+  } catch (const Fault& fault) {
+    fail(fault, &warp, nullptr);
+  }
+  if (warp.executed - warp.executed_at_effect > kSuspicious) check_spin(warp);
+  push(warp);
+}
+
+void ClusterEngine::complete_next() {
+  size_t index = 0;
+  if (schedule_.policy == SchedulePolicy::Latest) {  // the oldest
+    for (size_t i = 1; i < operations_.size(); ++i) {
+      if (operations_[i]->sequence < operations_[index]->sequence) index = i;
+    }
+    std::swap(operations_[index], operations_.back());
+  } else {
+    std::pop_heap(operations_.begin(), operations_.end(), Later{});
+  }
+  const std::shared_ptr<Scheduled> done = std::move(operations_.back());
+  operations_.pop_back();
+  now_ = std::max(now_, done->time);
+  --in_flight_;
+  completing_ = true;
+  try {
+    done->operation->complete(cluster_);
+  } catch (const Fault& fault) {
+    fail(fault, nullptr, &done->operation->origin);
+  }
+  completing_ = false;
+  if (done->order != nullptr) {
+    auto& waiting = done->order->waiting;
+    waiting.pop_front();
+    if (!waiting.empty()) {
+      waiting.front()->time = std::max(waiting.front()->time, now_);
+      operations_.push_back(waiting.front());
+      std::push_heap(operations_.begin(), operations_.end(), Later{});
+    }
+  }
+}
+
+// ---- waiting for what may never come
+
+bool ClusterEngine::wake_pollers(bool force) {
+  if (!force && idle_changes_ == cluster_.changes) return false;
+  if (idle_changes_ != cluster_.changes) idle_rounds_ = 0, idle_step_ = 64;
+  idle_changes_ = cluster_.changes;
+  bool any = false;
+  for (Cta& cta : cluster_.ctas) {
+    for (Warp& warp : cta.warps) {
+      for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+        Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
+        if (split.wait != Wait::Poll) continue;
+        split.wait = Wait::None;
+        warp.polls = 0;
+        any = true;
+        wake(warp, force ? idle_step_ : 0);
+      }
+    }
+  }
+  return any;
+}
+
+bool ClusterEngine::time_out_waiters() {
+  bool any = false;
+  for (Cta& cta : cluster_.ctas) {
+    for (Mbarrier& barrier : cta.barriers) {
+      std::erase_if(barrier.waiters, [&](const Mbarrier::Waiter& waiter) {
+        Split& split = waiter.warp->splits[waiter.split];
+        if (split.timed_out_at == cluster_.changes) return false;
+        split.timed_out_at = cluster_.changes;
+        split.wait = Wait::None;
+        split.result = -1;  // the predicate is false already
+        ++split.pc;
+        wake(*waiter.warp, 8000);  // about what hardware waits before it gives up
+        any = true;
+        return true;
+      });
+    }
+  }
+  return any;
+}
+
+void ClusterEngine::poke() {
+  if (wake_pollers(true)) return;
+}
+
+void ClusterEngine::pass_time() {
+  if (time_out_waiters()) return;
+  if (idle_changes_ != cluster_.changes) idle_rounds_ = 0, idle_step_ = 64;
+  if (++idle_rounds_ > kIdleRounds || !wake_pollers(true)) deadlock();
+  if (idle_rounds_ % 64 == 0 && idle_step_ < (1u << 20)) idle_step_ *= 2;
+}
+
+void ClusterEngine::check_spin(Warp& warp) {
+  if (warp.executed - warp.executed_at_effect > kHopeless) {
+    throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+  }
+  if (!ready_.empty() || in_flight_ > 0 || warp.used == 0) return;  // others may still change what it looks at
+  const auto& split = warp.split();
+  if (split.wait != Wait::None) return;
+  if (!spin_ || spin_->warp != &warp || spin_->changes != cluster_.changes || warp.executed > 2 * spin_->executed) {
+    spin_ = std::make_unique<Spin>();
+    spin_->warp = &warp;
+    spin_->executed = warp.executed;
+    spin_->changes = cluster_.changes;
+    spin_->pc = split.pc;
+    spin_->mask = split.mask;
+    spin_->registers.assign(warp.registers, warp.registers + launch_.program->register_bytes);
+  }
+  // Walk on until the warp stands where the snapshot was taken. The same registers there, and nobody else has moved:
+  // it will come by for ever.
+  for (int step = 0; step < 4096 && warp.split().wait == Wait::None; ++step) {
+    try {
+      run_warp(warp, warp.time + 1);
+    } catch (const Fault& fault) {
+      fail(fault, &warp, nullptr);
+    }
+    if (warp.used == 0 || cluster_.changes != spin_->changes) return;
+    const Split& here = warp.split();
+    if (here.pc != spin_->pc || here.mask != spin_->mask || !std::has_single_bit(warp.used)) continue;
+    if (std::equal(spin_->registers.begin(), spin_->registers.end(), warp.registers)) {
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
+    }
+    return;
+  }
+}
+
+void ClusterEngine::deadlock() { throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)}; }
+
+void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* origin) {
+  throw Failure{fault.status, explain_fault(cluster_, fault, warp, origin)};
+}
+
+}  // namespace sim

@@ -1,0 +1,99 @@
+// A discrete-event loop over the warps and asynchronous operations of one cluster.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "engine/schedule.h"
+#include "machine/cluster.h"
+
+namespace sim {
+
+/// An operation in flight, as the scheduler holds it.
+struct Scheduled {
+  std::unique_ptr<AsyncOperation> operation;
+  uint64_t time = 0;      ///< when it may take effect
+  uint64_t sequence = 0;  ///< order of submission
+  OrderQueue* order = nullptr;
+};
+
+/// What went wrong in a cluster, already explained.
+struct Failure {
+  Status status;
+  std::string report;
+};
+
+class ClusterEngine final : public Scheduler {
+ public:
+  ClusterEngine(Launch& launch, const Schedule& schedule);
+  ~ClusterEngine() override;
+
+  /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after another.
+  void start(uint32_t number);
+
+  enum class State : uint8_t {
+    Running,  ///< the quantum is used up
+    Idle,     ///< only polling warps are left: nothing can change unless another cluster does something
+    Done,     ///< all CTAs have exited and nothing is in flight
+  };
+  /// Runs up to `quantum` turns (a turn is a slice of a warp or one asynchronous operation). Throws Failure.
+  State run(uint64_t quantum);
+
+  /// Called when the cluster is Idle and other clusters may have changed something.
+  void poke();
+  /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that has
+  /// been tried for long enough.
+  void pass_time();
+
+  const Cluster& cluster() const { return cluster_; }
+  /// Everything counted by the clusters that this engine has run; nullptr if nobody counts.
+  const Counters* counters() const { return counters_.get(); }
+
+  // Scheduler
+  void submit(std::unique_ptr<AsyncOperation> operation, const When& when) override;
+  void wake(Warp& warp, uint64_t delay) override;
+
+ private:
+  struct ReadyWarp {
+    uint64_t time, tie;
+    Warp* warp;
+    bool operator>(const ReadyWarp& other) const { return time != other.time ? time > other.time : tie > other.tie; }
+  };
+  struct Later {
+    bool operator()(const std::shared_ptr<Scheduled>& a, const std::shared_ptr<Scheduled>& b) const {
+      return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
+    }
+  };
+
+  void make_cta(Cta& cta, uint32_t rank);
+  void fill_registers(Cta& cta, Warp& warp);
+  void push(Warp& warp);
+  void run_slice(const ReadyWarp& ready);
+  void complete_next();
+  void check_spin(Warp& warp);
+  bool wake_pollers(bool force);
+  bool time_out_waiters();
+  [[noreturn]] void deadlock();
+  [[noreturn]] void fail(const Fault& fault, const Warp* warp, const Origin* origin);
+
+  Launch& launch_;
+  Schedule schedule_;
+  Random random_{0};
+  std::unique_ptr<Counters> counters_;
+  Cluster cluster_;
+  std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs
+  std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
+  std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap by time; in order queues only the first is here
+  uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
+  bool completing_ = false;  // an operation is taking effect: what it submits starts now
+  uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
+  uint64_t idle_rounds_ = 0, idle_step_ = 64;
+  struct Spin;
+  std::unique_ptr<Spin> spin_;  // a suspicion that a warp spins for ever
+};
+
+}  // namespace sim

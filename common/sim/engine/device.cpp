@@ -1,0 +1,213 @@
+#include "engine/device.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "engine/grid.h"
+#include "exec/op.h"
+#include "exec/program.h"
+#include "ptx/module.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+constexpr uint64_t kExactLimit = uint64_t{1} << 34;  // multiply-adds of a launch up to which arithmetic is exact
+
+uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
+
+class LoadedModule final : public Module {
+ public:
+  std::unique_ptr<ptx::Module> image;
+  Placement placement;
+  std::map<std::string, KernelInfo, std::less<>> kernels;
+  std::map<std::string, std::unique_ptr<Program>, std::less<>> programs;  // decoded on first launch
+  std::map<std::string, std::pair<void*, size_t>, std::less<>> variables;
+
+  const KernelInfo* kernel(std::string_view name) const override {
+    const auto found = kernels.find(name);
+    return found == kernels.end() ? nullptr : &found->second;
+  }
+  void* variable(std::string_view name, size_t* bytes) const override {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return nullptr;
+    if (bytes != nullptr) *bytes = found->second.second;
+    return found->second.first;
+  }
+  const Program& program(const std::string& name) {
+    auto& slot = programs[name];
+    if (!slot) slot = decode(*image, *image->find(name), placement);
+    return *slot;
+  }
+};
+
+KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
+  KernelInfo info;
+  info.name = function.name;
+  for (const ptx::Variable* parameter : function.parameters) {
+    info.parameters.push_back({static_cast<uint32_t>(parameter->offset), static_cast<uint32_t>(parameter->bytes), parameter->align});
+  }
+  if (function.max_threads[0] != 0) info.max_threads = static_cast<int>(function.max_threads[0] * function.max_threads[1] * function.max_threads[2]);
+  if (function.max_registers != 0) info.registers = static_cast<int>(function.max_registers);
+  for (size_t i = 0; i < 3; ++i) info.required_cluster[i] = function.cluster[i];
+  info.explicit_cluster = function.explicit_cluster;
+  info.ptx_version = module.version_major * 10 + module.version_minor;
+  info.target = std::atoi(module.target.c_str() + 3);
+  for (const ptx::Variable* variable : function.variables) {
+    if (variable->space == ptx::Space::Shared && !variable->external) info.static_smem += variable->bytes;
+    if (variable->space == ptx::Space::Local) info.local_bytes += variable->bytes;
+  }
+  for (const auto& variable : module.variables) {
+    if (variable->space == ptx::Space::Const) info.constant_bytes += variable->bytes;
+  }
+  return info;
+}
+
+std::string dimensions(const std::array<uint32_t, 3>& v) {
+  return std::to_string(v[0]) + " x " + std::to_string(v[1]) + " x " + std::to_string(v[2]);
+}
+
+}  // namespace
+
+struct Device::Impl {
+  std::vector<std::unique_ptr<LoadedModule>> modules;
+  uint64_t launches = 0;
+  struct Counted {
+    std::string kernel;
+    std::array<uint32_t, 3> grid, block, cluster;
+    Counters counters;
+    const Program* program;
+  };
+  std::vector<Counted> counted;
+};
+
+Device::Device(Gpu gpu, Options options)
+    : gpu_(std::move(gpu)), options_(std::move(options)), memory_(gpu_.global_bytes), impl_(std::make_unique<Impl>()) {
+  if (options_.sms > 0) gpu_.sm_count = options_.sms;
+}
+Device::~Device() = default;
+
+Module* Device::load(std::string_view text, std::string name, Outcome* outcome) {
+  auto module = std::make_unique<LoadedModule>();
+  try {
+    module->image = ptx::parse(text, std::move(name));
+  } catch (const ptx::SyntaxError& error) {
+    *outcome = {Status::InvalidPtx, "sim: PTX line " + std::to_string(error.line) + ": " + error.message};
+    return nullptr;
+  }
+  // Variables of the module get device memory; what is not initialised is zero, as the language says.
+  for (const auto& variable : module->image->variables) {
+    if (variable->space != ptx::Space::Global && variable->space != ptx::Space::Const) continue;
+    if (variable->external && module->image->globals[variable->name] != variable.get()) continue;
+    auto* at = static_cast<uint8_t*>(memory_.allocate(std::max<size_t>(variable->bytes, 1), "variable " + variable->name, variable->space == ptx::Space::Const));
+    if (at == nullptr) {
+      *outcome = {Status::MemoryAllocation, "sim: no device memory left for the variable '" + variable->name + "'"};
+      return nullptr;
+    }
+    std::memset(at, 0, variable->bytes);
+    std::copy_n(variable->initial.begin(), std::min<size_t>(variable->initial.size(), variable->bytes), at);
+    module->placement.address[variable.get()] = reinterpret_cast<uint64_t>(at);
+    module->variables[variable->name] = {at, variable->bytes};
+  }
+  for (const auto& variable : module->image->variables) {
+    for (const ptx::Variable::Relocation& relocation : variable->relocations) {
+      const auto target = module->image->globals.find(relocation.symbol);
+      const auto here = module->placement.address.find(variable.get());
+      if (target == module->image->globals.end() || here == module->placement.address.end()) continue;
+      const auto address = module->placement.address.find(target->second);
+      if (address == module->placement.address.end()) continue;
+      const uint64_t value = address->second + static_cast<uint64_t>(relocation.addend);
+      std::memcpy(reinterpret_cast<uint8_t*>(here->second) + relocation.at, &value, relocation.bytes);
+    }
+  }
+  for (const auto& function : module->image->functions) {
+    if (function->is_entry && function->has_body) module->kernels[function->name] = describe(*module->image, *function);
+  }
+  impl_->modules.push_back(std::move(module));
+  return impl_->modules.back().get();
+}
+
+int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
+  if (threads <= 0 || threads > kernel.max_threads) return 0;
+  const size_t smem = static_cast<size_t>(gpu_.smem_reserved) + kernel.static_smem + dynamic_smem;
+  const int by_threads = gpu_.threads_per_sm / static_cast<int>(round_up(static_cast<uint32_t>(threads), 32));
+  const int by_smem = static_cast<int>(static_cast<size_t>(gpu_.smem_per_sm) / smem);
+  const int registers = kernel.registers > 0 ? kernel.registers : 32;
+  const int by_registers = gpu_.registers_per_sm / (registers * static_cast<int>(round_up(static_cast<uint32_t>(threads), 32)));
+  return std::max(0, std::min({by_threads, by_smem, by_registers, gpu_.blocks_per_sm}));
+}
+
+int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const {
+  uint32_t size = 1;
+  for (size_t i = 0; i < 3; ++i) size *= std::max({config.cluster[i], kernel.required_cluster[i], 1u});
+  const int threads = static_cast<int>(config.block[0] * config.block[1] * config.block[2]);
+  const int blocks = max_active_blocks_per_sm(kernel, threads, config.dynamic_smem) * gpu_.sm_count;
+  return blocks / static_cast<int>(size);
+}
+
+Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
+  auto& loaded = static_cast<LoadedModule&>(module);
+  Launch launch;
+  launch.gpu = &gpu_;
+  launch.memory = &memory_;
+  launch.grid = config.grid;
+  launch.block = config.block;
+  for (size_t i = 0; i < 3; ++i) launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
+  const auto refuse = [&](Status status, const std::string& why) { return Outcome{status, "sim: launch of " + kernel.name + ": " + why}; };
+  for (size_t i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0 || launch.block[i] == 0) return refuse(Status::InvalidConfiguration, "grid and block must not be empty");
+    if (kernel.required_cluster[i] != 0 && kernel.required_cluster[i] != launch.cluster[i]) {
+      return refuse(Status::ClusterMisconfiguration, "the kernel was compiled for clusters of " + dimensions(kernel.required_cluster) + ", the launch asks for " + dimensions(launch.cluster));
+    }
+    if (launch.grid[i] % launch.cluster[i] != 0) {
+      return refuse(Status::ClusterMisconfiguration, "the grid " + dimensions(launch.grid) + " is not a multiple of the cluster " + dimensions(launch.cluster));
+    }
+  }
+  const Program& program = loaded.program(kernel.name);
+  launch.program = &program;
+  launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
+  const uint32_t statics = static_cast<uint32_t>(gpu_.smem_reserved) + program.static_smem;
+  launch.smem_bytes = (program.dynamic_smem_used ? round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
+  if (launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved) > static_cast<uint32_t>(gpu_.smem_per_block)) {
+    return refuse(Status::InvalidValue, "it needs " + with_commas(launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved)) + " bytes of shared memory, a block can have " +
+                                            with_commas(static_cast<uint64_t>(gpu_.smem_per_block)));
+  }
+  launch.parameters.assign(program.parameter_bytes, 0);
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    std::memcpy(launch.parameters.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].size);
+  }
+  launch.number = impl_->launches++;
+
+  Schedule schedule;
+  switch (options_.schedule) {
+    case Options::Schedule::Default: schedule.policy = SchedulePolicy::InTime; break;
+    case Options::Schedule::Seeded: schedule.policy = SchedulePolicy::Seeded; break;
+    case Options::Schedule::Latest: schedule.policy = SchedulePolicy::Latest; break;
+  }
+  schedule.seed = options_.seed;
+  switch (options_.arithmetic) {
+    case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
+    case Options::Arithmetic::Fast: launch.exact_budget = 0; break;
+    // Shared out evenly, with room for clusters that get one tile more than others.
+    case Options::Arithmetic::Automatic: launch.exact_budget = 2 * kExactLimit / launch.cluster_count(); break;
+  }
+
+  Counters counters;
+  if (!options_.counters_file.empty()) launch.counters = &counters;
+
+  int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
+  threads = std::max(threads, 1);
+  const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
+  std::optional<Failure> failure = run_grid(launch, schedule, threads, resident);
+  if (launch.counters != nullptr) {
+    impl_->counted.push_back({kernel.name, launch.grid, launch.block, launch.cluster, std::move(counters), &program});
+  }
+  if (failure) return {failure->status, std::move(failure->report)};
+  return {};
+}
+
+void Device::finish() {}
+
+}  // namespace sim

@@ -1,0 +1,109 @@
+// The simulated device as the runtime sees it: memory, modules, launches. This is the only header of the simulator that
+// runtime/ needs beside machine/gpu.h, machine/global_memory.h and machine/tensor_map.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/global_memory.h"
+#include "machine/gpu.h"
+#include "machine/status.h"
+
+namespace sim {
+
+/// What the user of scripts/sim.sh chooses. runtime/options.h fills it from the environment.
+struct Options {
+  enum class Schedule { Default, Seeded, Latest };
+  enum class Arithmetic { Automatic, Exact, Fast };
+  std::string gpu;  ///< key of a description; empty: by the first program's architecture
+  int sms = 0;      ///< SM count to pretend; 0: the description's
+  Schedule schedule = Schedule::Default;
+  uint64_t seed = 0;                              ///< for Schedule::Seeded
+  Arithmetic arithmetic = Arithmetic::Automatic;  ///< Automatic: exact up to 2^34 multiply-adds a launch, then fast
+  int threads = 0;                                ///< host threads; 0: as many as there are processors
+  bool abort_on_error = false;                    ///< exit at the first report instead of failing the launch
+  std::string counters_file;                      ///< where to write counters at exit; empty: do not count
+  std::string trace_file;                         ///< where to write a trace at exit; empty: do not trace
+};
+
+struct LaunchConfig {
+  std::array<uint32_t, 3> grid{1, 1, 1};     ///< CTAs
+  std::array<uint32_t, 3> block{1, 1, 1};    ///< threads
+  std::array<uint32_t, 3> cluster{0, 0, 0};  ///< CTAs; 0: not given, the kernel's own or 1
+  std::size_t dynamic_smem = 0;              ///< bytes
+  std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
+  bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
+};
+
+/// A kernel as far as the host needs to know it.
+struct KernelInfo {
+  std::string name;  ///< mangled
+  struct Parameter {
+    uint32_t offset, size, align;
+  };
+  std::vector<Parameter> parameters;  ///< how to copy the arguments
+  std::size_t static_smem = 0;        ///< bytes
+  std::size_t local_bytes = 0;        ///< per thread
+  std::size_t constant_bytes = 0;     ///< of its module
+  int max_threads = 1024;             ///< by launch bounds
+  int registers = 0;                  ///< per thread, estimated from launch bounds; 0: unknown
+  std::array<uint32_t, 3> required_cluster{0, 0, 0};
+  bool explicit_cluster = false;
+  int ptx_version = 0;  ///< 90 for PTX ISA 9.0
+  int target = 0;       ///< 100 for sm_100a
+};
+
+/// One PTX image, parsed and its variables placed. Owned by the Device.
+class Module {
+ public:
+  virtual ~Module() = default;
+  /// nullptr if this image has no such kernel.
+  virtual const KernelInfo* kernel(std::string_view mangled_name) const = 0;
+  /// Device address and size of a __device__ or __constant__ variable; nullptr if there is none of that name.
+  virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
+};
+
+/// An error together with the sentence or report that explains it (already complete; may span lines).
+struct Outcome {
+  Status status = Status::Success;
+  std::string report;
+};
+
+class Device {
+ public:
+  Device(Gpu gpu, Options options);
+  ~Device();
+
+  const Gpu& gpu() const { return gpu_; }
+  const Options& options() const { return options_; }
+  GlobalMemory& memory() { return memory_; }
+
+  /// Parses `text` (not NUL-terminated necessarily). On a syntax error returns nullptr and says where in `outcome`.
+  Module* load(std::string_view text, std::string name, Outcome* outcome);
+
+  /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs.
+  Outcome launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
+
+  /// How many clusters of this configuration fit on the device at once (cudaOccupancyMaxActiveClusters), and how many
+  /// CTAs on one SM.
+  int max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const;
+  int max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const;
+
+  /// Writes counters and trace files, if asked for. Called once, at exit.
+  void finish();
+
+ private:
+  struct Impl;
+  Gpu gpu_;
+  Options options_;
+  GlobalMemory memory_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sim

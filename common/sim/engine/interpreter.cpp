@@ -1,0 +1,123 @@
+#include "engine/interpreter.h"
+
+#include "exec/op.h"
+#include "exec/pending.h"
+#include "exec/program.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+/// Chooses the split to run and merges splits that stand at the same place. Lowest pc first, so that lanes that took the
+/// longer way are waited for; now and then another, so that lanes which wait for those cannot be starved. `stop` becomes
+/// the pc at which the choice must be made anew.
+bool pick(Warp& warp, uint32_t* stop) {
+  *stop = ~0u;
+  if (std::has_single_bit(warp.used)) {
+    warp.current = static_cast<uint8_t>(std::countr_zero(warp.used));
+    return warp.split().wait == Wait::None;
+  }
+  int lowest = -1;
+  int ready = 0;
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    const int slot = std::countr_zero(rest);
+    Split& split = warp.splits[slot];
+    if (split.wait != Wait::None) continue;
+    bool merged = false;
+    for (uint32_t earlier = warp.used & ((1u << slot) - 1); earlier; earlier &= earlier - 1) {
+      Split& other = warp.splits[std::countr_zero(earlier)];
+      if (other.wait != Wait::None || other.pc != split.pc) continue;
+      other.mask |= split.mask;
+      split.mask = 0;
+      warp.used &= ~(1u << slot);
+      merged = true;
+      break;
+    }
+    if (merged) continue;
+    ++ready;
+    if (lowest < 0 || split.pc < warp.splits[lowest].pc) lowest = slot;
+  }
+  if (lowest < 0) return false;
+  int chosen = lowest;
+  if (ready > 1 && ++warp.turn % 8 == 0) {
+    // Round robin over the ready ones.
+    for (int step = 1; step <= 32; ++step) {
+      const int slot = (warp.current + step) % 32;
+      if ((warp.used >> slot & 1) && warp.splits[slot].wait == Wait::None) {
+        chosen = slot;
+        break;
+      }
+    }
+  }
+  warp.current = static_cast<uint8_t>(chosen);
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    const int slot = std::countr_zero(rest);
+    const Split& other = warp.splits[slot];
+    if (slot != chosen && other.wait == Wait::None && other.pc > warp.split().pc && other.pc < *stop) *stop = other.pc;
+  }
+  return true;
+}
+
+constexpr uint64_t kTurn = 256;  // instructions before another ready split of the warp gets a chance
+
+template <bool COUNTED>
+void run(Warp& warp, uint64_t horizon) {
+  Cluster& cluster = cluster_of(warp);
+  const Op* const ops = cluster.launch->program->ops.data();
+  while (warp.time < horizon) {
+    uint32_t stop;
+    if (!pick(warp, &stop)) return;
+    Split& split = warp.split();
+    const uint32_t used = warp.used;
+    const uint64_t turn_ends = std::has_single_bit(used) ? ~0ull : warp.executed + kTurn;
+    for (;;) {
+      const Op& op = ops[split.pc];
+      Mask mask = split.mask;
+      if (op.guard >= 0) mask &= predicate(warp, op.guard) ^ op.guard_flip;
+      ++warp.time;
+      ++warp.executed;
+      if constexpr (COUNTED) {
+        ++cluster.counters->warp_instructions;
+        cluster.counters->lane_instructions += static_cast<uint64_t>(std::popcount(mask));
+      }
+      if (mask == 0) {
+        ++split.pc;
+      } else {
+        if (has_pending(warp)) [[unlikely]] {
+          const PendingCheck check = check_pending(warp, op, mask);
+          if (check == PendingCheck::Deferred) {
+            ++split.pc;
+            continue;
+          }
+          if (check == PendingCheck::Stall) {
+            split.wait = Wait::Scoreboard;
+            break;
+          }
+        }
+        const Flow flow = op.run(warp, op, mask);
+        if (flow == Flow::Next) [[likely]] {
+          ++split.pc;
+        } else if (flow == Flow::Block) {
+          break;
+        } else if (flow == Flow::Yield) {
+          ++split.pc;
+          split.wait = Wait::Poll;
+          break;
+        }
+        if (warp.used != used) break;
+      }
+      if (warp.time >= horizon) return;
+      if (split.pc >= stop || warp.executed >= turn_ends) break;
+    }
+    if (warp.used == 0) return;
+  }
+}
+
+}  // namespace
+
+void run_warp(Warp& warp, uint64_t horizon) {
+  if (cluster_of(warp).counters != nullptr) run<true>(warp, horizon);
+  else run<false>(warp, horizon);
+}
+
+}  // namespace sim

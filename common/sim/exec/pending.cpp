@@ -1,0 +1,108 @@
+#include "exec/pending.h"
+
+#include <algorithm>
+
+#include "exec/program.h"
+
+namespace sim {
+
+// Here, where PendingRegisters is complete.
+Warp::Warp() = default;
+Warp::~Warp() = default;
+Warp::Warp(Warp&&) noexcept = default;
+
+namespace {
+
+template <class F>
+void for_units(const Slot& slot, F f) {
+  for (int32_t unit = slot.offset / PendingRegisters::kUnit; unit * PendingRegisters::kUnit < slot.offset + slot.bytes; ++unit) f(static_cast<size_t>(unit));
+}
+
+/// The newest operation that one of these slots waits for; 0 if none.
+uint32_t newest(const PendingRegisters& pending, const std::vector<Slot>& slots) {
+  uint32_t result = 0;
+  for (const Slot& slot : slots) for_units(slot, [&](size_t unit) { result = std::max(result, pending.writer[unit]); });
+  return result;
+}
+
+void mark(PendingRegisters& pending, const Slot& slot, uint32_t number) {
+  for_units(slot, [&](size_t unit) {
+    if (pending.writer[unit] == 0) ++pending.pending_units;
+    pending.writer[unit] = number;
+  });
+}
+
+bool reads(const Op& op, const std::vector<Slot>& slots) {
+  for (const Slot& a : op.extra->reads) {
+    for (const Slot& b : slots) {
+      if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots) {
+  if (!warp.pending) {
+    warp.pending = std::make_unique<PendingRegisters>();
+    warp.pending->writer.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
+  }
+  PendingRegisters& pending = *warp.pending;
+  const uint32_t number = pending.next++;
+  for (const Slot& slot : slots) mark(pending, slot, number);
+  pending.operations.push_back({number, slots});
+  return number;
+}
+
+void complete_pending(Warp& warp, uint32_t number) {
+  PendingRegisters& pending = *warp.pending;
+  const auto release = [&](const Slot& slot) {
+    for_units(slot, [&](size_t unit) {
+      if (pending.writer[unit] != number) return;  // a later operation writes it again
+      pending.writer[unit] = 0;
+      --pending.pending_units;
+    });
+  };
+  const auto found = std::find_if(pending.operations.begin(), pending.operations.end(),
+                                  [&](const PendingRegisters::Operation& operation) { return operation.number == number; });
+  for (const PendingRegisters::Move& move : pending.moves) {
+    if (move.number != number) continue;
+    move.op->run(warp, *move.op, move.mask);
+    for (const Slot& slot : move.op->extra->writes) release(slot);
+  }
+  std::erase_if(pending.moves, [&](const PendingRegisters::Move& move) { return move.number == number; });
+  for (const Slot& slot : found->slots) release(slot);
+  pending.operations.erase(found);
+  if (pending.pending_units > 0) return;
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    Split& split = warp.splits[first_lane(rest)];
+    if (split.wait != Wait::Scoreboard) continue;
+    split.wait = Wait::None;  // it executes the same instruction again
+    cluster_of(warp).scheduler->wake(warp, 0);
+  }
+}
+
+bool is_pending(const Warp& warp, int32_t slot) {
+  return warp.pending != nullptr && warp.pending->writer[static_cast<size_t>(slot / PendingRegisters::kUnit)] != 0;
+}
+
+PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
+  if (op.touches_pending || op.extra == nullptr) return PendingCheck::Execute;
+  PendingRegisters& pending = *warp.pending;
+  const uint32_t read = newest(pending, op.extra->reads);
+  const uint32_t written = newest(pending, op.extra->writes);
+  const bool feeds_move = std::any_of(pending.moves.begin(), pending.moves.end(),
+                                      [&](const PendingRegisters::Move& move) { return reads(*move.op, op.extra->writes); });
+  if (read == 0) return written != 0 || feeds_move ? PendingCheck::Stall : PendingCheck::Execute;
+  if (op.is_move) {
+    if (written != 0 || feeds_move) return PendingCheck::Stall;
+    pending.moves.push_back({read, &op, mask});
+    for (const Slot& slot : op.extra->writes) mark(pending, slot, read);
+    return PendingCheck::Deferred;
+  }
+  throw Fault{Status::LaunchFailure,
+              "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or wgmma.wait_group is required before"};
+}
+
+}  // namespace sim

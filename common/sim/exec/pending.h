@@ -1,0 +1,42 @@
+// Registers that an asynchronous operation (tcgen05.ld, wgmma) has still to write.
+//
+// Using such a register before the operation is waited for is an error, with one exception: nvcc puts plain moves there,
+// which hardware honours as a dependency. A move of a pending register is therefore kept back, its destination becomes
+// pending too, and it is executed when the operation completes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exec/op.h"
+
+namespace sim {
+
+struct PendingRegisters {
+  static constexpr int32_t kUnit = 64;  ///< slots are multiples of this many bytes
+
+  uint32_t next = 1;                    ///< number of the next operation; numbers grow in program order
+  std::vector<uint32_t> writer;         ///< by slot unit: the operation that will write it, 0: none
+  uint32_t pending_units = 0;
+  struct Operation { uint32_t number; std::vector<Slot> slots; };
+  std::vector<Operation> operations;    ///< unfinished, in program order
+  struct Move { uint32_t number; const Op* op; Mask mask; };
+  std::vector<Move> moves;              ///< kept back, in program order, with the operation they wait for
+};
+
+/// A new operation of this warp that will write `slots`.
+uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots);
+/// The operation has written its registers: executes the moves that waited for it.
+void complete_pending(Warp& warp, uint32_t number);
+
+enum class PendingCheck : uint8_t { Execute, Deferred, Stall };
+/// Called before each instruction while the warp has pending registers. Throws Fault when the instruction uses one.
+/// Deferred: the instruction was kept back. Stall: it must wait until nothing is pending.
+PendingCheck check_pending(Warp& warp, const Op& op, Mask mask);
+
+/// Is this slot one that an unfinished operation has still to write?
+bool is_pending(const Warp& warp, int32_t slot);
+
+inline bool has_pending(const Warp& warp) { return warp.pending != nullptr && warp.pending->pending_units > 0; }
+
+}  // namespace sim

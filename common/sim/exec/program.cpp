@@ -1,0 +1,558 @@
+#include "exec/program.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "exec/decoder.h"
+#include "machine/address.h"
+
+namespace sim {
+namespace {
+
+using ptx::Operand;
+using ptx::Type;
+
+constexpr int kScalarSlot = 32 * 4;   // a slot of 32-bit lanes
+constexpr int kMaxInlineDepth = 32;   // deeper means recursion
+
+uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
+
+/// Executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold kernels
+/// and branches that never run.
+Flow run_unknown(Warp&, const Op& op, Mask) { throw Fault{Status::IllegalInstruction, op.extra->text}; }
+
+Flow run_jump(Warp& warp, const Op& op, Mask mask) {
+  Split& split = warp.split();
+  if (mask == split.mask) {
+    split.pc = static_cast<uint32_t>(op.imm);
+    return Flow::Jump;
+  }
+  // Some lanes return from an inlined function, the others go on.
+  split.mask &= ~mask;
+  warp.fork(mask, static_cast<uint32_t>(op.imm));
+  ++split.pc;
+  return Flow::Jump;
+}
+
+/// Copies `imm` bytes of local memory in every lane: the arguments and results of a call that was inlined.
+Flow run_copy_local(Warp& warp, const Op& op, Mask mask) {
+  const uint32_t stride = warp.cta->cluster->launch->program->local_bytes;
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    uint8_t* local = warp.local + static_cast<size_t>(first_lane(rest)) * stride;
+    std::memmove(local + op.d, local + op.a, static_cast<size_t>(op.imm));
+  }
+  return Flow::Next;
+}
+
+// A function being decoded: the kernel, or a function inlined into it at one call.
+struct Frame {
+  const ptx::Function* function = nullptr;
+  int depth = 0;
+  std::vector<int32_t> slots;                              // by register, -1: not yet used
+  std::map<const ptx::Variable*, uint32_t> local_offset;   // .local and call .param variables
+  std::vector<uint32_t> op_of;                             // by instruction
+  std::vector<uint32_t> branches;                          // ops whose imm is an instruction of this frame
+  std::vector<uint32_t> returns;                           // ops that jump behind the call
+};
+
+class Builder final : public Decoder {
+ public:
+  Builder(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement)
+      : placement_(placement), result_(std::make_unique<Program>()) {
+    result_->module = &module;
+    result_->kernel = &kernel;
+  }
+
+  std::unique_ptr<Program> run() {
+    const ptx::Function& kernel = *result_->kernel;
+    for (const ptx::Variable* parameter : kernel.parameters) {
+      result_->parameter_bytes =
+          std::max(result_->parameter_bytes, static_cast<uint32_t>(parameter->offset + parameter->bytes));
+    }
+    lay_out_shared();
+    Frame frame;
+    frame.function = &kernel;
+    emit(frame);
+    // A kernel's body may end without `ret`; running off its end exits.
+    append_exit();
+    result_->register_bytes = round_up(cursor_, 64);
+    result_->local_bytes = round_up(local_cursor_, 16);
+    result_->static_smem = shared_cursor_ - kReserved;
+    for (Op& op : result_->ops) {
+      if (op.extra != nullptr && !track_) op.extra->reads.clear(), op.extra->writes.clear();
+    }
+    return std::move(result_);
+  }
+
+  // ---- Decoder
+  int32_t source(const Operand& operand, Type type) override {
+    switch (operand.kind) {
+      case Operand::Kind::Register: return read(slot_of(operand.reg), slot_bytes(operand.reg));
+      case Operand::Kind::Immediate: return constant(literal(operand, type), std::max(ptx::bits(type), 32) / 8);
+      case Operand::Kind::Special: return special(operand.text);
+      case Operand::Kind::Variable: return variable_address(operand, type);
+      case Operand::Kind::Function: {
+        if (operand.text == "WARP_SZ") return constant(32, std::max(ptx::bits(type), 32) / 8);
+        unsupported("the name '" + operand.text + "' is not declared (or is a function whose address is taken)");
+      }
+      default: unsupported("an operand of a kind that this instruction does not take");
+    }
+  }
+
+  int32_t destination(const Operand& operand, int bytes) override {
+    if (operand.kind == Operand::Kind::Sink) return scratch(std::max(bytes, 4));
+    if (operand.kind != Operand::Kind::Register) unsupported("the destination is not a register");
+    const int32_t slot = slot_of(operand.reg);
+    if (track_) extra().writes.push_back({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
+    return slot;
+  }
+
+  int32_t predicate_source(const Operand& operand, bool* negated) override {
+    *negated = operand.negated;
+    if (operand.kind == Operand::Kind::Immediate) return predicate_constant(operand.value != 0);
+    if (operand.kind == Operand::Kind::Special) {
+      if (operand.text == "is_explicit_cluster") return special(operand.text);
+      unsupported("%" + operand.text + " is not a predicate");
+    }
+    if (operand.kind != Operand::Kind::Register) unsupported("a predicate is required");
+    return slot_of(operand.reg);
+  }
+
+  int register_bits(const Operand& operand) const override {
+    if (operand.kind != Operand::Kind::Register) return 0;
+    return ptx::bits(frame_->function->registers[operand.reg].type);
+  }
+
+  int32_t constant(uint64_t value, int bytes) override {
+    bytes = std::max(bytes, 4);
+    const auto key = std::make_pair(value, bytes);
+    if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
+    const int32_t slot = allocate(32 * bytes);
+    result_->constants.push_back({slot, static_cast<uint8_t>(bytes), value});
+    constants_[key] = slot;
+    return slot;
+  }
+
+  int32_t scratch(int bytes) override { return allocate(32 * std::max(bytes, 4)); }
+
+  Address address(const Operand& operand) override {
+    const Operand& base = operand.kind == Operand::Kind::Address ? operand.elements[0] : operand;
+    const int64_t offset = operand.kind == Operand::Kind::Address ? operand.value : 0;
+    switch (base.kind) {
+      case Operand::Kind::Register: {
+        const int bits = ptx::bits(frame_->function->registers[base.reg].type);
+        return {read(slot_of(base.reg), slot_bytes(base.reg)), offset, bits == 64, ptx::Space::Generic};
+      }
+      case Operand::Kind::Variable: {
+        // The variable's own offset goes into the slot, so that op.imm stays what was written behind it.
+        Operand start = base;
+        start.value = 0;
+        return {variable_address(start, Type::B64), base.value + offset, true, base.variable->space};
+      }
+      case Operand::Kind::Immediate:
+        return {constant(static_cast<uint64_t>(base.value), 8), offset, true, ptx::Space::Generic};
+      default: unsupported("an address of a kind that is not supported");
+    }
+  }
+
+  bool is_kernel_parameter(const ptx::Variable* variable) const override {
+    const auto& list = result_->kernel->parameters;
+    return frame_->depth == 0 && std::find(list.begin(), list.end(), variable) != list.end();
+  }
+
+  uint32_t local_offset(const ptx::Variable* variable) override {
+    const auto [entry, is_new] = frame_->local_offset.try_emplace(variable, 0);
+    if (is_new) {
+      local_cursor_ = round_up(local_cursor_, std::max<uint32_t>(variable->align, 8));
+      entry->second = local_cursor_;
+      local_cursor_ += static_cast<uint32_t>(variable->bytes);
+    }
+    return entry->second;
+  }
+
+  OpExtra& extra() override {
+    if (op->extra == nullptr) {
+      result_->extras.push_back(std::make_unique<OpExtra>());
+      op->extra = result_->extras.back().get();
+    }
+    return *op->extra;
+  }
+  Program& program() override { return *result_; }
+
+ private:
+  static constexpr uint32_t kReserved = 1024;
+
+  // ---- slots
+  int32_t allocate(int bytes) {
+    const auto slot = static_cast<int32_t>(cursor_);
+    cursor_ += round_up(static_cast<uint32_t>(bytes), 64);
+    return slot;
+  }
+  int32_t allocate_predicate() {
+    if (predicates_left_ == 0) {
+      predicate_cursor_ = allocate(kScalarSlot);
+      predicates_left_ = 32;
+    }
+    --predicates_left_;
+    predicate_cursor_ += 4;
+    return predicate_cursor_ - 4;
+  }
+  int32_t predicate_constant(bool value) {
+    int32_t& slot = predicate_constants_[value ? 1 : 0];
+    if (slot < 0) {
+      slot = allocate_predicate();
+      result_->constants.push_back({slot, 0, value ? uint64_t{kAllLanes} : 0});
+    }
+    return slot;
+  }
+  int slot_bytes(uint32_t reg) const {
+    const int bits = ptx::bits(frame_->function->registers[reg].type);
+    return bits <= 32 ? kScalarSlot : bits * 4;
+  }
+  int32_t slot_of(uint32_t reg) {
+    int32_t& slot = frame_->slots[reg];
+    if (slot < 0) {
+      slot = frame_->function->registers[reg].type == Type::Pred ? allocate_predicate() : allocate(slot_bytes(reg));
+    }
+    return slot;
+  }
+  int32_t read(int32_t slot, int bytes) {
+    if (track_) extra().reads.push_back({slot, static_cast<uint16_t>(bytes)});
+    return slot;
+  }
+  int32_t special(const std::string& name) {
+    if (const auto known = specials_.find(name); known != specials_.end()) return known->second;
+    const int32_t slot = name == "is_explicit_cluster" ? allocate_predicate() : allocate(32 * 8);
+    result_->specials.push_back({slot, name});
+    specials_[name] = slot;
+    return slot;
+  }
+
+  static uint64_t literal(const Operand& operand, Type type) {
+    if (!operand.is_float_literal) return static_cast<uint64_t>(operand.value);
+    if (operand.literal_bits == 32 || ptx::bits(type) != 32) return static_cast<uint64_t>(operand.value);
+    return std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value)));
+  }
+
+  // ---- variables
+  void lay_out_shared() {
+    const ptx::Function& kernel = *result_->kernel;
+    const auto place = [&](const ptx::Variable* variable) {
+      if (variable->space != ptx::Space::Shared || variable->external || shared_offset_.count(variable)) return;
+      shared_cursor_ = round_up(shared_cursor_, variable->align);
+      shared_offset_[variable] = shared_cursor_;
+      result_->shared_names.emplace_back(variable->name, shared_cursor_);
+      shared_cursor_ += static_cast<uint32_t>(variable->bytes);
+    };
+    // Module-scope variables cost a kernel only what it, or a function it calls, mentions.
+    std::vector<const ptx::Function*> reachable{&kernel};
+    for (size_t i = 0; i < reachable.size() && i < 1000; ++i) {
+      for (const ptx::Variable* variable : reachable[i]->variables) place(variable);
+      for (const ptx::Instruction& instruction : reachable[i]->instructions) {
+        track_ |= instruction.opcode == "wgmma" || instruction.opcode == "tcgen05";
+        for (const Operand& operand : instruction.operands) visit(operand, [&](const Operand& leaf) {
+          if (leaf.kind == Operand::Kind::Variable) {
+            place(leaf.variable);
+            if (leaf.variable->space == ptx::Space::Shared && leaf.variable->external) {
+              result_->dynamic_align = std::max(result_->dynamic_align, leaf.variable->align);
+              result_->dynamic_smem_used = true;
+            }
+          } else if (leaf.kind == Operand::Kind::Function) {
+            const ptx::Function* callee = result_->module->find(leaf.text);
+            if (callee != nullptr && callee->has_body &&
+                std::find(reachable.begin(), reachable.end(), callee) == reachable.end()) {
+              reachable.push_back(callee);
+            }
+          }
+        });
+      }
+    }
+  }
+  template <class F>
+  static void visit(const Operand& operand, F f) {
+    f(operand);
+    for (const Operand& element : operand.elements) visit(element, f);
+  }
+
+  /// The address as `mov` would give it: in the variable's own space, generic for .global and .const (where the two are
+  /// the same).
+  int32_t variable_address(const Operand& operand, Type type) {
+    const ptx::Variable& variable = *operand.variable;
+    const int bytes = std::max(ptx::bits(type), 32) / 8;
+    switch (variable.space) {
+      case ptx::Space::Global:
+      case ptx::Space::Const: {
+        const auto found = placement_.address.find(&variable);
+        if (found == placement_.address.end()) unsupported("the variable '" + variable.name + "' is not defined in this image");
+        return constant(found->second + static_cast<uint64_t>(operand.value), 8);
+      }
+      case ptx::Space::Shared: {
+        const uint32_t offset = variable.external ? round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
+        // The CTA's rank belongs to the address: a special slot, filled per CTA.
+        return special((bytes == 8 ? "shared64+" : "shared32+") +
+                       std::to_string(offset + static_cast<uint32_t>(operand.value)));
+      }
+      case ptx::Space::Local:
+        return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
+      case ptx::Space::Param: {
+        if (is_kernel_parameter(&variable)) {
+          return constant(variable.offset + static_cast<uint64_t>(operand.value), bytes);
+        }
+        return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
+      }
+      default: unsupported("the variable '" + variable.name + "' is in a space that is not supported");
+    }
+  }
+  // ---- instructions
+  Op& append(const ptx::Instruction& instruction) {
+    Op added;
+    added.source = static_cast<uint32_t>(result_->instructions.size());
+    result_->instructions.push_back(&instruction);
+    result_->ops.push_back(added);
+    in = &instruction;
+    op = &result_->ops.back();
+    return *op;
+  }
+
+  void append_exit() {
+    static const ptx::Instruction exit = [] {
+      ptx::Instruction instruction;
+      instruction.opcode = "exit";
+      return instruction;
+    }();
+    append(exit);
+    decode_control(*this);
+  }
+
+  void set_guard(const ptx::Instruction& instruction) {
+    if (instruction.guard < 0) return;
+    op->guard = slot_of(static_cast<uint32_t>(instruction.guard));
+    op->guard_flip = instruction.guard_negated ? kAllLanes : 0;
+  }
+
+  void emit(Frame& frame) {
+    Frame* const caller = frame_;
+    frame_ = &frame;
+    const ptx::Function& function = *frame.function;
+    frame.slots.assign(function.registers.size(), -1);
+    frame.op_of.assign(function.instructions.size() + 1, 0);
+    for (size_t i = 0; i < function.instructions.size(); ++i) {
+      const ptx::Instruction& instruction = function.instructions[i];
+      frame.op_of[i] = static_cast<uint32_t>(result_->ops.size());
+      if (instruction.opcode == "call" && inline_call(instruction)) continue;
+      append(instruction);
+      set_guard(instruction);
+      if (instruction.opcode == "ret" && frame.depth > 0) {
+        op->run = run_jump;
+        frame.returns.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
+        continue;
+      }
+      decode_one(instruction);
+      if (instruction.opcode == "bra" || instruction.opcode == "brx") {
+        frame.branches.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
+      }
+    }
+    const auto end = static_cast<uint32_t>(result_->ops.size());
+    frame.op_of[function.instructions.size()] = end;
+    for (const uint32_t branch : frame.branches) {
+      Op& fixed = result_->ops[branch];
+      const ptx::Instruction& instruction = *result_->instructions[fixed.source];
+      if (instruction.opcode == "bra") {
+        fixed.imm = frame.op_of[static_cast<size_t>(fixed.imm)];
+      } else if (fixed.extra != nullptr) {
+        for (int32_t& target : fixed.extra->list) target = static_cast<int32_t>(frame.op_of[static_cast<size_t>(target)]);
+      }
+    }
+    for (const uint32_t jump : frame.returns) result_->ops[jump].imm = end;
+    frame_ = caller;
+  }
+
+  void decode_one(const ptx::Instruction& instruction) {
+    try {
+      const Decode family = family_of(instruction.opcode, instruction);
+      if (family == nullptr) unsupported("the opcode is unknown");
+      if (instruction.opcode == "brx") {
+        decode_brx(instruction);
+      } else {
+        family(*this);
+      }
+      if (op->run == nullptr) unsupported("this form is unknown");
+    } catch (const Unsupported& problem) {
+      Op fresh;
+      fresh.source = op->source;
+      fresh.guard = op->guard;
+      fresh.guard_flip = op->guard_flip;
+      *op = fresh;
+      op->run = run_unknown;
+      extra().text = "the simulated device does not know the instruction '" + instruction.form() + "': " + problem.reason;
+    }
+  }
+
+  void decode_brx(const ptx::Instruction& instruction) {
+    const std::string& name = instruction.operands.at(1).text;
+    for (const ptx::BranchTargets& table : frame_->function->branch_targets) {
+      if (table.name != name) continue;
+      decode_control(*this);
+      for (const uint32_t target : table.targets) extra().list.push_back(static_cast<int32_t>(target));
+      return;
+    }
+    unsupported("its table of targets '" + name + "' is not declared");
+  }
+
+  /// True if the call was replaced by the callee's body. Calls of the system (vprintf, ...) are left to control.cpp.
+  bool inline_call(const ptx::Instruction& instruction) {
+    const std::vector<Operand>& operands = instruction.operands;
+    // call (results), function, (arguments);   call function, (arguments);   call function;
+    const bool has_results = !operands.empty() && operands[0].kind == Operand::Kind::Vector;
+    const size_t name_at = has_results ? 1 : 0;
+    if (operands.size() <= name_at || operands[name_at].kind != Operand::Kind::Function) return false;
+    const ptx::Function* callee = result_->module->find(operands[name_at].text);
+    if (callee == nullptr || !callee->has_body) return false;
+    if (frame_->depth >= kMaxInlineDepth) {
+      append(instruction);
+      op->run = run_unknown;
+      extra().text = "'" + callee->name + "' calls itself: the simulated device inlines calls and cannot run recursion";
+      return true;
+    }
+    Frame inner;
+    inner.function = callee;
+    inner.depth = frame_->depth + 1;
+
+    // Lanes whose guard is false jump over the body.
+    uint32_t skip = 0;
+    const bool guarded = instruction.guard >= 0;
+    if (guarded) {
+      append(instruction);
+      set_guard(instruction);
+      op->guard_flip ^= kAllLanes;
+      op->run = run_jump;
+      skip = static_cast<uint32_t>(result_->ops.size() - 1);
+    }
+    static const std::vector<Operand> nothing;
+    const std::vector<Operand>& arguments = operands.size() > name_at + 1 ? operands[name_at + 1].elements : nothing;
+    const std::vector<Operand>& results = has_results ? operands[0].elements : nothing;
+    const auto copy = [&](const ptx::Variable* to, uint32_t to_offset, uint32_t from_offset) {
+      append(instruction);
+      op->run = run_copy_local;
+      op->d = static_cast<int32_t>(to_offset);
+      op->a = static_cast<int32_t>(from_offset);
+      op->imm = static_cast<int64_t>(to->bytes);
+    };
+    for (size_t i = 0; i < arguments.size() && i < callee->parameters.size(); ++i) {
+      if (arguments[i].kind != Operand::Kind::Variable) continue;
+      const uint32_t from = local_offset(arguments[i].variable);
+      Frame* const outer = frame_;
+      frame_ = &inner;
+      const uint32_t to = local_offset(callee->parameters[i]);
+      frame_ = outer;
+      copy(callee->parameters[i], to, from);
+    }
+    emit(inner);
+    for (size_t i = 0; i < results.size() && i < callee->results.size(); ++i) {
+      if (results[i].kind != Operand::Kind::Variable) continue;
+      Frame* const outer = frame_;
+      frame_ = &inner;
+      const uint32_t from = local_offset(callee->results[i]);
+      frame_ = outer;
+      copy(callee->results[i], local_offset(results[i].variable), from);
+    }
+    if (guarded) result_->ops[skip].imm = static_cast<int64_t>(result_->ops.size());
+    return true;
+  }
+
+  const Placement& placement_;
+  std::unique_ptr<Program> result_;
+  Frame* frame_ = nullptr;
+  bool track_ = false;
+
+  uint32_t cursor_ = 0;
+  int32_t predicate_cursor_ = 0;
+  int predicates_left_ = 0;
+  int32_t predicate_constants_[2] = {-1, -1};
+  uint32_t local_cursor_ = 0;
+  uint32_t shared_cursor_ = kReserved;
+  std::map<const ptx::Variable*, uint32_t> shared_offset_;
+  std::map<std::pair<uint64_t, int>, int32_t> constants_;
+  std::map<std::string, int32_t> specials_;
+};
+
+std::string file_and_line(const ptx::Module& module, const ptx::SourceLocation& at) {
+  const auto file = module.files.find(at.file);
+  std::string path = file == module.files.end() ? "?" : file->second;
+  path.erase(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+  return path + ":" + std::to_string(at.line);
+}
+
+}  // namespace
+
+std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement) {
+  return Builder(module, kernel, placement).run();
+}
+
+std::string Program::describe(uint32_t pc) const {
+  if (pc >= ops.size()) return "?";
+  const ptx::Instruction& instruction = *instructions[ops[pc].source];
+  std::string text = instruction.form() + " (PTX line " + std::to_string(instruction.line);
+  const std::string source = module->describe(instruction.location);
+  if (!source.empty()) text += ", " + source;
+  return text + ")";
+}
+
+std::string Program::source_line(uint32_t pc) const {
+  if (pc >= ops.size()) return "?";
+  int32_t location = instructions[ops[pc].source]->location;
+  if (location < 0) return "PTX line " + std::to_string(instructions[ops[pc].source]->line);
+  const ptx::SourceLocation* at = &module->locations[static_cast<size_t>(location)];
+  while (at->inlined_at >= 0) at = &module->locations[static_cast<size_t>(at->inlined_at)];
+  return file_and_line(*module, *at);
+}
+
+// ---- Decoder helpers
+
+ptx::Type Decoder::type(int skip) const {
+  for (const std::string& modifier : in->modifiers) {
+    const ptx::Type found = ptx::type_of(modifier);
+    if (found != ptx::Type::None && skip-- == 0) return found;
+  }
+  return ptx::Type::None;
+}
+
+ptx::Type Decoder::last_type() const {
+  for (auto modifier = in->modifiers.rbegin(); modifier != in->modifiers.rend(); ++modifier) {
+    const ptx::Type found = ptx::type_of(*modifier);
+    if (found != ptx::Type::None) return found;
+  }
+  return ptx::Type::None;
+}
+
+int Decoder::vector_size() const {
+  if (has("v2")) return 2;
+  if (has("v4")) return 4;
+  if (has("v8")) return 8;
+  return 1;
+}
+
+const ptx::Operand& Decoder::operand(size_t index) const {
+  if (index >= in->operands.size()) unsupported("an operand is missing");
+  return in->operands[index];
+}
+
+int64_t Decoder::immediate(size_t index) const {
+  if (!is_immediate(index)) unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
+  return operand(index).value;
+}
+
+std::string hex(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string with_commas(uint64_t value) {
+  std::string text = std::to_string(value);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+}  // namespace sim

@@ -1,0 +1,54 @@
+// A kernel ready to run: a flat list of decoded instructions, calls inlined, every name replaced by a slot or an offset.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exec/op.h"
+#include "ptx/module.h"
+
+namespace sim {
+
+/// Addresses of a module's variables on the device.
+struct Placement {
+  std::unordered_map<const ptx::Variable*, uint64_t> address;  ///< .global and .const: generic addresses
+};
+
+struct Program {
+  const ptx::Module* module = nullptr;
+  const ptx::Function* kernel = nullptr;
+  std::vector<Op> ops;
+  std::vector<const ptx::Instruction*> instructions;  ///< by Op::source
+  std::vector<std::unique_ptr<OpExtra>> extras;
+
+  uint32_t register_bytes = 0;  ///< of a warp's register block
+  struct Constant { int32_t slot; uint8_t bytes; uint64_t value; };
+  std::vector<Constant> constants;  ///< slots that hold the same value in every lane
+  struct SpecialSlot { int32_t slot; std::string name; };
+  std::vector<SpecialSlot> specials;
+
+  uint32_t local_bytes = 0;      ///< per thread
+  uint32_t static_smem = 0;      ///< bytes
+  uint32_t dynamic_align = 16;   ///< of the `extern __shared__` arrays
+  std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
+  uint32_t parameter_bytes = 0;
+
+  bool needs_order = false;      ///< clusters can affect one another: run them in order on one host thread
+  std::string order_reason;
+  bool dynamic_smem_used = false;
+  bool uses_tmem = false;
+
+  /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
+  std::string describe(uint32_t pc) const;
+  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160".
+  std::string source_line(uint32_t pc) const;
+};
+
+/// Decodes `kernel`. Instructions that are not understood become a handler that reports them when executed.
+std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement);
+
+}  // namespace sim

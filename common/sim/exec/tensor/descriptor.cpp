@@ -1,0 +1,152 @@
+#include "exec/tensor/descriptor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "exec/op.h"
+
+namespace sim::tensor {
+namespace {
+
+constexpr uint32_t kReserved = 1024;
+
+int span(Layout layout) {
+  switch (layout) {
+    case Layout::None: return 16;
+    case Layout::Swizzle32: return 32;
+    case Layout::Swizzle64: return 64;
+    default: return 128;
+  }
+}
+
+/// The XOR of address bits, with the row bits taken relative to `base_offset` (measured on Hopper).
+uint32_t physical(const Descriptor& d, uint32_t linear) {
+  const uint32_t row = (linear >> 7) - d.base_offset;
+  switch (d.layout) {
+    case Layout::None: return linear;
+    case Layout::Swizzle32: return linear ^ (row & 1) << 4;
+    case Layout::Swizzle64: return linear ^ (row & 3) << 4;
+    case Layout::Swizzle128: return linear ^ (row & 7) << 4;
+    case Layout::Swizzle128Atom32: return linear ^ (row & 3) << 5;
+  }
+  return linear;
+}
+
+/// Linear address of 16-byte chunk `chunk` of row `row`, K-major.
+uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
+  const auto r = static_cast<uint32_t>(row), c = static_cast<uint32_t>(chunk);
+  if (d.layout == Layout::None) return d.start + r % 8 * 16 + r / 8 * d.stride + c * d.leading;
+  return d.start + r % 8 * static_cast<uint32_t>(span(d.layout)) + r / 8 * d.stride + c * 16;
+}
+
+/// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction.
+uint32_t element_address(const Descriptor& d, int row, int k) {
+  const auto r = static_cast<uint32_t>(row), kk = static_cast<uint32_t>(k), bytes = static_cast<uint32_t>(d.element);
+  const uint32_t per_span = static_cast<uint32_t>(span(d.layout)) / bytes;
+  if (d.layout == Layout::None) return d.start + r % per_span * bytes + r / per_span * d.stride + kk % 8 * 16 + kk / 8 * d.leading;
+  return d.start + r % per_span * bytes + r / per_span * d.leading + kk % 8 * static_cast<uint32_t>(span(d.layout)) + kk / 8 * d.stride;
+}
+
+[[noreturn]] void illegal(const char* operand, const std::string& message) {
+  throw Fault{Status::IllegalInstruction, std::string("the shared-memory descriptor of ") + operand + " " + message};
+}
+
+Descriptor decode_fields(uint64_t bits) {
+  Descriptor d;
+  d.start = static_cast<uint32_t>(bits & 0x3FFF) << 4;
+  d.leading = static_cast<uint32_t>(bits >> 16 & 0x3FFF) << 4;
+  d.stride = static_cast<uint32_t>(bits >> 32 & 0x3FFF) << 4;
+  d.base_offset = static_cast<uint32_t>(bits >> 49 & 7);
+  return d;
+}
+
+uint8_t expected_layout(Layout layout) {
+  switch (layout) {
+    case Layout::None: return kLayoutNone;
+    case Layout::Swizzle32: return kLayout32;
+    case Layout::Swizzle64: return kLayout64;
+    case Layout::Swizzle128: return kLayout128;
+    case Layout::Swizzle128Atom32: return 5;
+  }
+  return kLayoutUnknown;
+}
+const char* layout_name(uint8_t layout) {
+  const char* const names[] = {"unknown", "no swizzle", "32B swizzle", "64B swizzle", "128B swizzle", "128B swizzle with 32B atoms"};
+  return layout < 6 ? names[layout] : "another swizzle";
+}
+
+}  // namespace
+
+Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
+  Descriptor d = decode_fields(bits);
+  const auto constant = static_cast<uint32_t>(bits >> 46 & 7);
+  if (constant != 1) {
+    illegal(operand, "(" + hex(bits) + ") must have 0b001 in bits 46..48, found " + std::to_string(constant) +
+                         (constant == 0 ? ": this looks like a wgmma descriptor, tcgen05 has other codes" : ""));
+  }
+  if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 53 & 0xFF) illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
+  if (bits >> 52 & 1) illegal(operand, "(" + hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
+  switch (bits >> 61) {
+    case 0: d.layout = Layout::None; break;
+    case 1: d.layout = Layout::Swizzle128Atom32; break;
+    case 2: d.layout = Layout::Swizzle128; break;
+    case 4: d.layout = Layout::Swizzle64; break;
+    case 6: d.layout = Layout::Swizzle32; break;
+    default: illegal(operand, "(" + hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) + " in bits 61..63: 0, 1, 2, 4 and 6 exist");
+  }
+  return d;
+}
+
+Descriptor decode_wgmma(uint64_t bits, const char* operand) {
+  Descriptor d = decode_fields(bits);
+  if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 46 & 7 || bits >> 52 & 0x3FF) {
+    illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31, 46..48 or 52..61)" +
+                         (bits >> 46 & 7 ? ": bit 46 belongs to tcgen05 descriptors" : ""));
+  }
+  switch (bits >> 62) {
+    case 0: d.layout = Layout::None; break;
+    case 1: d.layout = Layout::Swizzle128; break;
+    case 2: d.layout = Layout::Swizzle64; break;
+    default: d.layout = Layout::Swizzle32; break;
+  }
+  return d;
+}
+
+void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* operand) {
+  const auto reach = [&](uint32_t linear, uint32_t bytes) {
+    const uint32_t at = physical(d, linear);
+    if (at < kReserved || at + bytes > cta.smem.size()) {
+      throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " + hex(at) + " of CTA " + std::to_string(cta.rank) +
+                                              ", which has " + hex(kReserved) + " .. " + hex(cta.smem.size())};
+    }
+    if (cta.layout.empty()) return;
+    const uint8_t wrote = cta.layout[at / 128];
+    if (wrote != kLayoutUnknown && wrote != expected_layout(d.layout)) {
+      throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " + layout_name(expected_layout(d.layout)) + ", but TMA wrote shared offset " + hex(at) +
+                                             " of CTA " + std::to_string(cta.rank) + " with " + layout_name(wrote) + ": the tensor map and the descriptor must agree"};
+    }
+  };
+  if (!d.mn_major) {
+    for (int row = 0; row < rows; row += row % 8 == 0 && row + 7 < rows ? 7 : 1) {
+      for (int chunk = 0; chunk < 2; ++chunk) reach(chunk_address(d, row, chunk), 16);
+    }
+    return;
+  }
+  for (int k = 0; k < 32 / d.element; k += 8 > 32 / d.element ? 1 : 7) {
+    for (int row = 0; row < rows; row += 8) reach(element_address(d, row, k), static_cast<uint32_t>(d.element));
+  }
+}
+
+void read_row(const Cta& cta, const Descriptor& d, int row, uint8_t* out) {
+  const uint8_t* const memory = cta.smem.data();
+  if (!d.mn_major) {
+    std::memcpy(out, memory + physical(d, chunk_address(d, row, 0)), 16);
+    std::memcpy(out + 16, memory + physical(d, chunk_address(d, row, 1)), 16);
+    return;
+  }
+  for (int k = 0; k < 32 / d.element; ++k) {
+    std::memcpy(out + k * d.element, memory + physical(d, element_address(d, row, k)), static_cast<size_t>(d.element));
+  }
+}
+
+}  // namespace sim::tensor

@@ -1,0 +1,33 @@
+// Shared-memory matrix descriptors as the tensor core reads them (tcgen05 and wgmma).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "machine/cta.h"
+
+namespace sim::tensor {
+
+enum class Layout : uint8_t { None, Swizzle32, Swizzle64, Swizzle128, Swizzle128Atom32 };
+
+struct Descriptor {
+  uint32_t start = 0;  ///< shared offset in the CTA, bytes
+  uint32_t leading = 0, stride = 0;  ///< LBO, SBO, bytes
+  uint32_t base_offset = 0;
+  Layout layout = Layout::None;
+  bool mn_major = false;
+  int element = 2;     ///< bytes
+};
+
+/// Decodes the 64 bits. Throws Fault on reserved bits and on encodings of the other generation. `operand` is "A" or "B".
+Descriptor decode_tcgen05(uint64_t bits, const char* operand);
+Descriptor decode_wgmma(uint64_t bits, const char* operand);
+
+/// Throws Fault if the operand tile of `rows` rows (along M or N) and 32 bytes of K reaches outside the CTA's shared
+/// memory, or if TMA wrote the bytes with another swizzle than the descriptor names.
+void check_tile(const Cta& cta, const Descriptor& descriptor, int rows, const char* operand);
+
+/// The K elements of row `row` of one instruction, gathered to 32 contiguous bytes.
+void read_row(const Cta& cta, const Descriptor& descriptor, int row, uint8_t* out);
+
+}  // namespace sim::tensor

@@ -1,0 +1,113 @@
+#include "exec/tensor/kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "exec/numeric.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace sim::tensor {
+
+// The definition. Terms become integers in units of 2^(top - fraction_bits).
+uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
+                      const int16_t* b_exponent, uint32_t acc, bool accumulate) {
+  if (how.result == Result::S32) {
+    int64_t sum = accumulate ? static_cast<int32_t>(acc) : 0;
+    for (int k = 0; k < how.k; ++k) sum += static_cast<int64_t>(a[k]) * static_cast<int64_t>(b[k]);
+    return static_cast<uint32_t>(sum);
+  }
+  const bool half = how.result == Result::F16;
+  const float c = !accumulate ? 0.0f : half ? f16_to_float(static_cast<uint16_t>(acc)) : std::bit_cast<float>(acc);
+  if (!how.exact) {
+    float sum = c;
+    for (int k = 0; k < how.k; ++k) sum = std::fma(a[k], b[k], sum);
+    return half ? float_to_f16_rn(sum) : std::bit_cast<uint32_t>(sum);
+  }
+
+  // NaN and infinity first.
+  bool nan = std::isnan(c), plus = c == INFINITY, minus = c == -INFINITY;
+  for (int k = 0; k < how.k; ++k) {
+    const double product = static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    nan |= std::isnan(product);
+    plus |= product == static_cast<double>(INFINITY);
+    minus |= product == -static_cast<double>(INFINITY);
+  }
+  if (nan || (plus && minus)) return half ? 0x7FFF : 0x7FFF'FFFF;
+  if (plus || minus) return half ? (plus ? 0x7C00 : 0xFC00) : std::bit_cast<uint32_t>(plus ? INFINITY : -INFINITY);
+
+  int top = -133;
+  if (c != 0) top = std::max(top, std::max(std::ilogb(c), half ? -14 : -126));
+  for (int k = 0; k < how.k; ++k) {
+    if (a[k] != 0 && b[k] != 0) top = std::max(top, a_exponent[k] + b_exponent[k]);
+  }
+  const int unit = top - how.fraction_bits;
+  int64_t sum = static_cast<int64_t>(std::trunc(std::ldexp(static_cast<double>(c), -unit)));
+  for (int k = 0; k < how.k; ++k) {
+    sum += static_cast<int64_t>(std::trunc(std::ldexp(static_cast<double>(a[k]) * static_cast<double>(b[k]), -unit)));
+  }
+  const double value = std::ldexp(static_cast<double>(sum), unit);
+  if (half) return double_to_f16(value);
+  if (sum == 0) return 0;
+  if (std::fabs(value) >= 0x1p128) return std::bit_cast<uint32_t>(value > 0 ? INFINITY : -INFINITY);
+  // Truncate to 24 bits, or to multiples of 2^-149 below the normal range.
+  const int last_place = std::max(std::ilogb(value) - 23, -149);
+  const auto narrow = static_cast<float>(std::ldexp(std::trunc(std::ldexp(value, -last_place)), last_place));
+  return narrow == 0 ? 0 : std::bit_cast<uint32_t>(narrow);
+}
+
+namespace baseline {
+constexpr int kWidth = 4;
+typedef float Splat __attribute__((vector_size(16)));
+inline Splat splat(float x) { return Splat{x, x, x, x}; }
+inline Splat splat4(const float* x) { return Splat{x[0], x[1], x[2], x[3]}; }
+inline Splat fused(Splat a, Splat b, Splat c) {
+  for (int i = 0; i < 4; ++i) c[i] = std::fma(a[i], b[i], c[i]);
+  return c;
+}
+#include "exec/tensor/kernels.inc"
+}  // namespace baseline
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
+namespace avx2 {
+constexpr int kWidth = 8;
+inline __m256 splat(float x) { return _mm256_set1_ps(x); }
+inline __m256 splat4(const float* x) { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(x)); }
+inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+#include "exec/tensor/kernels.inc"
+}  // namespace avx2
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+namespace avx512 {
+constexpr int kWidth = 16;
+inline __m512 splat(float x) { return _mm512_set1_ps(x); }
+inline __m512 splat4(const float* x) { return _mm512_maskz_broadcast_f32x4(0xFFFF, _mm_loadu_ps(x)); }
+inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+#include "exec/tensor/kernels.inc"
+}  // namespace avx512
+#pragma GCC pop_options
+#endif
+
+const Kernels& kernels() {
+  static const Kernels chosen = [] {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+      return Kernels{avx512::columns, avx512::fragments, avx512::transpose, "AVX-512"};
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+      return Kernels{avx2::columns, avx2::fragments, avx2::transpose, "AVX2"};
+    }
+#endif
+    return Kernels{baseline::columns, baseline::fragments, baseline::transpose, "baseline"};
+  }();
+  return chosen;
+}
+
+}  // namespace sim::tensor

@@ -1,0 +1,47 @@
+// The multiplications: 32 lanes of accumulators at a time. Two arithmetics:
+//
+//   fast   one FP32 fused multiply-add per product, in order of k. The same on every machine.
+//   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the largest exponent,
+//          truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32. Bit-identical to
+//          wgmma on an H200 (docs/simulator.md tells how that was established); assumed for tcgen05.
+//
+// Compiled for several instruction sets; `kernels()` picks the best that this processor has.
+#pragma once
+
+#include <cstdint>
+
+#include "exec/tensor/tile.h"
+
+namespace sim::tensor {
+
+/// What the accumulator is after an instruction.
+enum class Result : uint8_t { F32, F16, S32 };
+
+struct Arithmetic {
+  bool exact = true;
+  int k = 16;              ///< products per instruction
+  int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper
+  Result result = Result::F32;
+};
+
+struct Kernels {
+  /// acc[column] points at 32 accumulators (FP32 bits; F16 results in the low half of a cell; S32 bits). B per column.
+  /// With `accumulate` false the old contents are ignored.
+  void (*columns)(const Arithmetic& how, const LaneTile& a, const ColumnTile* b, uint32_t* const* acc, int columns,
+                  bool accumulate);
+  /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h + p
+  /// uses a[h] and b[2g + p].
+  void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
+                    bool accumulate);
+  /// Fills value (and, for exact arithmetic, exponent) from 32 widened rows: rows[lane][k].
+  void (*transpose)(const float (*rows)[kMaxK], int k, bool exponents, int minimum, LaneTile* out);
+  const char* name;
+};
+
+const Kernels& kernels();
+
+/// The reference of both: one output, straight from the definition, any input. `acc` as above.
+uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
+                      const int16_t* b_exponent, uint32_t acc, bool accumulate);
+
+}  // namespace sim::tensor

@@ -1,0 +1,63 @@
+// Asynchronous operations and the one who decides when they take effect.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace sim {
+
+struct Cluster;
+struct Cta;
+struct Warp;
+
+/// Who issued an operation, for reports and traces.
+struct Origin {
+  uint8_t cta_rank = 0;
+  uint16_t warp = 0;
+  uint8_t lane = 0;
+  uint32_t pc = 0;
+};
+
+/// One asynchronous operation in flight: it knows what it reads, what it writes and whom it tells; never when.
+class AsyncOperation {
+ public:
+  virtual ~AsyncOperation() = default;
+  /// Takes effect now. May submit further operations (a store's write after its read). Throws Fault.
+  virtual void complete(Cluster& cluster) = 0;
+  /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.
+  virtual std::string describe() const = 0;
+  Origin origin;
+};
+
+/// A unit of hardware that works on one operation after the other.
+struct Pipe {
+  uint64_t free_at = 0;  ///< cycle at which the unit can start the next operation
+};
+
+/// Operations of a queue take effect in the order of their submission.
+struct Scheduled;  // engine/
+struct OrderQueue {
+  std::deque<std::shared_ptr<Scheduled>> waiting;  ///< the first one is the scheduler's to complete
+};
+
+/// How long an operation takes: it occupies `unit` (if any) for `busy` cycles as soon as that is free, and takes effect
+/// `latency` cycles after; with `order`, not before its predecessors there.
+struct When {
+  Pipe* unit = nullptr;
+  uint64_t busy = 0;
+  uint64_t latency = 0;
+  OrderQueue* order = nullptr;
+};
+
+/// Implemented by engine/.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual void submit(std::unique_ptr<AsyncOperation> operation, const When& when) = 0;
+  /// A split of this warp that was blocked can run again, `delay` cycles from now.
+  virtual void wake(Warp& warp, uint64_t delay) = 0;
+};
+
+}  // namespace sim

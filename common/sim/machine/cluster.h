@@ -1,0 +1,91 @@
+// A cluster: the CTAs that can reach one another's shared memory. It is the unit that the engine runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/async.h"
+#include "machine/cta.h"
+#include "machine/fault.h"
+#include "machine/global_memory.h"
+#include "machine/gpu.h"
+
+namespace sim {
+
+struct Program;  // exec/program.h
+struct Counters;  // timing/counters.h
+class Trace;      // timing/trace.h
+
+/// What all clusters of a launch share.
+struct Launch {
+  const Program* program = nullptr;
+  const Gpu* gpu = nullptr;
+  GlobalMemory* memory = nullptr;
+  std::array<uint32_t, 3> grid{}, block{}, cluster{};
+  uint32_t smem_bytes = 0;       ///< of one CTA: reserved, static and dynamic
+  uint32_t dynamic_smem = 0;
+  std::vector<uint8_t> parameters;
+  uint64_t exact_budget = ~0ull; ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
+  uint64_t number = 0;           ///< of the launch in this process
+  Counters* counters = nullptr;  ///< null: nobody counts
+  Trace* trace = nullptr;        ///< null: nobody traces
+
+  uint32_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
+  uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
+  uint32_t cluster_count() const { return grid[0] * grid[1] * grid[2] / cluster_size(); }
+
+  /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
+  uint32_t next_cluster = 0;
+  bool cancel_cluster(uint32_t* number) {
+    if (next_cluster >= cluster_count()) return false;
+    *number = next_cluster++;
+    return true;
+  }
+};
+
+struct ClusterBarrier {
+  uint32_t phase = 0;
+  uint32_t arrived = 0;  ///< threads, in this phase
+  struct Waiter { Warp* warp; uint8_t split; };
+  std::vector<Waiter> waiters;
+};
+
+struct Cluster {
+  Launch* launch = nullptr;
+  Scheduler* scheduler = nullptr;
+  Counters* counters = nullptr;  ///< this cluster's own; added to the launch's when it ends
+  uint32_t number = 0;           ///< %clusterid, linear
+  std::vector<Cta> ctas;
+  uint32_t live_ctas = 0;
+  uint32_t live_threads = 0;
+  ClusterBarrier barrier;
+  /// Counts everything that a polling warp of this cluster could notice: stores, arrivals, completions.
+  uint64_t changes = 0;
+  /// The allocations that this cluster touched last: allocations do not change while a kernel runs.
+  std::array<const GlobalMemory::Allocation*, 4> recent{};
+  uint32_t recent_turn = 0;
+  uint64_t multiply_adds = 0;  ///< executed by tensor-core instructions so far
+
+  /// Which arithmetic does an instruction with this many multiply-adds get? Depends on this cluster's history alone, so
+  /// the answer is the same however the host's threads run.
+  bool exact_arithmetic(uint64_t count) {
+    multiply_adds += count;
+    return multiply_adds <= launch->exact_budget;
+  }
+
+  const Costs& costs() const { return launch->gpu->costs; }
+};
+
+/// Wakes the split of a waiter whose condition has come true: it goes on behind the instruction it waited at.
+/// With `result` >= 0 in the split, that predicate becomes true in its lanes.
+void resume(Warp& warp, uint8_t split, uint64_t delay);
+
+/// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse.
+enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };
+void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
+           const Origin& origin, bool asynchronous);
+
+}  // namespace sim

@@ -1,0 +1,73 @@
+#include "machine/gpu.h"
+
+#include <array>
+
+namespace sim {
+namespace {
+
+constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+
+Gpu b200() {
+  Gpu gpu;
+  gpu.key = "b200";
+  gpu.name = "Simulated B200";
+  gpu.major = 10;
+  gpu.minor = 0;
+  gpu.sm_count = 148;
+  gpu.clock_khz = 1'965'000;
+  gpu.memory_clock_khz = 3'996'000;  // two transfers a cycle on 8,192 bits: 8.2 TB/s
+  gpu.memory_bus_bits = 8192;
+  gpu.global_bytes = 182'642 * MiB;
+  gpu.l2_bytes = 126 * MiB;
+  gpu.smem_per_sm = 228 * KiB;
+  gpu.smem_per_block = 227 * KiB;
+  gpu.tmem_columns = 512;
+  gpu.has_tcgen05 = true;
+  return gpu;  // Costs{} describes this GPU
+}
+
+Gpu h200() {
+  Gpu gpu;
+  gpu.key = "h200";
+  gpu.name = "Simulated H200";
+  gpu.major = 9;
+  gpu.minor = 0;
+  gpu.sm_count = 132;
+  gpu.clock_khz = 1'980'000;
+  gpu.memory_clock_khz = 3'201'000;  // two transfers a cycle on 6,016 bits: 4.8 TB/s
+  gpu.memory_bus_bits = 6016;
+  gpu.global_bytes = 150'109'880'320;  // what cudaMemGetInfo reports on the real one
+  gpu.l2_bytes = 60 * MiB;
+  gpu.smem_per_sm = 228 * KiB;
+  gpu.smem_per_block = 227 * KiB;
+  gpu.has_wgmma = true;
+  gpu.costs.remote_arrive = 200;
+  gpu.costs.tma_load_latency = 1100;  // L2 hit: 1,321 cycles for 8 KiB, less the bytes and the wait
+  gpu.costs.mma_latency = 66;         // from the last cycle of a wgmma to its completion
+  gpu.costs.mma_flops_per_cycle = 4096;
+  gpu.costs.tmem_load = 0;  // no tensor memory
+  gpu.costs.tmem_bytes_per_cycle = 0;
+  return gpu;
+}
+
+const std::array<Gpu, 2>& descriptions() {
+  static const std::array<Gpu, 2> all = {b200(), h200()};
+  return all;
+}
+
+}  // namespace
+
+std::optional<Gpu> find_gpu(std::string_view key) {
+  for (const Gpu& gpu : descriptions()) {
+    if (gpu.key == key) return gpu;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> gpu_keys() {
+  std::vector<std::string> keys;
+  for (const Gpu& gpu : descriptions()) keys.push_back(gpu.key);
+  return keys;
+}
+
+}  // namespace sim

@@ -1,0 +1,64 @@
+// The GPU that the simulated device pretends to be: what programs ask about it, and what its operations cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sim {
+
+/// Costs in SM clock cycles. Functional runs use them only to order events; the trace draws them. They are modelled:
+/// published microbenchmarks, rounded (docs/simulator.md names the sources).
+struct Costs {
+  int issue = 1;                   ///< one warp instruction
+  int global_load = 500;           ///< latency of a load from L2
+  int global_sector = 2;           ///< per 32-byte sector that a warp's store touches
+  int shared_access = 24;          ///< latency of a shared-memory load
+  int shared_wavefront = 1;        ///< per 128-byte wavefront
+  int mbarrier = 24;               ///< arrive, or a wait that succeeds
+  int remote_arrive = 180;         ///< an arrive on a peer's mbarrier
+  int cta_barrier = 30;            ///< from the last arrival to the release
+  int cluster_barrier = 190;       ///< the same, across the cluster
+  int tma_issue = 32;              ///< between two TMA instructions of one SM
+  int tma_load_latency = 700;      ///< from issue to the first bytes
+  int tma_bytes_per_cycle = 64;    ///< fill rate of one SM
+  int tma_store_latency = 500;     ///< from the read of shared memory to visibility
+  int mma_latency = 170;           ///< from issue to completion, beside the issue interval
+  int mma_flops_per_cycle = 8192;  ///< dense BF16, per SM
+  int tmem_load = 60;              ///< tcgen05.ld, beside the bytes
+  int tmem_bytes_per_cycle = 57;   ///< per warp
+};
+
+struct Gpu {
+  std::string key;           ///< what `--gpu` selects: "b200", "h200"
+  std::string name;          ///< device name as programs see it; starts with "Simulated"
+  int major = 0, minor = 0;  ///< compute capability
+  int sm_count = 0;
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+  std::size_t global_bytes = 0;
+  std::size_t l2_bytes = 0;
+  int smem_per_sm = 0;       ///< bytes
+  int smem_per_block = 0;    ///< bytes a block may use after opt-in (static + dynamic)
+  int smem_reserved = 1024;  ///< bytes at the start of each block's shared memory that belong to the system
+  int registers_per_sm = 65536;
+  int threads_per_sm = 2048;
+  int blocks_per_sm = 32;
+  int max_cluster = 8;  ///< portable
+  int max_cluster_nonportable = 16;
+  int tmem_columns = 0;  ///< 512 on Blackwell, 0 where there is no tensor memory
+  bool has_wgmma = false;
+  bool has_tcgen05 = false;
+  Costs costs;
+};
+
+/// The description with this key, or nothing.
+std::optional<Gpu> find_gpu(std::string_view key);
+/// All keys, for messages.
+std::vector<std::string> gpu_keys();
+
+}  // namespace sim

@@ -1,0 +1,56 @@
+// The state of one mbarrier: its phase, and the arrivals and bytes that the phase still waits for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sim {
+
+struct Warp;
+
+struct Mbarrier {
+  static constexpr int64_t MAX_COUNT = (1 << 20) - 1;
+
+  uint32_t phase = 0;     ///< counts completed phases; only its lowest bit is architectural
+  int32_t expected = 0;   ///< arrivals that each phase waits for
+  int32_t pending = 0;    ///< arrivals that this phase still waits for
+  int32_t tx = 0;         ///< bytes expected minus bytes delivered in this phase
+  bool observed = true;   ///< somebody has seen the phase before this one complete
+
+  struct Waiter {
+    Warp* warp;
+    uint8_t split;  ///< index of the waiting split
+  };
+  std::vector<Waiter> waiters;
+
+  /// Who has contributed to this phase, for reports. Only the first few are kept.
+  struct Event {
+    enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
+    uint8_t cta_rank;
+    int16_t warp;     ///< -1: an asynchronous operation
+    uint32_t amount;  ///< arrivals or bytes
+    uint32_t pc;      ///< of the instruction that did it, or that started the operation
+  };
+  static constexpr size_t MAX_HISTORY = 12;
+  std::vector<Event> history;
+  void record(const Event& event) {
+    if (history.size() < MAX_HISTORY) history.push_back(event);
+  }
+
+  bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }
+
+  /// Each of these returns an error message, or nullptr. `advance` is true if it completed the phase.
+  const char* arrive(uint32_t count, bool* advance);
+  const char* arrive_drop(uint32_t count, bool* advance);
+  const char* expect_tx(uint32_t bytes, bool* advance);
+  const char* complete_tx(uint32_t bytes, bool* advance);
+
+  /// The 64-bit word as hardware would show it after `mbarrier.inval`, and as arrive returns it (a debugging aid).
+  uint64_t word() const;
+
+ private:
+  bool try_advance();
+};
+
+}  // namespace sim

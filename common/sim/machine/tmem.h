@@ -1,0 +1,37 @@
+// Tensor memory of one CTA: 128 lanes x 512 columns of 32 bits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+class Tmem {
+ public:
+  static constexpr int LANES = 128;
+  static constexpr int COLUMNS = 512;
+
+  /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk lanes.
+  uint32_t* column(int index) { return &cells()[static_cast<size_t>(index) * LANES]; }
+
+  /// First fit of `columns` (a power of two) columns; -1 if they are not free.
+  int allocate(int columns);
+  /// False if [first, first + columns) is not exactly one allocation.
+  bool release(int first, int columns);
+  /// Do all columns of [first, first + count) belong to live allocations?
+  bool allocated(int first, int count) const;
+  int live_columns() const;
+  std::string describe() const;  ///< "columns 0..127"
+
+  bool permit_relinquished = false;
+
+ private:
+  uint32_t* cells();
+  struct Range { int first, count; };
+  std::vector<Range> live_;
+  std::unique_ptr<uint32_t[]> cells_;  // made at the first allocation: most kernels have no use for it
+};
+
+}  // namespace sim

@@ -1,0 +1,108 @@
+#include "ptx/module.h"
+
+#include <array>
+#include <utility>
+
+namespace sim::ptx {
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  Type type;
+  int bits;
+};
+constexpr std::array<TypeRow, 29> kTypes{{
+    {"b8", Type::B8, 8},          {"b16", Type::B16, 16},       {"b32", Type::B32, 32},
+    {"b64", Type::B64, 64},       {"b128", Type::B128, 128},    {"u8", Type::U8, 8},
+    {"u16", Type::U16, 16},       {"u32", Type::U32, 32},       {"u64", Type::U64, 64},
+    {"s8", Type::S8, 8},          {"s16", Type::S16, 16},       {"s32", Type::S32, 32},
+    {"s64", Type::S64, 64},       {"f16", Type::F16, 16},       {"f16x2", Type::F16x2, 32},
+    {"bf16", Type::BF16, 16},     {"bf16x2", Type::BF16x2, 32}, {"tf32", Type::TF32, 32},
+    {"f32", Type::F32, 32},       {"f32x2", Type::F32x2, 64},   {"f64", Type::F64, 64},
+    {"e4m3", Type::E4M3, 8},      {"e5m2", Type::E5M2, 8},      {"e4m3x2", Type::E4M3x2, 16},
+    {"e5m2x2", Type::E5M2x2, 16}, {"u16x2", Type::U16x2, 32},   {"s16x2", Type::S16x2, 32},
+    {"pred", Type::Pred, 1},      {"", Type::None, 0},
+}};
+
+}  // namespace
+
+int bits(Type type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.type == type) return row.bits;
+  }
+  return 0;
+}
+
+bool is_float(Type type) {
+  switch (type) {
+    case Type::F16:
+    case Type::F16x2:
+    case Type::BF16:
+    case Type::BF16x2:
+    case Type::TF32:
+    case Type::F32:
+    case Type::F32x2:
+    case Type::F64:
+    case Type::E4M3:
+    case Type::E5M2:
+    case Type::E4M3x2:
+    case Type::E5M2x2: return true;
+    default: return false;
+  }
+}
+
+bool is_signed(Type type) {
+  return type == Type::S8 || type == Type::S16 || type == Type::S32 || type == Type::S64 || type == Type::S16x2;
+}
+
+Type type_of(std::string_view name) {
+  for (const TypeRow& row : kTypes) {
+    if (!row.name.empty() && row.name == name) return row.type;
+  }
+  return Type::None;
+}
+
+bool Instruction::has(std::string_view modifier) const {
+  for (const std::string& candidate : modifiers) {
+    if (candidate == modifier) return true;
+  }
+  return false;
+}
+
+std::string Instruction::form() const {
+  std::string text = opcode;
+  for (const std::string& modifier : modifiers) text += "." + modifier;
+  return text;
+}
+
+Function* Module::find(std::string_view wanted) const {
+  Function* declared = nullptr;
+  for (const auto& function : functions) {
+    if (function->name != wanted) continue;
+    if (function->has_body) return function.get();
+    declared = function.get();
+  }
+  return declared;
+}
+
+std::string Module::describe(int32_t location) const {
+  const auto place = [&](const SourceLocation& at) {
+    const auto file = files.find(at.file);
+    std::string path = file == files.end() ? "?" : file->second;
+    // The last two components say enough, whatever directory the program was compiled in.
+    size_t cut = path.rfind('/');
+    if (cut != std::string::npos && cut > 0) cut = path.rfind('/', cut - 1);
+    if (cut != std::string::npos) path.erase(0, cut + 1);
+    return path + ":" + std::to_string(at.line);
+  };
+  if (location < 0) return "";
+  const SourceLocation* at = &locations[static_cast<size_t>(location)];
+  std::string text = place(*at);
+  while (at->inlined_at >= 0) {
+    at = &locations[static_cast<size_t>(at->inlined_at)];
+    text += ", called at " + place(*at);
+  }
+  return text;
+}
+
+}  // namespace sim::ptx

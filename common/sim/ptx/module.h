@@ -1,0 +1,135 @@
+// PTX as data: what the parser makes of the text. Names are resolved (registers to numbers, labels to instruction
+// indices, variables to objects), instructions keep their opcode and modifiers as text; exec/ gives them meaning.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace sim::ptx {
+
+enum class Space : uint8_t { Generic, Register, Special, Param, Global, Const, Shared, Local };
+
+/// PTX fundamental types. `bits(type)` and the predicates below say what they are.
+enum class Type : uint8_t {
+  None, B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
+  F16, F16x2, BF16, BF16x2, TF32, F32, F32x2, F64, E4M3, E5M2, E4M3x2, E5M2x2, U16x2, S16x2, Pred
+};
+int bits(Type type);
+bool is_float(Type type);
+bool is_signed(Type type);
+/// The type a modifier or directive such as ".u32" (given without the dot) names; Type::None if it names none.
+Type type_of(std::string_view name);
+
+/// A module-scope or function-scope variable (.global, .const, .shared, .local, .param of a function call).
+struct Variable {
+  std::string name;
+  Space space = Space::Global;
+  uint32_t align = 1;
+  uint64_t bytes = 0;
+  bool external = false;              ///< `.extern .shared x[]`: dynamic shared memory
+  std::vector<uint8_t> initial;       ///< empty: zeros
+  struct Relocation { uint64_t at; std::string symbol; int64_t addend; uint8_t bytes; bool generic; };
+  std::vector<Relocation> relocations;
+  uint64_t offset = 0;                ///< in its space; set by whoever lays the space out
+};
+
+struct Register {
+  std::string name;
+  Type type = Type::None;
+};
+
+struct Operand {
+  enum class Kind : uint8_t {
+    None,
+    Register,   ///< reg
+    Immediate,  ///< value (integers: two's complement; floats: their bits, see `is_float_literal`)
+    Variable,   ///< address of variable + value
+    Label,      ///< instruction index in value
+    Function,   ///< name in text
+    Special,    ///< %tid.x and friends: name in text, without the %
+    Address,    ///< [elements[0] + value]; elements[1..]: what else stands in the brackets (TMA coordinates)
+    Vector,     ///< {elements}
+    Pair,       ///< elements[0] | elements[1]
+    Sink,       ///< _
+  };
+  Kind kind = Kind::None;
+  bool negated = false;           ///< !%p
+  bool is_float_literal = false;  ///< 0f.. (value: 32 bits) or 0d.. / 1.5 (value: 64 bits)
+  uint8_t literal_bits = 64;      ///< 32 for 0f
+  uint32_t reg = 0;               ///< index into Function::registers
+  int8_t component = -1;          ///< .x .y .z .w of a vector register
+  int64_t value = 0;
+  const Variable* variable = nullptr;
+  std::string text;
+  std::vector<Operand> elements;
+};
+
+/// Where in the CUDA source an instruction comes from: `line` of `file`, or, if it was inlined, the chain of call sites.
+struct SourceLocation {
+  uint32_t file = 0, line = 0;
+  int32_t inlined_at = -1;  ///< index into Module::locations, or -1
+};
+
+struct Instruction {
+  std::string opcode;                  ///< "cp", "mbarrier", "add": up to the first dot
+  std::vector<std::string> modifiers;  ///< in order, without dots: "async", "bulk", ...; "::" kept
+  std::vector<Operand> operands;       ///< destinations first
+  int32_t guard = -1;                  ///< predicate register, or -1
+  bool guard_negated = false;
+  uint32_t line = 0;                   ///< of the PTX text, from 1
+  int32_t location = -1;               ///< index into Module::locations
+  bool has(std::string_view modifier) const;
+  /// "add.s32" and so on, as in the text.
+  std::string form() const;
+};
+
+struct BranchTargets {
+  std::string name;
+  std::vector<uint32_t> targets;  ///< instruction indices
+};
+
+struct Function {
+  std::string name;
+  bool is_entry = false;
+  bool has_body = false;
+  std::vector<Variable*> parameters;  ///< Space::Param, offsets laid out in order
+  std::vector<Variable*> results;     ///< of a .func
+  std::vector<Register> registers;
+  std::vector<Instruction> instructions;
+  std::vector<Variable*> variables;   ///< local, shared and param variables declared in the body
+  std::vector<BranchTargets> branch_targets;
+  uint32_t max_threads[3] = {0, 0, 0};       ///< .maxntid or .reqntid; 0: not given
+  bool exact_threads = false;                ///< .reqntid
+  uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
+  bool explicit_cluster = false;
+  uint32_t cluster[3] = {0, 0, 0};  ///< .reqnctapercluster
+  uint32_t max_cluster_rank = 0;    ///< .maxclusterrank
+};
+
+struct Module {
+  std::string name;
+  int version_major = 0, version_minor = 0;
+  std::string target;  ///< "sm_100a"
+  std::unordered_map<uint32_t, std::string> files;
+  std::vector<SourceLocation> locations;
+  std::vector<std::unique_ptr<Variable>> variables;
+  std::unordered_map<std::string, Variable*> globals;  ///< module scope, by name
+  std::vector<std::unique_ptr<Function>> functions;
+  Function* find(std::string_view name) const;
+  /// "kernel.cuh:27 (called at main.cu:90)"; empty without line information.
+  std::string describe(int32_t location) const;
+};
+
+struct SyntaxError {
+  uint32_t line;
+  std::string message;
+};
+
+/// Parses one PTX image. Throws SyntaxError.
+std::unique_ptr<Module> parse(std::string_view text, std::string name);
+
+}  // namespace sim::ptx

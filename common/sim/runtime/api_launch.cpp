@@ -1,0 +1,234 @@
+// Launches by function, what programs set and ask about kernels, and occupancy.
+#include <algorithm>
+
+#include "runtime/launch.h"
+#include "runtime/streams.h"
+
+using namespace sim;
+using namespace sim::runtime;
+
+// ------------------------------------------------------------------------------------------------------------ launches
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t dynamic_smem,
+                             cudaStream_t stream) {
+  return call("cudaLaunchKernel", [&](Process& process) {
+    find_stream(stream);
+    launch(process, find_kernel(process, function), {grid, block, {0, 0, 0}, dynamic_smem, false, arguments});
+  });
+}
+SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                        size_t dynamic_smem, cudaStream_t stream) {
+  return call("cudaLaunchCooperativeKernel", [&](Process& process) {
+    find_stream(stream);
+    launch(process, find_kernel(process, function), {grid, block, {0, 0, 0}, dynamic_smem, true, arguments});
+  });
+}
+SIM_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  return call("cudaLaunchKernelEx", [&](Process& process) {
+    std::vector<cudaEvent_t> events;
+    const Launch request = read_config(config, arguments, &events);
+    find_stream(config->stream);
+    for (cudaEvent_t event : events) find_event(event);
+    launch(process, find_kernel(process, function), request);
+    for (cudaEvent_t event : events) record_event(event);
+  });
+}
+SIM_PER_THREAD(cudaLaunchKernelExC, _ptsz)
+
+// ---------------------------------------------------------------------------------------------------- kernel attributes
+
+namespace {
+
+void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute, int value) {
+  const KernelInfo& info = kernel.info(process);
+  const std::string name = readable(kernel.name);
+  const auto check_not_compiled_in = [&] {
+    if (info.required_cluster[0] == 0) return;
+    refuse(cudaErrorInvalidValue, "the cluster size of %s is compiled in (__cluster_dims__).", name.c_str());
+  };
+  switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+      const int most = process.gpu().smem_per_block - static_cast<int>(info.static_smem);
+      if (value < 0 || value > most) {
+        refuse(cudaErrorInvalidValue,
+               "%s cannot have %d bytes of dynamic shared memory: beside its %s of static shared memory, at most %s "
+               "are left on the %s.",
+               name.c_str(), value, in_bytes(info.static_smem).c_str(), in_bytes(static_cast<unsigned>(most)).c_str(),
+               process.gpu().name.c_str());
+      }
+      kernel.max_dynamic_smem = value;
+      return;
+    }
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+      if (value < -1 || value > 100) refuse(cudaErrorInvalidValue, "a carveout is -1 to 100 per cent, not %d.", value);
+      kernel.carveout = value;
+      return;
+    case cudaFuncAttributeClusterDimMustBeSet: kernel.cluster_must_be_set = value != 0; return;
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth: {
+      check_not_compiled_in();
+      if (value < 0) refuse(cudaErrorInvalidValue, "a cluster cannot be %d blocks wide.", value);
+      auto& required = kernel.required_cluster;
+      required[static_cast<std::size_t>(attribute - cudaFuncAttributeRequiredClusterWidth)] =
+          static_cast<uint32_t>(value);
+      return;
+    }
+    case cudaFuncAttributeNonPortableClusterSizeAllowed: kernel.nonportable_cluster = value != 0; return;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference: kernel.cluster_policy = value; return;
+    default: refuse(cudaErrorInvalidValue, "there is no attribute %d of kernels.", static_cast<int>(attribute));
+  }
+}
+
+}  // namespace
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  return call("cudaFuncSetAttribute", [&](Process& process) {
+    set_attribute(process, find_kernel(process, function), attribute, value);
+  });
+}
+
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device) {
+  return call("cudaKernelSetAttributeForDevice", [&](Process& process) {
+    check_device(device);
+    set_attribute(process, find_kernel(process, kernel), attribute, value);
+  });
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  return call("cudaFuncGetAttributes", [&](Process& process) {
+    cudaFuncAttributes& answer = result(attributes, "attr");
+    Kernel& kernel = find_kernel(process, function);
+    const KernelInfo& info = kernel.info(process);
+    const auto& cluster = info.required_cluster[0] != 0 ? info.required_cluster : kernel.required_cluster;
+    const Gpu& gpu = process.gpu();
+    answer = {};
+    answer.sharedSizeBytes = info.static_smem;
+    answer.constSizeBytes = info.constant_bytes;
+    answer.localSizeBytes = info.local_bytes;
+    answer.maxThreadsPerBlock = info.max_threads;
+    answer.numRegs = info.registers;
+    answer.ptxVersion = info.target;
+    answer.binaryVersion = gpu.major * 10 + gpu.minor;
+    answer.maxDynamicSharedSizeBytes = static_cast<int>(max_dynamic_smem(process, kernel));
+    answer.preferredShmemCarveout = kernel.carveout;
+    answer.clusterDimMustBeSet = kernel.cluster_must_be_set || info.explicit_cluster;
+    answer.requiredClusterWidth = static_cast<int>(cluster[0]);
+    answer.requiredClusterHeight = static_cast<int>(cluster[1]);
+    answer.requiredClusterDepth = static_cast<int>(cluster[2]);
+    answer.clusterSchedulingPolicyPreference = kernel.cluster_policy;
+    answer.nonPortableClusterSizeAllowed = kernel.nonportable_cluster;
+  });
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
+  return call("cudaFuncSetCacheConfig", [&](Process& process) { find_kernel(process, function); });
+}
+
+cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
+  return call("cudaFuncSetSharedMemConfig", [&](Process& process) { find_kernel(process, function); });
+}
+
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  return call("cudaFuncGetName", [&](Process& process) {
+    result(name, "name") = find_kernel(process, function).name.c_str();
+  });
+}
+
+cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* bytes) {
+  return call("cudaFuncGetParamInfo", [&](Process& process) {
+    const auto& parameters = find_kernel(process, function).info(process).parameters;
+    if (index >= parameters.size()) {
+      refuse(cudaErrorInvalidValue, "the kernel has %zu parameters, so there is no parameter %zu.", parameters.size(),
+             index);
+    }
+    result(offset, "paramOffset") = parameters[index].offset;
+    if (bytes != nullptr) *bytes = parameters[index].size;
+  });
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
+  return call("cudaGetKernel", [&](Process& process) {
+    result(kernel, "kernelPtr") = reinterpret_cast<cudaKernel_t>(&find_kernel(process, host_function));
+  });
+}
+
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
+  return call("cudaGetFuncBySymbol", [&](Process& process) {
+    result(function, "functionPtr") = reinterpret_cast<cudaFunction_t>(&find_kernel(process, symbol));
+  });
+}
+
+// ----------------------------------------------------------------------------------------------------------- occupancy
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
+                                                                   size_t dynamic_smem, unsigned flags) {
+  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Process& process) {
+    if (threads < 1) refuse(cudaErrorInvalidValue, "a block of %d threads is none.", threads);
+    if ((flags & ~cudaOccupancyDisableCachingOverride) != 0) {
+      refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
+    }
+    Kernel& kernel = find_kernel(process, function);
+    const bool allowed = threads <= 1024 && dynamic_smem <= max_dynamic_smem(process, kernel);
+    result(blocks, "numBlocks") =
+        allowed ? process.device().max_active_blocks_per_sm(kernel.info(process), threads, dynamic_smem) : 0;
+  });
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
+                                                          size_t dynamic_smem) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic_smem,
+                                                                cudaOccupancyDefault);
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks, int) {
+  return call("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Process& process) {
+    if (blocks < 1) refuse(cudaErrorInvalidValue, "%d blocks have no shared memory.", blocks);
+    const Gpu& gpu = process.gpu();
+    const auto share = static_cast<std::size_t>(std::min(gpu.smem_per_sm / blocks, gpu.smem_per_block));
+    const std::size_t static_smem = find_kernel(process, function).info(process).static_smem;
+    result(bytes, "dynamicSmemSize") = share > static_smem ? share - static_smem : 0;
+  });
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
+  return call("cudaOccupancyMaxActiveClusters", [&](Process& process) {
+    std::vector<cudaEvent_t> events;
+    const Launch request = read_config(config, nullptr, &events);
+    Kernel& kernel = find_kernel(process, function);
+    const LaunchConfig shape = config_of(process, kernel, request);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (shape.cluster[i] == 0 || shape.grid[i] % shape.cluster[i] == 0) continue;
+      refuse(cudaErrorInvalidClusterSize, "the clusters do not divide the grid of %s blocks.",
+             extents(shape.grid).c_str());
+    }
+    // Questions about what can never run are answered with 0.
+    const uint64_t ctas = uint64_t{shape.cluster[0]} * shape.cluster[1] * shape.cluster[2];
+    const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    const bool possible = shape.dynamic_smem <= shape.max_dynamic_smem && threads >= 1 && threads <= 1024 &&
+                          ctas <= static_cast<uint64_t>(process.gpu().max_cluster_nonportable);
+    result(clusters, "numClusters") =
+        possible ? process.device().max_active_clusters(kernel.info(process), shape) : 0;
+  });
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
+  return call("cudaOccupancyMaxPotentialClusterSize", [&](Process& process) {
+    std::vector<cudaEvent_t> events;
+    Launch request = read_config(config, nullptr, &events);
+    request.cluster = {0, 0, 0};
+    Kernel& kernel = find_kernel(process, function);
+    LaunchConfig shape = config_of(process, kernel, request);
+    const Gpu& gpu = process.gpu();
+    int largest = kernel.nonportable_cluster ? gpu.max_cluster_nonportable : gpu.max_cluster;
+    for (; largest > 1; largest /= 2) {
+      shape.cluster = {static_cast<uint32_t>(largest), 1, 1};
+      if (process.device().max_active_clusters(kernel.info(process), shape) > 0) break;
+    }
+    result(size, "clusterSize") = largest;
+  });
+}

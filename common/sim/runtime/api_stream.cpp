@@ -1,0 +1,202 @@
+// Streams, events, and what waits for them. All work is done when the call that asks for it returns, so nothing waits.
+#include <chrono>
+
+#include "runtime/streams.h"
+
+using namespace sim;
+using namespace sim::runtime;
+
+// ------------------------------------------------------------------------------------------------------------- streams
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return call("cudaStreamCreate", [&](Process&) { result(stream, "stream") = create_stream(cudaStreamDefault, 0); });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return call("cudaStreamCreateWithFlags", [&](Process&) { result(stream, "stream") = create_stream(flags, 0); });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return call("cudaStreamCreateWithPriority",
+              [&](Process&) { result(stream, "stream") = create_stream(flags, priority); });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return call("cudaStreamDestroy", [&](Process&) { destroy_stream(stream); });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return call("cudaStreamSynchronize", [&](Process&) { find_stream(stream); });
+}
+SIM_PER_THREAD(cudaStreamSynchronize, _ptsz)
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return call("cudaStreamQuery", [&](Process&) { find_stream(stream); });
+}
+SIM_PER_THREAD(cudaStreamQuery, _ptsz)
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return call("cudaStreamWaitEvent", [&](Process&) {
+    find_stream(stream);
+    find_event(event);
+  });
+}
+SIM_PER_THREAD(cudaStreamWaitEvent, _ptsz)
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  return call("cudaStreamGetFlags", [&](Process&) { result(flags, "flags") = find_stream(stream).flags; });
+}
+SIM_PER_THREAD(cudaStreamGetFlags, _ptsz)
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return call("cudaStreamGetPriority", [&](Process&) { result(priority, "priority") = find_stream(stream).priority; });
+}
+SIM_PER_THREAD(cudaStreamGetPriority, _ptsz)
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return call("cudaStreamGetId", [&](Process&) { result(id, "streamId") = find_stream(stream).id; });
+}
+SIM_PER_THREAD(cudaStreamGetId, _ptsz)
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  return call("cudaStreamGetDevice", [&](Process&) {
+    find_stream(stream);
+    result(device, "device") = 0;
+  });
+}
+SIM_PER_THREAD(cudaStreamGetDevice, _ptsz)
+
+// The attributes are hints about caches and synchronisation. They are taken and forgotten.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue* value) {
+  return call("cudaStreamSetAttribute", [&](Process&) {
+    find_stream(stream);
+    require_pointer(value, "value");
+  });
+}
+SIM_PER_THREAD(cudaStreamSetAttribute, _ptsz)
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID, cudaStreamAttrValue* value) {
+  return call("cudaStreamGetAttribute", [&](Process&) {
+    find_stream(stream);
+    result(value, "value") = {};
+  });
+}
+SIM_PER_THREAD(cudaStreamGetAttribute, _ptsz)
+
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return call("cudaStreamCopyAttributes", [&](Process&) {
+    find_stream(to);
+    find_stream(from);
+  });
+}
+SIM_PER_THREAD(cudaStreamCopyAttributes, _ptsz)
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return call("cudaDeviceGetStreamPriorityRange", [&](Process&) {
+    if (least != nullptr) *least = LEAST_PRIORITY;
+    if (greatest != nullptr) *greatest = GREATEST_PRIORITY;
+  });
+}
+
+// Nothing is ever captured: beginning a capture ends the program with a sentence.
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return call("cudaStreamIsCapturing", [&](Process&) {
+    find_stream(stream);
+    result(status, "pCaptureStatus") = cudaStreamCaptureStatusNone;
+  });
+}
+SIM_PER_THREAD(cudaStreamIsCapturing, _ptsz)
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                     const cudaGraphEdgeData** edges, size_t* count) {
+  return call("cudaStreamGetCaptureInfo", [&](Process&) {
+    find_stream(stream);
+    result(status, "captureStatus_out") = cudaStreamCaptureStatusNone;
+    if (id != nullptr) *id = 0;
+    if (graph != nullptr) *graph = nullptr;
+    if (dependencies != nullptr) *dependencies = nullptr;
+    if (edges != nullptr) *edges = nullptr;
+    if (count != nullptr) *count = 0;
+  });
+}
+SIM_PER_THREAD(cudaStreamGetCaptureInfo, _ptsz)
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+  return call("cudaThreadExchangeStreamCaptureMode", [&](Process&) { std::swap(result(mode, "mode"), current); });
+}
+
+// Host functions run between the frames of two calls, because they may call the API themselves.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  const cudaError_t error = call("cudaLaunchHostFunc", [&](Process&) {
+    find_stream(stream);
+    if (function == nullptr) refuse(cudaErrorInvalidValue, "fn is a null pointer.");
+  });
+  if (error == cudaSuccess) function(data);
+  return error;
+}
+SIM_PER_THREAD(cudaLaunchHostFunc, _ptsz)
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned flags) {
+  const cudaError_t error = call("cudaStreamAddCallback", [&](Process&) {
+    find_stream(stream);
+    if (callback == nullptr || flags != 0) {
+      refuse(cudaErrorInvalidValue, "callback must be a function, and flags 0 (it is %u).", flags);
+    }
+  });
+  if (error == cudaSuccess) callback(stream, cudaSuccess, data);
+  return error;
+}
+SIM_PER_THREAD(cudaStreamAddCallback, _ptsz)
+
+// -------------------------------------------------------------------------------------------------------------- events
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return call("cudaEventCreateWithFlags", [&](Process&) { result(event, "event") = create_event(flags); });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return call("cudaEventCreate", [&](Process&) { result(event, "event") = create_event(cudaEventDefault); });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call("cudaEventDestroy", [&](Process&) { destroy_event(event); });
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return call("cudaEventRecord", [&](Process&) {
+    if ((flags & ~cudaEventRecordExternal) != 0) refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
+    find_stream(stream);
+    record_event(event);
+  });
+}
+SIM_PER_THREAD(cudaEventRecordWithFlags, _ptsz)
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+SIM_PER_THREAD(cudaEventRecord, _ptsz)
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return call("cudaEventQuery", [&](Process&) { find_event(event); });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call("cudaEventSynchronize", [&](Process&) { find_event(event); });
+}
+
+// The time that passed on the host. It says how fast the simulation is, and nothing about a GPU.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return call("cudaEventElapsedTime", [&](Process&) {
+    float& elapsed = result(milliseconds, "ms");
+    const Event &from = find_event(start), &to = find_event(end);
+    if (((from.flags | to.flags) & cudaEventDisableTiming) != 0) {
+      refuse(cudaErrorInvalidResourceHandle, "an event created with cudaEventDisableTiming has no time.");
+    }
+    if (!from.recorded || !to.recorded) {
+      refuse(cudaErrorInvalidResourceHandle, "the %s event has not been recorded.", from.recorded ? "end" : "start");
+    }
+    elapsed = std::chrono::duration<float, std::milli>(*to.recorded - *from.recorded).count();
+  });
+}

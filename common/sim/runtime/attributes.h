@@ -1,0 +1,18 @@
+// What programs ask about the device.
+#pragma once
+
+#include <optional>
+
+#include "machine/gpu.h"
+#include "runtime/api.h"
+
+namespace sim::runtime {
+
+/// The value of a device attribute, or nothing if there is no attribute with this number. The runtime's cudaDevAttr...
+/// and the driver's CU_DEVICE_ATTRIBUTE_... have the same numbers. Where the simulated device lacks something that the
+/// real GPU has (interprocess events, for example), the answer is that it is not there.
+std::optional<int> device_attribute(const Gpu& gpu, int attribute);
+
+cudaDeviceProp device_properties(const Gpu& gpu);
+
+}  // namespace sim::runtime

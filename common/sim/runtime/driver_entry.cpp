@@ -1,0 +1,139 @@
+#include "runtime/driver_entry.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/api.h"
+
+namespace sim::runtime {
+namespace {
+
+struct Known {
+  void* function;
+  int since;  ///< the first CUDA version that has it, where programs depend on that
+};
+
+const std::unordered_map<std::string_view, Known>& entries() {
+// A name without a version suffix means what cuda.h makes of it, and the string is the name itself.
+#define SIM_ENTRY(name) {#name, {reinterpret_cast<void*>(&name), 0}}
+#define SIM_ENTRY_SINCE(name, since) {#name, {reinterpret_cast<void*>(&name), since}}
+  static const auto& known = *new std::unordered_map<std::string_view, Known>{
+      SIM_ENTRY(cuInit),
+      SIM_ENTRY(cuDriverGetVersion),
+      SIM_ENTRY(cuGetErrorName),
+      SIM_ENTRY(cuGetErrorString),
+      SIM_ENTRY(cuGetProcAddress),
+      SIM_ENTRY(cuDeviceGet),
+      SIM_ENTRY(cuDeviceGetCount),
+      SIM_ENTRY(cuDeviceGetName),
+      SIM_ENTRY(cuDeviceGetUuid),
+      SIM_ENTRY(cuDeviceTotalMem),
+      SIM_ENTRY(cuDeviceGetAttribute),
+      SIM_ENTRY(cuDeviceGetPCIBusId),
+      SIM_ENTRY(cuDeviceCanAccessPeer),
+      SIM_ENTRY(cuDevicePrimaryCtxRetain),
+      SIM_ENTRY(cuDevicePrimaryCtxRelease),
+      SIM_ENTRY(cuDevicePrimaryCtxReset),
+      SIM_ENTRY(cuDevicePrimaryCtxSetFlags),
+      SIM_ENTRY(cuDevicePrimaryCtxGetState),
+      SIM_ENTRY(cuCtxCreate),
+      SIM_ENTRY(cuCtxDestroy),
+      SIM_ENTRY(cuCtxPushCurrent),
+      SIM_ENTRY(cuCtxPopCurrent),
+      SIM_ENTRY(cuCtxSetCurrent),
+      SIM_ENTRY(cuCtxGetCurrent),
+      SIM_ENTRY(cuCtxGetDevice),
+      SIM_ENTRY(cuCtxGetFlags),
+      SIM_ENTRY(cuCtxGetId),
+      SIM_ENTRY(cuCtxGetApiVersion),
+      SIM_ENTRY(cuCtxSynchronize),
+      SIM_ENTRY(cuCtxSetLimit),
+      SIM_ENTRY(cuCtxGetLimit),
+      SIM_ENTRY(cuCtxGetStreamPriorityRange),
+      SIM_ENTRY(cuCtxResetPersistingL2Cache),
+      SIM_ENTRY(cuMemGetInfo),
+      SIM_ENTRY(cuMemAlloc),
+      SIM_ENTRY(cuMemAllocManaged),
+      SIM_ENTRY(cuMemAllocAsync),
+      SIM_ENTRY(cuMemFree),
+      SIM_ENTRY(cuMemFreeAsync),
+      SIM_ENTRY(cuMemAllocHost),
+      SIM_ENTRY(cuMemHostAlloc),
+      SIM_ENTRY(cuMemFreeHost),
+      SIM_ENTRY(cuMemGetAddressRange),
+      SIM_ENTRY(cuPointerGetAttribute),
+      SIM_ENTRY(cuMemcpy),
+      SIM_ENTRY(cuMemcpyHtoD),
+      SIM_ENTRY(cuMemcpyDtoH),
+      SIM_ENTRY(cuMemcpyDtoD),
+      SIM_ENTRY(cuMemcpyHtoDAsync),
+      SIM_ENTRY(cuMemcpyDtoHAsync),
+      SIM_ENTRY(cuMemcpyDtoDAsync),
+      SIM_ENTRY(cuMemsetD8),
+      SIM_ENTRY(cuMemsetD16),
+      SIM_ENTRY(cuMemsetD32),
+      SIM_ENTRY(cuMemsetD8Async),
+      SIM_ENTRY(cuMemsetD16Async),
+      SIM_ENTRY(cuMemsetD32Async),
+      SIM_ENTRY(cuModuleLoad),
+      SIM_ENTRY(cuModuleLoadData),
+      SIM_ENTRY(cuModuleLoadDataEx),
+      SIM_ENTRY(cuModuleLoadFatBinary),
+      SIM_ENTRY(cuModuleUnload),
+      SIM_ENTRY(cuModuleGetFunction),
+      SIM_ENTRY(cuModuleGetGlobal),
+      SIM_ENTRY(cuModuleGetLoadingMode),
+      SIM_ENTRY_SINCE(cuLibraryLoadData, 12000),
+      SIM_ENTRY_SINCE(cuLibraryUnload, 12000),
+      SIM_ENTRY_SINCE(cuLibraryGetKernel, 12000),
+      SIM_ENTRY_SINCE(cuLibraryGetGlobal, 12000),
+      SIM_ENTRY_SINCE(cuKernelGetFunction, 12000),
+      SIM_ENTRY_SINCE(cuKernelSetAttribute, 12000),
+      SIM_ENTRY(cuFuncGetAttribute),
+      SIM_ENTRY(cuFuncSetAttribute),
+      SIM_ENTRY(cuFuncSetCacheConfig),
+      SIM_ENTRY(cuFuncGetName),
+      SIM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+      SIM_ENTRY(cuOccupancyMaxActiveClusters),
+      SIM_ENTRY(cuLaunchKernel),
+      SIM_ENTRY_SINCE(cuLaunchKernelEx, 11060),
+      SIM_ENTRY(cuStreamCreate),
+      SIM_ENTRY(cuStreamCreateWithPriority),
+      SIM_ENTRY(cuStreamDestroy),
+      SIM_ENTRY(cuStreamSynchronize),
+      SIM_ENTRY(cuStreamQuery),
+      SIM_ENTRY(cuStreamWaitEvent),
+      SIM_ENTRY(cuStreamIsCapturing),
+      SIM_ENTRY(cuStreamGetCtx),
+      SIM_ENTRY(cuEventCreate),
+      SIM_ENTRY(cuEventDestroy),
+      SIM_ENTRY(cuEventRecord),
+      SIM_ENTRY(cuEventQuery),
+      SIM_ENTRY(cuEventSynchronize),
+      SIM_ENTRY(cuEventElapsedTime),
+      SIM_ENTRY_SINCE(cuTensorMapEncodeTiled, 12000),
+      SIM_ENTRY_SINCE(cuTensorMapEncodeIm2col, 12000),
+      SIM_ENTRY_SINCE(cuTensorMapEncodeIm2colWide, 12080),
+      SIM_ENTRY_SINCE(cuTensorMapReplaceAddress, 12000),
+  };
+#undef SIM_ENTRY
+#undef SIM_ENTRY_SINCE
+  return known;
+}
+
+}  // namespace
+
+DriverEntry find_driver_entry(const char* name, int version) {
+  // cuMemAlloc_v2 and cuMemcpyHtoD_v2_ptds are other spellings of names in the table.
+  std::string_view base = name;
+  for (const std::string_view suffix : {"_ptsz", "_ptds", "_v2", "_v3", "_v4"}) {
+    if (base.ends_with(suffix)) base.remove_suffix(suffix.size());
+  }
+  const auto found = entries().find(base);
+  if (found == entries().end()) return {};
+  if (version < found->second.since) return {nullptr, true};
+  return {found->second.function, false};
+}
+
+}  // namespace sim::runtime

@@ -1,0 +1,44 @@
+// How a simulated program ends. A program that would exit with 0 although a kernel failed exits with 86 instead, so that
+// no test passes by accident. This file belongs to the shared library only: it runs in every process that loads it.
+#include <cstdlib>
+#include <iostream>
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+namespace {
+
+bool exit_is_known = false, library_is_finalised = false;
+int exit_code = 0;
+
+/// The last word needs both: what the program passed to exit or returned from main, and that the destructors of the
+/// program and of every library that uses this one have run. Their order depends on when this library was loaded.
+void conclude() {
+  if (!exit_is_known || !library_is_finalised || !Process::exists()) return;
+  Process& process = Process::get();
+  process.finish();
+  const std::string verdict = process.verdict();
+  if (exit_code != 0 || verdict.empty()) return;
+  say(verdict);
+  std::cout.flush();
+  std::clog.flush();
+  stop(EXIT_SIMULATION_FAILED);
+}
+
+__attribute__((constructor)) void watch_exit() {
+  on_exit(
+      [](int code, void*) {
+        exit_is_known = true;
+        exit_code = code;
+        conclude();
+      },
+      nullptr);
+}
+
+__attribute__((destructor)) void finalise() {
+  library_is_finalised = true;
+  conclude();
+}
+
+}  // namespace
+}  // namespace sim::runtime

@@ -1,0 +1,35 @@
+// Kernel launches: what a GPU would refuse is refused here, with the reason; the rest goes to the device.
+#pragma once
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+
+struct Launch {
+  dim3 grid{1, 1, 1}, block{1, 1, 1};
+  dim3 cluster{0, 0, 0};  ///< 0: not given by the launch
+  std::size_t dynamic_smem = 0;
+  bool cooperative = false;
+  void** arguments = nullptr;
+};
+
+/// The kernel behind a host function or handle; refuses anything else.
+Kernel& find_kernel(Process& process, const void* function);
+
+/// The configuration as the device wants it: the kernel's compiled and set attributes beside the launch's own.
+LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch);
+
+/// The most dynamic shared memory that a launch of this kernel may ask for at present.
+std::size_t max_dynamic_smem(Process& process, Kernel& kernel);
+
+/// Refuses clusters of an impossible shape, and those that do not divide the grid.
+void check_cluster(const Gpu& gpu, const std::string& name, const LaunchConfig& config);
+
+/// Runs the kernel to its end. Refuses an impossible launch; a fault of the kernel becomes the process's sticky error.
+void launch(Process& process, Kernel& kernel, const Launch& launch);
+
+/// Reads cudaLaunchConfig_t and its attributes. Events that the attributes name are recorded by the caller after the
+/// launch: they are returned in `events`.
+Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vector<cudaEvent_t>* events);
+
+}  // namespace sim::runtime

@@ -1,0 +1,96 @@
+#include "runtime/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "runtime/message.h"
+
+namespace sim::runtime {
+namespace {
+
+template <typename Number>
+bool parse(std::string_view text, Number* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string known_gpus() {
+  std::string list;
+  for (const std::string& key : gpu_keys()) list += (list.empty() ? "" : ", ") + key;
+  return list;
+}
+
+}  // namespace
+
+std::string read_settings(const std::function<const char*(const char*)>& lookup, Settings* settings) {
+  const auto get = [&](const char* name) -> std::string {
+    const char* value = lookup(name);
+    return value == nullptr ? "" : value;
+  };
+  Options& options = settings->device;
+
+  options.gpu = get("LADDER_SIM_GPU");
+  const std::optional<Gpu> gpu = find_gpu(options.gpu);
+  if (!options.gpu.empty() && !gpu) {
+    return format("--gpu: there is no description of a GPU '%s'; known are %s.", options.gpu.c_str(),
+                  known_gpus().c_str());
+  }
+
+  // No GPU has more SMs than the largest description; which one runs is often not decided yet.
+  int most_sms = 0;
+  for (const std::string& key : gpu_keys()) most_sms = std::max(most_sms, find_gpu(key)->sm_count);
+  if (gpu) most_sms = gpu->sm_count;
+  if (const std::string sms = get("LADDER_SIM_SMS"); !sms.empty()) {
+    if (!parse(sms, &options.sms) || options.sms < 1 || options.sms > most_sms) {
+      return format("--sms: '%s' is not a number of SMs from 1 to %d.", sms.c_str(), most_sms);
+    }
+  }
+
+  const std::string seed = get("LADDER_SIM_SEED");
+  const bool latest = !get("LADDER_SIM_LATEST").empty();
+  if (!seed.empty() && latest) return "--seed and --latest are two different schedules: choose one.";
+  if (latest) options.schedule = Options::Schedule::Latest;
+  if (!seed.empty()) {
+    if (!parse(seed, &options.seed)) {
+      return format("--seed: '%s' is not a number from 0 to %s.", seed.c_str(),
+                    grouped(std::numeric_limits<uint64_t>::max()).c_str());
+    }
+    options.schedule = Options::Schedule::Seeded;
+  }
+
+  if (const std::string arithmetic = get("LADDER_SIM_ARITH"); arithmetic == "exact") {
+    options.arithmetic = Options::Arithmetic::Exact;
+  } else if (arithmetic == "fast") {
+    options.arithmetic = Options::Arithmetic::Fast;
+  } else if (!arithmetic.empty()) {
+    return format("--arith: '%s' is neither exact nor fast.", arithmetic.c_str());
+  }
+
+  if (const std::string threads = get("LADDER_SIM_THREADS"); !threads.empty()) {
+    if (!parse(threads, &options.threads) || options.threads < 1 || options.threads > 4096) {
+      return format("--threads: '%s' is not a number of host threads from 1 to 4,096.", threads.c_str());
+    }
+  }
+
+  options.abort_on_error = !get("LADDER_SIM_ABORT").empty();
+  options.counters_file = get("LADDER_SIM_COUNTERS");
+  options.trace_file = get("LADDER_SIM_TRACE");
+  settings->ptx_file = get("LADDER_SIM_PTX");
+  return "";
+}
+
+std::string describe(const Gpu& gpu, const Options& options) {
+  std::string schedule = "default schedule";
+  if (options.schedule == Options::Schedule::Seeded) schedule = "schedule from seed " + std::to_string(options.seed);
+  if (options.schedule == Options::Schedule::Latest) schedule = "latest schedule";
+  const char* arithmetic = "exact up to 2^34 multiply-adds a launch, fast above";
+  if (options.arithmetic == Options::Arithmetic::Exact) arithmetic = "exact";
+  if (options.arithmetic == Options::Arithmetic::Fast) arithmetic = "fast";
+  return format("%s, %d %s, %s, arithmetic %s", gpu.name.c_str(), gpu.sm_count, gpu.sm_count == 1 ? "SM" : "SMs",
+                schedule.c_str(), arithmetic);
+}
+
+}  // namespace sim::runtime

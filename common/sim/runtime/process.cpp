@@ -1,0 +1,130 @@
+#include "runtime/process.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <sstream>
+
+#include "runtime/fatbin.h"
+
+namespace sim::runtime {
+namespace {
+
+Replacement read_replacement(const std::string& file) {
+  std::ifstream stream(file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    say(format("--ptx: %s cannot be read (%s).", file.c_str(), std::strerror(errno)));
+    stop(EXIT_USAGE);
+  }
+  Replacement replacement{file, text.str(), ptx_kernels(text.str())};
+  if (replacement.kernels.empty() || parse_target(ptx_target(replacement.text)).arch == 0) {
+    say(format("--ptx: %s is not PTX that defines a kernel: it has no .target sm_... or no .entry.", file.c_str()));
+    stop(EXIT_USAGE);
+  }
+  return replacement;
+}
+
+}  // namespace
+
+void refuse(cudaError_t error, const char* pattern, ...) {
+  std::va_list args;
+  va_start(args, pattern);
+  Refusal refusal{error, format_list(pattern, args)};
+  va_end(args);
+  throw refusal;
+}
+
+namespace {
+std::atomic<bool> process_exists = false;
+}
+
+Process& Process::get() {
+  static auto& process = *new Process;
+  return process;
+}
+
+bool Process::exists() { return process_exists; }
+
+Process::Process() {
+  if (const std::string problem = read_settings(&std::getenv, &settings_); !problem.empty()) {
+    say(problem);
+    stop(EXIT_USAGE);
+  }
+  if (!settings_.ptx_file.empty()) replacement_ = read_replacement(settings_.ptx_file);
+  process_exists = true;
+}
+
+Device& Process::device() {
+  if (device_) return *device_;
+  std::string key = settings_.device.gpu;
+  if (key.empty()) {
+    // Code for Hopper alone runs on a Hopper; everything else on a Blackwell.
+    const int newest = replacement_ ? parse_target(ptx_target(replacement_->text)).arch : registry.newest_arch();
+    key = newest / 10 == 9 ? "h200" : "b200";
+  }
+  Gpu gpu = *find_gpu(key);
+  if (settings_.device.sms > gpu.sm_count) {
+    say(format("--sms: the %s has only %d SMs.", gpu.name.c_str(), gpu.sm_count));
+    stop(EXIT_USAGE);
+  }
+  if (settings_.device.sms > 0) gpu.sm_count = settings_.device.sms;
+  settings_.device.gpu = key;
+  device_ = std::make_unique<Device>(gpu, settings_.device);
+  return *device_;
+}
+
+void Process::fault(cudaError_t error, const std::string& report) {
+  sticky = error;
+  fail();
+  say(report);
+}
+
+std::string Process::verdict() const {
+  if (failed_) return "a kernel failed or could not be simulated, so the program's exit code 0 becomes 86.";
+  if (unseen_refusal_) {
+    return "a kernel launch was refused and the program never asked for the error, so its exit code 0 becomes 86.";
+  }
+  return "";
+}
+
+void Process::finish() {
+  if (device_ && !finished_) device_->finish();
+  finished_ = true;
+}
+
+cudaError_t& last_error() {
+  static thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+void check_device(int device) {
+  if (device != 0) refuse(cudaErrorInvalidDevice, "there is no device %d: the simulated one is device 0.", device);
+}
+
+void require_pointer(const void* pointer, const char* parameter) {
+  if (pointer == nullptr) refuse(cudaErrorInvalidValue, "%s is a null pointer.", parameter);
+}
+
+cudaError_t explain(const char* call) {
+  try {
+    throw;
+  } catch (const Refusal& refusal) {
+    if (!refusal.sentence.empty()) say(std::string(call) + ": " + refusal.sentence);
+    return refusal.error;
+  } catch (const std::bad_alloc&) {
+    say(std::string(call) + ": the host is out of memory.");
+    return cudaErrorMemoryAllocation;
+  } catch (const std::exception& error) {
+    say(std::string(call) + ": " + error.what() + ".");
+    return cudaErrorUnknown;
+  }
+}
+
+}  // namespace sim::runtime

@@ -1,0 +1,122 @@
+// The state of one simulated process, and the frame around every API call: one lock, the sticky error of a kernel that
+// faulted, the last error of each thread, and sentences for what is refused.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/device.h"
+#include "runtime/api.h"
+#include "runtime/message.h"
+#include "runtime/options.h"
+#include "runtime/registry.h"
+
+namespace sim::runtime {
+
+/// Thrown by the body of an API call that cannot be done: the error that the real runtime gives, and why.
+struct Refusal {
+  cudaError_t error;
+  std::string sentence;  ///< empty: the error speaks for itself
+};
+[[noreturn]] void refuse(cudaError_t error, const char* pattern, ...) __attribute__((format(printf, 2, 3)));
+
+/// PTX that `--ptx FILE` puts in the place of the embedded one.
+struct Replacement {
+  std::string file, text;
+  std::vector<std::string> kernels;
+};
+
+class Process {
+ public:
+  /// The one instance. It is never destroyed: static destructors of the program may still call the API.
+  static Process& get();
+  /// Has anything of the API been called?
+  static bool exists();
+
+  /// The simulated device, made at first use: by then the program has registered the code that decides which GPU it is.
+  Device& device();
+  const Gpu& gpu() { return device().gpu(); }
+  GlobalMemory& memory() { return device().memory(); }
+
+  bool aborts_on_error() const { return settings_.device.abort_on_error; }
+  const Replacement* replacement() const { return replacement_ ? &*replacement_ : nullptr; }
+
+  /// A kernel stopped with this report: every later call that needs the context returns `error`.
+  void fault(cudaError_t error, const std::string& report);
+  /// A kernel could not be simulated, which the program's own exit code must not hide.
+  void fail() { failed_ = true; }
+  /// A launch was refused, and the program was not handed the error: it has to ask for it.
+  void refuse_unseen() { unseen_refusal_ = true; }
+  void see_errors() { unseen_refusal_ = false; }
+
+  /// What the process must say before it ends with code 0; empty if every launch was carried out.
+  std::string verdict() const;
+  /// Writes counters and traces, once.
+  void finish();
+
+  std::mutex mutex;  ///< held by every API call
+  Registry registry;
+  cudaError_t sticky = cudaSuccess;
+
+ private:
+  Process();
+  Settings settings_;
+  std::optional<Replacement> replacement_;
+  std::unique_ptr<Device> device_;
+  bool finished_ = false;
+  bool failed_ = false;
+  bool unseen_refusal_ = false;
+};
+
+/// The last error of the calling thread, as cudaGetLastError sees it.
+cudaError_t& last_error();
+
+/// Turns the exception in flight into the error to return, and says its sentence, prefixed with the call's name.
+cudaError_t explain(const char* call);
+
+namespace detail {
+template <typename Body>
+cudaError_t run(const char* call, bool needs_context, Body&& body) {
+  Process& process = Process::get();
+  std::lock_guard lock(process.mutex);
+  cudaError_t error = needs_context ? process.sticky : cudaSuccess;
+  if (error == cudaSuccess) {
+    try {
+      body(process);
+    } catch (...) {
+      error = explain(call);
+    }
+  }
+  if (error != cudaSuccess) last_error() = error;
+  return error;
+}
+}  // namespace detail
+
+/// The frame of an API call that needs the context, which a fault of a kernel takes away.
+template <typename Body>
+cudaError_t call(const char* name, Body&& body) {
+  return detail::run(name, true, body);
+}
+/// The frame of an API call that works even after a fault.
+template <typename Body>
+cudaError_t query(const char* name, Body&& body) {
+  return detail::run(name, false, body);
+}
+
+/// Refuses a device number other than 0: there is one device.
+void check_device(int device);
+
+/// Refuses a null pointer for a parameter that must point at something.
+void require_pointer(const void* pointer, const char* parameter);
+
+/// What a pointer parameter points at: where a result is to be written, for example.
+template <typename T>
+T& result(T* pointer, const char* parameter) {
+  require_pointer(pointer, parameter);
+  return *pointer;
+}
+
+}  // namespace sim::runtime

@@ -1,0 +1,227 @@
+#include "runtime/registry.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+namespace {
+
+/// The file name of the executable or library in whose data `address` lies.
+std::string object_that_holds(const void* address) {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || *info.dli_fname == '\0') return "The program";
+  const std::string path = info.dli_fname;
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+Binary::Binary(const void* data, std::string label) : data_(data), label_(std::move(label)) {}
+
+void Binary::read() {
+  if (read_) return;
+  read_ = true;
+  try {
+    switch (recognise(data_)) {
+      case Format::Wrapper: containers_ = read_wrapper(data_); break;
+      case Format::Container:
+        containers_ = {read_container({static_cast<const uint8_t*>(data_), readable_bytes(data_)})};
+        break;
+      case Format::Machine: problem_ = "is machine code without PTX, and PTX is what the simulated device runs"; break;
+      case Format::Other: {
+        const auto* text = static_cast<const char*>(data_);
+        bare_text_.assign(text, strnlen(text, readable_bytes(data_)));
+        if (parse_target(ptx_target(bare_text_)).arch == 0) problem_ = "is neither a fat binary nor PTX";
+        break;
+      }
+    }
+  } catch (const FatbinError& error) {
+    problem_ = std::string("holds a fat binary that cannot be used: ") + error.what();
+  }
+}
+
+int Binary::newest_arch() {
+  read();
+  int ptx = parse_target(ptx_target(bare_text_)).arch, any = 0;
+  for (const auto& container : containers_) {
+    for (const Image& image : container) {
+      any = std::max(any, image.arch);
+      if (image.kind == Image::Kind::Ptx) ptx = std::max(ptx, image.arch);
+    }
+  }
+  return ptx > 0 ? ptx : any;
+}
+
+bool Binary::defines_one_of(const std::vector<std::string>& kernels) const {
+  return std::any_of(kernel_names_.begin(), kernel_names_.end(), [&](const std::string& name) {
+    return std::find(kernels.begin(), kernels.end(), name) != kernels.end();
+  });
+}
+
+std::vector<std::string> Binary::choose_texts(const Gpu& gpu) const {
+  if (!problem_.empty()) refuse(cudaErrorInvalidKernelImage, "%s %s.", label_.c_str(), problem_.c_str());
+  std::vector<Image> all;
+  std::vector<std::string> texts;
+  if (!bare_text_.empty()) {
+    all.push_back(parse_target(ptx_target(bare_text_)));
+    if (all.back().runs_on(gpu)) texts.push_back(bare_text_);
+  }
+  for (const auto& container : containers_) {
+    all.insert(all.end(), container.begin(), container.end());
+    const Image* image = choose(container, gpu);
+    if (image == nullptr) continue;
+    try {
+      texts.push_back(image->text());
+    } catch (const FatbinError& error) {
+      refuse(cudaErrorInvalidKernelImage, "%s holds a fat binary that cannot be used: %s.", label_.c_str(),
+             error.what());
+    }
+  }
+  if (texts.empty()) refuse(cudaErrorNoKernelImageForDevice, "%s", explain_no_choice(all, gpu, label_).c_str());
+  return texts;
+}
+
+const std::vector<Module*>& Binary::modules(Process& process) {
+  if (loaded_) return modules_;
+  read();
+  const Gpu& gpu = process.gpu();
+  std::string origin = label_;
+  const Replacement* replacement = process.replacement();
+  if (replacement != nullptr && defines_one_of(replacement->kernels)) {
+    origin = replacement->file;
+    const Image target = parse_target(ptx_target(replacement->text));
+    if (!target.runs_on(gpu)) {
+      refuse(cudaErrorNoKernelImageForDevice, "%s", explain_no_choice({target}, gpu, origin).c_str());
+    }
+    texts_ = {replacement->text};
+  } else {
+    texts_ = choose_texts(gpu);
+  }
+
+  std::vector<Module*> modules;
+  for (const std::string& text : texts_) {
+    Outcome outcome;
+    Module* module = process.device().load(text, origin, &outcome);
+    if (module == nullptr) refuse(static_cast<cudaError_t>(outcome.status), "%s", outcome.report.c_str());
+    modules.push_back(module);
+  }
+  modules_ = std::move(modules);
+  loaded_ = true;
+  process.registry.place_managed(this, process);
+  return modules_;
+}
+
+void Kernel::load(Process& process) {
+  if (info_ != nullptr) return;
+  for (Module* module : binary->modules(process)) {
+    info_ = module->kernel(name);
+    module_ = module;
+    if (info_ != nullptr) return;
+  }
+  refuse(cudaErrorInvalidDeviceFunction, "the PTX of %s does not define the kernel %s.", binary->label().c_str(),
+         readable(name).c_str());
+}
+
+Module& Kernel::module(Process& process) {
+  load(process);
+  return *module_;
+}
+
+const KernelInfo& Kernel::info(Process& process) {
+  load(process);
+  return *info_;
+}
+
+void* Variable::address(Process& process) {
+  if (address_ != nullptr) return address_;
+  for (Module* module : binary->modules(process)) {
+    std::size_t placed_bytes = 0;
+    address_ = module->variable(name, &placed_bytes);
+    if (address_ != nullptr) return address_;
+  }
+  refuse(cudaErrorInvalidSymbol, "the PTX of %s does not define the variable %s.", binary->label().c_str(),
+         name.c_str());
+}
+
+Binary* Registry::add_binary(const void* wrapper) {
+  return binaries_.emplace_back(std::make_shared<Binary>(wrapper, object_that_holds(wrapper))).get();
+}
+
+Binary* Registry::add_library(const void* data, std::string label) {
+  return binaries_.emplace_back(std::make_shared<Binary>(data, std::move(label))).get();
+}
+
+void Registry::remove_binary(Binary* binary) {
+  std::erase_if(kernels_, [&](const auto& entry) { return entry.second->binary.get() == binary; });
+  std::erase_if(variables_, [&](const auto& entry) { return entry.second.binary.get() == binary; });
+  std::erase_if(binaries_, [&](const auto& known) { return known.get() == binary; });
+}
+
+std::shared_ptr<Binary> Registry::owner(const Binary* binary) const {
+  const auto known = std::find_if(binaries_.begin(), binaries_.end(), [&](const auto& b) { return b.get() == binary; });
+  return known == binaries_.end() ? nullptr : *known;
+}
+
+Kernel* Registry::add_kernel(Binary* binary, const void* host_function, std::string name) {
+  const auto kernel = std::make_shared<Kernel>();
+  kernel->binary = owner(binary);
+  kernel->name = std::move(name);
+  if (kernel->binary == nullptr) return nullptr;
+  kernel->binary->expect_kernel(kernel->name);
+  kernels_[kernel.get()] = kernel;
+  if (host_function != nullptr) kernels_[host_function] = kernel;
+  return kernel.get();
+}
+
+void Registry::add_variable(Binary* binary, const void* host_variable, const char* name, std::size_t bytes,
+                            void** managed) {
+  Variable variable;
+  variable.binary = owner(binary);
+  variable.name = name;
+  variable.bytes = bytes;
+  variable.managed = managed;
+  if (variable.binary != nullptr) variables_[host_variable] = variable;
+}
+
+Kernel* Registry::find_kernel(const void* function) {
+  const auto found = kernels_.find(function);
+  return found == kernels_.end() ? nullptr : found->second.get();
+}
+
+Variable* Registry::find_variable(const void* host_variable) {
+  const auto found = variables_.find(host_variable);
+  return found == variables_.end() ? nullptr : &found->second;
+}
+
+Kernel* Registry::library_kernel(Binary* library, std::string_view name, Process& process) {
+  for (const auto& [key, kernel] : kernels_) {
+    if (kernel->binary.get() == library && kernel->name == name) return kernel.get();
+  }
+  for (const Module* module : library->modules(process)) {
+    if (module->kernel(name) != nullptr) return add_kernel(library, nullptr, std::string(name));
+  }
+  return nullptr;
+}
+
+void Registry::place_managed(Binary* binary, Process& process) {
+  for (auto& [host, variable] : variables_) {
+    if (variable.managed != nullptr && variable.binary.get() == binary) *variable.managed = variable.address(process);
+  }
+}
+
+int Registry::newest_arch() {
+  int newest = 0;
+  for (const auto& binary : binaries_) newest = std::max(newest, binary->newest_arch());
+  return newest;
+}
+
+bool Registry::any_defines_one_of(const std::vector<std::string>& kernels) const {
+  return std::any_of(binaries_.begin(), binaries_.end(),
+                     [&](const auto& binary) { return binary->defines_one_of(kernels); });
+}
+
+}  // namespace sim::runtime

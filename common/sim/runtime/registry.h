@@ -1,0 +1,119 @@
+// What the program registered: fat binaries, and the kernels and variables in them. Nothing is decompressed or parsed
+// before it is used, because a fat binary holds many kernels that never run.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/device.h"
+#include "runtime/fatbin.h"
+
+namespace sim::runtime {
+
+class Process;
+
+/// The code that one __cudaRegisterFatBinary or cudaLibraryLoadData call brought.
+class Binary {
+ public:
+  /// `data` is a wrapper, a container, machine code, or PTX text that ends with a zero.
+  Binary(const void* data, std::string label);
+
+  /// The newest architecture among the PTX images, or among all if there is no PTX; 0 if there is no image.
+  int newest_arch();
+
+  /// The kernels that the program registered with this binary: a replacement is recognised by them.
+  void expect_kernel(std::string name) { kernel_names_.push_back(std::move(name)); }
+  bool defines_one_of(const std::vector<std::string>& kernels) const;
+
+  /// Parses the code at first use and refuses when there is none for this GPU.
+  const std::vector<Module*>& modules(Process& process);
+  const std::string& label() const { return label_; }
+
+ private:
+  void read();
+  std::vector<std::string> choose_texts(const Gpu& gpu) const;
+
+  const void* data_;
+  std::string label_;
+  std::vector<std::string> kernel_names_;
+  bool read_ = false, loaded_ = false;
+  std::vector<std::vector<Image>> containers_;
+  std::string bare_text_;           // if `data` is PTX itself
+  std::string problem_;             // why nothing could be read; empty if something was
+  std::vector<std::string> texts_;  // what the modules were parsed from, and may refer to
+  std::vector<Module*> modules_;
+};
+
+/// One __global__ function. Its address serves as cudaKernel_t, cudaFunction_t and CUfunction.
+struct Kernel {
+  std::shared_ptr<Binary> binary;
+  std::string name;  ///< mangled
+
+  /// Where it is and what it needs; loaded at first use, refused if the GPU cannot run it.
+  Module& module(Process& process);
+  const KernelInfo& info(Process& process);
+
+  // What the program set by cudaFuncSetAttribute.
+  int max_dynamic_smem = -1;  ///< -1: not set, 48 KiB less the static part
+  int carveout = -1;
+  int cluster_policy = 0;
+  bool nonportable_cluster = false;
+  bool cluster_must_be_set = false;
+  std::array<uint32_t, 3> required_cluster{0, 0, 0};
+
+ private:
+  void load(Process& process);
+  Module* module_ = nullptr;
+  const KernelInfo* info_ = nullptr;
+};
+
+/// One __device__, __constant__ or __managed__ variable, known to the host by the address of its shadow.
+struct Variable {
+  std::shared_ptr<Binary> binary;
+  std::string name;
+  std::size_t bytes = 0;
+  void** managed = nullptr;  ///< the host's pointer to it, to be set when it is placed; nullptr if it is not managed
+
+  void* address(Process& process);
+
+ private:
+  void* address_ = nullptr;
+};
+
+class Registry {
+ public:
+  Binary* add_binary(const void* wrapper);
+  void remove_binary(Binary* binary);
+  bool knows(const Binary* binary) const { return owner(binary) != nullptr; }
+  /// `host_function` is nullptr for a kernel that only its handle names. Returns the handle.
+  Kernel* add_kernel(Binary* binary, const void* host_function, std::string name);
+  void add_variable(Binary* binary, const void* host_variable, const char* name, std::size_t bytes, void** managed);
+
+  /// By the host function's address or by handle; nullptr if it is neither.
+  Kernel* find_kernel(const void* function);
+  Variable* find_variable(const void* host_variable);
+
+  /// Gives the host its pointers to the managed variables of `binary`.
+  void place_managed(Binary* binary, Process& process);
+
+  /// A binary that is loaded at run time (cudaLibraryLoadData, cuModuleLoadData), and its kernels as they are asked for.
+  Binary* add_library(const void* data, std::string label);
+  Kernel* library_kernel(Binary* library, std::string_view name, Process& process);
+
+  /// Over all binaries that were registered so far.
+  int newest_arch();
+  bool any_defines_one_of(const std::vector<std::string>& kernels) const;
+
+ private:
+  std::shared_ptr<Binary> owner(const Binary* binary) const;
+
+  std::vector<std::shared_ptr<Binary>> binaries_;
+  std::unordered_map<const void*, std::shared_ptr<Kernel>> kernels_;  // by host function and by the Kernel's address
+  std::unordered_map<const void*, Variable> variables_;               // by host variable
+};
+
+}  // namespace sim::runtime

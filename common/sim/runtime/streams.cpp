@@ -1,0 +1,77 @@
+#include "runtime/streams.h"
+
+#include <algorithm>
+
+namespace sim::runtime {
+namespace {
+
+/// Live objects by handle, which is the object's address. Never destroyed: see Process::get.
+template <typename Object>
+std::unordered_map<const void*, std::unique_ptr<Object>>& live() {
+  static auto& objects = *new std::unordered_map<const void*, std::unique_ptr<Object>>;
+  return objects;
+}
+
+template <typename Object>
+Object& create() {
+  auto object = std::make_unique<Object>();
+  Object& reference = *object;
+  live<Object>()[object.get()] = std::move(object);
+  return reference;
+}
+
+template <typename Object>
+Object& find(const void* handle, const char* kind) {
+  const auto found = live<Object>().find(handle);
+  if (found == live<Object>().end()) {
+    refuse(cudaErrorInvalidResourceHandle, "%p is not %s, or one that has been destroyed.", handle, kind);
+  }
+  return *found->second;
+}
+
+bool is_default(cudaStream_t handle) {
+  return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+}
+
+unsigned long long next_stream_id = 16;  // below are the default streams
+
+}  // namespace
+
+cudaStream_t create_stream(unsigned flags, int priority) {
+  if ((flags & ~cudaStreamNonBlocking) != 0) refuse(cudaErrorInvalidValue, "the stream flags 0x%x are unknown.", flags);
+  auto& stream = create<Stream>();
+  stream.flags = flags;
+  stream.priority = std::clamp(priority, GREATEST_PRIORITY, LEAST_PRIORITY);
+  stream.id = next_stream_id++;
+  return reinterpret_cast<cudaStream_t>(&stream);
+}
+
+void destroy_stream(cudaStream_t handle) {
+  if (is_default(handle)) refuse(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed.");
+  find_stream(handle);
+  live<Stream>().erase(handle);
+}
+
+Stream& find_stream(cudaStream_t handle) {
+  static Stream default_stream;
+  return is_default(handle) ? default_stream : find<Stream>(handle, "a stream");
+}
+
+cudaEvent_t create_event(unsigned flags) {
+  constexpr unsigned KNOWN = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+  if ((flags & ~KNOWN) != 0) refuse(cudaErrorInvalidValue, "the event flags 0x%x are unknown.", flags);
+  auto& event = create<Event>();
+  event.flags = flags;
+  return reinterpret_cast<cudaEvent_t>(&event);
+}
+
+void destroy_event(cudaEvent_t handle) {
+  find_event(handle);
+  live<Event>().erase(handle);
+}
+
+Event& find_event(cudaEvent_t handle) { return find<Event>(handle, "an event"); }
+
+void record_event(cudaEvent_t handle) { find_event(handle).recorded = std::chrono::steady_clock::now(); }
+
+}  // namespace sim::runtime

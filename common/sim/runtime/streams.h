@@ -1,0 +1,37 @@
+// Streams and events. Everything that a stream is given is done before the call returns, so a stream is only a handle
+// and an event only the time at which it was recorded.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+
+struct Stream {
+  unsigned flags = 0;
+  int priority = 0;
+  unsigned long long id = 0;
+};
+
+struct Event {
+  unsigned flags = 0;
+  std::optional<std::chrono::steady_clock::time_point> recorded;
+};
+
+inline constexpr int LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5;
+
+cudaStream_t create_stream(unsigned flags, int priority);
+void destroy_stream(cudaStream_t handle);
+/// Refuses a handle that is not a live stream. The default streams (null, legacy, per thread) are always there.
+Stream& find_stream(cudaStream_t handle);
+
+cudaEvent_t create_event(unsigned flags);
+void destroy_event(cudaEvent_t handle);
+Event& find_event(cudaEvent_t handle);
+void record_event(cudaEvent_t handle);
+
+}  // namespace sim::runtime

@@ -1,0 +1,225 @@
+#include "runtime/tensor_maps.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdint>
+
+#include "runtime/message.h"
+
+namespace sim::runtime {
+namespace {
+
+/// The first rule that is broken.
+struct Broken {
+  CUresult error;
+  std::string problem;
+};
+
+void require(bool holds, const char* pattern, ...) __attribute__((format(printf, 2, 3)));
+
+void require(bool holds, const char* pattern, ...) {
+  if (holds) return;
+  std::va_list args;
+  va_start(args, pattern);
+  Broken broken{CUDA_ERROR_INVALID_VALUE, format_list(pattern, args)};
+  va_end(args);
+  throw broken;
+}
+
+struct DataType {
+  const char* name;
+  int bits;
+  bool floating;
+};
+
+constexpr std::array<DataType, 16> DATA_TYPES = {{
+    {"UINT8", 8, false},
+    {"UINT16", 16, false},
+    {"UINT32", 32, false},
+    {"INT32", 32, false},
+    {"UINT64", 64, false},
+    {"INT64", 64, false},
+    {"FLOAT16", 16, true},
+    {"FLOAT32", 32, true},
+    {"FLOAT64", 64, true},
+    {"BFLOAT16", 16, true},
+    {"FLOAT32_FTZ", 32, true},
+    {"TFLOAT32", 32, true},
+    {"TFLOAT32_FTZ", 32, true},
+    {"16U4_ALIGN8B", 4, false},
+    {"16U4_ALIGN16B", 4, false},
+    {"16U6_ALIGN16B", 6, false},
+}};
+
+/// Packed types whose chunks of 16 values are spread to 16 bytes in shared memory.
+bool is_spread(CUtensorMapDataType type) {
+  return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+}
+
+bool is_packed(CUtensorMapDataType type) { return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B || is_spread(type); }
+
+/// The bytes of a row that a swizzle mode permutes.
+unsigned swizzle_span(CUtensorMapSwizzle swizzle) {
+  switch (swizzle) {
+    case CU_TENSOR_MAP_SWIZZLE_32B: return 32;
+    case CU_TENSOR_MAP_SWIZZLE_64B: return 64;
+    default: return 128;
+  }
+}
+
+template <typename Enum>
+bool is_one_of(Enum value, int last) {
+  return static_cast<int>(value) >= 0 && static_cast<int>(value) <= last;
+}
+
+void check_enums(const TensorMapArguments& a, const Gpu& gpu) {
+  require(is_one_of(a.data_type, CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B),
+          "tensorDataType is %d, which is no CUtensorMapDataType.", static_cast<int>(a.data_type));
+  require(is_one_of(a.interleave, CU_TENSOR_MAP_INTERLEAVE_32B), "interleave is %d, which is no CUtensorMapInterleave.",
+          static_cast<int>(a.interleave));
+  require(is_one_of(a.swizzle, CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B), "swizzle is %d, which is no CUtensorMapSwizzle.",
+          static_cast<int>(a.swizzle));
+  require(is_one_of(a.l2_promotion, CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
+          "l2Promotion is %d, which is no CUtensorMapL2promotion.", static_cast<int>(a.l2_promotion));
+  require(is_one_of(a.oob_fill, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA),
+          "oobFill is %d, which is no CUtensorMapFloatOOBfill.", static_cast<int>(a.oob_fill));
+
+  const DataType& type = DATA_TYPES[a.data_type];
+  if (gpu.major < 10) {
+    require(a.swizzle <= CU_TENSOR_MAP_SWIZZLE_128B,
+            "swizzle is %d: the swizzles with atoms (4 to 6) need compute capability 10.0, and the %s has %d.%d.",
+            static_cast<int>(a.swizzle), gpu.name.c_str(), gpu.major, gpu.minor);
+    require(!is_packed(a.data_type),
+            "tensorDataType is %s: packed types need compute capability 10.0, and the %s has %d.%d.", type.name,
+            gpu.name.c_str(), gpu.major, gpu.minor);
+  }
+  require(a.oob_fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE || type.floating,
+          "oobFill asks for NaNs, but tensorDataType is %s, which is not a floating-point type.", type.name);
+  require(a.interleave != CU_TENSOR_MAP_INTERLEAVE_32B || a.swizzle == CU_TENSOR_MAP_SWIZZLE_32B,
+          "swizzle is %d: with INTERLEAVE_32B it must be SWIZZLE_32B.", static_cast<int>(a.swizzle));
+
+  if (a.data_type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B) {
+    require(a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE, "interleave is %d: %s allows only INTERLEAVE_NONE.",
+            static_cast<int>(a.interleave), type.name);
+  }
+  const bool plain = a.swizzle == CU_TENSOR_MAP_SWIZZLE_NONE || a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B ||
+                     a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B;
+  const bool store_only = a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B &&
+                          a.data_type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+  require(!is_spread(a.data_type) || plain || store_only, "swizzle is %d, which %s does not allow.",
+          static_cast<int>(a.swizzle), type.name);
+}
+
+void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
+  constexpr uintptr_t MAP_ALIGNMENT = 64, ADDRESS_LIMIT = uintptr_t{1} << 57;
+  require(a.map != nullptr, "tensorMap is a null pointer.");
+  require(reinterpret_cast<uintptr_t>(a.map) % MAP_ALIGNMENT == 0,
+          "tensorMap is at %p; it must be aligned to 64 bytes (alignas(64) CUtensorMap).", a.map);
+  require(a.global_dim != nullptr, "globalDim is a null pointer.");
+  require(a.global_strides != nullptr, "globalStrides is a null pointer (it is required even for rank 1).");
+  require(a.box_dim != nullptr, "boxDim is a null pointer.");
+  require(a.element_strides != nullptr, "elementStrides is a null pointer.");
+
+  const auto address = reinterpret_cast<uintptr_t>(a.global_address);
+  const bool wide = a.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(a.data_type);
+  const uintptr_t alignment = wide ? 32 : 16;
+  require(address % alignment == 0 && address < ADDRESS_LIMIT, "globalAddress is %p; it must be aligned to %zu bytes%s.",
+          a.global_address, static_cast<std::size_t>(alignment),
+          wide ? " with INTERLEAVE_32B and for the packed types of 16-byte alignment" : "");
+  // A null address is legal: libraries encode placeholders, and give them an address later. Using it is an error.
+  require(address == 0 || memory.find(address, 1) != nullptr, "globalAddress is not device memory: it is %s.",
+          memory.describe(address).c_str());
+}
+
+void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
+  constexpr cuuint64_t MAX_DIM = cuuint64_t{1} << 32, STRIDE_LIMIT = cuuint64_t{1} << 40;
+  constexpr cuuint32_t MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8;
+  const DataType& type = DATA_TYPES[a.data_type];
+  const cuuint32_t least_rank = a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? 1 : 3;
+  require(a.rank >= least_rank && a.rank <= 5, "tensorRank is %u; it must be %u to 5%s.", a.rank, least_rank,
+          least_rank > 1 ? " with an interleaved layout" : "");
+
+  const bool wide = a.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(a.data_type);
+  const cuuint64_t stride_unit = wide ? 32 : 16;
+  std::size_t box_elements = 1;
+  for (cuuint32_t i = 0; i < a.rank; ++i) {
+    require(a.global_dim[i] >= 1 && a.global_dim[i] <= MAX_DIM, "globalDim[%u] is %s; it must be 1 to 2^32 elements.",
+            i, grouped(a.global_dim[i]).c_str());
+    require(a.box_dim[i] >= 1 && a.box_dim[i] <= MAX_BOX, "boxDim[%u] is %u; it must be 1 to 256 elements.", i,
+            a.box_dim[i]);
+    require(a.element_strides[i] >= 1 && a.element_strides[i] <= MAX_ELEMENT_STRIDE,
+            "elementStrides[%u] is %u; it must be 1 to 8.", i, a.element_strides[i]);
+    const bool strided = i > 0 || a.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
+    const cuuint32_t step = strided ? a.element_strides[i] : 1;
+    box_elements *= (a.box_dim[i] + step - 1) / step;
+    if (i + 1 == a.rank) break;
+    require(a.global_strides[i] % stride_unit == 0, "globalStrides[%u] is %s bytes; it must be a multiple of %zu.", i,
+            grouped(a.global_strides[i]).c_str(), static_cast<std::size_t>(stride_unit));
+    require(a.global_strides[i] < STRIDE_LIMIT, "globalStrides[%u] is %s bytes; it must be less than 2^40.", i,
+            grouped(a.global_strides[i]).c_str());
+  }
+
+  const unsigned inner_bits = a.box_dim[0] * static_cast<unsigned>(type.bits);
+  if (is_spread(a.data_type)) {
+    require(a.global_dim[0] % 128 == 0, "globalDim[0] is %s; for %s it must be a multiple of 128.",
+            grouped(a.global_dim[0]).c_str(), type.name);
+    require(a.box_dim[0] == 128, "boxDim[0] is %u; for %s it must be 128.", a.box_dim[0], type.name);
+  } else {
+    require(!is_packed(a.data_type) || a.global_dim[0] % 2 == 0, "globalDim[0] is %s; for %s it must be a multiple of 2.",
+            grouped(a.global_dim[0]).c_str(), type.name);
+    require(inner_bits % (16 * 8) == 0,
+            "boxDim[0] is %u elements of %s, %u.%u bytes; the inner box must be a multiple of 16 bytes.", a.box_dim[0],
+            type.name, inner_bits / 8, inner_bits % 8 * 10 / 8);
+    const bool swizzled = a.swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE;
+    require(!swizzled || inner_bits / 8 <= swizzle_span(a.swizzle),
+            "boxDim[0] is %u elements of %s, %u bytes; with this swizzle the inner box is at most %u bytes.",
+            a.box_dim[0], type.name, inner_bits / 8, swizzle_span(a.swizzle));
+  }
+
+  // Not in the documentation, but measured: a box must fit into the shared memory of an SM.
+  const std::size_t box_bytes = box_elements * static_cast<std::size_t>(type.bits) / 8;
+  require(box_bytes <= static_cast<std::size_t>(gpu.smem_per_sm),
+          "the box has %s; it cannot be larger than the %s of shared memory of an SM.", in_bytes(box_bytes).c_str(),
+          in_bytes(static_cast<unsigned>(gpu.smem_per_sm)).c_str());
+}
+
+TensorMap encode(const TensorMapArguments& a) {
+  TensorMap map{};
+  map.address = reinterpret_cast<uintptr_t>(a.global_address);
+  map.data_type = static_cast<uint8_t>(a.data_type);
+  map.rank = static_cast<uint8_t>(a.rank);
+  map.element_bytes = static_cast<uint8_t>(DATA_TYPES[a.data_type].bits / 8);
+  map.magic = TensorMap::MAGIC;
+  for (cuuint32_t i = 0; i < a.rank; ++i) {
+    if (i + 1 < a.rank) map.strides[i] = a.global_strides[i];
+    map.dims_minus_1[i] = static_cast<uint32_t>(a.global_dim[i] - 1);
+    map.box[i] = static_cast<uint16_t>(a.box_dim[i]);
+    map.element_strides[i] = static_cast<uint8_t>(a.element_strides[i]);
+  }
+  if (a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE) map.element_strides[0] = 1;  // ignored, says the documentation
+  map.interleave = static_cast<uint8_t>(a.interleave);
+  map.swizzle = static_cast<uint8_t>(a.swizzle);
+  map.oob_fill = static_cast<uint8_t>(a.oob_fill);
+  map.l2_promotion = static_cast<uint8_t>(a.l2_promotion);
+  return map;
+}
+
+}  // namespace
+
+EncodedTensorMap encode_tensor_map(const TensorMapArguments& arguments, const Gpu& gpu, const GlobalMemory& memory) {
+  try {
+    check_enums(arguments, gpu);
+    check_pointers(arguments, memory);
+    check_shape(arguments, gpu);
+    if (is_packed(arguments.data_type)) {
+      throw Broken{CUDA_ERROR_NOT_SUPPORTED, format("tensorDataType is %s: packed types are not simulated.",
+                                                    DATA_TYPES[arguments.data_type].name)};
+    }
+    return {CUDA_SUCCESS, "", encode(arguments)};
+  } catch (const Broken& broken) {
+    return {broken.error, broken.problem, {}};
+  }
+}
+
+}  // namespace sim::runtime

@@ -1,0 +1,117 @@
+#include "runtime/transfer.h"
+
+#include <atomic>
+#include <cstring>
+
+namespace sim::runtime {
+namespace {
+
+/// From the first byte to the last that a box touches.
+std::size_t span_of(Layout layout, Shape shape) {
+  if (shape.empty()) return 0;
+  return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.pitch + shape.width;
+}
+
+/// Refuses a range that the operation may not touch. `role` names the parameter.
+void check(Process& process, const void* pointer, std::size_t bytes, bool on_device, const char* role) {
+  if (bytes == 0) return;
+  if (pointer == nullptr) refuse(cudaErrorInvalidValue, "%s is a null pointer (%s).", role, in_bytes(bytes).c_str());
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const GlobalMemory& memory = process.memory();
+  const bool known = memory.in_range(address) || memory.find(address, 1) != nullptr;
+  if (!known && on_device) {
+    refuse(cudaErrorInvalidValue,
+           "%s is %p, which is not device memory: no cudaMalloc returned it. Is it a host pointer, or are the two "
+           "pointers or the direction of the copy exchanged?",
+           role, pointer);
+  }
+  if (known && memory.find(address, bytes) == nullptr) {
+    const uintptr_t last = address + bytes - 1;
+    refuse(cudaErrorInvalidValue, "%s is not valid for %s: it starts %s, and its last byte is %s.", role,
+           in_bytes(bytes).c_str(), memory.describe(address).c_str(), memory.describe(last).c_str());
+  }
+}
+
+void check_pitch(const char* role, Layout layout, Shape shape) {
+  if (shape.rows > 1 && layout.pitch < shape.width) {
+    refuse(cudaErrorInvalidPitchValue, "the %s pitch of %s is less than the width of %s.", role,
+           in_bytes(layout.pitch).c_str(), in_bytes(shape.width).c_str());
+  }
+}
+
+}  // namespace
+
+Sides sides_of(cudaMemcpyKind kind) {
+  switch (kind) {
+    case cudaMemcpyHostToHost:
+    case cudaMemcpyDefault: return {false, false};  // the pointers say where they point
+    case cudaMemcpyHostToDevice: return {true, false};
+    case cudaMemcpyDeviceToHost: return {false, true};
+    case cudaMemcpyDeviceToDevice: return {true, true};
+  }
+  refuse(cudaErrorInvalidMemcpyDirection, "%d is not a cudaMemcpyKind.", static_cast<int>(kind));
+}
+
+void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, Shape shape,
+          cudaMemcpyKind kind) {
+  const Sides sides = sides_of(kind);
+  if (shape.empty()) return;
+  check_pitch("destination's", to_layout, shape);
+  check_pitch("source's", from_layout, shape);
+  check(process, to, span_of(to_layout, shape), sides.to_device, "the destination");
+  check(process, from, span_of(from_layout, shape), sides.from_device, "the source");
+  for (std::size_t slice = 0; slice < shape.slices; ++slice) {
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      std::memmove(static_cast<char*>(to) + slice * to_layout.slice_pitch + row * to_layout.pitch,
+                   static_cast<const char*>(from) + slice * from_layout.slice_pitch + row * from_layout.pitch,
+                   shape.width);
+    }
+  }
+}
+
+void fill(Process& process, void* to, Layout layout, Shape shape, uint32_t value, std::size_t unit) {
+  if (shape.empty()) return;
+  if (shape.rows > 1 && layout.pitch < shape.width) {
+    refuse(cudaErrorInvalidValue, "the pitch of %s is less than the width of %s.", in_bytes(layout.pitch).c_str(),
+           in_bytes(shape.width).c_str());
+  }
+  check(process, to, span_of(layout, shape), true, "the destination");
+  for (std::size_t slice = 0; slice < shape.slices; ++slice) {
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      char* const line = static_cast<char*>(to) + slice * layout.slice_pitch + row * layout.pitch;
+      if (unit == 1) {
+        std::memset(line, static_cast<int>(value), shape.width);
+      } else {
+        for (std::size_t at = 0; at < shape.width; at += unit) std::memcpy(line + at, &value, unit);
+      }
+    }
+  }
+}
+
+void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind) {
+  static std::atomic<unsigned> count = 0;
+  if (bytes == 0) return nullptr;
+  GlobalMemory& memory = process.memory();
+  void* const pointer = memory.allocate(bytes, format("%s #%u", label, ++count), false, kind);
+  if (pointer != nullptr) return pointer;
+  if (kind == GlobalMemory::Kind::Host || bytes <= memory.capacity() - memory.used()) {
+    refuse(cudaErrorMemoryAllocation, "the host has no memory for %s.", in_bytes(bytes).c_str());
+  }
+  refuse(cudaErrorMemoryAllocation, "out of device memory: the program asks for %s, and of the %s's %s, %s are free.",
+         in_bytes(bytes).c_str(), process.gpu().name.c_str(), in_bytes(memory.capacity()).c_str(),
+         grouped(memory.capacity() - memory.used()).c_str());
+}
+
+void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMemory::Kind or_kind) {
+  if (pointer == nullptr) return;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const GlobalMemory::Allocation* allocation = process.memory().find(address, 0);
+  const bool right = allocation != nullptr && allocation->begin == address &&
+                     (allocation->kind == kind || allocation->kind == or_kind);
+  if (!right || !process.memory().release(pointer)) {
+    refuse(cudaErrorInvalidValue, "the pointer is not what an allocation of this kind returned: it is %s.",
+           process.memory().describe(address).c_str());
+  }
+}
+
+}  // namespace sim::runtime

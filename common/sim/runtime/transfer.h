@@ -1,0 +1,39 @@
+// Copies and fills, checked: every byte must lie inside one live allocation where device memory is meant. What is
+// inside host memory that the program allocated itself cannot be known.
+#pragma once
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+
+/// `rows` rows of `width` bytes each, `pitch` bytes apart; `slices` of those, `slice_pitch` bytes apart.
+struct Shape {
+  std::size_t width = 0, rows = 1, slices = 1;
+  bool empty() const { return width == 0 || rows == 0 || slices == 0; }
+};
+struct Layout {
+  std::size_t pitch = 0, slice_pitch = 0;
+};
+
+/// Which side must be memory that the GPU reaches: device, managed, page-locked or registered memory.
+struct Sides {
+  bool to_device = false, from_device = false;
+};
+Sides sides_of(cudaMemcpyKind kind);
+
+void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, Shape shape,
+          cudaMemcpyKind kind);
+inline void copy(Process& process, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  copy(process, to, {}, from, {}, {bytes}, kind);
+}
+
+/// Fills with a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
+void fill(Process& process, void* to, Layout layout, Shape shape, uint32_t value, std::size_t unit = 1);
+
+/// A new allocation, refused when it does not fit. 0 bytes give a null pointer, as the real runtime does.
+void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind);
+
+/// Gives an allocation of one of two kinds back; a null pointer is allowed.
+void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMemory::Kind or_kind);
+
+}  // namespace sim::runtime

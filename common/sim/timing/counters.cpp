@@ -1,0 +1,105 @@
+#include "timing/counters.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace sim {
+namespace {
+
+template <class T>
+uint64_t distinct(T* values, size_t count) {
+  std::sort(values, values + count);
+  return static_cast<uint64_t>(std::unique(values, values + count) - values);
+}
+
+Counters::Access& slot(std::vector<Counters::Access>& accesses, uint32_t pc) {
+  if (accesses.size() <= pc) accesses.resize(pc + 1);
+  return accesses[pc];
+}
+
+void merge(std::vector<Counters::Access>& into, const std::vector<Counters::Access>& from) {
+  if (into.size() < from.size()) into.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    into[i].count += from[i].count;
+    into[i].sectors += from[i].sectors;
+    into[i].lines += from[i].lines;
+    into[i].wavefronts += from[i].wavefronts;
+    into[i].bytes += from[i].bytes;
+  }
+}
+
+}  // namespace
+
+void Counters::add(const Counters& other) {
+  warp_instructions += other.warp_instructions;
+  lane_instructions += other.lane_instructions;
+  tensor_flops += other.tensor_flops;
+  tensor_instructions += other.tensor_instructions;
+  tma_load_bytes += other.tma_load_bytes;
+  tma_store_bytes += other.tma_store_bytes;
+  tma_instructions += other.tma_instructions;
+  global_load_bytes += other.global_load_bytes;
+  global_store_bytes += other.global_store_bytes;
+  redundant_store_bytes += other.redundant_store_bytes;
+  barrier_waits += other.barrier_waits;
+  barrier_waits_blocked += other.barrier_waits_blocked;
+  cta_barriers += other.cta_barriers;
+  cluster_barriers += other.cluster_barriers;
+  tmem_reads += other.tmem_reads;
+  merge(global_accesses, other.global_accesses);
+  merge(shared_accesses, other.shared_accesses);
+}
+
+void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool is_store) {
+  std::array<uint64_t, 64> sectors, lines;
+  size_t n = 0;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const uint64_t address = addresses[std::countr_zero(rest)];
+    // An aligned access of up to 32 bytes lies in one sector; the second entry serves the ends of longer ones.
+    sectors[n] = address / 32;
+    lines[n++] = address / 128;
+    sectors[n] = (address + bytes - 1) / 32;
+    lines[n++] = (address + bytes - 1) / 128;
+  }
+  Counters::Access& access = slot(counters.global_accesses, pc);
+  const uint64_t total = static_cast<uint64_t>(std::popcount(mask)) * bytes;
+  ++access.count;
+  access.sectors += distinct(sectors.data(), n);
+  access.lines += distinct(lines.data(), n);
+  access.bytes += total;
+  (is_store ? counters.global_store_bytes : counters.global_load_bytes) += total;
+}
+
+uint32_t shared_wavefronts(const uint32_t* offsets, uint32_t mask, uint32_t bytes) {
+  const int lanes_per_pass = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  const uint32_t words = std::max(bytes, 4u) / 4;
+  uint32_t total = 0;
+  for (int first = 0; first < 32; first += lanes_per_pass) {
+    std::array<std::array<uint32_t, 32>, 32> bank;  // distinct words per bank
+    std::array<uint8_t, 32> depth{};
+    uint32_t worst = 0;
+    for (int lane = first; lane < first + lanes_per_pass; ++lane) {
+      if (!(mask >> lane & 1)) continue;
+      for (uint32_t i = 0; i < words; ++i) {
+        const uint32_t word = offsets[lane] / 4 + i;
+        auto& column = bank[word % 32];
+        uint8_t& used = depth[word % 32];
+        if (std::find(column.begin(), column.begin() + used, word) != column.begin() + used) continue;
+        if (used < 32) column[used++] = word;
+        worst = std::max<uint32_t>(worst, used);
+      }
+    }
+    total += worst;
+  }
+  return total;
+}
+
+void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint32_t mask, uint32_t bytes) {
+  Counters::Access& access = slot(counters.shared_accesses, pc);
+  ++access.count;
+  access.wavefronts += shared_wavefronts(offsets, mask, bytes);
+  access.bytes += static_cast<uint64_t>(std::popcount(mask)) * bytes;
+}
+
+}  // namespace sim
