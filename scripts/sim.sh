@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Runs a program on the simulated device: puts build/sim/libcudart.so.13 and libcuda.so.1 in front of the loader's path.
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
+
+Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU that is simulated on the CPU.
+
+  --gpu b200|h200     the GPU to pretend (default: h200 for a program with code for Hopper only, otherwise b200)
+  --sms N             a smaller GPU, so that persistent kernels take several turns on small problems
+  --seed N            another schedule of warps and asynchronous operations; the same N gives the same run
+  --latest            the schedule that delays every asynchronous effect as long as the ISA allows
+  --arith exact|fast  tensor-core arithmetic, bit for bit or quick (default: exact up to 2^34 multiply-adds a launch)
+  --ptx FILE          PTX in the place of the embedded code of the kernels that FILE defines
+  --abort             stop at the first error instead of reporting it to the program
+  --threads N         host threads (default: all processors)
+  --counters FILE     write what each kernel did, counted
+  --trace FILE        write when each kernel did what
+  --help              print this
+
+Exit code: the program's own; 86 if a kernel failed and the program would exit with 0; 2 for a wrong command line.
+LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
+END
+}
+
+fail() {
+  printf 'sim.sh: %s\n' "$*" >&2
+  exit 2
+}
+
+here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+libraries=${LADDER_SIM_DIR:-$here/../build/sim}
+
+value() {  # value OPTION ARGUMENT-COUNT VALUE: checks that the option has a value
+  [[ $2 -ge 2 && -n $3 ]] || fail "$1 needs a value (scripts/sim.sh --help)."
+  printf '%s' "$3"
+}
+
+number() {  # number OPTION ARGUMENT-COUNT VALUE: the same for a number
+  local text
+  text=$(value "$@") || exit
+  [[ $text =~ ^(0|[1-9][0-9]*)$ ]] || fail "$1: '$text' is not a number."
+  printf '%s' "$text"
+}
+
+writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file that can be written
+  local file
+  file=$(value "$@") || exit
+  [[ -d $(dirname -- "$file") ]] || fail "$1: there is no directory $(dirname -- "$file")."
+  realpath -m -- "$file"
+}
+
+# Options of an outer sim.sh do not leak into this run.
+unset "${!LADDER_SIM_@}"
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --gpu) LADDER_SIM_GPU=$(value "$1" $# "${2-}"); shift 2 ;;
+    --sms) LADDER_SIM_SMS=$(number "$1" $# "${2-}"); shift 2 ;;
+    --seed) LADDER_SIM_SEED=$(number "$1" $# "${2-}"); shift 2 ;;
+    --latest) LADDER_SIM_LATEST=1; shift ;;
+    --arith) LADDER_SIM_ARITH=$(value "$1" $# "${2-}"); shift 2 ;;
+    --ptx)
+      LADDER_SIM_PTX=$(value "$1" $# "${2-}")
+      [[ -r $LADDER_SIM_PTX ]] || fail "--ptx: there is no readable file $LADDER_SIM_PTX."
+      LADDER_SIM_PTX=$(realpath -- "$LADDER_SIM_PTX")
+      shift 2
+      ;;
+    --abort) LADDER_SIM_ABORT=1; shift ;;
+    --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
+    --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --help | -h) usage && exit 0 ;;
+    --) shift; break ;;
+    -*) fail "unknown option $1 (scripts/sim.sh --help)." ;;
+    *) break ;;
+  esac
+done
+
+# What the libraries would only find at the first call of the runtime.
+case ${LADDER_SIM_GPU-} in '' | b200 | h200) ;; *) fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are b200, h200." ;; esac
+case ${LADDER_SIM_ARITH-} in '' | exact | fast) ;; *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;; esac
+[[ -z ${LADDER_SIM_SEED-} || -z ${LADDER_SIM_LATEST-} ]] || fail "--seed and --latest are two different schedules: choose one."
+[[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
+[[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
+
+[[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."
+for library in libcudart.so.13 libcuda.so.1; do
+  [[ -e $libraries/$library ]] ||
+    fail "the simulated device is not built: there is no $libraries/$library. Run: cmake --preset default && cmake --build build --target cudart cuda"
+done
+libraries=$(cd "$libraries" && pwd)
+
+program=$(type -P -- "$1") || {
+  [[ -e $1 ]] && fail "$1 is not an executable file."
+  fail "there is no program $1."
+}
+shift
+
+# The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# ldd tells which libraries the program will get, also through other libraries. Scripts, and programs that load CUDA
+# later, pass unchecked.
+check_libraries() {
+  [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]] || return 0
+  local loads runtime path
+  loads=$(ldd "$program" 2>/dev/null || true)
+  runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$loads" | sort -u | head -n 1 || true)
+  if [[ -z $runtime ]]; then
+    if grep -q -a -F .nv_fatbin -- "$program"; then
+      fail "$program is linked with the static CUDA runtime, which cannot be replaced. Link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)."
+    fi
+    return 0
+  fi
+  [[ $runtime == libcudart.so.13 ]] ||
+    fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
+  path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
+  if [[ -n $path && $(readlink -f -- "$path") != $(readlink -f -- "$libraries/libcudart.so.13") ]]; then
+    fail "$program would load $path: an RPATH in it goes before the simulated device. Link it with -Wl,--enable-new-dtags, or remove the RPATH (patchelf --remove-rpath, chrpath -d)."
+  fi
+}
+check_libraries
+
+for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done
+exec "$program" "$@"
