@@ -31,7 +31,7 @@ namespace level01 {
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
-struct ConfigSm100 {
+struct Config {
   static constexpr int CTA_GROUP = 2;  // CTAs that share one MMA, and the cluster's size
   static constexpr int BLOCK_M = 128;  // tile of D per cluster; also the rows of A, and TMEM lanes, per CTA
   static constexpr int BLOCK_N = 128;
@@ -48,25 +48,23 @@ struct ConfigSm100 {
 };
 
 // Byte offsets from the start of dynamic shared memory, the same in both CTAs: one descriptor serves the pair.
-struct SmemSm100 {
+struct Smem {
   static constexpr int SMEM_FULL = 0;
   static constexpr int SMEM_EMPTY = 8;
   static constexpr int TMEM_FULL = 16;
   static constexpr int TMEM_ADDRESS = 24;  // where tcgen05.alloc leaves its result
   static constexpr int A = 1024;           // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
-  static constexpr int B = A + ConfigSm100::A_BYTES;
-  static constexpr int BYTES = B + ConfigSm100::B_BYTES;
+  static constexpr int B = A + Config::A_BYTES;
+  static constexpr int BYTES = B + Config::B_BYTES;
 };
-static_assert(SmemSm100::BYTES == 25'600);
-static_assert(SmemSm100::A % 1024 == 0 && SmemSm100::B % 1024 == 0);
+static_assert(Smem::BYTES == 25'600);
+static_assert(Smem::A % 1024 == 0 && Smem::B % 1024 == 0);
 
 // -------------------------------------------------------------------------------------------------------------- kernel
 
-__global__ void __cluster_dims__(ConfigSm100::CTA_GROUP, 1, 1) __launch_bounds__(ConfigSm100::NUM_THREADS, 1)
+__global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Config::NUM_THREADS, 1)
     gemm_sm100(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, __nv_bfloat16* d,
                int m, int n, int k, int ldd) {
-  using Config = ConfigSm100;
-  using Smem = SmemSm100;
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: who am I, and which tile is mine?
@@ -80,6 +78,8 @@ __global__ void __cluster_dims__(ConfigSm100::CTA_GROUP, 1, 1) __launch_bounds__
   const int tile = blockIdx.x / Config::CTA_GROUP;  // row-major order of tiles, one per cluster
   const int m_block = tile / n_blocks;
   const int n_block = tile % n_blocks;
+  const int a_row = m_block * Config::BLOCK_M;  // the same in both CTAs
+  const int b_row = n_block * Config::BLOCK_N + static_cast<int>(cta_rank) * (Config::BLOCK_N / Config::CTA_GROUP);
 
   const uint32_t base = ptx::smem_address(smem);
   const uint32_t smem_full = base + Smem::SMEM_FULL;
@@ -110,24 +110,19 @@ __global__ void __cluster_dims__(ConfigSm100::CTA_GROUP, 1, 1) __launch_bounds__
 
   // Step 3: the main loop. One stage: load, wait, multiply, wait.
   constexpr mma::InstructionDescriptor instruction{.m = Config::UMMA_M, .n = Config::UMMA_N};
-  const uint64_t a_desc = mma::SmemDescriptorSm100{.start_address = base + Smem::A,
-                                                   .stride_byte_offset = 8 * 128,  // 8 rows of 128 bytes
-                                                   .swizzle = mma::Swizzle::B128}
-                              .encode();
-  const uint64_t b_desc =
-      mma::SmemDescriptorSm100{
-          .start_address = base + Smem::B, .stride_byte_offset = 8 * 128, .swizzle = mma::Swizzle::B128}
-          .encode();
+  mma::SmemDescriptorSm100 descriptor{.start_address = base + Smem::A,
+                                      .stride_byte_offset = 8 * 128,  // from 8 rows of 128 bytes to the next 8
+                                      .swizzle = mma::Swizzle::B128};
+  const uint64_t a_desc = descriptor.encode();
+  descriptor.start_address = base + Smem::B;
+  const uint64_t b_desc = descriptor.encode();
   uint32_t phase = 0;  // parity of the barriers' phase in this turn of the loop
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     if (is_control_thread) {
       ptx::mbarrier_wait(smem_empty, phase ^ 1);  // MMAs of the turn before are done reading; the first turn passes
       ptx::mbarrier_arrive_expect_tx(smem_full, Config::STAGE_BYTES);
-      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::A, &map_a, k_block * Config::BLOCK_K, m_block * Config::BLOCK_M,
-                                       smem_full);
-      ptx::cp_async_bulk_tensor_2d_g2s(
-          base + Smem::B, &map_b, k_block * Config::BLOCK_K,
-          n_block * Config::BLOCK_N + static_cast<int>(cta_rank) * (Config::BLOCK_N / Config::CTA_GROUP), smem_full);
+      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::A, &map_a, k_block * Config::BLOCK_K, a_row, smem_full);
+      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::B, &map_b, k_block * Config::BLOCK_K, b_row, smem_full);
       ptx::mbarrier_wait(smem_full, phase);  // this CTA's operands have arrived
     }
     __syncwarp();
@@ -157,8 +152,8 @@ __global__ void __cluster_dims__(ConfigSm100::CTA_GROUP, 1, 1) __launch_bounds__
   const int row = m_block * Config::BLOCK_M + threadIdx.x;
   for (int column = 0; column < Config::BLOCK_N; ++column) {
     float value;
-    ptx::tcgen05_ld_32x32b_x1(tmem + (warp_idx * 32 << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
-    ptx::tcgen05_wait_ld();                                                   // value is undefined before
+    ptx::tcgen05_ld_32x32b_x1(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
+    ptx::tcgen05_wait_ld();                                                     // value is undefined before
     const int col = n_block * Config::BLOCK_N + column;
     if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value);
   }
@@ -176,8 +171,7 @@ __global__ void __cluster_dims__(ConfigSm100::CTA_GROUP, 1, 1) __launch_bounds__
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
 /// Returns what the driver says of the tensor maps and of the launch.
-inline cudaError_t launch_sm100(const harness::Problem& problem, cudaStream_t stream) {
-  using Config = ConfigSm100;
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
                                                  Config::BLOCK_K, mma::Swizzle::B128);
@@ -185,14 +179,35 @@ inline cudaError_t launch_sm100(const harness::Problem& problem, cudaStream_t st
   status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k,
                                      Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemSm100::BYTES);
+  status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
   const int m_blocks = (problem.m + Config::BLOCK_M - 1) / Config::BLOCK_M;
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
-  gemm_sm100<<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, SmemSm100::BYTES, stream>>>(
+  gemm_sm100<<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, Smem::BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
+}
+
+// --------------------------------------------------------------------------------------------------------- in numbers
+
+/// What `--explain` prints and the README's tables are rendered from.
+inline harness::Description describe() {
+  harness::Description d;
+  d.cluster = Config::CTA_GROUP;
+  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "cluster";
+  d.stages = 1, d.stage_bytes = Config::STAGE_BYTES;
+  d.threads = Config::NUM_THREADS;
+  d.smem_bytes = d.request_bytes = Smem::BYTES;
+  d.tmem_columns = Config::TMEM_COLUMNS;
+  d.smem = {{"barriers", 0, Smem::A}, {"A", Smem::A, Config::A_BYTES}, {"B", Smem::B, Config::B_BYTES}};
+  d.barriers = {{"smem_full", 1, 1, Config::STAGE_BYTES, "own control thread; TMA with the bytes", "control thread", 0},
+                {"smem_empty", 1, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
+                {"tmem_full", 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
+  d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
+             {"thread 0 of the leader CTA", "MMAs for the pair"},
+             {"all threads of each CTA", "epilogue: one row of the tile each"}};
+  return d;
 }
 
 }  // namespace level01

@@ -27,7 +27,7 @@ namespace level01 {
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
-struct ConfigSm90 {
+struct Config {
   static constexpr int BLOCK_M = 128;  // tile of D per CTA
   static constexpr int BLOCK_N = 128;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
@@ -42,26 +42,24 @@ struct ConfigSm90 {
 };
 
 // Byte offsets from the start of dynamic shared memory.
-struct SmemSm90 {
+struct Smem {
   static constexpr int SMEM_FULL = 0;
   static constexpr int A = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
-  static constexpr int B = A + ConfigSm90::A_BYTES;
-  static constexpr int BYTES = B + ConfigSm90::B_BYTES;
+  static constexpr int B = A + Config::A_BYTES;
+  static constexpr int BYTES = B + Config::B_BYTES;
   // The kernel asks for more than half of an SM's shared memory so that one CTA runs per SM. Three would fit, and would
   // hide one another's waits: this ladder wants to show what a kernel does about waiting, so it pins one (see README).
   static constexpr int PINNED_BYTES = 116 * 1024;
 };
-static_assert(SmemSm90::BYTES == 33'792);
-static_assert(SmemSm90::A % 1024 == 0 && SmemSm90::B % 1024 == 0);
-static_assert(2 * SmemSm90::PINNED_BYTES > 228 * 1024);
+static_assert(Smem::BYTES == 33'792);
+static_assert(Smem::A % 1024 == 0 && Smem::B % 1024 == 0);
+static_assert(2 * Smem::PINNED_BYTES > 228 * 1024);
 
 // -------------------------------------------------------------------------------------------------------------- kernel
 
-__global__ void __launch_bounds__(ConfigSm90::NUM_THREADS, 1)
+__global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, __nv_bfloat16* d,
               int m, int n, int k, int ldd) {
-  using Config = ConfigSm90;
-  using Smem = SmemSm90;
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: who am I, and which tile is mine?
@@ -74,6 +72,8 @@ __global__ void __launch_bounds__(ConfigSm90::NUM_THREADS, 1)
   const int tile = blockIdx.x;  // row-major order of tiles, one per CTA
   const int m_block = tile / n_blocks;
   const int n_block = tile % n_blocks;
+  const int a_row = m_block * Config::BLOCK_M;
+  const int b_row = n_block * Config::BLOCK_N;
 
   const uint32_t base = ptx::smem_address(smem);
   const uint32_t smem_full = base + Smem::SMEM_FULL;
@@ -88,24 +88,20 @@ __global__ void __launch_bounds__(ConfigSm90::NUM_THREADS, 1)
   __syncthreads();  // the barrier exists before any thread waits on it
 
   // Step 3: the main loop. One stage: load, wait, multiply, wait.
-  const uint64_t a_desc = mma::SmemDescriptorSm90{.start_address = base + Smem::A,
-                                                  .stride_byte_offset = 8 * 128,  // 8 rows of 128 bytes
-                                                  .swizzle = mma::Swizzle::B128}
-                              .encode();
-  const uint64_t b_desc =
-      mma::SmemDescriptorSm90{
-          .start_address = base + Smem::B, .stride_byte_offset = 8 * 128, .swizzle = mma::Swizzle::B128}
-          .encode();
+  mma::SmemDescriptorSm90 descriptor{.start_address = base + Smem::A,
+                                     .stride_byte_offset = 8 * 128,  // from 8 rows of 128 bytes to the next 8
+                                     .swizzle = mma::Swizzle::B128};
+  const uint64_t a_desc = descriptor.encode();
+  descriptor.start_address = base + Smem::B;
+  const uint64_t b_desc = descriptor.encode();
   constexpr uint32_t A_HALF_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from rows 0..63 of A to rows 64..127
   float accumulators[2][Config::WGMMA_N / 2];                               // [which 64 rows][fragment]
   uint32_t phase = 0;  // parity of the barrier's phase in this turn of the loop
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     if (is_control_thread) {
       ptx::mbarrier_arrive_expect_tx(smem_full, Config::STAGE_BYTES);
-      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::A, &map_a, k_block * Config::BLOCK_K, m_block * Config::BLOCK_M,
-                                       smem_full);
-      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::B, &map_b, k_block * Config::BLOCK_K, n_block * Config::BLOCK_N,
-                                       smem_full);
+      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::A, &map_a, k_block * Config::BLOCK_K, a_row, smem_full);
+      ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::B, &map_b, k_block * Config::BLOCK_K, b_row, smem_full);
     }
     ptx::mbarrier_wait(smem_full, phase);  // the operands have arrived
     __syncwarp();                          // wgmma wants converged warps
@@ -143,8 +139,7 @@ __global__ void __launch_bounds__(ConfigSm90::NUM_THREADS, 1)
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
 /// Returns what the driver says of the tensor maps and of the launch.
-inline cudaError_t launch_sm90(const harness::Problem& problem, cudaStream_t stream) {
-  using Config = ConfigSm90;
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
                                                  Config::BLOCK_K, mma::Swizzle::B128);
@@ -152,14 +147,31 @@ inline cudaError_t launch_sm90(const harness::Problem& problem, cudaStream_t str
   status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k, Config::BLOCK_N,
                                      Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemSm90::PINNED_BYTES);
+  status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::PINNED_BYTES);
   if (status != cudaSuccess) return status;
 
   const int m_blocks = (problem.m + Config::BLOCK_M - 1) / Config::BLOCK_M;
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
-  gemm_sm90<<<m_blocks * n_blocks, Config::NUM_THREADS, SmemSm90::PINNED_BYTES, stream>>>(
+  gemm_sm90<<<m_blocks * n_blocks, Config::NUM_THREADS, Smem::PINNED_BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
+}
+
+// --------------------------------------------------------------------------------------------------------- in numbers
+
+/// What `--explain` prints and the README's tables are rendered from.
+inline harness::Description describe() {
+  harness::Description d;
+  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
+  d.stages = 1, d.stage_bytes = Config::STAGE_BYTES;
+  d.threads = Config::NUM_THREADS;
+  d.smem_bytes = Smem::BYTES, d.request_bytes = Smem::PINNED_BYTES;
+  d.accumulators = 2 * Config::WGMMA_N / 2;
+  d.smem = {{"barriers", 0, Smem::A}, {"A", Smem::A, Config::A_BYTES}, {"B", Smem::B, Config::B_BYTES}};
+  d.barriers = {{"smem_full", 1, 1, Config::STAGE_BYTES, "control thread; TMA with the bytes", "all threads", 0}};
+  d.roles = {{"thread 0 (control thread)", "TMA loads"},
+             {"all threads: one warpgroup", "MMAs, then the epilogue of their own fragments"}};
+  return d;
 }
 
 }  // namespace level01

@@ -1,4 +1,4 @@
-// Level 01: a first correct GEMM. -DLADDER_ARCH chooses the kernel.
+// Level 01: the program around the kernel. -DLADDER_ARCH chooses which kernel.
 #include "common/harness/level.h"
 
 #if LADDER_ARCH == 100
@@ -10,17 +10,10 @@
 #endif
 
 int main(int argc, char** argv) {
-#if LADDER_ARCH == 100
-  static constexpr harness::Config configs[] = {
-      {"128x128x64", "one 128x128 tile per CTA pair, 1 stage, 25,600 bytes of shared memory", level01::launch_sm100}};
-#else
-  static constexpr harness::Config configs[] = {
-      {"128x128x64", "one 128x128 tile per CTA, 1 stage, 33,792 bytes of shared memory", level01::launch_sm90}};
-#endif
+  static constexpr harness::Config configs[] = {{"128x128x64", level01::launch, level01::describe}};
   return harness::run(argc, argv,
                       {.name = "level01_baseline",
                        .arch = LADDER_ARCH,
                        .idea = "everything works once, nothing overlaps",
-                       .configs = configs,
-                       .explain = ""});
+                       .configs = configs});
 }

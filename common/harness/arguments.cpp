@@ -204,7 +204,7 @@ Where to
   --json FILE          write an object per problem, one on each line
 
 About the level
-  --explain            shared-memory map, roles, barriers
+  --explain            tile, shared-memory map, barriers and roles of a configuration (with --json: as an object)
   --list-configs       what --config accepts
   --version  --help
 

@@ -38,21 +38,6 @@ std::string csv_field(const Value& value) {
   return "";
 }
 
-std::string json_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += format("\\u%04x", c);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 Failure cannot_write(const std::string& path, const std::string& why) {
   return usage_error(format("%s cannot be written: %s.", path.c_str(), why.c_str()));
 }
@@ -197,16 +182,12 @@ void ResultFile::check_columns(const std::string& content) const {
 }
 
 void ResultFile::add(const Record& record) {
-  std::string line = (format_ == Format::csv ? csv_row(record) : json_object(record)) + "\n";
+  if (format_ == Format::json) return add_json(json_object(record));
+  std::string line = csv_row(record) + "\n";
   if (stream_) {
-    if (format_ == Format::csv && written_.empty()) line = header_ + "\n" + line;
+    if (written_.empty()) line = header_ + "\n" + line;
     write_stream(path_, line);
     written_ += line;
-    return;
-  }
-  if (format_ == Format::json) {
-    written_ += line;
-    replace_content(path_, written_);
     return;
   }
   std::string content = current_content(path_);
@@ -214,6 +195,14 @@ void ResultFile::add(const Record& record) {
   if (content.empty()) content = header_;
   if (content.back() != '\n') content += '\n';
   replace_content(path_, content + line);
+}
+
+void ResultFile::add_json(const std::string& object) {
+  written_ += object + "\n";
+  if (stream_)
+    write_stream(path_, object + "\n");
+  else
+    replace_content(path_, written_);
 }
 
 }  // namespace harness

@@ -37,6 +37,9 @@ class ResultFile {
   /// added so far and nothing else. Throws a usage error if writing fails; the file is then as it was.
   void add(const Record& record);
 
+  /// The same for a JSON object that is ready, without its newline.
+  void add_json(const std::string& object);
+
  private:
   void check_columns(const std::string& content) const;
 

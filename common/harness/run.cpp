@@ -13,6 +13,7 @@
 #include "blas.h"
 #include "device.h"
 #include "environment.h"
+#include "explain.h"
 #include "failure.h"
 #include "inputs.h"
 #include "level.h"
@@ -65,7 +66,17 @@ const Config* find_config(const Level& level, const std::string& name) {
 
 void list_configs(const Level& level) {
   for (const Config& config : level.configs) {
-    std::printf("%-16s %s\n", std::string(config.name).c_str(), std::string(config.summary).c_str());
+    std::printf("%-16s %s\n", std::string(config.name).c_str(), summarise(config.describe()).c_str());
+  }
+}
+
+void explain_config(const Level& level, const Options& options) {
+  const Config* chosen = find_config(level, options.config);
+  const Config& config = chosen != nullptr ? *chosen : level.configs.front();
+  if (options.json.empty()) {
+    std::printf("%s", explain(level, config).c_str());
+  } else {
+    ResultFile(options.json, ResultFile::Format::json, "").add_json(explain_json(level, config));
   }
 }
 
@@ -299,7 +310,7 @@ int act(int argc, const char* const* argv, const Level& level) {
       std::printf("%s %s, CUDA %s\n", program.c_str(), LADDER_VERSION, toolkit_version().c_str());
       break;
     case Options::Action::list_configs: list_configs(level); break;
-    case Options::Action::explain: std::printf("%s\n", level.explain.c_str()); break;
+    case Options::Action::explain: explain_config(level, options); break;
   }
   return EXIT_RIGHT;
 }

@@ -43,4 +43,25 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+std::string count_text(long long value) {
+  std::string text = std::to_string(value);
+  for (size_t at = text.size(); at > (text[0] == '-' ? 4u : 3u);) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string json_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += format("\\u%04x", c);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
 }  // namespace harness

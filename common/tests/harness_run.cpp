@@ -59,11 +59,25 @@ cudaError_t multiply_and_scribble_over_b(const Problem& p, cudaStream_t stream) 
 
 cudaError_t fail(const Problem&, cudaStream_t) { return cudaErrorIllegalAddress; }
 
-const Config CONFIGS[] = {{"good", "the right product", multiply},
-                          {"forgetful", "leaves out row 0", multiply_but_forget_a_row},
-                          {"careless", "stores past the end", multiply_and_write_past_the_end},
-                          {"scribbling", "changes an input", multiply_and_scribble_over_b},
-                          {"failing", "cannot be launched", fail}};
+Description describe() {
+  return {.tile_m = 128,
+          .tile_n = 64,
+          .tile_k = 32,
+          .tile_owner = "CTA",
+          .stages = 2,
+          .stage_bytes = 12288,
+          .threads = 128,
+          .smem_bytes = 25600,
+          .smem = {{"barriers", 0, 1024}, {"stages", 1024, 24576}},
+          .barriers = {{"smem_full", 2, 1, 12288, "the producer \"P\"", "the consumer", 0}},
+          .roles = {{"warp 0", "everything"}}};
+}
+
+const Config CONFIGS[] = {{"good", multiply, describe},
+                          {"forgetful", multiply_but_forget_a_row, describe},
+                          {"careless", multiply_and_write_past_the_end, describe},
+                          {"scribbling", multiply_and_scribble_over_b, describe},
+                          {"failing", fail, describe}};
 
 struct Outcome {
   int exit_code;
@@ -105,8 +119,7 @@ class Run : public testing::Test {
   Level level{.name = "level00_fake",
               .arch = 90,
               .idea = "The product, on the host.",
-              .configs = CONFIGS,
-              .explain = "shared memory: none"};
+              .configs = CONFIGS};
   TemporaryFolder folder;
 };
 
@@ -369,10 +382,26 @@ TEST_F(Run, InformationNeedsNoGpu) {
   fake_gpu.on_count = cudaErrorNoDevice;
   expect_contains(run({"--help"}).out, "The product, on the host.");
   expect_contains(run({"--version"}).out, "level00_fake_sm90 ");
-  EXPECT_EQ(run({"--explain"}).out, "shared memory: none\n");
   const Outcome list = run({"--list-configs"});
   EXPECT_EQ(list.exit_code, 0);
-  expect_contains(list.out, "forgetful        leaves out row 0\n");
+  expect_contains(list.out,
+                  "forgetful        128x64 tile per CTA, 2 stages of 12,288 bytes, 128 threads, 25,600 bytes of shared "
+                  "memory\n");
+}
+
+TEST_F(Run, ExplainsAKernelInItsOwnNumbers) {
+  fake_gpu.on_count = cudaErrorNoDevice;
+  const Outcome text = run({"--explain"});
+  EXPECT_EQ(text.exit_code, 0);
+  expect_contains(text.out, "     1,024     24,576  stages\n");
+  expect_contains(text.out, "smem_full[2]  1 arrival and 12,288 bytes per phase");
+
+  const std::string path = folder.file("explain.json");
+  EXPECT_EQ(run({"--explain", "--json", path}).out, "");
+  const std::string json = read_file(path);
+  expect_contains(json, R"("smem":[{"name":"barriers","offset":0,"bytes":1024},)");
+  expect_contains(json, R"("who_arrives":"the producer \"P\"")");
+  EXPECT_EQ(lines(json), 1);
 }
 
 /// The real runtime, with every GPU hidden from it.

@@ -1,0 +1,99 @@
+// The choices that reach the runtime through the environment.
+#include "runtime/options.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/message.h"
+
+namespace sim::runtime {
+namespace {
+
+struct Read {
+  std::string problem;
+  Settings settings;
+};
+
+Read read(const std::map<std::string, std::string>& environment) {
+  Read answer;
+  answer.problem = read_settings(
+      [&](const char* name) {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+      },
+      &answer.settings);
+  return answer;
+}
+
+TEST(Options, Defaults) {
+  const Read none = read({});
+  EXPECT_EQ(none.problem, "");
+  EXPECT_EQ(none.settings.device.gpu, "");
+  EXPECT_EQ(none.settings.device.sms, 0);
+  EXPECT_EQ(none.settings.device.schedule, Options::Schedule::Default);
+  EXPECT_EQ(none.settings.device.arithmetic, Options::Arithmetic::Automatic);
+  EXPECT_FALSE(none.settings.device.abort_on_error);
+  EXPECT_EQ(read({{"LADDER_SIM_GPU", ""}, {"LADDER_SIM_SMS", ""}, {"LADDER_SIM_LATEST", ""}}).problem, "");
+}
+
+TEST(Options, AllOfThem) {
+  const Read all = read({{"LADDER_SIM_GPU", "h200"},
+                         {"LADDER_SIM_SMS", "5"},
+                         {"LADDER_SIM_SEED", "18446744073709551615"},
+                         {"LADDER_SIM_ARITH", "exact"},
+                         {"LADDER_SIM_THREADS", "2"},
+                         {"LADDER_SIM_ABORT", "1"},
+                         {"LADDER_SIM_PTX", "a.ptx"},
+                         {"LADDER_SIM_COUNTERS", "c"},
+                         {"LADDER_SIM_TRACE", "t"}});
+  EXPECT_EQ(all.problem, "");
+  const Options& options = all.settings.device;
+  EXPECT_EQ(options.gpu, "h200");
+  EXPECT_EQ(options.sms, 5);
+  EXPECT_EQ(options.schedule, Options::Schedule::Seeded);
+  EXPECT_EQ(options.seed, ~uint64_t{0});
+  EXPECT_EQ(options.arithmetic, Options::Arithmetic::Exact);
+  EXPECT_EQ(options.threads, 2);
+  EXPECT_TRUE(options.abort_on_error);
+  EXPECT_EQ(all.settings.ptx_file, "a.ptx");
+  EXPECT_EQ(options.counters_file, "c");
+  EXPECT_EQ(options.trace_file, "t");
+  EXPECT_EQ(describe(*find_gpu("h200"), options),
+            "Simulated H200, 132 SMs, schedule from seed 18446744073709551615, arithmetic exact");
+}
+
+TEST(Options, EachMistakeIsASentence) {
+  EXPECT_EQ(read({{"LADDER_SIM_GPU", "gb300"}}).problem,
+            "--gpu: there is no description of a GPU 'gb300'; known are b200, h200.");
+  EXPECT_EQ(read({{"LADDER_SIM_GPU", "h200"}, {"LADDER_SIM_SMS", "133"}}).problem,
+            "--sms: '133' is not a number of SMs from 1 to 132.");
+  for (const char* bad : {"0", "-1", "149", "4x", "", "999999999999999999999"}) {
+    if (*bad != '\0') EXPECT_NE(read({{"LADDER_SIM_SMS", bad}}).problem, "") << bad;
+  }
+  for (const char* bad : {"-1", "x", "1.5", "18446744073709551616"}) {
+    EXPECT_NE(read({{"LADDER_SIM_SEED", bad}}).problem, "") << bad;
+  }
+  for (const char* bad : {"0", "-3", "many", "5000"}) {
+    EXPECT_NE(read({{"LADDER_SIM_THREADS", bad}}).problem, "") << bad;
+  }
+  EXPECT_NE(read({{"LADDER_SIM_ARITH", "Exact"}}).problem, "");
+  EXPECT_NE(read({{"LADDER_SIM_SEED", "1"}, {"LADDER_SIM_LATEST", "1"}}).problem, "");
+}
+
+TEST(Messages, NumbersAndNames) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(in_bytes(1), "1 byte");
+  EXPECT_EQ(readable("_ZN7level0110gemm_sm100E14CUtensorMap_stS0_P13__nv_bfloat16iiii"), "level01::gemm_sm100");
+  EXPECT_EQ(readable("_Z6kernelIfLi3EEvPT_"), "kernel<float, 3>");
+  EXPECT_EQ(readable("_Z4callPFviE"), "call");
+  EXPECT_EQ(readable("_ZN12_GLOBAL__N_11kEv"), "(anonymous namespace)::k");
+  EXPECT_EQ(readable("plain_c_name"), "plain_c_name");
+  EXPECT_EQ(extents({2, 1000, 1}), "2 x 1,000 x 1");
+}
+
+}  // namespace
+}  // namespace sim::runtime
