@@ -151,11 +151,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();
   const int row = m_block * Config::BLOCK_M + threadIdx.x;
   for (int column = 0; column < Config::BLOCK_N; ++column) {
-    float value;
-    ptx::tcgen05_ld_32x32b_x1(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
-    ptx::tcgen05_wait_ld();                                                     // value is undefined before
+    float value[1];
+    ptx::tcgen05_ld_32x32b(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
+    ptx::tcgen05_wait_ld(value);                                             // undefined before
     const int col = n_block * Config::BLOCK_N + column;
-    if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value);
+    if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value[0]);
   }
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.

@@ -13,6 +13,14 @@ __device__ __forceinline__ void bar_sync(uint32_t id, uint32_t threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/// `bar.arrive id, threads;`
+/// Counts this warp in at barrier `id` without waiting: `threads` counts those that arrive and those that wait together.
+/// Who: whole warps. Orders: earlier ordinary memory accesses of this warp before later ones of those that bar_sync() there.
+/// ISA 9.7.13.1 (bar.arrive), PTX 2.0.
+__device__ __forceinline__ void bar_arrive(uint32_t id, uint32_t threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /// `barrier.cluster.arrive.release.aligned;`
 /// Counts this thread in at the one barrier that the cluster has. Does not wait.
 /// Who: every thread of every CTA that has not exited, warps converged.

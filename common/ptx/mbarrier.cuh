@@ -27,6 +27,32 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t bar, uint32_t
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
+/// `mbarrier.arrive.expect_tx.shared::cluster.b64 _, [bar], bytes;`
+/// The same at a barrier of any CTA in the cluster.
+/// Who: one thread. Done: some time later: the signal travels. Orders: nothing that the other CTA may rely on; the bytes
+/// that TMA delivers there bring their own ordering.
+/// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
+__device__ __forceinline__ void mbarrier_arrive_expect_tx_cluster(uint32_t bar, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+
+/// `mbarrier.arrive.shared::cta.b64 _, [bar];`
+/// Counts one arrival at a barrier of this CTA.
+/// Who: one thread. Orders: (release, CTA) this thread's earlier accesses before whoever observes the phase.
+/// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 7.0, sm_80.
+__device__ __forceinline__ void mbarrier_arrive(uint32_t bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
+/// `mbarrier.arrive.shared::cluster.b64 _, [bar];`
+/// Counts one arrival at a barrier of any CTA in the cluster.
+/// Who: one thread. Done: some time later: the signal travels. Orders: nothing beyond this CTA. That suffices to hand back
+/// a buffer, which passes no data; `.release.cluster` would compile to a fence of the whole device.
+/// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
+__device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
 /// `mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;`, repeated until p is true.
 /// Returns when the phase with this parity is complete. `bar` must be this CTA's: nobody can wait on a remote barrier.
 /// Who: any number of threads. Orders: (acquire, CTA) whatever was released by the arrivals of that phase, and the bytes

@@ -19,6 +19,21 @@ __device__ __forceinline__ uint32_t cluster_ctarank() {
   return rank;
 }
 
+/// `and.b32 d, address, 0xFEFFFFFF;`
+/// The address of the same shared-memory offset in the even CTA, the leader, of this CTA's pair: the rank stands in bits
+/// 31..24 of a shared address, and this clears the lowest of them. (In C++, because it is plain arithmetic.)
+__device__ __forceinline__ uint32_t pair_leader_address(uint32_t address) { return address & 0xFEFFFFFF; }
+
+/// `mapa.shared::cluster.u32 d, address, cta_rank;`
+/// The address of the same shared-memory offset in the CTA with this rank in the cluster, for the instructions that take a
+/// `shared::cluster` address.
+/// Who: any thread. Orders: nothing. ISA 9.7.9.23 (mapa), PTX 7.8, sm_90.
+__device__ __forceinline__ uint32_t mapa(uint32_t address, uint32_t cta_rank) {
+  uint32_t mapped;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(cta_rank));
+  return mapped;
+}
+
 /// `elect.sync _|p, 0xffffffff;`
 /// True in exactly one lane of the warp, always the same one.
 /// Who: all 32 lanes together (it waits for them). Orders: nothing.
@@ -33,6 +48,27 @@ __device__ __forceinline__ bool elect_sync() {
       "}"
       : "=r"(elected)::"memory");
   return elected != 0;
+}
+
+/// `setmaxnreg.dec.sync.aligned.u32 REGISTERS;`
+/// Gives registers back to the CTA's pool: from now on at most REGISTERS per thread (24..256, a multiple of 8).
+/// Who: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing.
+/// ISA 9.7.19.5 (setmaxnreg), PTX 8.0, sm_90a.
+template <int REGISTERS>
+__device__ __forceinline__ void setmaxnreg_dec() {
+  static_assert(REGISTERS >= 24 && REGISTERS <= 256 && REGISTERS % 8 == 0);
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+/// `setmaxnreg.inc.sync.aligned.u32 REGISTERS;`
+/// Takes registers from the CTA's pool, up to REGISTERS per thread (24..256, a multiple of 8). Waits until the pool has
+/// them: for ever if the warpgroups together ask for more than the CTA was launched with.
+/// Who: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing; the new registers hold garbage.
+/// ISA 9.7.19.5 (setmaxnreg), PTX 8.0, sm_90a.
+template <int REGISTERS>
+__device__ __forceinline__ void setmaxnreg_inc() {
+  static_assert(REGISTERS >= 24 && REGISTERS <= 256 && REGISTERS % 8 == 0);
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
 }  // namespace ptx

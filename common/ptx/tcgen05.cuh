@@ -60,6 +60,15 @@ __device__ __forceinline__ void tcgen05_mma_f16(uint32_t d, uint64_t a_desc, uin
       : "memory");
 }
 
+/// `tcgen05.commit.cta_group::G.mbarrier::arrive::one.shared::cluster.b64 [bar];`
+/// As tcgen05_commit_multicast below, but signals only the barrier that `bar` names.
+/// ISA 9.7.16.12.1 (tcgen05.commit), PTX 8.6, sm_100a.
+template <int CTA_GROUP>
+__device__ __forceinline__ void tcgen05_commit(uint32_t bar) {
+  asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(bar), "n"(CTA_GROUP)
+               : "memory");
+}
+
 /// `tcgen05.commit.cta_group::G.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], cta_mask;`
 /// When all MMAs that this thread has issued so far are complete, one arrival on the barrier at this offset in every CTA
 /// of the cluster whose rank's bit is set in `cta_mask`.
@@ -88,18 +97,43 @@ __device__ __forceinline__ void tcgen05_fence_after_thread_sync() {
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-/// `tcgen05.ld.sync.aligned.32x32b.x1.b32 {d}, [address];`
-/// Lane t of the warp gets the cell in TMEM lane (address's lane + t), at address's column. Warp w of a warpgroup can
-/// reach lanes 32w .. 32w + 31 only.
-/// Who: a whole warp, same address in every lane. Done: after tcgen05_wait_ld(); `d` must not be used before.
+/// `tcgen05.ld.sync.aligned.32x32b.xN.b32 {d0..dN-1}, [address];`
+/// Register i of lane t gets the cell in TMEM lane (address's lane + t), column (address's column + i). Warp w of a
+/// warpgroup can reach lanes 32w .. 32w + 31 only.
+/// Who: a whole warp, same address in every lane. Done: after tcgen05_wait_ld(d); `d` must not be used before.
 /// ISA 9.7.16.8.1 (tcgen05.ld), PTX 8.6, sm_100a.
-__device__ __forceinline__ void tcgen05_ld_32x32b_x1(uint32_t address, float& d) {
-  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(d) : "r"(address) : "memory");
+template <int N>
+__device__ __forceinline__ void tcgen05_ld_32x32b(uint32_t address, float (&d)[N]) {
+  static_assert(N == 1 || N == 4 || N == 8, "add the form of the instruction that you need");
+  if constexpr (N == 1) {
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(d[0]) : "r"(address) : "memory");
+  }
+  if constexpr (N == 4) {
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                 : "r"(address)
+                 : "memory");
+  }
+  if constexpr (N == 8) {
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]), "=f"(d[7])
+                 : "r"(address)
+                 : "memory");
+  }
 }
 
 /// `tcgen05.wait::ld.sync.aligned;`
-/// Who: a whole warp. Done: when every earlier tcgen05.ld of this thread has delivered its registers.
+/// Who: a whole warp. Done: when every earlier tcgen05.ld of this thread has delivered its registers. The arrays are named
+/// so that the compiler, which knows nothing of the delay, cannot move a use of them above the wait.
 /// ISA 9.7.16.8.3 (tcgen05.wait), PTX 8.6, sm_100a.
-__device__ __forceinline__ void tcgen05_wait_ld() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
+template <int... N>
+__device__ __forceinline__ void tcgen05_wait_ld(float (&... d)[N]) {
+  asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+  const auto depend_on_the_wait = [](auto& array) {
+#pragma unroll
+    for (float& value : array) asm volatile("" : "+f"(value));
+  };
+  (depend_on_the_wait(d), ...);
+}
 
 }  // namespace ptx

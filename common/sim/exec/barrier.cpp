@@ -82,6 +82,10 @@ Flow cta_barrier(Warp& w, const Op& op, Mask m) {
 
 Flow cluster_arrive(Warp& w, const Op& op, Mask m) {
   if (op.flags && !gather(w, op, kAllLanes, &m)) return Flow::Block;
+  if (op.imm && w.signals_in_flight > 0) {  // a release: what this warp has signalled before has arrived
+    w.split().wait = Wait::Signals;
+    return Flow::Block;
+  }
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -202,6 +206,7 @@ void decode_barrier(Decoder& d) {
     op.run = cta_barrier;
   } else if (name == "barrier") {
     op.flags = d.has("aligned");
+    op.imm = !d.has("relaxed");
     op.run = d.has("arrive") ? cluster_arrive : cluster_wait;
   } else if (name == "setmaxnreg") {
     op.imm = d.immediate(0);

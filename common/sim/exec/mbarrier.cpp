@@ -121,6 +121,8 @@ Flow arrive(Warp& w, const Op& op, Mask m) {
       signal->drops = op.flags & kDrop;
       if (expects) signal->expects = true, signal->bytes = operand;
       signal->origin = origin;
+      signal->issuer = &w;
+      ++w.signals_in_flight;
       cluster.scheduler->submit(std::move(signal), {.latency = static_cast<uint64_t>(cluster.costs().remote_arrive)});
     }
   }
@@ -143,6 +145,8 @@ Flow change_tx(Warp& w, const Op& op, Mask m) {  // expect_tx (flags kExpect) an
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->bytes = bytes, signal->expects = expects;
       signal->origin = origin_of(w, lane);
+      signal->issuer = &w;
+      ++w.signals_in_flight;
       cluster.scheduler->submit(std::move(signal), {.latency = static_cast<uint64_t>(cluster.costs().remote_arrive)});
     }
   }

@@ -18,9 +18,10 @@ inline constexpr Mask kAllLanes = 0xFFFF'FFFFu;
 
 /// Why a split does not run. `Gather`: it stands at an instruction that needs more lanes of the warp. `Scoreboard`: at one
 /// that overwrites a register which an unfinished operation has still to write. `Registers`: in setmaxnreg.
+/// `Signals`: at a release that must not overtake the warp's own signals to other CTAs.
 enum class Wait : uint8_t {
   None, Gather, Mbarrier, CtaBarrier, ClusterBarrier, BulkGroup, CopyGroup, WgmmaGroup, TmemLoad, TmemStore,
-  TmemAllocation, TmemDeallocation, Registers, Scoreboard, Poll
+  TmemAllocation, TmemDeallocation, Registers, Scoreboard, Signals, Poll
 };
 
 /// Lanes of a warp that share a program counter.
@@ -82,6 +83,7 @@ struct Warp {
 
   // Asynchronous operations of this warp.
   uint32_t tmem_loads = 0, tmem_stores = 0;          ///< in flight
+  uint32_t signals_in_flight = 0;                    ///< arrivals on their way to barriers of other CTAs
   OrderQueue tmem_order;                             ///< tcgen05.ld and st of this warp
   std::array<std::unique_ptr<CopyGroups>, 32> bulk;    ///< by lane, made on first use
   std::array<std::unique_ptr<CopyGroups>, 32> copies;

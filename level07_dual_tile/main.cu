@@ -1,0 +1,19 @@
+// Level 07: the program around the kernel. -DLADDER_ARCH chooses which kernel.
+#include "common/harness/level.h"
+
+#if LADDER_ARCH == 100
+#include "level07_dual_tile/kernel_sm100.cuh"
+#elif LADDER_ARCH == 90
+#include "level07_dual_tile/kernel_sm90.cuh"
+#else
+#error "compile with -DLADDER_ARCH=100 (Blackwell) or -DLADDER_ARCH=90 (Hopper)"
+#endif
+
+int main(int argc, char** argv) {
+  static constexpr harness::Config configs[] = {{"256x128x64", level07::launch, level07::describe}};
+  return harness::run(argc, argv,
+                      {.name = "level07_dual_tile",
+                       .arch = LADDER_ARCH,
+                       .idea = "each CTA of the pair owns a tile, so one MMA works on two",
+                       .configs = configs});
+}

@@ -1,0 +1,19 @@
+// Level 08: the program around the kernel. -DLADDER_ARCH chooses which kernel.
+#include "common/harness/level.h"
+
+#if LADDER_ARCH == 100
+#include "level08_deep_pipeline/kernel_sm100.cuh"
+#elif LADDER_ARCH == 90
+#include "level08_deep_pipeline/kernel_sm90.cuh"
+#else
+#error "compile with -DLADDER_ARCH=100 (Blackwell) or -DLADDER_ARCH=90 (Hopper)"
+#endif
+
+int main(int argc, char** argv) {
+  static constexpr harness::Config configs[] = {{"128x128x64", level08::launch, level08::describe}};
+  return harness::run(argc, argv,
+                      {.name = "level08_deep_pipeline",
+                       .arch = LADDER_ARCH,
+                       .idea = "small tiles, 8 stages, a swizzled tile on its way out, an early tmem_empty",
+                       .configs = configs});
+}
