@@ -12,11 +12,8 @@
 #endif
 
 namespace sim {
-namespace {
 
-const Program& program_of(const Cluster& cluster) { return *cluster.launch->program; }
-
-std::string readable(const std::string& mangled) {
+std::string readable_name(const std::string& mangled) {
 #if __has_include(<cxxabi.h>)
   int status = 0;
   char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
@@ -29,6 +26,10 @@ std::string readable(const std::string& mangled) {
 #endif
   return mangled;
 }
+
+namespace {
+
+const Program& program_of(const Cluster& cluster) { return *cluster.launch->program; }
 
 std::string triple(const std::array<uint32_t, 3>& v) {
   std::string text = "(" + std::to_string(v[0]);
@@ -54,7 +55,7 @@ std::string shared_name(const Cluster& cluster, uint32_t offset) {
   const uint32_t dynamic = 1024 + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
   if (program.dynamic_smem_used && offset >= dynamic) return "dynamic shared memory +" + std::to_string(offset - dynamic);
   if (best.empty()) return "shared offset " + hex(offset);
-  return readable(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
+  return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
 }
 
 std::string lanes_text(Mask mask, Mask live) {
@@ -137,7 +138,7 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
 
 std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin) {
   const Program& program = program_of(cluster);
-  std::string text = "sim: error in kernel " + readable(program.kernel->name) + "\n  " + fault.message + "\n";
+  std::string text = "sim: error in kernel " + readable_name(program.kernel->name) + "\n  " + fault.message + "\n";
   if (warp != nullptr) {
     const uint32_t pc = warp->splits[warp->current].pc;
     text += "  at " + program.describe(pc) + "\n  by " + name_of(*warp->cta) + ", warp " + std::to_string(warp->index);
@@ -152,7 +153,7 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
 
 std::string explain_deadlock(const Cluster& cluster) {
   const Program& program = program_of(cluster);
-  std::string text = "sim: deadlock in kernel " + readable(program.kernel->name) + ": no warp of this cluster can go on, and nothing is in flight\n";
+  std::string text = "sim: deadlock in kernel " + readable_name(program.kernel->name) + ": no warp of this cluster can go on, and nothing is in flight\n";
   // Warps that wait at the same place for the same thing are one line.
   for (const Cta& cta : cluster.ctas) {
     std::map<std::string, std::vector<std::string>> groups;
@@ -182,7 +183,7 @@ std::string explain_deadlock(const Cluster& cluster) {
 std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) {
   const Program& program = program_of(cluster);
   const Split& split = warp.splits[warp.current];
-  std::string text = "sim: kernel " + readable(program.kernel->name) + " spins for ever\n  ";
+  std::string text = "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  ";
   text += proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
                  : "A warp has executed " + with_commas(warp.executed - warp.executed_at_effect) + " instructions without doing anything that others can notice.\n";
   text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " + std::to_string(warp.index) + "\n";

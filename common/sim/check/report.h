@@ -16,4 +16,7 @@ std::string explain_deadlock(const Cluster& cluster);
 /// A warp repeats itself. `proven`: it came by with exactly the same registers and nobody else can move.
 std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven);
 
+/// A kernel's name as its author wrote it, without the arguments: "level01::gemm_sm100".
+std::string readable_name(const std::string& mangled);
+
 }  // namespace sim

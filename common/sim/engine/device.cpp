@@ -5,6 +5,8 @@
 #include <map>
 #include <thread>
 
+#include "check/report.h"
+#include "check/store_audit.h"
 #include "engine/grid.h"
 #include "exec/op.h"
 #include "exec/program.h"
@@ -74,13 +76,7 @@ std::string dimensions(const std::array<uint32_t, 3>& v) {
 struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   uint64_t launches = 0;
-  struct Counted {
-    std::string kernel;
-    std::array<uint32_t, 3> grid, block, cluster;
-    Counters counters;
-    const Program* program;
-  };
-  std::vector<Counted> counted;
+  std::vector<LaunchRecord> records;
 };
 
 Device::Device(Gpu gpu, Options options)
@@ -195,19 +191,28 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   }
 
   Counters counters;
-  if (!options_.counters_file.empty()) launch.counters = &counters;
+  StoreAudit audit;
+  if (!options_.counters_file.empty()) launch.counters = &counters, launch.audit = &audit;
 
   int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = std::max(threads, 1);
   const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
   std::optional<Failure> failure = run_grid(launch, schedule, threads, resident);
   if (launch.counters != nullptr) {
-    impl_->counted.push_back({kernel.name, launch.grid, launch.block, launch.cluster, std::move(counters), &program});
+    impl_->records.push_back({readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program, std::move(counters)});
   }
   if (failure) return {failure->status, std::move(failure->report)};
   return {};
 }
 
-void Device::finish() {}
+void Device::finish() {
+  if (options_.counters_file.empty()) return;
+  std::ofstream file(options_.counters_file);
+  file << "{\"gpu\": \"" << gpu_.name << "\", \"sms\": " << gpu_.sm_count << ", \"launches\": [";
+  for (size_t i = 0; i < impl_->records.size(); ++i) file << (i ? ",\n  " : "\n  ") << to_json(impl_->records[i]);
+  file << "\n]}\n";
+  file.close();
+  if (!file) std::fprintf(stderr, "sim: the counters could not be written to '%s'\n", options_.counters_file.c_str());
+}
 
 }  // namespace sim

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "check/store_audit.h"
 #include "exec/access.h"
 #include "exec/decoder.h"
 #include "exec/groups.h"
@@ -307,6 +308,9 @@ class BulkWrite final : public AsyncOperation {
     for (const Piece& piece : pieces) {
       uint8_t* to = global_location(cluster, piece.to, piece.bytes, 1, true, "TMA store");
       const uint8_t* from = data.data() + piece.at;
+      if (cluster.launch->audit != nullptr && how == Reduction::None) {
+        cluster.launch->audit->record(*cluster.launch->memory, piece.to, from, piece.bytes, *cluster.counters);
+      }
       if (how != Reduction::None) {
         reduce(to, from, piece.bytes, how, type);
       } else if (byte_mask == ~0ull) {

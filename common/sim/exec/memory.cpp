@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/store_audit.h"
 #include "exec/access.h"
 #include "exec/decoder.h"
 #include "exec/groups.h"
@@ -114,12 +115,17 @@ Flow store(Warp& w, const Op& op, Mask m) {
   Access access;
   resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count, m,
           AccessKind::Store, &access);
+  StoreAudit* const audit = cluster_of(w).launch->audit;
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t slot = count == 1 ? op.b : op.extra->list[i];
     const size_t at = static_cast<size_t>(i) * bytes;
     for (Mask rest = m; rest; rest &= rest - 1) {
       const int lane = first_lane(rest);
       uint8_t* const to = access.host[lane] + at;
+      if (audit != nullptr && cluster_of(w).launch->memory->in_range(reinterpret_cast<uintptr_t>(to))) {
+        const auto* fresh = bytes <= 4 ? reinterpret_cast<const uint8_t*>(&lanes<uint32_t>(w, slot)[lane]) : reinterpret_cast<const uint8_t*>(&lanes<uint64_t>(w, slot)[lane]);
+        audit->record(*cluster_of(w).launch->memory, reinterpret_cast<uint64_t>(to), fresh, std::min(bytes, 8u), *cluster_of(w).counters);
+      }
       if (bytes <= 4) {
         std::memcpy(to, &lanes<uint32_t>(w, slot)[lane], bytes == 4 ? 4 : bytes == 2 ? 2 : 1);
       } else {

@@ -31,6 +31,7 @@ struct Launch {
   uint64_t exact_budget = ~0ull; ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
   uint64_t number = 0;           ///< of the launch in this process
   Counters* counters = nullptr;  ///< null: nobody counts
+  class StoreAudit* audit = nullptr;  ///< beside the counters
   Trace* trace = nullptr;        ///< null: nobody traces
 
   uint32_t threads_per_cta() const { return block[0] * block[1] * block[2]; }

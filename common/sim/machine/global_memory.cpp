@@ -32,7 +32,7 @@ std::size_t page_bytes(std::size_t bytes) { return round_up(std::max<std::size_t
 
 std::string grouped(std::size_t value) {
   std::string digits = std::to_string(value);
-  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
 }
 

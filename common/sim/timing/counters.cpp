@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "exec/program.h"
+
 namespace sim {
 namespace {
 
@@ -29,7 +31,69 @@ void merge(std::vector<Counters::Access>& into, const std::vector<Counters::Acce
   }
 }
 
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out + "\"";
+}
+std::string triple(const std::array<uint32_t, 3>& v) {
+  return "[" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "]";
+}
+
+/// Worst first: by lines for global memory, by wavefronts for shared.
+std::string accesses_json(const std::vector<Counters::Access>& accesses, const Program& program, bool global) {
+  std::vector<uint32_t> order;
+  for (uint32_t pc = 0; pc < accesses.size(); ++pc) {
+    if (accesses[pc].count > 0) order.push_back(pc);
+  }
+  const auto cost = [&](uint32_t pc) { return global ? accesses[pc].lines : accesses[pc].wavefronts; };
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
+  std::string out = "[";
+  for (const uint32_t pc : order) {
+    const Counters::Access& access = accesses[pc];
+    const ptx::Instruction& instruction = *program.instructions[program.ops[pc].source];
+    if (out.size() > 1) out += ",";
+    out += "\n      {\"instruction\": " + quoted(instruction.form()) + ", \"ptx_line\": " + std::to_string(instruction.line) +
+           ", \"source\": " + quoted(program.source_line(pc)) + ", \"warp_accesses\": " + std::to_string(access.count) +
+           ", \"bytes\": " + std::to_string(access.bytes);
+    if (global) out += ", \"sectors\": " + std::to_string(access.sectors) + ", \"lines\": " + std::to_string(access.lines);
+    else out += ", \"wavefronts\": " + std::to_string(access.wavefronts);
+    out += "}";
+  }
+  return out + "]";
+}
+
 }  // namespace
+
+std::string to_json(const LaunchRecord& record) {
+  const Counters& c = record.counters;
+  std::string out = "{\"kernel\": " + quoted(record.kernel) + ", \"grid\": " + triple(record.grid) + ", \"block\": " + triple(record.block) + ", \"cluster\": " + triple(record.cluster);
+  const std::pair<const char*, uint64_t> numbers[] = {
+      {"warp_instructions", c.warp_instructions},
+      {"lane_instructions", c.lane_instructions},
+      {"tensor_flops", c.tensor_flops},
+      {"tensor_instructions", c.tensor_instructions},
+      {"tma_instructions", c.tma_instructions},
+      {"tma_load_bytes", c.tma_load_bytes},
+      {"tma_store_bytes", c.tma_store_bytes},
+      {"global_load_bytes", c.global_load_bytes},
+      {"global_store_bytes", c.global_store_bytes},
+      {"redundant_store_bytes", c.redundant_store_bytes},
+      {"overwritten_bytes", c.overwritten_bytes},
+      {"barrier_waits", c.barrier_waits},
+      {"barrier_waits_blocked", c.barrier_waits_blocked},
+      {"cta_barriers", c.cta_barriers},
+      {"cluster_barriers", c.cluster_barriers},
+      {"tmem_reads", c.tmem_reads},
+  };
+  for (const auto& [name, value] : numbers) out += ",\n    \"" + std::string(name) + "\": " + std::to_string(value);
+  out += ",\n    \"global\": " + accesses_json(c.global_accesses, *record.program, true);
+  out += ",\n    \"shared\": " + accesses_json(c.shared_accesses, *record.program, false);
+  return out + "}";
+}
 
 void Counters::add(const Counters& other) {
   warp_instructions += other.warp_instructions;
@@ -42,6 +106,7 @@ void Counters::add(const Counters& other) {
   global_load_bytes += other.global_load_bytes;
   global_store_bytes += other.global_store_bytes;
   redundant_store_bytes += other.redundant_store_bytes;
+  overwritten_bytes += other.overwritten_bytes;
   barrier_waits += other.barrier_waits;
   barrier_waits_blocked += other.barrier_waits_blocked;
   cta_barriers += other.cta_barriers;

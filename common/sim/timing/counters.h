@@ -1,8 +1,8 @@
 // What a kernel did, counted per launch: the numbers behind `--counters` and behind the claims that the tests check.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -19,7 +19,8 @@ struct Counters {
   uint64_t tma_store_bytes = 0;       ///< bytes that reach global memory
   uint64_t tma_instructions = 0;
   uint64_t global_load_bytes = 0, global_store_bytes = 0;  ///< by ordinary loads and stores, active lanes
-  uint64_t redundant_store_bytes = 0;  ///< stored by a second CTA with the same value
+  uint64_t redundant_store_bytes = 0;  ///< stored again in this launch, with the same value
+  uint64_t overwritten_bytes = 0;      ///< stored again in this launch, with another value
   // Synchronisation
   uint64_t barrier_waits = 0, barrier_waits_blocked = 0;  ///< mbarrier waits; those that found the phase incomplete
   uint64_t cta_barriers = 0;          ///< completed phases of bar.sync
@@ -38,6 +39,17 @@ struct Counters {
 
   void add(const Counters& other);
 };
+
+struct Program;
+
+/// A launch and what it did, as one JSON object. Accesses that cost most come first, with PTX and source lines.
+struct LaunchRecord {
+  std::string kernel;  ///< demangled, without its arguments
+  std::array<uint32_t, 3> grid, block, cluster;
+  const Program* program;
+  Counters counters;
+};
+std::string to_json(const LaunchRecord& record);
 
 /// Distinct 32-byte sectors and 128-byte lines that a warp's accesses of `bytes` each touch.
 void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool is_store);

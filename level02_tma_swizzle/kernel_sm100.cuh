@@ -1,0 +1,252 @@
+// Level 02, Blackwell: loads run ahead of the MMAs, through a ring of stages; the swizzle explained.
+//
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
+// New in this level: four stages instead of one, filled ahead by the same control thread; and both CTAs' loads report to
+// the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is a choice of
+// the compiler's: one executable holds the kernel for all four swizzles.
+//
+// Barriers (in the shared memory of each CTA)
+//   name            arrivals per phase                        who arrives                               who waits
+//   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' thread 0, at the leader's      the leader's thread 0
+//   smem_empty[s]   1                                         the leader's commit, to both CTAs         thread 0
+//   tmem_full       1                                         the leader's commit, to both CTAs         all threads
+#pragma once
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/harness/level.h"
+#include "common/mma/instruction_descriptor.h"
+#include "common/mma/k_major.h"
+#include "common/mma/smem_descriptor.h"
+#include "common/mma/tensor_map.h"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/registers.cuh"
+#include "common/ptx/tcgen05.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace level02 {
+
+// ------------------------------------------------------------------------------------------------------- configuration
+
+struct Config {
+  static constexpr int CTA_GROUP = 2;  // CTAs that share one MMA, and the cluster's size
+  static constexpr int BLOCK_M = 128;  // tile of D per cluster; also the rows of A, and TMEM lanes, per CTA
+  static constexpr int BLOCK_N = 128;
+  static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: 8, 4, 2 or 1 spans of the swizzle
+  static constexpr int UMMA_M = 256;  // the MMA counts the rows of both CTAs
+  static constexpr int UMMA_N = 128;
+  static constexpr int UMMA_K = 16;
+  static constexpr int NUM_STAGES = 4;
+  static constexpr int NUM_THREADS = 128;
+  static constexpr int TMEM_COLUMNS = 128;  // one FP32 accumulator of BLOCK_N columns
+
+  static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;              // per CTA: all 128 rows
+  static constexpr int B_BYTES = BLOCK_N / CTA_GROUP * BLOCK_K * 2;  // per CTA: its 64 of the 128 rows
+  static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
+};
+
+// Byte offsets from the start of dynamic shared memory, the same in both CTAs: one descriptor serves the pair.
+struct Smem {
+  static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
+  static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
+  static constexpr int TMEM_FULL = SMEM_EMPTY + 8 * Config::NUM_STAGES;
+  static constexpr int TMEM_ADDRESS = TMEM_FULL + 8;  // where tcgen05.alloc leaves its result
+  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
+};
+static_assert(Smem::BYTES == 99'328);
+static_assert(Smem::TMEM_ADDRESS + 4 <= Smem::STAGES);
+static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0);
+
+// -------------------------------------------------------------------------------------------------------------- kernel
+
+template <mma::Swizzle SWIZZLE>  // [L02]
+__global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Config::NUM_THREADS, 1)
+    gemm_sm100(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, __nv_bfloat16* d,
+               int m, int n, int k, int ldd) {
+  extern __shared__ __align__(1024) uint8_t smem[];
+
+  // Step 1: who am I, and which tile is mine?
+  const uint32_t warp_idx = threadIdx.x / 32;
+  const uint32_t cta_rank = ptx::cluster_ctarank();
+  const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
+  const bool is_control_thread = threadIdx.x == 0;
+
+  const int n_blocks = (n + Config::BLOCK_N - 1) / Config::BLOCK_N;
+  const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
+  const int tile = blockIdx.x / Config::CTA_GROUP;  // row-major order of tiles, one per cluster
+  const int m_block = tile / n_blocks;
+  const int n_block = tile % n_blocks;
+  const int a_row = m_block * Config::BLOCK_M;  // the same in both CTAs
+  const int b_row = n_block * Config::BLOCK_N + static_cast<int>(cta_rank) * (Config::BLOCK_N / Config::CTA_GROUP);
+
+  const uint32_t base = ptx::smem_address(smem);
+  const auto smem_full = [&](int stage) { return base + Smem::SMEM_FULL + 8 * stage; };
+  const auto smem_empty = [&](int stage) { return base + Smem::SMEM_EMPTY + 8 * stage; };
+  const auto stage_a = [&](int stage) { return base + Smem::STAGES + stage * Config::STAGE_BYTES; };
+  const auto stage_b = [&](int stage) { return stage_a(stage) + Config::A_BYTES; };
+  const uint32_t tmem_full = base + Smem::TMEM_FULL;
+
+  // Step 2: set up barriers and tensor memory.
+  if (is_control_thread) {
+    ptx::prefetch_tensormap(&map_a);
+    ptx::prefetch_tensormap(&map_b);
+    for (int stage = 0; stage < Config::NUM_STAGES; ++stage) {
+      ptx::mbarrier_init(smem_full(stage), Config::CTA_GROUP);  // [L02] both CTAs report to the leader's barrier
+      ptx::mbarrier_init(smem_empty(stage), 1);
+    }
+    ptx::mbarrier_init(tmem_full, 1);
+    ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
+  }
+  __syncwarp();  // the cluster barrier wants converged warps
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist
+  if (warp_idx == 0) {
+    ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
+    ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
+  }
+  ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
+  ptx::tcgen05_fence_after_thread_sync();  // orders every later tcgen05 operation after the barrier
+  const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
+
+  // Step 3: the main loop, on a ring of stages that the control thread fills ahead of the MMAs.
+  if (is_control_thread) {
+    // [L02] How a stage's A and B lie in shared memory, and how they are loaded: slabs one swizzle span wide, a box each.
+    constexpr mma::KMajorTile A_TILE{SWIZZLE, Config::BLOCK_M, Config::BLOCK_K};
+    constexpr mma::KMajorTile B_TILE{SWIZZLE, Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K};
+    const auto fill = [&](int stage, int k_block) {
+      const uint32_t full = ptx::pair_leader_address(smem_full(stage));  // [L02] in both CTAs: the leader's barrier
+      ptx::mbarrier_arrive_expect_tx_cluster(full, Config::STAGE_BYTES);
+      for (int slab = 0; slab < A_TILE.slabs(); ++slab) {
+        const int k_start = k_block * Config::BLOCK_K + slab * A_TILE.box_cols();
+        ptx::cp_async_bulk_tensor_2d_g2s<Config::CTA_GROUP>(stage_a(stage) + slab * A_TILE.slab_bytes(), &map_a,
+                                                            k_start, a_row, full);
+        ptx::cp_async_bulk_tensor_2d_g2s<Config::CTA_GROUP>(stage_b(stage) + slab * B_TILE.slab_bytes(), &map_b,
+                                                            k_start, b_row, full);
+      }
+    };
+    for (int k_block = 0; k_block < min(k_blocks, Config::NUM_STAGES); ++k_block) fill(k_block, k_block);
+
+    constexpr mma::InstructionDescriptor instruction{.m = Config::UMMA_M, .n = Config::UMMA_N};
+    const uint64_t a_desc = mma::SmemDescriptorSm100{.start_address = stage_a(0),
+                                                     .leading_byte_offset = A_TILE.leading_byte_offset(),
+                                                     .stride_byte_offset = A_TILE.stride_byte_offset(),
+                                                     .swizzle = SWIZZLE}
+                                .encode();
+    const uint64_t b_desc = mma::SmemDescriptorSm100{.start_address = stage_b(0),
+                                                     .leading_byte_offset = B_TILE.leading_byte_offset(),
+                                                     .stride_byte_offset = B_TILE.stride_byte_offset(),
+                                                     .swizzle = SWIZZLE}
+                                .encode();
+    int stage = 0;
+    uint32_t phase = 0;  // parity of the barriers' phase in this turn of the ring
+    for (int k_block = 0; k_block < k_blocks; ++k_block) {
+      if (is_leader) {
+        ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
+        ptx::tcgen05_fence_after_thread_sync();       // orders the MMAs after the wait
+        for (int kk = 0; kk < Config::BLOCK_K / Config::UMMA_K; ++kk) {
+          ptx::tcgen05_mma_f16<Config::CTA_GROUP>(
+              tmem, mma::advance(a_desc, stage * Config::STAGE_BYTES + A_TILE.k_bytes(kk)),
+              mma::advance(b_desc, stage * Config::STAGE_BYTES + B_TILE.k_bytes(kk)), instruction.encode(),
+              k_block > 0 || kk > 0);
+        }
+        ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(smem_empty(stage), 0b11);  // both CTAs may refill the stage
+      }
+      // [L02] Refill the stage of the block before, whose MMAs are done first: waiting for those just issued would leave
+      // the tensor core with nothing to do.
+      const int next_k_block = k_block - 1 + Config::NUM_STAGES;
+      if (k_block > 0 && next_k_block < k_blocks) {
+        const int done_stage = stage == 0 ? Config::NUM_STAGES - 1 : stage - 1;
+        ptx::mbarrier_wait(smem_empty(done_stage), stage == 0 ? phase ^ 1 : phase);
+        fill(done_stage, next_k_block);
+      }
+      if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
+    }
+    if (is_leader) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
+    // Drain: one more turn of the ring. Every commit has arrived then, and none finds this CTA gone. (A stage that was
+    // never filled passes: its barrier is in its first phase, and the parity asked for is that of the phase before.)
+    for (int i = 0; i < Config::NUM_STAGES; ++i) {
+      ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
+      if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
+    }
+  }
+  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here
+
+  // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
+  ptx::mbarrier_wait(tmem_full, 0);
+  ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
+  __syncwarp();
+  const int row = m_block * Config::BLOCK_M + threadIdx.x;
+  for (int column = 0; column < Config::BLOCK_N; ++column) {
+    float value[1];
+    ptx::tcgen05_ld_32x32b(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
+    ptx::tcgen05_wait_ld(value);                                             // undefined before
+    const int col = n_block * Config::BLOCK_N + column;
+    if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value[0]);
+  }
+
+  // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
+  __syncwarp();
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
+}
+
+// -------------------------------------------------------------------------------------------------------------- launch
+
+/// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
+/// Returns what the driver says of the tensor maps and of the launch.
+template <mma::Swizzle SWIZZLE>
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
+  constexpr int BOX_COLS = mma::swizzle_span_bytes(SWIZZLE) / 2;  // [L02] one span wide
+  CUtensorMap map_a, map_b;
+  cudaError_t status =
+      mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M, BOX_COLS, SWIZZLE);
+  if (status != cudaSuccess) return status;
+  status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k,
+                                     Config::BLOCK_N / Config::CTA_GROUP, BOX_COLS, SWIZZLE);
+  if (status != cudaSuccess) return status;
+  status = cudaFuncSetAttribute(gemm_sm100<SWIZZLE>, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
+  if (status != cudaSuccess) return status;
+
+  const int m_blocks = (problem.m + Config::BLOCK_M - 1) / Config::BLOCK_M;
+  const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
+  gemm_sm100<SWIZZLE><<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, Smem::BYTES, stream>>>(
+      map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
+  return cudaGetLastError();
+}
+
+// --------------------------------------------------------------------------------------------------------- in numbers
+
+/// What `--explain` prints and the README's tables are rendered from.
+inline harness::Description describe() {
+  harness::Description d;
+  d.cluster = Config::CTA_GROUP;
+  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "cluster";
+  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
+  d.threads = Config::NUM_THREADS;
+  d.smem_bytes = d.request_bytes = Smem::BYTES;
+  d.tmem_columns = Config::TMEM_COLUMNS;
+  d.smem = {{"barriers", 0, Smem::STAGES},
+            {"stages of A and B", Smem::STAGES, Config::NUM_STAGES * Config::STAGE_BYTES}};
+  d.barriers = {
+      {"smem_full", Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
+       "both CTAs' control threads, at the leader's barrier; TMA with the bytes", "the leader's control thread", 0},
+      {"smem_empty", Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
+      {"tmem_full", 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
+  d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
+             {"thread 0 of the leader CTA", "MMAs for the pair"},
+             {"all threads of each CTA", "epilogue: one row of the tile each"}};
+  return d;
+}
+
+}  // namespace level02
