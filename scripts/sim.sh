@@ -52,8 +52,11 @@ writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file
   realpath -m -- "$file"
 }
 
-# Options of an outer sim.sh do not leak into this run.
-unset "${!LADDER_SIM_@}"
+# Options of an outer sim.sh do not leak into this run. (shellcheck cannot see that they are exported below, by prefix.)
+for variable in "${!LADDER_SIM_@}"; do
+  [[ $variable == LADDER_SIM_DIR ]] || unset "$variable"
+done
+# shellcheck disable=SC2034
 while [[ $# -gt 0 ]]; do
   case $1 in
     --gpu) LADDER_SIM_GPU=$(value "$1" $# "${2-}"); shift 2 ;;
@@ -79,16 +82,24 @@ while [[ $# -gt 0 ]]; do
 done
 
 # What the libraries would only find at the first call of the runtime.
-case ${LADDER_SIM_GPU-} in '' | b200 | h200) ;; *) fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are b200, h200." ;; esac
-case ${LADDER_SIM_ARITH-} in '' | exact | fast) ;; *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;; esac
-[[ -z ${LADDER_SIM_SEED-} || -z ${LADDER_SIM_LATEST-} ]] || fail "--seed and --latest are two different schedules: choose one."
+case ${LADDER_SIM_GPU-} in
+  '' | b200 | h200) ;;
+  *) fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are b200, h200." ;;
+esac
+case ${LADDER_SIM_ARITH-} in
+  '' | exact | fast) ;;
+  *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;;
+esac
+[[ -z ${LADDER_SIM_SEED-} || -z ${LADDER_SIM_LATEST-} ]] ||
+  fail "--seed and --latest are two different schedules: choose one."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 
 [[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."
 for library in libcudart.so.13 libcuda.so.1; do
   [[ -e $libraries/$library ]] ||
-    fail "the simulated device is not built: there is no $libraries/$library. Run: cmake --preset default && cmake --build build --target cudart cuda"
+    fail "the simulated device is not built: there is no $libraries/$library." \
+      "Run: cmake --preset default && cmake --build build --target cudart cuda"
 done
 libraries=$(cd "$libraries" && pwd)
 
@@ -110,7 +121,8 @@ check_libraries() {
   runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$loads" | sort -u | head -n 1 || true)
   if [[ -z $runtime ]]; then
     if grep -q -a -F .nv_fatbin -- "$program"; then
-      fail "$program is linked with the static CUDA runtime, which cannot be replaced. Link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)."
+      fail "$program is linked with the static CUDA runtime, which cannot be replaced." \
+        "Link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)."
     fi
     return 0
   fi
@@ -118,7 +130,8 @@ check_libraries() {
     fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
   path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
   if [[ -n $path && $(readlink -f -- "$path") != $(readlink -f -- "$libraries/libcudart.so.13") ]]; then
-    fail "$program would load $path: an RPATH in it goes before the simulated device. Link it with -Wl,--enable-new-dtags, or remove the RPATH (patchelf --remove-rpath, chrpath -d)."
+    fail "$program would load $path: an RPATH in it goes before the simulated device." \
+      "Link it with -Wl,--enable-new-dtags, or remove the RPATH (patchelf --remove-rpath, chrpath -d)."
   fi
 }
 check_libraries

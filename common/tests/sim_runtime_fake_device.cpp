@@ -16,7 +16,8 @@ namespace {
 
 class FakeModule : public Module {
  public:
-  FakeModule(GlobalMemory& memory, const std::string& text) {
+  FakeModule(GlobalMemory& memory, const std::string& commented) {
+    const std::string text = std::regex_replace(commented, std::regex("//[^\n]*"), "");
     static const std::regex entry(R"(\.entry\s+(\w+)\s*\(([^)]*)\)([^{]*)\{)");
     for (std::sregex_iterator it(text.begin(), text.end(), entry), end; it != end; ++it) {
       add_kernel((*it)[1], (*it)[2], (*it)[3], text);
@@ -53,7 +54,8 @@ class FakeModule : public Module {
     KernelInfo& info = kernels_[name];
     info.name = name;
     info.target = 0;
-    static const std::regex parameter(R"(\.param\s+(\.align\s+(\d+)\s+)?\.\w(8|16|32|64)\s*(\.ptr[^,\s]*\s*(\.\w+\s*\d*\s*)*)?(\w+)(\[(\d+)\])?)");
+    static const std::regex parameter(
+        R"(\.param\s+(\.align\s+(\d+)\s+)?\.\w(8|16|32|64)\s*(\.ptr[^,\s]*\s*(\.\w+\s*\d*\s*)*)?(\w+)(\[(\d+)\])?)");
     uint32_t offset = 0;
     for (std::sregex_iterator it(parameters.begin(), parameters.end(), parameter), end; it != end; ++it) {
       const auto unit = static_cast<uint32_t>(std::stoul((*it)[3]) / 8);
@@ -103,10 +105,9 @@ struct Device::Impl {
 };
 
 Device::Device(Gpu gpu, Options options)
-    : gpu_(std::move(gpu)),
-      options_(std::move(options)),
-      memory_(gpu_.global_bytes),
-      impl_(std::make_unique<Impl>()) {}
+    : gpu_(std::move(gpu)), options_(std::move(options)), memory_(gpu_.global_bytes), impl_(std::make_unique<Impl>()) {
+  if (options_.sms > 0) gpu_.sm_count = options_.sms;
+}
 
 Device::~Device() = default;
 
@@ -123,8 +124,8 @@ Outcome Device::launch(Module&, const KernelInfo& kernel, const LaunchConfig& co
   const auto list = [](const auto& dim) {
     return std::to_string(dim[0]) + "," + std::to_string(dim[1]) + "," + std::to_string(dim[2]);
   };
-  std::string line = "launch " + kernel.name + " grid " + list(config.grid) + " block " + list(config.block) + " cluster " +
-                     list(config.cluster) + " smem " + std::to_string(config.dynamic_smem) + " arguments";
+  std::string line = "launch " + kernel.name + " grid " + list(config.grid) + " block " + list(config.block) +
+                     " cluster " + list(config.cluster) + " smem " + std::to_string(config.dynamic_smem) + " arguments";
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     line += ' ';
     for (uint32_t byte = 0; byte < kernel.parameters[i].size; ++byte) {
@@ -137,8 +138,10 @@ Outcome Device::launch(Module&, const KernelInfo& kernel, const LaunchConfig& co
   if (kernel.name.find("faults") != std::string::npos) {
     return {Status::IllegalAddress, "a store went astray\n  in " + kernel.name};
   }
-  if (kernel.name.find("spins") != std::string::npos) return {Status::LaunchTimeout, kernel.name + " makes no progress"};
-  if (kernel.name.find("unfit") != std::string::npos) return {Status::LaunchOutOfResources, kernel.name + " does not fit"};
+  if (kernel.name.find("spins") != std::string::npos)
+    return {Status::LaunchTimeout, kernel.name + " makes no progress"};
+  if (kernel.name.find("unfit") != std::string::npos)
+    return {Status::LaunchOutOfResources, kernel.name + " does not fit"};
   return {};
 }
 

@@ -20,9 +20,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
 std::string problem_of(const std::string& bytes) {
   try {
     for (const Image& image : read_container(bytes_of(bytes))) image.text();
-  } catch (const FatbinError& error) {
-    return error.what();
-  }
+  } catch (const FatbinError& error) { return error.what(); }
   return "";
 }
 
@@ -30,7 +28,13 @@ const Gpu B200 = *find_gpu("b200"), H200 = *find_gpu("h200");
 
 TEST(Lz4, LiteralsAndMatches) {
   // "abcd" as literals, then a match of 8 bytes at distance 4, which overlaps what it writes, then "!" alone.
-  const std::string block{"\x44" "abcd" "\x04\x00" "\x10" "!", 9};
+  const std::string block{
+      "\x44"
+      "abcd"
+      "\x04\x00"
+      "\x10"
+      "!",
+      9};
   EXPECT_EQ(decompress_lz4(bytes_of(block), 13), "abcdabcdabcd!");
 }
 
@@ -46,13 +50,36 @@ TEST(Lz4, CorruptBlocks) {
   const auto fails = [](std::string block, std::size_t size) {
     EXPECT_THROW(decompress_lz4(bytes_of(block), size), FatbinError);
   };
-  fails("\x50" "abcd", 5);                              // literals run past the end
-  fails(std::string("\x14" "a" "\x02\x00", 4), 9);      // the match starts before the text
-  fails(std::string("\x14" "a" "\x00\x00", 4), 9);      // distance 0
-  fails("\x14" "a" "\x01", 9);                          // ends inside the distance
-  fails(std::string("\x14" "a" "\x01\x00", 4), 5);      // holds more than the header says
-  fails(std::string("\x14" "a" "\x01\x00", 4), 100);    // holds less
-  fails("\xF0\xFF\xFF", 1000);                          // ends inside a length
+  fails(
+      "\x50"
+      "abcd",
+      5);  // literals run past the end
+  fails(std::string("\x14"
+                    "a"
+                    "\x02\x00",
+                    4),
+        9);  // the match starts before the text
+  fails(std::string("\x14"
+                    "a"
+                    "\x00\x00",
+                    4),
+        9);  // distance 0
+  fails(
+      "\x14"
+      "a"
+      "\x01",
+      9);  // ends inside the distance
+  fails(std::string("\x14"
+                    "a"
+                    "\x01\x00",
+                    4),
+        5);  // holds more than the header says
+  fails(std::string("\x14"
+                    "a"
+                    "\x01\x00",
+                    4),
+        100);                   // holds less
+  fails("\xF0\xFF\xFF", 1000);  // ends inside a length
 }
 
 TEST(Zstd, FrameAndCorruptFrame) {
@@ -70,8 +97,7 @@ TEST(Zstd, FrameAndCorruptFrame) {
 }
 
 TEST(Container, ReadsItsEntries) {
-  const std::string bytes = container({entry({.kind = 2, .payload = "machine code"}),
-                                       entry({.payload = test::ptx()}),
+  const std::string bytes = container({entry({.kind = 2, .payload = "machine code"}), entry({.payload = test::ptx()}),
                                        entry({.arch = 90, .flags = 0, .payload = "text"})});
   const auto images = read_container(bytes_of(bytes));
   ASSERT_EQ(images.size(), 3u);
@@ -95,25 +121,33 @@ TEST(Container, CorruptFieldsAreSentences) {
     return problem_of(bad);
   };
   const std::size_t first = 16;
-  EXPECT_NE(with(0, uint32_t{1}), "");                    // magic
-  EXPECT_NE(with(4, uint16_t{2}), "");                    // version
-  EXPECT_NE(with(6, uint16_t{4}), "");                    // header too short
-  EXPECT_NE(with(6, uint16_t{0xFFFF}), "");               // header too long
-  EXPECT_NE(with(8, ~uint64_t{0}), "");                   // entries longer than the memory
-  EXPECT_NE(with(8, uint64_t{8}), "");                    // entries end inside a header
-  EXPECT_NE(with(first + 4, uint32_t{0}), "");            // entry header of no length: would never end
-  EXPECT_NE(with(first + 4, ~uint32_t{0}), "");           // entry header too long
-  EXPECT_NE(with(first + 8, ~uint64_t{0}), "");           // payload too long
-  EXPECT_NE(with(first + 40, test::LZ4 | 1), "");         // says compressed, holds nothing
-  EXPECT_NE(with(first + 16, uint32_t{1000}) + with(first + 40, test::ZSTD), "");
+  EXPECT_NE(with(0, uint32_t{1}), "");           // magic
+  EXPECT_NE(with(4, uint16_t{2}), "");           // version
+  EXPECT_NE(with(6, uint16_t{4}), "");           // header too short
+  EXPECT_NE(with(6, uint16_t{0xFFFF}), "");      // header too long
+  EXPECT_NE(with(8, ~uint64_t{0}), "");          // entries longer than the memory
+  EXPECT_NE(with(8, uint64_t{8}), "");           // entries end inside a header
+  EXPECT_NE(with(first + 4, uint32_t{0}), "");   // entry header of no length: would never end
+  EXPECT_NE(with(first + 4, ~uint32_t{0}), "");  // entry header too long
+  EXPECT_NE(with(first + 8, ~uint64_t{0}), "");  // payload too long
+  EXPECT_NE(with(first + 40, test::LZ4), "");    // compressed, but of no length
+  EXPECT_NE(with(first + 40, test::ZSTD), "");
+  EXPECT_NE(problem_of(container({entry({.flags = test::LZ4, .payload = "x", .compressed_bytes = 1000})})), "");
   EXPECT_NE(problem_of(""), "");
   EXPECT_NE(problem_of(good.substr(0, 12)), "");
   EXPECT_NE(problem_of(good.substr(0, good.size() - 1)), "");
 }
 
 TEST(Container, AnyTruncationOrFlippedByteIsHarmless) {
-  const std::string good = container({entry({.flags = test::LZ4, .payload = std::string("\x44" "abcd" "\x04\x00" "\x10" "!", 9),
-                                             .compressed_bytes = 9, .uncompressed_bytes = 13}),
+  const std::string good = container({entry({.flags = test::LZ4,
+                                             .payload = std::string("\x44"
+                                                                    "abcd"
+                                                                    "\x04\x00"
+                                                                    "\x10"
+                                                                    "!",
+                                                                    9),
+                                             .compressed_bytes = 9,
+                                             .uncompressed_bytes = 13}),
                                       entry({.payload = "text"})});
   ASSERT_EQ(problem_of(good), "");
   for (std::size_t size = 0; size < good.size(); ++size) problem_of(good.substr(0, size));
@@ -127,8 +161,10 @@ TEST(Container, AnyTruncationOrFlippedByteIsHarmless) {
 }
 
 TEST(Container, ClaimOfTerabytesIsRefused) {
-  EXPECT_NE(problem_of(container({entry({.flags = test::LZ4, .payload = "x", .compressed_bytes = 1,
-                                         .uncompressed_bytes = uint64_t{1} << 40})})), "");
+  EXPECT_NE(
+      problem_of(container({entry(
+          {.flags = test::LZ4, .payload = "x", .compressed_bytes = 1, .uncompressed_bytes = uint64_t{1} << 40})})),
+      "");
 }
 
 TEST(Wrapper, Versions) {
@@ -177,9 +213,9 @@ TEST(Choice, MostSpecificFirst) {
     return image;
   };
   using V = Image::Variant;
-  const std::vector<Image> all = {image(80, V::None), image(100, V::None),  image(100, V::F),
-                                  image(100, V::A),   image(90, V::A),      image(90, V::None),
-                                  image(103, V::A),   image(100, V::A, Image::Kind::Machine)};
+  const std::vector<Image> all = {
+      image(80, V::None), image(100, V::None), image(100, V::F), image(100, V::A),
+      image(90, V::A),    image(90, V::None),  image(103, V::A), image(100, V::A, Image::Kind::Machine)};
   EXPECT_EQ(choose(all, B200), &all[3]);
   EXPECT_EQ(choose(all, H200), &all[4]);
   EXPECT_EQ(choose({image(103, V::A), image(120, V::None), image(90, V::A)}, B200), nullptr);
@@ -195,9 +231,10 @@ TEST(Choice, ExplainsWithTheRemedy) {
   image.kind = Image::Kind::Machine;
   image.arch = 90;
   image.variant = Image::Variant::A;
-  EXPECT_EQ(explain_no_choice({image}, H200, "a.out"),
-            "a.out holds machine code for sm_90a but no PTX, and PTX is what the simulated device runs. Compile it with "
-            "nvcc -gencode arch=compute_90a,code=[sm_90a,compute_90a].");
+  EXPECT_EQ(
+      explain_no_choice({image}, H200, "a.out"),
+      "a.out holds machine code for sm_90a but no PTX, and PTX is what the simulated device runs. Compile it with "
+      "nvcc -gencode arch=compute_90a,code=[sm_90a,compute_90a].");
   image.kind = Image::Kind::Ptx;
   EXPECT_EQ(explain_no_choice({image, image}, B200, "a.out"),
             "a.out holds PTX for sm_90a, which the Simulated B200 does not run. Compile it with nvcc -gencode "

@@ -46,6 +46,8 @@ void ClusterEngine::start(uint32_t number) {
   idle_changes_ = idle_rounds_ = 0;
   idle_step_ = 64;
   spin_.reset();
+  events_.clear();
+  open_events_.clear();
 
   cluster_.launch = &launch_;
   cluster_.counters = counters_.get();
@@ -225,6 +227,8 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
       default: latency = random_.below(base * 16); break;
     }
   }
+  scheduled->begin = start;
+  scheduled->free = start + when.busy;
   scheduled->operation = std::move(operation);
   scheduled->time = start + when.busy + latency;
   scheduled->sequence = sequence_++;
@@ -242,7 +246,10 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
 
 ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
   for (uint64_t turn = 0; turn < quantum; ++turn) {
-    if (cluster_.live_ctas == 0 && in_flight_ == 0) return State::Done;
+    if (cluster_.live_ctas == 0 && in_flight_ == 0) {
+      if (launch_.trace != nullptr && !events_.empty()) launch_.trace->add(launch_, std::move(events_));
+      return State::Done;
+    }
     if (idle_changes_ != cluster_.changes) wake_pollers(false);
     const bool warp_first = !ready_.empty() && (operations_.empty() || schedule_.policy == SchedulePolicy::Latest || ready_.top().time <= operations_.front()->time);
     if (warp_first) {
@@ -267,11 +274,13 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   if (!operations_.empty() && schedule_.policy != SchedulePolicy::Latest) next_event = std::min(next_event, operations_.front()->time);
   uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
+  const uint64_t begin = warp.time;
   try {
     run_warp(warp, horizon);
   } catch (const Fault& fault) {
     fail(fault, &warp, nullptr);
   }
+  if (launch_.trace != nullptr) trace_slice(warp, begin);
   if (warp.executed - warp.executed_at_effect > kSuspicious) check_spin(warp);
   push(warp);
 }
@@ -290,6 +299,7 @@ void ClusterEngine::complete_next() {
   operations_.pop_back();
   now_ = std::max(now_, done->time);
   --in_flight_;
+  if (launch_.trace != nullptr) trace_operation(*done);
   completing_ = true;
   try {
     done->operation->complete(cluster_);
@@ -306,6 +316,39 @@ void ClusterEngine::complete_next() {
       std::push_heap(operations_.begin(), operations_.end(), Later{});
     }
   }
+}
+
+// ---- tracing
+
+void ClusterEngine::trace_slice(const Warp& warp, uint64_t begin) {
+  const uint32_t cta = warp.cta->index[0] + launch_.grid[0] * (warp.cta->index[1] + launch_.grid[1] * warp.cta->index[2]);
+  const auto add = [&](TraceEvent::Kind kind, uint64_t from, uint64_t to) -> TraceEvent& {
+    open_events_[&warp] = events_.size();
+    return events_.emplace_back(TraceEvent{.kind = kind, .cta = cta, .warp = static_cast<int32_t>(warp.index), .begin = from, .end = to, .name = {}});
+  };
+  const auto known = open_events_.find(&warp);
+  TraceEvent* last = known == open_events_.end() ? nullptr : &events_[known->second];
+  if (last != nullptr && last->kind == TraceEvent::Kind::Wait) last->end = begin;
+  if (last != nullptr && last->kind == TraceEvent::Kind::Run && last->end == begin) last->end = warp.time;
+  else add(TraceEvent::Kind::Run, begin, warp.time);
+  if (warp.has_ready_split() || warp.live == 0) return;
+  // What is the warp as a whole waiting for? For that which keeps the lanes that the others wait for.
+  const Split* reason = nullptr;
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
+    if (reason == nullptr || reason->wait == Wait::Gather) reason = &split;
+  }
+  TraceEvent& wait = add(TraceEvent::Kind::Wait, warp.time, warp.time);
+  wait.wait = reason->wait;
+  wait.pc = reason->pc;
+}
+
+void ClusterEngine::trace_operation(const Scheduled& done) {
+  const Origin& origin = done.operation->origin;
+  const Cta& cta = cluster_.ctas[origin.cta_rank];
+  const uint32_t index = cta.index[0] + launch_.grid[0] * (cta.index[1] + launch_.grid[1] * cta.index[2]);
+  events_.push_back(TraceEvent{.kind = TraceEvent::Kind::Operation, .cta = index, .begin = done.begin, .end = std::max(done.free, done.begin + 1),
+                               .pc = origin.pc, .seen = now_, .name = done.operation->describe()});
 }
 
 // ---- waiting for what may never come

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "engine/schedule.h"
 #include "machine/cluster.h"
+#include "timing/trace.h"
 
 namespace sim {
 
@@ -19,6 +21,7 @@ struct Scheduled {
   uint64_t time = 0;      ///< when it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
+  uint64_t begin = 0, free = 0;  ///< the unit works on it from `begin` until `free`
 };
 
 /// What went wrong in a cluster, already explained.
@@ -77,6 +80,8 @@ class ClusterEngine final : public Scheduler {
   void check_spin(Warp& warp);
   bool wake_pollers(bool force);
   bool time_out_waiters();
+  void trace_slice(const Warp& warp, uint64_t begin);
+  void trace_operation(const Scheduled& done);
   [[noreturn]] void deadlock();
   [[noreturn]] void fail(const Fault& fault, const Warp* warp, const Origin* origin);
 
@@ -92,6 +97,8 @@ class ClusterEngine final : public Scheduler {
   bool completing_ = false;  // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   uint64_t idle_rounds_ = 0, idle_step_ = 64;
+  std::vector<TraceEvent> events_;             // of this cluster, while somebody traces
+  std::map<const Warp*, size_t> open_events_;  // by warp: its last event, which may still grow
   struct Spin;
   std::unique_ptr<Spin> spin_;  // a suspicion that a warp spins for ever
 };

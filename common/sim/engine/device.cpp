@@ -12,6 +12,7 @@
 #include "exec/program.h"
 #include "ptx/module.h"
 #include "timing/counters.h"
+#include "timing/trace.h"
 
 namespace sim {
 namespace {
@@ -76,6 +77,7 @@ std::string dimensions(const std::array<uint32_t, 3>& v) {
 struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   uint64_t launches = 0;
+  Trace trace;
   std::vector<LaunchRecord> records;
 };
 
@@ -194,6 +196,8 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   StoreAudit audit;
   if (!options_.counters_file.empty()) launch.counters = &counters, launch.audit = &audit;
 
+  if (!options_.trace_file.empty()) launch.trace = &impl_->trace;
+
   int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = std::max(threads, 1);
   const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
@@ -206,6 +210,9 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
 }
 
 void Device::finish() {
+  if (!options_.trace_file.empty() && !impl_->trace.write(options_.trace_file, gpu_.name)) {
+    std::fprintf(stderr, "sim: the trace could not be written to '%s'\n", options_.trace_file.c_str());
+  }
   if (options_.counters_file.empty()) return;
   std::ofstream file(options_.counters_file);
   file << "{\"gpu\": \"" << gpu_.name << "\", \"sms\": " << gpu_.sm_count << ", \"launches\": [";

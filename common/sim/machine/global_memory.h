@@ -30,8 +30,8 @@ class GlobalMemory {
     Kind kind = Kind::Device;
   };
 
-  /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reading what nobody wrote shows up as
-  /// NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
+  /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reading what nobody wrote shows
+  /// up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
   void* allocate(std::size_t bytes, std::string label, bool constant = false, Kind kind = Kind::Device);
   /// Makes host memory at its own address reachable (cudaHostRegister); false if some of it already is.
   bool adopt(void* pointer, std::size_t bytes, std::string label);

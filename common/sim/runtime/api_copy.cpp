@@ -132,7 +132,7 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, c
 }
 SIM_PER_THREAD(cudaMemset3DAsync, _ptsz)
 
-// ----------------------------------------------------------------------------------- __device__, __constant__, __managed__
+// ------------------------------------------------------------------------------- __device__, __constant__, __managed__
 
 namespace {
 
@@ -200,9 +200,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes
 SIM_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)
 
 cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
-  return call("cudaGetSymbolAddress", [&](Process& process) {
-    result(pointer, "devPtr") = find_variable(process, symbol).address(process);
-  });
+  return call("cudaGetSymbolAddress",
+              [&](Process& process) { result(pointer, "devPtr") = find_variable(process, symbol).address(process); });
 }
 
 cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {

@@ -1,5 +1,4 @@
 // The device: what it is, and settings of it that are taken and change nothing.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -132,12 +131,9 @@ namespace {
 
 struct Limits {
   std::map<cudaLimit, size_t> value = {
-      {cudaLimitStackSize, 1024},
-      {cudaLimitPrintfFifoSize, 8'650'752},
-      {cudaLimitMallocHeapSize, 8'388'608},
-      {cudaLimitDevRuntimePendingLaunchCount, 2048},
-      {cudaLimitMaxL2FetchGranularity, 64},
-      {cudaLimitPersistingL2CacheSize, 0},
+      {cudaLimitStackSize, 1024},           {cudaLimitPrintfFifoSize, 8'650'752},
+      {cudaLimitMallocHeapSize, 8'388'608}, {cudaLimitDevRuntimePendingLaunchCount, 2048},
+      {cudaLimitMaxL2FetchGranularity, 64}, {cudaLimitPersistingL2CacheSize, 0},
   };
 };
 
@@ -191,10 +187,11 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
   return call("cudaCtxResetPersistingL2Cache", [&](Process&) {});
 }
 
-cudaError_t cudaProfilerStart() {
+// Declared in a header of their own, which not every toolkit installs.
+SIM_API cudaError_t cudaProfilerStart() {
   return call("cudaProfilerStart", [&](Process&) {});
 }
 
-cudaError_t cudaProfilerStop() {
+SIM_API cudaError_t cudaProfilerStop() {
   return call("cudaProfilerStop", [&](Process&) {});
 }

@@ -39,7 +39,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
 }
 SIM_PER_THREAD(cudaLaunchKernelExC, _ptsz)
 
-// ---------------------------------------------------------------------------------------------------- kernel attributes
+// --------------------------------------------------------------------------------------------------- kernel attributes
 
 namespace {
 
@@ -87,9 +87,8 @@ void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute
 }  // namespace
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  return call("cudaFuncSetAttribute", [&](Process& process) {
-    set_attribute(process, find_kernel(process, function), attribute, value);
-  });
+  return call("cudaFuncSetAttribute",
+              [&](Process& process) { set_attribute(process, find_kernel(process, function), attribute, value); });
 }
 
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device) {
@@ -134,9 +133,8 @@ cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig
 }
 
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
-  return call("cudaFuncGetName", [&](Process& process) {
-    result(name, "name") = find_kernel(process, function).name.c_str();
-  });
+  return call("cudaFuncGetName",
+              [&](Process& process) { result(name, "name") = find_kernel(process, function).name.c_str(); });
 }
 
 cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* bytes) {
@@ -211,8 +209,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
     const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
     const bool possible = shape.dynamic_smem <= shape.max_dynamic_smem && threads >= 1 && threads <= 1024 &&
                           ctas <= static_cast<uint64_t>(process.gpu().max_cluster_nonportable);
-    result(clusters, "numClusters") =
-        possible ? process.device().max_active_clusters(kernel.info(process), shape) : 0;
+    result(clusters, "numClusters") = possible ? process.device().max_active_clusters(kernel.info(process), shape) : 0;
   });
 }
 

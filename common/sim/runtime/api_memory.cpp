@@ -145,7 +145,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigne
 }
 SIM_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)
 
-// -------------------------------------------------------------------------------- allocation in stream order, and pools
+// ------------------------------------------------------------------------------- allocation in stream order, and pools
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return call("cudaMallocAsync", [&](Process& process) {

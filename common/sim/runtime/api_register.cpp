@@ -52,22 +52,23 @@ SIM_API void __cudaRegisterFunction(void** handle, const char* host_function, ch
 
 SIM_API void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* name, int, size_t bytes, int,
                                int) {
-  registering([&](Registry& registry) {
-    registry.add_variable(binary_of(handle), host_variable, name, bytes, nullptr);
-  });
+  registering(
+      [&](Registry& registry) { registry.add_variable(binary_of(handle), host_variable, name, bytes, nullptr); });
 }
 
 SIM_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*, const char* name, int, size_t bytes,
                                       int, int) {
-  registering([&](Registry& registry) {
-    registry.add_variable(binary_of(handle), host_pointer, name, bytes, host_pointer);
-  });
+  registering(
+      [&](Registry& registry) { registry.add_variable(binary_of(handle), host_pointer, name, bytes, host_pointer); });
 }
 
 /// Called before the host first touches a __managed__ variable of the module. The program reads through the variable's
 /// pointer whatever the result is, so without code that defines it there is nothing to go on with.
 SIM_API char __cudaInitModule(void** handle) {
-  const cudaError_t error = call("__managed__ variable", [&](Process& process) { binary_of(handle)->modules(process); });
+  const cudaError_t error = call("__managed__ variable", [&](Process& process) {
+    binary_of(handle)->modules(process);
+    process.registry.place_managed(binary_of(handle), process, true);
+  });
   if (error != cudaSuccess) stop(EXIT_SIMULATION_FAILED);
   return 1;
 }

@@ -1,12 +1,14 @@
-#include "runtime/driver_entry.h"
+// Driver functions by name, for programs that ask for them instead of linking libcuda.
 
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/api.h"
+#include "runtime/driver.h"
 
-namespace sim::runtime {
+using namespace sim;
+using namespace sim::runtime;
+
 namespace {
 
 struct Known {
@@ -16,8 +18,14 @@ struct Known {
 
 const std::unordered_map<std::string_view, Known>& entries() {
 // A name without a version suffix means what cuda.h makes of it, and the string is the name itself.
-#define SIM_ENTRY(name) {#name, {reinterpret_cast<void*>(&name), 0}}
-#define SIM_ENTRY_SINCE(name, since) {#name, {reinterpret_cast<void*>(&name), since}}
+#define SIM_ENTRY(name)                          \
+  {                                              \
+#name, { reinterpret_cast<void*>(&name), 0 } \
+  }
+#define SIM_ENTRY_SINCE(name, since)                 \
+  {                                                  \
+#name, { reinterpret_cast<void*>(&name), since } \
+  }
   static const auto& known = *new std::unordered_map<std::string_view, Known>{
       SIM_ENTRY(cuInit),
       SIM_ENTRY(cuDriverGetVersion),
@@ -122,8 +130,12 @@ const std::unordered_map<std::string_view, Known>& entries() {
   return known;
 }
 
-}  // namespace
+struct DriverEntry {
+  void* function = nullptr;  ///< nullptr: not found, or too new for the caller
+  bool too_new = false;      ///< it exists, but not in the version of CUDA that the caller asks for
+};
 
+/// `version` is the CUDA version (12000) whose meaning of the name the caller wants.
 DriverEntry find_driver_entry(const char* name, int version) {
   // cuMemAlloc_v2 and cuMemcpyHtoD_v2_ptds are other spellings of names in the table.
   std::string_view base = name;
@@ -136,4 +148,42 @@ DriverEntry find_driver_entry(const char* name, int version) {
   return {found->second.function, false};
 }
 
-}  // namespace sim::runtime
+}  // namespace
+
+CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t,
+                          CUdriverProcAddressQueryResult* status) {
+  if (name == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const DriverEntry entry = find_driver_entry(name, version);
+  *function = entry.function;
+  const CUdriverProcAddressQueryResult answer = entry.function != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS
+                                                : entry.too_new           ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                                                          : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (status != nullptr) *status = answer;
+  return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* status) {
+  return query("cudaGetDriverEntryPoint", [&](Process&) {
+    const DriverEntry entry = find_driver_entry(&result(name, "symbol"), static_cast<int>(version));
+    result(function, "funcPtr") = entry.function;
+    if (status != nullptr) {
+      *status = entry.function != nullptr ? cudaDriverEntryPointSuccess
+                : entry.too_new           ? cudaDriverEntryPointVersionNotSufficent
+                                          : cudaDriverEntryPointSymbolNotFound;
+    }
+    if (entry.function == nullptr && !entry.too_new) {
+      say(format("cudaGetDriverEntryPoint: %s is not simulated; the program is told that the driver lacks it.", name));
+    }
+  });
+}
+SIM_PER_THREAD(cudaGetDriverEntryPointByVersion, _ptsz)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, flags, status);
+}
+SIM_PER_THREAD(cudaGetDriverEntryPoint, _ptsz)
+#pragma GCC diagnostic pop

@@ -43,7 +43,8 @@ Image read_entry(std::span<const uint8_t> entry, std::size_t header_bytes, std::
   image.payload = entry.subspan(header_bytes, payload_bytes);
   if (image.flags & (FLAG_LZ4 | FLAG_ZSTD)) {
     const std::size_t compressed_bytes = read<uint32_t>(entry, 16);
-    if (compressed_bytes > payload_bytes) throw FatbinError("an entry says that its compressed data is longer than itself");
+    if (compressed_bytes > payload_bytes)
+      throw FatbinError("an entry says that its compressed data is longer than itself");
     image.payload = image.payload.first(compressed_bytes);
     image.uncompressed_bytes = read<uint64_t>(entry, 56);
   }
@@ -80,6 +81,7 @@ std::string Image::text() const {
     text.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
   }
   text.resize(std::min(text.find('\0'), text.size()));  // uncompressed text is padded with zeros
+  if (text.empty()) throw FatbinError("an entry holds no text");
   return text;
 }
 
@@ -180,7 +182,8 @@ std::string explain_no_choice(const std::vector<Image>& images, const Gpu& gpu, 
   const std::string remedy =
       format("Compile it with nvcc -gencode arch=compute_%da,code=[sm_%da,compute_%da]", arch, arch, arch);
   std::string found = "no code for any GPU";
-  if (!machine.empty()) found = "machine code for " + machine + " but no PTX, and PTX is what the simulated device runs";
+  if (!machine.empty())
+    found = "machine code for " + machine + " but no PTX, and PTX is what the simulated device runs";
   if (ptx.empty()) return std::string(what) + " holds " + found + ". " + remedy + ".";
 
   std::string others;

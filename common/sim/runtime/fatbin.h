@@ -30,9 +30,9 @@ struct Image {
   std::size_t uncompressed_bytes = 0;
   std::span<const uint8_t> payload;
 
-  std::string target() const;           ///< "sm_100a"
-  bool runs_on(const Gpu& gpu) const;   ///< as PTX
-  std::string text() const;             ///< of a PTX image; throws FatbinError
+  std::string target() const;          ///< "sm_100a"
+  bool runs_on(const Gpu& gpu) const;  ///< as PTX
+  std::string text() const;            ///< of a PTX image; throws FatbinError
 };
 
 /// The images of one container. `bytes` is everything that may be read from its first byte on; what follows the

@@ -1,10 +1,11 @@
 # Writes what the runtime takes from the installed toolkit, so that it stays right for every CUDA 13:
 #
 #   unsupported_functions.cpp   a weak definition of every function that the toolkit's libcudart and libcuda export. The
-#                               functions of api_*.cpp and driver_api.cpp are strong and win; the rest say their name.
+#                               functions of api_*.cpp and driver_*.cpp are strong and win; the rest say their name.
 #   runtime_errors.inc, driver_errors.inc   SIM_ERROR(name) for every error code.
 #
-# Usage: cmake -DNM=nm -DCUDART=libcudart.so.13 -DCUDA_STUB=stubs/libcuda.so -DINCLUDE=include/dir -DOUT=dir -P generate.cmake
+# Usage: cmake -DNM=nm -DCUDART=libcudart.so.13 -DCUDA_STUB=stubs/libcuda.so -DINCLUDE=directory -DOUT=directory
+#              -P generate.cmake
 
 function(exported_names library prefix out)
   execute_process(COMMAND "${NM}" -D --defined-only "${library}" OUTPUT_VARIABLE table RESULT_VARIABLE failed)
@@ -38,12 +39,13 @@ function(write_errors header pattern file)
 endfunction()
 
 exported_names("${CUDART}" "(cuda|__cuda)" functions)
-if(EXISTS "${CUDA_STUB}")  # not every toolkit has it; without it only the functions of driver_api.cpp are there
+if(EXISTS "${CUDA_STUB}")  # not every toolkit has it; without it only the functions of driver_*.cpp are there
   exported_names("${CUDA_STUB}" "cu[A-Z]" driver_functions)
 endif()
 
 set(content "#include \"runtime/unsupported.h\"\n\n#define SIM_UNSUPPORTED(name) \\\n"
-            "  extern \"C\" __attribute__((weak, visibility(\"default\"))) void name() { sim::runtime::unsupported(#name)\; }\n\n")
+            "  extern \"C\" __attribute__((weak, visibility(\"default\"))) void name() { \\\n"
+            "    sim::runtime::unsupported(#name)\; \\\n  }\n\n")
 string(CONCAT content ${content})
 foreach(name IN LISTS functions driver_functions)
   string(APPEND content "SIM_UNSUPPORTED(${name})\n")

@@ -27,7 +27,8 @@ void check_grid_and_block(const std::string& name, const Launch& launch, const K
   if (!within(launch.block, MAX_BLOCK) || threads > MAX_THREADS) {
     refuse(cudaErrorInvalidValue,
            "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s together.",
-           name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(MAX_BLOCK)).c_str(), grouped(MAX_THREADS).c_str());
+           name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(MAX_BLOCK)).c_str(),
+           grouped(MAX_THREADS).c_str());
   }
   if (threads > static_cast<uint64_t>(info.max_threads)) {
     refuse(cudaErrorInvalidValue,
@@ -138,8 +139,8 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
            name.c_str(), extents(given).c_str(), extents(required).c_str());
   }
   if (is_given && count(given) == 0) {
-    refuse(cudaErrorInvalidClusterSize, "%s is launched in clusters of %s blocks; no dimension may be 0.",
-           name.c_str(), extents(given).c_str());
+    refuse(cudaErrorInvalidClusterSize, "%s is launched in clusters of %s blocks; no dimension may be 0.", name.c_str(),
+           extents(given).c_str());
   }
   if (!is_given && count(required) == 0 && (kernel.cluster_must_be_set || info.explicit_cluster)) {
     refuse(cudaErrorInvalidClusterSize,
@@ -167,9 +168,8 @@ void check_cluster(const Gpu& gpu, const std::string& name, const LaunchConfig& 
   }
   for (std::size_t i = 0; i < 3; ++i) {
     if (config.grid[i] % config.cluster[i] == 0) continue;
-    refuse(cudaErrorInvalidClusterSize,
-           "%s is launched with a grid of %s blocks, which clusters of %s do not divide.", name.c_str(),
-           extents(config.grid).c_str(), extents(config.cluster).c_str());
+    refuse(cudaErrorInvalidClusterSize, "%s is launched with a grid of %s blocks, which clusters of %s do not divide.",
+           name.c_str(), extents(config.grid).c_str(), extents(config.cluster).c_str());
   }
 }
 

@@ -1,1 +1,1 @@
-// libcuda.so.1 has no functions of its own: see CMakeLists.txt and driver_api.cpp.
+// libcuda.so.1 has no functions of its own: see CMakeLists.txt and driver_*.cpp.

@@ -29,7 +29,8 @@ std::string format(const char* pattern, ...) {
 
 std::string grouped(unsigned long long value) {
   std::string digits = std::to_string(value);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
 }
 
@@ -62,7 +63,8 @@ std::string readable(std::string_view mangled_name) {
 
 void say(std::string_view sentence) {
   static std::mutex mutex;
-  static auto& said = *new std::unordered_set<std::string>;  // never destroyed: static destructors may still speak
+  static auto& said = *new std::unordered_set<std::string>;      // never destroyed: static destructors may still speak
+  if (sentence.starts_with("sim: ")) sentence.remove_prefix(5);  // a report of the device brings its own
   std::lock_guard lock(mutex);
   if (!said.emplace(sentence).second) return;
   std::fprintf(stderr, "sim: %.*s\n", static_cast<int>(sentence.size()), sentence.data());

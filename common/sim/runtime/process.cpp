@@ -69,12 +69,11 @@ Device& Process::device() {
     const int newest = replacement_ ? parse_target(ptx_target(replacement_->text)).arch : registry.newest_arch();
     key = newest / 10 == 9 ? "h200" : "b200";
   }
-  Gpu gpu = *find_gpu(key);
+  const Gpu gpu = *find_gpu(key);
   if (settings_.device.sms > gpu.sm_count) {
     say(format("--sms: the %s has only %d SMs.", gpu.name.c_str(), gpu.sm_count));
     stop(EXIT_USAGE);
   }
-  if (settings_.device.sms > 0) gpu.sm_count = settings_.device.sms;
   settings_.device.gpu = key;
   device_ = std::make_unique<Device>(gpu, settings_.device);
   return *device_;

@@ -86,9 +86,7 @@ cudaError_t run(const char* call, bool needs_context, Body&& body) {
   if (error == cudaSuccess) {
     try {
       body(process);
-    } catch (...) {
-      error = explain(call);
-    }
+    } catch (...) { error = explain(call); }
   }
   if (error != cudaSuccess) last_error() = error;
   return error;

@@ -111,7 +111,7 @@ const std::vector<Module*>& Binary::modules(Process& process) {
   }
   modules_ = std::move(modules);
   loaded_ = true;
-  process.registry.place_managed(this, process);
+  process.registry.place_managed(this, process, false);
   return modules_;
 }
 
@@ -136,13 +136,18 @@ const KernelInfo& Kernel::info(Process& process) {
   return *info_;
 }
 
-void* Variable::address(Process& process) {
+void* Variable::find(Process& process) {
   if (address_ != nullptr) return address_;
   for (Module* module : binary->modules(process)) {
     std::size_t placed_bytes = 0;
     address_ = module->variable(name, &placed_bytes);
-    if (address_ != nullptr) return address_;
+    if (address_ != nullptr) break;
   }
+  return address_;
+}
+
+void* Variable::address(Process& process) {
+  if (void* const found = find(process)) return found;
   refuse(cudaErrorInvalidSymbol, "the PTX of %s does not define the variable %s.", binary->label().c_str(),
          name.c_str());
 }
@@ -207,9 +212,10 @@ Kernel* Registry::library_kernel(Binary* library, std::string_view name, Process
   return nullptr;
 }
 
-void Registry::place_managed(Binary* binary, Process& process) {
+void Registry::place_managed(Binary* binary, Process& process, bool in_use) {
   for (auto& [host, variable] : variables_) {
-    if (variable.managed != nullptr && variable.binary.get() == binary) *variable.managed = variable.address(process);
+    if (variable.managed == nullptr || variable.binary.get() != binary) continue;
+    *variable.managed = in_use ? variable.address(process) : variable.find(process);
   }
 }
 

@@ -78,7 +78,8 @@ struct Variable {
   std::size_t bytes = 0;
   void** managed = nullptr;  ///< the host's pointer to it, to be set when it is placed; nullptr if it is not managed
 
-  void* address(Process& process);
+  void* address(Process& process);  ///< refused if the PTX does not define it
+  void* find(Process& process);     ///< nullptr if the PTX does not define it
 
  private:
   void* address_ = nullptr;
@@ -97,10 +98,11 @@ class Registry {
   Kernel* find_kernel(const void* function);
   Variable* find_variable(const void* host_variable);
 
-  /// Gives the host its pointers to the managed variables of `binary`.
-  void place_managed(Binary* binary, Process& process);
+  /// Gives the host its pointers to the managed variables of `binary`. Those that its PTX lacks (a replacement may lack
+  /// some) are refused if the host is about to use one.
+  void place_managed(Binary* binary, Process& process, bool in_use);
 
-  /// A binary that is loaded at run time (cudaLibraryLoadData, cuModuleLoadData), and its kernels as they are asked for.
+  /// A binary that is loaded at run time (cudaLibraryLoadData, cuModuleLoadData), and a kernel of it by name.
   Binary* add_library(const void* data, std::string label);
   Kernel* library_kernel(Binary* library, std::string_view name, Process& process);
 

@@ -1,6 +1,5 @@
 #include "runtime/tensor_maps.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdint>
@@ -105,8 +104,8 @@ void check_enums(const TensorMapArguments& a, const Gpu& gpu) {
   }
   const bool plain = a.swizzle == CU_TENSOR_MAP_SWIZZLE_NONE || a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B ||
                      a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B;
-  const bool store_only = a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B &&
-                          a.data_type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+  const bool store_only =
+      a.swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B && a.data_type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
   require(!is_spread(a.data_type) || plain || store_only, "swizzle is %d, which %s does not allow.",
           static_cast<int>(a.swizzle), type.name);
 }
@@ -124,8 +123,9 @@ void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
   const auto address = reinterpret_cast<uintptr_t>(a.global_address);
   const bool wide = a.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(a.data_type);
   const uintptr_t alignment = wide ? 32 : 16;
-  require(address % alignment == 0 && address < ADDRESS_LIMIT, "globalAddress is %p; it must be aligned to %zu bytes%s.",
-          a.global_address, static_cast<std::size_t>(alignment),
+  require(address % alignment == 0 && address < ADDRESS_LIMIT,
+          "globalAddress is %p; it must be aligned to %zu bytes%s.", a.global_address,
+          static_cast<std::size_t>(alignment),
           wide ? " with INTERLEAVE_32B and for the packed types of 16-byte alignment" : "");
   // A null address is legal: libraries encode placeholders, and give them an address later. Using it is an error.
   require(address == 0 || memory.find(address, 1) != nullptr, "globalAddress is not device memory: it is %s.",
@@ -166,8 +166,8 @@ void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
             grouped(a.global_dim[0]).c_str(), type.name);
     require(a.box_dim[0] == 128, "boxDim[0] is %u; for %s it must be 128.", a.box_dim[0], type.name);
   } else {
-    require(!is_packed(a.data_type) || a.global_dim[0] % 2 == 0, "globalDim[0] is %s; for %s it must be a multiple of 2.",
-            grouped(a.global_dim[0]).c_str(), type.name);
+    require(!is_packed(a.data_type) || a.global_dim[0] % 2 == 0,
+            "globalDim[0] is %s; for %s it must be a multiple of 2.", grouped(a.global_dim[0]).c_str(), type.name);
     require(inner_bits % (16 * 8) == 0,
             "boxDim[0] is %u elements of %s, %u.%u bytes; the inner box must be a multiple of 16 bytes.", a.box_dim[0],
             type.name, inner_bits / 8, inner_bits % 8 * 10 / 8);
@@ -217,9 +217,7 @@ EncodedTensorMap encode_tensor_map(const TensorMapArguments& arguments, const Gp
                                                     DATA_TYPES[arguments.data_type].name)};
     }
     return {CUDA_SUCCESS, "", encode(arguments)};
-  } catch (const Broken& broken) {
-    return {broken.error, broken.problem, {}};
-  }
+  } catch (const Broken& broken) { return {broken.error, broken.problem, {}}; }
 }
 
 }  // namespace sim::runtime

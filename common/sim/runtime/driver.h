@@ -1,0 +1,41 @@
+// The part of the driver API that programs built on the runtime need (tensor maps, contexts, attributes, errors), and
+// enough of the rest for a program that loads PTX and launches it itself. Most functions are their runtime namesakes.
+//
+// The functions live in libcudart.so.13, beside the state that they share. libcuda.so.1 is an empty library that
+// depends on it: whoever links it or looks a name up in it finds the name there.
+#pragma once
+
+#include "runtime/process.h"
+
+namespace sim::runtime {
+
+/// The driver's name for an error of the runtime. Nearly all have the same number.
+CUresult as_result(cudaError_t error);
+
+/// Does something through the runtime without leaving a trace in cudaGetLastError.
+template <typename Body>
+CUresult without_trace(Body&& body) {
+  const cudaError_t before = last_error();
+  const cudaError_t error = body();
+  last_error() = before;
+  return as_result(error);
+}
+
+/// Calls the runtime function that does the same.
+template <typename... Parameters, typename... Arguments>
+CUresult as_runtime(cudaError_t (*function)(Parameters...), Arguments... arguments) {
+  return without_trace([&] { return function(arguments...); });
+}
+
+/// The frame of a driver function that has no such namesake.
+template <typename Body>
+CUresult driver(const char* name, Body&& body) {
+  return without_trace([&] { return query(name, body); });
+}
+
+/// There is one context, and it is always current.
+CUcontext the_context();
+
+inline void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace sim::runtime

@@ -1,0 +1,165 @@
+// The driver's memory: the runtime's, with addresses that are numbers.
+#include <cstring>
+
+#include "runtime/driver.h"
+#include "runtime/transfer.h"
+
+using namespace sim;
+using namespace sim::runtime;
+
+CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return as_runtime(cudaMemGetInfo, free_bytes, total_bytes);
+}
+
+namespace {
+
+/// The runtime gives a null pointer for 0 bytes; the driver refuses.
+template <typename Allocate>
+CUresult allocate_with(CUdeviceptr* address, size_t bytes, Allocate&& allocate) {
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* pointer = nullptr;
+  const CUresult error = without_trace([&] { return allocate(&pointer); });
+  if (error == CUDA_SUCCESS) *address = reinterpret_cast<CUdeviceptr>(pointer);
+  return error;
+}
+
+}  // namespace
+
+CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
+  return allocate_with(address, bytes, [&](void** pointer) { return cudaMalloc(pointer, bytes); });
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  return allocate_with(address, bytes, [&](void** pointer) { return cudaMallocManaged(pointer, bytes, flags); });
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  return allocate_with(address, bytes, [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
+}
+
+CUresult cuMemFree(CUdeviceptr address) { return as_runtime(cudaFree, pointer_to(address)); }
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return as_runtime(cudaFreeAsync, pointer_to(address), stream);
+}
+
+CUresult cuMemAllocHost(void** pointer, size_t bytes) { return as_runtime(cudaMallocHost, pointer, bytes); }
+
+CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return as_runtime(cudaHostAlloc, pointer, bytes, flags);
+}
+
+CUresult cuMemFreeHost(void* pointer) { return as_runtime(cudaFreeHost, pointer); }
+
+CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr address) {
+  return driver("cuMemGetAddressRange", [&](Process& process) {
+    const auto* allocation = process.memory().find(address, 1);
+    if (allocation == nullptr) refuse(cudaErrorSymbolNotFound, "0x%llx is not device memory.", address);
+    if (begin != nullptr) *begin = allocation->begin;
+    if (bytes != nullptr) *bytes = allocation->end - allocation->begin;
+  });
+}
+
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+  return driver("cuPointerGetAttribute", [&](Process& process) {
+    using Kind = GlobalMemory::Kind;
+    require_pointer(data, "data");
+    const auto* allocation = process.memory().find(address, 1);
+    if (allocation == nullptr) throw Refusal{cudaErrorInvalidValue, ""};  // how programs ask whose pointer it is
+    const bool on_host = allocation->kind == Kind::Host || allocation->kind == Kind::Adopted;
+    const auto answer = [&](auto value) { std::memcpy(data, &value, sizeof value); };
+    switch (attribute) {
+      case CU_POINTER_ATTRIBUTE_CONTEXT: return answer(the_context());
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return answer(on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return answer(address);
+      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (allocation->kind == Kind::Device) throw Refusal{cudaErrorInvalidValue, ""};
+        return answer(pointer_to(address));
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED: return answer(unsigned{allocation->kind == Kind::Managed});
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return answer(int{0});
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return answer(allocation->begin);
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return answer(allocation->end - allocation->begin);
+      case CU_POINTER_ATTRIBUTE_MAPPED: return answer(unsigned{1});
+      default: refuse(cudaErrorNotSupported, "attribute %d of pointers is not simulated.", static_cast<int>(attribute));
+    }
+  });
+}
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return as_runtime(cudaMemcpy, pointer_to(to), pointer_to(from), bytes, cudaMemcpyDefault);
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return as_runtime(cudaMemcpy, pointer_to(to), from, bytes, cudaMemcpyHostToDevice);
+}
+
+CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return as_runtime(cudaMemcpy, to, pointer_to(from), bytes, cudaMemcpyDeviceToHost);
+}
+
+CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return as_runtime(cudaMemcpy, pointer_to(to), pointer_to(from), bytes, cudaMemcpyDeviceToDevice);
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return as_runtime(cudaMemcpyAsync, pointer_to(to), from, bytes, cudaMemcpyHostToDevice, stream);
+}
+
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_runtime(cudaMemcpyAsync, to, pointer_to(from), bytes, cudaMemcpyDeviceToHost, stream);
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_runtime(cudaMemcpyAsync, pointer_to(to), pointer_to(from), bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+namespace {
+
+CUresult fill_units(const char* name, CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
+  return without_trace([&] {
+    return call(name, [&](Process& process) { fill(process, pointer_to(to), {}, {count * unit}, value, unit); });
+  });
+}
+
+}  // namespace
+
+CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
+  return fill_units("cuMemsetD8", to, value, 1, count);
+}
+
+CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, size_t count) {
+  return fill_units("cuMemsetD16", to, value, 2, count);
+}
+
+CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) {
+  return fill_units("cuMemsetD32", to, value, 4, count);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream) {
+  return fill_units("cuMemsetD8Async", to, value, 1, count);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream) {
+  return fill_units("cuMemsetD16Async", to, value, 2, count);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream) {
+  return fill_units("cuMemsetD32Async", to, value, 4, count);
+}
+
+// For programs compiled with --default-stream per-thread.
+SIM_PER_THREAD(cuMemcpy, _ptds)
+SIM_PER_THREAD(cuMemcpyHtoD_v2, _ptds)
+SIM_PER_THREAD(cuMemcpyDtoH_v2, _ptds)
+SIM_PER_THREAD(cuMemcpyDtoD_v2, _ptds)
+SIM_PER_THREAD(cuMemcpyHtoDAsync_v2, _ptsz)
+SIM_PER_THREAD(cuMemcpyDtoHAsync_v2, _ptsz)
+SIM_PER_THREAD(cuMemcpyDtoDAsync_v2, _ptsz)
+SIM_PER_THREAD(cuMemsetD8_v2, _ptds)
+SIM_PER_THREAD(cuMemsetD16_v2, _ptds)
+SIM_PER_THREAD(cuMemsetD32_v2, _ptds)
+SIM_PER_THREAD(cuMemsetD8Async, _ptsz)
+SIM_PER_THREAD(cuMemsetD16Async, _ptsz)
+SIM_PER_THREAD(cuMemsetD32Async, _ptsz)
+SIM_PER_THREAD(cuMemAllocAsync, _ptsz)
+SIM_PER_THREAD(cuMemFreeAsync, _ptsz)
