@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Runs one level's executable on the simulated device, over the shapes and schedules of a suite.
+
+    suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite shapes|schedules|small_gpus|refused
+
+Every run must end with exit code 0 (D is right; with --init int, bit for bit), or 2 with the right sentence for shapes
+that are refused. Prints what failed, with the command to repeat it.
+"""
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+Shape = tuple[int, int, int]
+
+# M from 1; N and K multiples of 8; K shorter than a stage, longer than the longest ring; one tile, a ragged tile, more.
+SHAPES: list[Shape] = [
+    (1, 8, 8),
+    (1, 128, 64),
+    (7, 1000, 16),
+    (128, 128, 128),
+    (129, 136, 72),
+    (128, 8, 200),
+    (300, 264, 520),
+    (520, 520, 64),
+    (256, 128, 1160),
+    (900, 664, 328),
+]
+# Enough tiles and K blocks for rings to wrap and accumulators to alternate.
+BUSY: list[Shape] = [(300, 264, 1160), (640, 392, 200)]
+# On a GPU this small every CTA takes many tiles.
+MANY_TILES: list[Shape] = [(900, 520, 136), (1040, 392, 72)]
+
+REFUSED = {
+    ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
+    ("--m", "64", "--n", "64", "--k", "20"): "multiple of 8",
+    ("--m", "0", "--n", "64", "--k", "64"): "",
+    ("--m", "-4", "--n", "64", "--k", "64"): "",
+}
+
+
+@dataclass
+class Suite:
+    program: list[str]
+    failures: list[str] = field(default_factory=list)
+    runs: int = 0
+
+    def run(self, sim_options: list[str], arguments: list[str], expected: int = 0, sentence: str = "") -> None:
+        command = [self.program[0], *sim_options, *self.program[1:], *arguments]
+        self.runs += 1
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            self.failures.append(f"{' '.join(command)}\n  did not end within 120 s")
+            return
+        if done.returncode != expected or sentence not in done.stderr + done.stdout:
+            self.failures.append(f"{' '.join(command)}\n  exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    def shape(self, sim_options: list[str], shape: Shape, *extra: str) -> None:
+        m, n, k = shape
+        self.run(sim_options, ["--m", str(m), "--n", str(n), "--k", str(k), *extra])
+
+
+def shapes(suite: Suite) -> None:
+    for shape in SHAPES:
+        suite.shape([], shape, "--init", "int")
+        suite.shape([], shape)
+    suite.shape([], (300, 264, 520), "--init", "uniform")
+    suite.shape([], (300, 264, 520), "--init", "zeros")
+
+
+def schedules(suite: Suite) -> None:
+    for shape in BUSY:
+        for seed in range(1, 11):
+            suite.shape(["--seed", str(seed)], shape, "--init", "int")
+        suite.shape(["--latest"], shape, "--init", "int")
+        suite.shape(["--latest"], shape)
+
+
+def small_gpus(suite: Suite) -> None:
+    for sms in (2, 4, 5, 6):
+        for shape in MANY_TILES:
+            suite.shape(["--sms", str(sms)], shape, "--init", "int")
+            suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
+            suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
+
+
+def refused(suite: Suite) -> None:
+    for arguments, sentence in REFUSED.items():
+        suite.run([], list(arguments), expected=2, sentence=sentence)
+
+
+SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "refused": refused}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sim", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--config", help="run with this --config of the level")
+    parser.add_argument("--suite", required=True, choices=SUITES)
+    options = parser.parse_args()
+    program = [options.sim, options.program]
+    if options.config:
+        program += ["--config", options.config]
+    suite = Suite(program)
+    SUITES[options.suite](suite)
+    for failure in suite.failures:
+        print(failure)
+    print(f"{suite.runs - len(suite.failures)} of {suite.runs} runs right")
+    return 1 if suite.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
