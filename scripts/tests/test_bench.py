@@ -1,0 +1,163 @@
+import signal
+import subprocess
+import time
+import unittest
+
+import support
+
+import bench
+import ladder
+import tables
+
+H200 = [("NVIDIA H200", 90)]
+FAST = ("--no-build", "--sizes", "4096,8192")
+
+
+class Bench(support.Sandbox):
+    def bench(self, *arguments: object, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return self.run_with_gpus("bench", H200, *FAST, *arguments, **environment)
+
+    def rows(self, name: str = "docs/results/h200.csv") -> list[tables.Fields]:
+        return tables.read_rows(self.root / name)[1]
+
+    def test_all_levels_at_all_sizes(self) -> None:
+        answer = self.bench("--rounds", "12", "--budget", "0.5", "--burst", LADDER_COMMIT="abc1234")
+        self.assert_exit(0, answer)
+        self.assertEqual([(r["level"], r["m"]) for r in self.rows()],
+                         [(level, m) for level in self.LEVELS for m in ("4096", "8192")])
+        self.assertEqual({(r["commit"], r["date"][:4] > "2000") for r in self.rows()}, {("abc1234", True)})
+        self.assertEqual(len({r["date"] for r in self.rows()}), 1)
+        self.assertIn("level01_baseline_sm90 --sizes 4096x4096x4096 --csv", self.calls()[0])
+        self.assertRegex(self.calls()[0], "--bench --rounds 12 --budget 0.5 --burst commit=abc1234$")
+        self.assertIn("[4/4] level02_tma_swizzle 8192, about", answer.stdout)
+        self.assertIn("measured: NVIDIA H200 (sm90)", answer.stdout)
+
+    def test_result_file_starts_with_the_fixed_columns(self) -> None:
+        self.bench("--levels", "1")
+        columns, _ = tables.read_rows(self.root / "docs" / "results" / "h200.csv")
+        self.assertEqual(tuple(columns[:len(tables.COLUMNS)]), tables.COLUMNS)
+
+    def test_own_rows_are_replaced_and_others_kept(self) -> None:
+        header = ",".join(tables.COLUMNS) + ",old_column,date,commit\n"
+        old = ("level01_baseline,90,8192,8192,8192,1,,,,,measured,NVIDIA H200,x,1999,old\n"
+               "level01_baseline,90,512,512,512,2,,,,,measured,NVIDIA H200,x,1999,old\n"
+               "level01_baseline,90,8192,8192,8192,3,,,,,measured,NVIDIA H100,x,1999,old\n"
+               "level01_baseline,100,8192,8192,8192,4,,,,,measured,NVIDIA H200,x,1999,old\n")
+        self.write("docs/results/h200.csv", header + old)
+        self.assert_exit(0, self.bench("--levels", "1"))
+        rows = self.rows()
+        self.assertEqual(sorted(r["tflops"] for r in rows), ["2", "3", "4", "700.5", "700.5"])
+        self.assertEqual({r["old_column"] for r in rows if r["tflops"] == "2"}, {"x"})
+        self.assertEqual({r["old_column"] for r in rows if r["tflops"] == "700.5"}, {""})
+        self.assertEqual([r["m"] for r in rows if (r["gpu"], r["arch"]) == ("NVIDIA H200", "90")],
+                         ["512", "4096", "8192"])
+
+    def test_what_fails_leaves_no_row_and_the_rest_goes_on(self) -> None:
+        for behaviour, words in (("wrong", "WRONG"), ("crash", "CRASHED: SIGSEGV"), ("cuda", "CUDA ERROR"),
+                                 ("silent", "NO RESULT"), ("liar", "the row is of level99_other")):
+            with self.subTest(behaviour):
+                (self.root / "docs" / "results" / "h200.csv").unlink(missing_ok=True)
+                self.behave(level01_baseline_sm90=behaviour)
+                answer = self.run_with_gpus("bench", H200, "--no-build", "--sizes", "4096")
+                self.assert_exit(1, answer)
+                self.assertIn(words, answer.stdout)
+                self.assertIn("1 of 2 done", answer.stdout)
+                self.assertEqual({r["level"] for r in self.rows()}, {"level02_tma_swizzle"})
+
+    def test_a_level_that_hangs(self) -> None:
+        self.behave(level01_baseline_sm90="hang")
+        answer = self.run_with_gpus("bench", H200, "--no-build", "--sizes", "4096", "--timeout", "0.5")
+        self.assert_exit(1, answer)
+        self.assertIn("HUNG: ended after 0.5 s; it leaves no row", answer.stdout)
+        self.assertEqual({r["level"] for r in self.rows()}, {"level02_tma_swizzle"})
+
+    def test_being_stopped(self) -> None:
+        self.behave(level02_tma_swizzle_sm90="hang")
+        process = self.start_with_gpus("bench", H200, *FAST)
+        with process:
+            while not any("level02" in call for call in self.calls()):
+                time.sleep(0.02)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=20), 130)
+            assert process.stderr is not None
+            self.assertIn("what was measured so far is recorded", process.stderr.read())
+        self.assertEqual({r["level"] for r in self.rows()}, {"level01_baseline"})
+
+    def test_a_level_that_was_not_built(self) -> None:
+        (self.root / "build" / "bin" / "level02_tma_swizzle_sm90").unlink()
+        answer = self.bench()
+        self.assert_exit(1, answer)
+        self.assertIn("DOES NOT START", answer.stdout)
+
+    def test_unverified_is_not_recorded(self) -> None:
+        fake = support.FAKE_LEVEL.replace('else "right", digest', 'else "unverified", digest')
+        self.program("build/bin/level01_baseline_sm90", fake)
+        answer = self.bench("--levels", "1")
+        self.assert_exit(1, answer)
+        self.assertIn("it is measured and unverified", answer.stdout)
+        self.assertFalse((self.root / "docs" / "results" / "h200.csv").exists())
+
+    def test_digests(self) -> None:
+        arguments = ("--levels", "1", "--sizes", "4096", "--digests", "digests.csv", "--digest-sizes", "256,8x16x24")
+        for _ in range(2):  # the second run replaces the rows of the first
+            self.assert_exit(0, self.bench(*arguments[:2], *arguments[4:], LADDER_COMMIT="abc"))
+        columns, rows = tables.read_rows(self.root / "digests.csv")
+        self.assertEqual(tuple(columns), bench.DIGEST_COLUMNS)
+        self.assertEqual([(r["m"], r["n"], r["k"], r["init"], r["digest"], r["commit"]) for r in rows],
+                         [(*shape, init, "0123456789abcdef", "abc") for shape in (("8", "16", "24"), ("256",) * 3)
+                          for init in sorted(bench.DIGEST_INITS)])
+        self.assertTrue(any("--init uniform --digest" in call and "--bench" not in call for call in self.calls()))
+
+    def test_no_gpu(self) -> None:
+        self.assert_exit(77, self.run_with_gpus("bench", [], *FAST), "here is none")
+        answer = self.run_with_gpus("bench", [("NVIDIA L4", 89), ("NVIDIA B300", 103)], *FAST)
+        self.assert_exit(77, answer, "only NVIDIA L4 (8.9), NVIDIA B300 (10.3)")
+        self.assertEqual(self.calls(), [])
+
+    def test_blackwell_runs_the_other_kernels(self) -> None:
+        gpus = [("NVIDIA L4", 89), ("NVIDIA B200", 100)]
+        self.assert_exit(0, self.run_with_gpus("bench", gpus, *FAST, "--levels", "1"))
+        self.assertTrue(all("_sm100" in call for call in self.calls()))
+        self.assertEqual({(r["gpu"], r["arch"]) for r in self.rows("docs/results/b200.csv")}, {("NVIDIA B200", "100")})
+
+    def test_a_level_without_a_kernel_for_this_gpu(self) -> None:
+        (self.root / "level02_tma_swizzle" / "kernel_sm90.cuh").unlink()
+        self.assert_exit(0, self.bench())
+        self.assertEqual({r["level"] for r in self.rows()}, {"level01_baseline"})
+        self.assert_exit(2, self.bench("--levels", "2"), "there is no kernel for sm90")
+
+    def test_a_row_of_another_gpu(self) -> None:
+        answer = self.run_with_gpus("bench", [("NVIDIA H200", 90), ("NVIDIA H100", 90)], *FAST)
+        self.assert_exit(1, answer)
+        self.assertIn("it is of an NVIDIA H100", answer.stdout)
+
+    def test_bad_command_lines(self) -> None:
+        self.write("digests.csv", "colour,flavour\nred,sweet\n")
+        for arguments, sentence in ((("--levels", "9"), "no such level"), (("--sizes", "4097"), "multiples of 8"),
+                                    (("--rounds", "x"), "--rounds"), (("--budget", "-1"), "--budget"),
+                                    (("--timeout", "0"), "--timeout"), (("--colour",), "--colour"),
+                                    (("--output", "docs"), "is a folder"), (("--digest-sizes", "x"), "neither"),
+                                    (("--output", "digests.csv"), "something else than results"),
+                                    (("--digests", "a.csv", "--output", "a.csv"), "same file")):
+            with self.subTest(arguments):
+                self.assert_exit(2, self.run_with_gpus("bench", H200, "--no-build", *arguments), sentence)
+        self.assertEqual(self.calls(), [])
+
+    def test_building_comes_first(self) -> None:
+        self.program("scripts/build.sh", "#!/bin/sh\necho building $*\nexit 8\n")
+        answer = self.run_with_gpus("bench", H200, "--sizes", "4096")
+        self.assert_exit(2, answer, "could not be built")
+        self.assertIn("building level01_baseline_sm90 level02_tma_swizzle_sm90", answer.stdout)
+        self.assertEqual(self.calls(), [])
+
+
+class Names(unittest.TestCase):
+    def test_output_is_named_after_the_gpu(self) -> None:
+        for name, file in (("NVIDIA H200", "h200.csv"), ("NVIDIA H100 80GB HBM3", "h100.csv"),
+                           ("NVIDIA GB200", "gb200.csv"), ("NVIDIA GH200 480GB", "gh200.csv"),
+                           ("Some Thing", "some_thing.csv")):
+            self.assertEqual(bench.default_output(ladder.Gpu(name, 90)), tables.RESULTS / file)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+import contextlib
+import io
+import unittest
+
+import support
+
+import tables
+
+HEADER = ",".join(tables.COLUMNS) + ",approx,reference,sm_mhz,power_w,power_cap_w,date,commit\n"
+SAMPLE = HEADER + """\
+level01_baseline,90,8192,8192,8192,250.4,700,720,0.357,0.348,measured,NVIDIA H200,,,1700,500,700,2025-11-21,abc1234
+level02_tma_swizzle,90,8192,8192,8192,460,700,720,0.657,0.639,measured,NVIDIA H200,,,1600,640.7,700,2025-11-21,abc1234
+level02_tma_swizzle,90,512,512,512,12.34,,,,,measured,NVIDIA H200,,cublas,,,,,
+level01_baseline,100,8192,8192,8192,91.5,1705.7,,0.05364,,reported,GB200,0,torch.matmul,,,,,
+level02_tma_swizzle,100,8192,8192,8192,700,,,,,reported,GB200,1,,,,,,
+level02_tma_swizzle,100,8192,8192,8192,710,1000,,0.71,,reported,GB200,0,cuBLAS,,,,,
+level01_baseline,100,8192,8192,8192,88,,,,,modelled,Simulated B200,,,,,,,
+"""
+LEVELS = ["level01_baseline", "level02_tma_swizzle", "level03_warp_specialize"]
+
+
+class Tables(support.Sandbox):
+    def setUp(self) -> None:
+        super().setUp()
+        self.results = self.root / "docs" / "results"
+        self.write("docs/results/a.csv", SAMPLE)
+        self.loaded = tables.load_results(self.results)
+
+    def test_kinds_have_columns_of_their_own(self) -> None:
+        table = tables.progression(self.loaded, LEVELS)
+        self.assertEqual([g.title for g in table.groups], ["measured: NVIDIA H200 (sm90)", "reported: GB200 (sm100)",
+                                                           "modelled: Simulated B200 (sm100)"])
+        measured, reported, modelled = (g.columns for g in table.groups)
+        self.assertEqual(measured["TFLOPS"], ["250", "460", "-"])
+        self.assertEqual(measured["x cublasLt"], ["0.348", "0.639", "-"])
+        self.assertEqual(reported["TFLOPS"], ["91.5", "710", "-"])
+        self.assertNotIn("x cublasLt", reported)
+        self.assertEqual(modelled, {"TFLOPS": ["88.0", "-", "-"]})
+
+    def test_other_rivals_are_marked(self) -> None:
+        table = tables.progression(self.loaded, LEVELS)
+        self.assertEqual(table.groups[1].columns["x cuBLAS"], ["0.054*", "0.710", "-"])
+        self.assertTrue(any("torch.matmul" in note for note in table.notes))
+
+    def test_approximate_figures_are_marked(self) -> None:
+        results = [r for r in self.loaded if r.fields["tflops"] == "700"]
+        self.assertEqual(tables.progression(results, LEVELS).groups[0].columns["TFLOPS"], ["-", "~700", "-"])
+
+    def test_speeds_come_with_their_conditions(self) -> None:
+        notes = "\n".join(tables.progression(self.loaded, LEVELS).notes)
+        self.assertIn("1600-1700 MHz (NVML); 500-641 W of 700 W; commit abc1234; 2025-11-21.", notes)
+
+    def test_only_the_size_and_architecture_asked_for(self) -> None:
+        table = tables.progression(self.loaded, LEVELS, edge=512)
+        self.assertEqual([g.columns for g in table.groups], [{"TFLOPS": ["-", "12.3", "-"]}])
+        self.assertEqual(len(tables.progression(self.loaded, LEVELS, archs=[90]).groups), 1)
+        self.assertEqual(tables.progression(self.loaded, LEVELS, edge=64).groups, [])
+
+    def test_by_size(self) -> None:
+        table = tables.by_size(self.loaded, "level02_tma_swizzle")
+        self.assertEqual(table.names, ["512", "8192"])
+        self.assertEqual(table.groups[0].columns["W"], ["-", "641"])
+
+    def test_text_is_aligned(self) -> None:
+        first = tables.Group("this run: simulated device, 512", {"sm90": ["right", "WRONG", "-"]})
+        lines = tables.progression(self.loaded, LEVELS, first=[first]).text().splitlines()
+        self.assertEqual(lines[0].index("measured:"), len("level03_warp_specialize   ") + len(first.title + "   "))
+        column = lines[1].index("TFLOPS") + len("TFLOPS")
+        for line, figure in zip(lines[2:], ("250", "460", "-")):
+            self.assertEqual(line[:column].split()[-1], figure)
+
+    def test_markdown(self) -> None:
+        text = tables.progression(self.loaded, LEVELS).markdown()
+        head, rule, row = text.splitlines()[:3]
+        self.assertIn("| TFLOPS<br>reported: GB200 (sm100) |", head)
+        self.assertEqual(head.count("|"), rule.count("|"))
+        self.assertEqual(head.count("|"), row.count("|"))
+        self.assertIn(r"| 0.054\* |", row)
+
+    def test_other_tables_are_left_alone(self) -> None:
+        self.write("docs/results/digests.csv", "level,digest\nlevel01_baseline,12\n")
+        self.assertEqual(len(tables.load_results(self.results)), len(self.loaded))
+
+    def test_comments_are_skipped(self) -> None:
+        self.write("docs/results/a.csv", "# first\n" + SAMPLE)
+        self.assertEqual(len(tables.load_results(self.results)), len(self.loaded))
+
+    def test_bad_data_names_the_file(self) -> None:
+        good = SAMPLE.splitlines()[1]
+        for bad in (good.replace("measured", "guessed"), good.replace("level01_baseline", "warmup"), good + ",1", "1,2",
+                    good.replace("250.4", "fast"), good.replace("NVIDIA H200", ""), good.replace("90,8192", "90,8k")):
+            with self.subTest(bad):
+                self.write("docs/results/a.csv", HEADER + bad + "\n")
+                with self.assertRaisesRegex(tables.DataError, "a.csv"):
+                    tables.load_results(self.results)
+
+    def test_rows_survive_being_written(self) -> None:
+        path = self.root / "b.csv"
+        rows = [{"a": 'say "x", y', "b": ""}, {"a": "1"}]
+        tables.write_rows(path, ["a", "b"], rows)
+        self.assertEqual(tables.read_rows(path), (["a", "b"], [{"a": 'say "x", y', "b": ""}, {"a": "1", "b": ""}]))
+
+    def test_command_line(self) -> None:
+        def run(*arguments: str) -> str:
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+                try:
+                    self.assertEqual(tables.main(["--results", str(self.results), *arguments]), 0)
+                except SystemExit as stop:
+                    self.assertEqual(stop.code, 2)
+                    return "refused: " + output.getvalue()
+            return output.getvalue()
+
+        self.assertIn("modelled: Simulated B200", run())
+        self.assertIn("|---|--:", run("--markdown"))
+        self.assertIn("512", run("--level", "2"))
+        self.assertIn("there is no level 99", run("--level", "99"))
+        self.assertIn("no results", run("--size", "64"))
+        self.assertIn("refused", run("--size", "x"))
+
+
+class Recorded(unittest.TestCase):
+    """The files in docs/results themselves."""
+
+    def test_every_file_of_results_can_be_read(self) -> None:
+        self.assertTrue(tables.load_results())
+
+    def test_first_columns(self) -> None:
+        for path in tables.RESULTS.glob("*.csv"):
+            columns, _ = tables.read_rows(path)
+            if set(tables.COLUMNS) <= set(columns):
+                self.assertEqual(tuple(columns[:len(tables.COLUMNS)]), tables.COLUMNS, path)
+
+    def test_reported_figures(self) -> None:
+        rows = tables.read_rows(tables.RESULTS / "gb200_reported.csv")[1]
+        self.assertEqual(len(rows), 28)
+        for row in rows:
+            self.assertEqual((row["kind"], row["gpu"], row["arch"]), ("reported", "GB200", "100"))
+            self.assertRegex(row["source"], r"^author's notes on level \d\d$")
+            self.assertEqual(bool(row["cublas_tflops"]), bool(row["reference"]))
+            if row["cublas_tflops"]:
+                ratio = float(row["tflops"]) / float(row["cublas_tflops"])
+                self.assertAlmostEqual(float(row["ratio_cublas"]), ratio, places=4)
+
+    def test_reported_percentages(self) -> None:
+        """The notes print percentages beside their figures; ours must round to them."""
+        series = tables.Series("reported", "GB200", 100)
+        results = tables.load_results()
+        printed = {"level01_baseline": {8192: 5.4},
+                   "level04_smem_epilogue": {4096: 30.9, 6144: 31.7, 8192: 30.4, 10240: 31.5, 12288: 31.2},
+                   "level07_dual_tile": {4096: 74.9, 6144: 86.6, 8192: 74.8, 10240: 86.9, 12288: 80.0},
+                   "level08_deep_pipeline": {4096: 85.7, 6144: 87.0, 8192: 86.8, 10240: 85.3, 12288: 73.9}}
+        for level, by_edge in printed.items():
+            for edge, percent in by_edge.items():
+                result = tables.find(results, level, series, (edge, edge, edge))
+                assert result is not None
+                self.assertAlmostEqual(100 * (result.number("ratio_cublas") or 0), percent, delta=0.0501)
+
+    def test_measured_rows_say_where_and_when(self) -> None:
+        for result in tables.load_results():
+            if result.series.kind == "measured":
+                self.assertTrue(result.fields["date"] and result.fields["gpu"], result)
+                self.assertEqual(result.fields["verdict"], "right", result)
+
+
+if __name__ == "__main__":
+    unittest.main()
