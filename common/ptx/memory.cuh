@@ -33,4 +33,17 @@ __device__ __forceinline__ void stmatrix_x2(uint32_t row, uint32_t d0, uint32_t 
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared::cta.b16 [%0], {%1, %2};" ::"r"(row), "r"(d0), "r"(d1) : "memory");
 }
 
+/// `ld.shared.v4.u32 {x, y, z, w}, [address];`
+/// 16 bytes of shared memory (16-byte aligned). Unlike a load in C++, it stays where it is written: several of them before
+/// the first use overlap their latencies.
+/// Who: any thread. Orders: an ordinary load. ISA 9.7.9.8 (ld), PTX 1.0.
+__device__ __forceinline__ uint4 ld_shared_v4(uint32_t address) {
+  uint4 value;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
 }  // namespace ptx

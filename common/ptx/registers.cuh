@@ -1,4 +1,4 @@
-// Who am I: special registers, shared-memory addresses and the election of one lane.
+// Who am I: special registers, shared-memory addresses and the election of one lane. And how many registers do I need?
 #pragma once
 
 #include <cstdint>
@@ -70,5 +70,9 @@ __device__ __forceinline__ void setmaxnreg_inc() {
   static_assert(REGISTERS >= 24 && REGISTERS <= 256 && REGISTERS % 8 == 0);
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
+
+/// No instruction at all: makes the compiler compute `value` here. It would rather compute it where it is used, which may be
+/// a moment when everybody waits.
+__device__ __forceinline__ void compute_here(int& value) { asm volatile("" : "+r"(value)); }
 
 }  // namespace ptx

@@ -88,6 +88,18 @@ LADDER_WGMMA(176, 88, "88", "89", "90")
 LADDER_WGMMA(192, 96, "96", "97", "98")
 LADDER_WGMMA(256, 128, "128", "129", "130")
 
+// The same under one name: the accumulators tell the shape. N = 2 * their number.
+#define LADDER_WGMMA_BY_ACCUMULATORS(N, COUNT)                                                          \
+  __device__ __forceinline__ void wgmma_m64k16_bf16(float(&d)[COUNT], uint64_t a_desc, uint64_t b_desc, \
+                                                    bool accumulate) {                                  \
+    wgmma_m64n##N##k16_bf16(d, a_desc, b_desc, accumulate);                                             \
+  }
+LADDER_WGMMA_BY_ACCUMULATORS(128, 64)
+LADDER_WGMMA_BY_ACCUMULATORS(176, 88)
+LADDER_WGMMA_BY_ACCUMULATORS(192, 96)
+LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
+
+#undef LADDER_WGMMA_BY_ACCUMULATORS
 #undef LADDER_WGMMA
 #undef LADDER_R128
 #undef LADDER_R96
