@@ -2,7 +2,7 @@
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: four stages instead of one. The control thread starts the
 // loads of the next K blocks while the tensor core works on this one, and one group of wgmmas is always in flight. How the
-// operands lie in shared memory is a choice of the compiler's: one executable holds the kernel for all four swizzles.
+// operands lie in shared memory is chosen at compile time: the executable holds the kernel for each of the four swizzles.
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits

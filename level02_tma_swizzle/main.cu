@@ -10,10 +10,11 @@
 #endif
 
 int main(int argc, char** argv) {
-  static constexpr harness::Config configs[] = {{"swizzle128", level02::launch<mma::Swizzle::B128>, level02::describe},
-                                                {"swizzle64", level02::launch<mma::Swizzle::B64>, level02::describe},
-                                                {"swizzle32", level02::launch<mma::Swizzle::B32>, level02::describe},
-                                                {"swizzle_none", level02::launch<mma::Swizzle::None>, level02::describe}};
+  static constexpr harness::Config configs[] = {
+      {"swizzle128", level02::launch<mma::Swizzle::B128>, level02::describe},
+      {"swizzle64", level02::launch<mma::Swizzle::B64>, level02::describe},
+      {"swizzle32", level02::launch<mma::Swizzle::B32>, level02::describe},
+      {"swizzle_none", level02::launch<mma::Swizzle::None>, level02::describe}};
   return harness::run(argc, argv,
                       {.name = "level02_tma_swizzle",
                        .arch = LADDER_ARCH,

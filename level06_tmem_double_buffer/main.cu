@@ -10,7 +10,8 @@
 #endif
 
 int main(int argc, char** argv) {
-  static constexpr harness::Config configs[] = {{"256x128x64", level06::launch, level06::describe}};
+  static constexpr harness::Config configs[] = {
+      {LADDER_ARCH == 100 ? "256x128x64" : "128x128x64", level06::launch, level06::describe}};
   return harness::run(argc, argv,
                       {.name = "level06_tmem_double_buffer",
                        .arch = LADDER_ARCH,

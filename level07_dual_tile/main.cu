@@ -10,7 +10,8 @@
 #endif
 
 int main(int argc, char** argv) {
-  static constexpr harness::Config configs[] = {{"256x128x64", level07::launch, level07::describe}};
+  static constexpr harness::Config configs[] = {
+      {LADDER_ARCH == 100 ? "256x128x64" : "128x176x64", level07::launch, level07::describe}};
   return harness::run(argc, argv,
                       {.name = "level07_dual_tile",
                        .arch = LADDER_ARCH,

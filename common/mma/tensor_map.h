@@ -12,10 +12,10 @@
 namespace mma {
 
 /// Encodes a map of the row-major BF16 matrix `base` (device memory, 16-byte aligned) with `rows` x `cols` elements and
-/// a row pitch of `pitch` elements (a multiple of 8), to be copied in boxes of `box_rows` (1..256) x `box_cols`
-/// (box_cols * 2 bytes at most the swizzle's span). What a load reaches outside the matrix arrives as zeros; a store
-/// leaves it alone. Source: cuTensorMapEncodeTiled, CUDA driver API. Returns cudaErrorInvalidValue when the driver
-/// refuses the arguments, and its own error when the driver cannot be asked.
+/// a row pitch of `pitch` elements (a multiple of 8), to be copied in boxes of `box_rows` (1..256) x `box_cols` (a multiple
+/// of 8; with a swizzle, box_cols * 2 bytes are at most its span, without one box_cols is at most 256). What a load reaches
+/// outside the matrix arrives as zeros; a store leaves it alone. Source: cuTensorMapEncodeTiled, CUDA driver API. Returns
+/// cudaErrorInvalidValue when the driver refuses the arguments, and its own error when the driver cannot be asked.
 inline cudaError_t encode_tensor_map_2d(CUtensorMap* map, const __nv_bfloat16* base, int rows, int cols, int pitch,
                                         int box_rows, int box_cols, Swizzle swizzle) {
   // The encoder lives in libcuda, which an executable should not link: a machine without a driver could not even start
