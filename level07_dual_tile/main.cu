@@ -12,9 +12,7 @@
 int main(int argc, char** argv) {
   static constexpr harness::Config configs[] = {
       {LADDER_ARCH == 100 ? "256x128x64" : "128x176x64", level07::launch, level07::describe}};
-  return harness::run(argc, argv,
-                      {.name = "level07_dual_tile",
-                       .arch = LADDER_ARCH,
-                       .idea = "each CTA of the pair owns a tile, so one MMA works on two",
-                       .configs = configs});
+  const auto idea = LADDER_ARCH == 100 ? "each CTA of the pair owns a tile, so one MMA works on two"
+                                       : "the CTAs of a pair share their tile of B, and it grows wider";
+  return harness::run(argc, argv, {.name = "level07_dual_tile", .arch = LADDER_ARCH, .idea = idea, .configs = configs});
 }

@@ -1,17 +1,21 @@
-// Level 08, Hopper: everything tuned together, and the shape of the tile chosen for the size of the problem.
+// Level 08, Hopper: large tiles, D in the ring of A and B, and the shape of the tile chosen for the size of the problem.
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: both consumers work on the same tile, one half of its rows
 // each, so that a tile may be as large as their registers allow: 256x192 or 128x256. A large tile reads each byte of A and B
-// for more products, and bytes are energy, which is what limits this chip. D leaves through swizzled pieces, a whole pass at
-// a time; no CTA more than needed runs; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut
-// in two.
+// for more products, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
+// in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
+// warps of their own store it, and the consumers are at the next tile by then. No more CTAs run than are needed; and where
+// the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
-//   smem_full[s]    1, plus the K block's bytes          producer (arrive.expect_tx), TMA     both consumers
+//   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    both consumers; for D
+//                   if D uses stages, 1 per CTA of       for D the producer of every CTA,     the one that writes it
+//                   the cluster                          for a K block its own, for all
 //   smem_empty[s]   8 per CTA of the cluster             a lane of each consumer warp, of     producer
-//                                                        every CTA of the cluster
-// Named barriers: a consumer's own before and after it stores.
+//                                                        every CTA; after D the store warps,
+//                                                        for all of these
+// Named barriers: a consumer and its store warp, before and after the consumer writes D.
 #pragma once
 
 #include <cuda.h>
@@ -31,47 +35,88 @@
 #include "common/ptx/tma.cuh"
 #include "common/ptx/wgmma.cuh"
 
+// Options, for example nvcc -DSWIZZLED_CD=0. The defaults are the level; the README shows what each of the others is worth.
+#ifndef EARLY_RELEASE  // 1: a consumer begins its next tile when D is in shared memory; 0: when TMA has read it
+#define EARLY_RELEASE 1
+#endif
+#ifndef SWIZZLED_CD  // 0: D leaves without swizzle, and a warp's stores hit the same banks
+#define SWIZZLED_CD 1
+#endif
+#ifndef TC_UTIL_PERCENT  // below 100: consumers wait for the MMAs of each K block, then idle for the rest of this share
+#define TC_UTIL_PERCENT 100
+#endif
+
 namespace level08 {
+
+struct Options {
+  static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD;
+  static constexpr int tc_util_percent = TC_UTIL_PERCENT;
+};
+static_assert(Options::tc_util_percent >= 1 && Options::tc_util_percent <= 100, "TC_UTIL_PERCENT is 1 to 100");
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
-template <int M, int N, int STAGES, int CLUSTER, int GROUP, bool SPLIT>
+template <int M, int N, int STAGES, int M_SHARERS, int N_SHARERS, int GROUP, bool SPLIT>
 struct Config {
-  static constexpr int CLUSTER_SIZE = CLUSTER;  // [L07] CTAs that share a tile of B, neighbours in m; 1: none
-  static constexpr int BLOCK_M = M;             // tile of D per CTA
+  static constexpr int CLUSTER_M =
+      M_SHARERS;  // [L07] CTAs of a cluster one above the other, which share their tile of B
+  static constexpr int CLUSTER_N = N_SHARERS;  // [L08] and side by side, which share their tile of A
+  static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
+  static constexpr int BLOCK_M = M;  // tile of D per CTA
   static constexpr int BLOCK_N = N;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
   static constexpr int WGMMA_N = N;
   static constexpr int WGMMA_K = 16;
   static constexpr int NUM_STAGES = STAGES;
-  static constexpr int NUM_CONSUMERS = 2;  // warpgroups that multiply
-  static constexpr int NUM_CHAINS =
-      M / NUM_CONSUMERS / WGMMA_M;  // [L08] instructions, one above the other, per consumer
+  static constexpr int NUM_CONSUMERS = 2;                         // warpgroups that multiply
+  static constexpr int NUM_CHAINS = M / NUM_CONSUMERS / WGMMA_M;  // [L08] MMAs, one above the other, per consumer
   static constexpr int HALF_CHAINS = NUM_CHAINS > 1 ? NUM_CHAINS / 2 : 1;  // in half a tile
-  static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);            // warpgroup 0 is the producer
+  static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);            // warpgroup 0: producer and store warps
+  static constexpr int FIRST_STORE_WARP = 1;                               // [L08] one for each consumer
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
-  static constexpr int PRODUCER_REGISTERS = 24;
-  static constexpr int CONSUMER_REGISTERS = 240;
-  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;  // m-blocks that a group of tiles covers before n advances
+  static constexpr int PRODUCER_REGISTERS = 40;
+  static constexpr int CONSUMER_REGISTERS = 232;
+  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;  // rows of clusters that a group covers before n advances
   static constexpr bool SPLIT_LAST_WAVE = SPLIT;    // [L08]
-  static constexpr int STORE_BARRIER = 1;           // bar.sync of consumer c's four warps: number 1 + c
+  static constexpr int STORE_BARRIER = 1;           // bar.sync of consumer c and its store warp: number 1 + c
+  static constexpr int STORE_BARRIER_THREADS = 128 + 32;
 
-  static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] rows of A per load: one chain of each consumer
+  static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] of A: one chain of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
+  static constexpr int A_LOAD_ROWS =
+      A_BOX_ROWS / CLUSTER_N;  // [L08] of these, that one CTA loads for all that share it
+  static constexpr int A_LOAD_BYTES = A_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int A_BYTES = NUM_CHAINS * A_BOX_BYTES;
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
-  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_SIZE;  // [L07] of B, that one CTA loads for all
+  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = 64;                   // [L08] columns of a piece of D: 128 bytes, the swizzle's span
-  static constexpr int CD_PIECES = BLOCK_N / CD_N;  // per chain: a consumer stages them all, then TMA stores them
+  static constexpr int CD_N = 64;  // [L08] columns of a piece of D: 128 bytes, the swizzle's span
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
-  static constexpr int CD_BYTES = CD_PIECES * CD_PIECE_BYTES;  // per consumer
+  static constexpr int CD_PIECES = BLOCK_N / CD_N;         // per chain
+  static constexpr int D_PIECES = NUM_CHAINS * CD_PIECES;  // per consumer
+  static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - STAGES * STAGE_BYTES;
+  // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
+  // both consumers or in one for each.
+  static constexpr int OWN_PIECES = std::min(D_PIECES, BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES);
+  static constexpr int STORES_IN_FLIGHT = 1;  // pieces that a store warp hands to TMA before it waits
+  static constexpr int RING_PIECES = D_PIECES - OWN_PIECES;
+  static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
+  static constexpr int D_STAGES = RING_PIECES == 0 ? 0 : NUM_CONSUMERS * RING_BYTES <= STAGE_BYTES ? 1 : NUM_CONSUMERS;
+  // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
+  // D gets the stages of the tile's last K blocks: it must not come later.
+  static constexpr int LEAD = NUM_STAGES - D_STAGES;
+  static constexpr int FULL_ARRIVALS = D_STAGES > 0 ? CLUSTER_SIZE : 1;  // this CTA's producer, and the others
+  static constexpr int EMPTY_ARRIVALS = 4 * NUM_CONSUMERS;               // per CTA: the consumers' warps
+  // [L08] Cycles to idle after a K block's MMAs, which take 2 per column and instruction and share the tensor core.
+  static constexpr int K_BLOCK_CYCLES = NUM_CHAINS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
+  static constexpr int IDLE_CYCLES = K_BLOCK_CYCLES * (100 - Options::tc_util_percent) / Options::tc_util_percent;
 
   static_assert(M % (NUM_CONSUMERS * WGMMA_M) == 0 && N % CD_N == 0 && N <= 256);
   static_assert(NUM_CHAINS * N / 2 <= 192, "accumulators per thread: more would spill");
-  static_assert(!SPLIT || (NUM_CHAINS % 2 == 0 && CLUSTER == 1), "half a tile is half of each consumer's chains");
+  static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
+  static_assert(!SPLIT || NUM_CHAINS % 2 == 0, "half a tile is half of each consumer's chains");
   // A warpgroup that asks for more registers than the others have given back waits for ever.
   static_assert(PRODUCER_REGISTERS + NUM_CONSUMERS * CONSUMER_REGISTERS <= (1 + NUM_CONSUMERS) * LAUNCH_REGISTERS);
 };
@@ -81,18 +126,18 @@ template <class Config>
 struct SmemOf {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
-  static constexpr int CD = 1024;                                        // [L04] D on its way out, a chain per consumer
-  static constexpr int STAGES = CD + Config::NUM_CONSUMERS * Config::CD_BYTES;
-  static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
+  static constexpr int CD = 1024;  // [L04] the pieces of D that are not in the ring
+  static constexpr int STAGES = CD + Config::NUM_CONSUMERS * Config::OWN_PIECES * Config::CD_PIECE_BYTES;
+  static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B; or [L08] D
   static_assert(BYTES <= 232'448);
   static_assert(SMEM_EMPTY + 8 * Config::NUM_STAGES <= CD);
-  static_assert(STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0 &&
-                Config::B_LOAD_BYTES % 1024 == 0);
+  static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0 && Config::B_LOAD_BYTES % 1024 == 0 &&
+                Config::A_LOAD_BYTES % 1024 == 0);
   static_assert(2 * BYTES > 228 * 1024);  // one CTA runs per SM
 };
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks side by side, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of the clusters' tiles: SWIZZLE_GROUP_SIZE of them one above the other, then the next n. Neighbours in this
+// order share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -105,24 +150,37 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
 }
 
-// [L08] What the CTAs take in turn: whole tiles, and at the end halves of tiles, if that fills the last wave better. A half
-// is the upper or lower rows of its tile, one after the other.
+// [L08] What the clusters take in turn: whole tiles (a tile for each of their CTAs), and at the end halves of tiles, if that
+// fills the last wave better. A half is the upper or lower rows of its tile, one after the other.
 struct Schedule {
-  int m_blocks, n_blocks;
-  int whole;  ///< tiles that are taken whole
-  int items;  ///< whole tiles and halves
+  int m_blocks, n_blocks;  ///< tiles of a whole cluster, down and across D
+  int whole;               ///< tiles that are taken whole
+  int items;               ///< whole tiles and halves
 };
 template <class Config>
-__host__ __device__ constexpr Schedule make_schedule(int m, int n, int ctas) {
-  int m_blocks = (m + Config::BLOCK_M - 1) / Config::BLOCK_M;
-  m_blocks =
-      (m_blocks + Config::CLUSTER_SIZE - 1) / Config::CLUSTER_SIZE * Config::CLUSTER_SIZE;  // [L07] whole clusters
-  const int n_blocks = (n + Config::BLOCK_N - 1) / Config::BLOCK_N;
+__host__ __device__ constexpr Schedule make_schedule(int m, int n, int clusters) {
+  constexpr int CLUSTER_ROWS = Config::CLUSTER_M * Config::BLOCK_M, CLUSTER_COLS = Config::CLUSTER_N * Config::BLOCK_N;
+  const int m_blocks = (m + CLUSTER_ROWS - 1) / CLUSTER_ROWS;
+  const int n_blocks = (n + CLUSTER_COLS - 1) / CLUSTER_COLS;
   const int tiles = m_blocks * n_blocks;
-  const int rest = tiles % ctas;
-  if (!Config::SPLIT_LAST_WAVE || 2 * rest > ctas) return {m_blocks, n_blocks, tiles, tiles};
+  const int rest = tiles % clusters;
+  if (!Config::SPLIT_LAST_WAVE || 2 * rest > clusters) return {m_blocks, n_blocks, tiles, tiles};
   return {m_blocks, n_blocks, tiles - rest, tiles + rest};
 }
+
+// [L08] A place in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
+// K blocks of a CTA's tiles, one tile after the other, and in between, LEAD K blocks late, the stages that hold a tile's D.
+template <class Config>
+struct RingPosition {
+  int stage = 0;
+  uint32_t phase = 0;
+  __device__ RingPosition& operator+=(int count) {
+    stage += count;
+    phase ^= stage / Config::NUM_STAGES & 1;
+    stage %= Config::NUM_STAGES;
+    return *this;
+  }
+};
 
 // -------------------------------------------------------------------------------------------------------------- kernel
 
@@ -140,7 +198,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const uint32_t warpgroup_idx = warp_idx / 4;
   const uint32_t cta_rank = Config::CLUSTER_SIZE > 1 ? ptx::cluster_ctarank() : 0;
 
-  const Schedule schedule = make_schedule<Config>(m, n, gridDim.x);
+  // [L07] Where this CTA is in its cluster, and which cluster it is in. All CTAs of a cluster take the same items.
+  const int m_rank = static_cast<int>(cta_rank) % Config::CLUSTER_M;
+  const int n_rank = static_cast<int>(cta_rank) / Config::CLUSTER_M;
+  const int cluster = static_cast<int>(blockIdx.x) / Config::CLUSTER_SIZE;
+  const int clusters = static_cast<int>(gridDim.x) / Config::CLUSTER_SIZE;
+
+  const Schedule schedule = make_schedule<Config>(m, n, clusters);
   const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
   // [L08] A whole tile or half of one: its first row and column of D, and how many chains each consumer has in it.
   struct Item {
@@ -148,12 +212,14 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   };
   const auto item_at = [&](int index) {
     const int beyond = index - schedule.whole;  // 0, 1, 2, ...: upper half, lower half, upper half of the next, ...
-    const int tile = beyond < 0 ? index : schedule.whole + beyond / 2;
-    const auto [m_block, n_block] =
-        tile_coordinates(tile, schedule.m_blocks, schedule.n_blocks, Config::SWIZZLE_GROUP_SIZE);
-    const int row = m_block * Config::BLOCK_M, col = n_block * Config::BLOCK_N;
-    if (beyond < 0 || !Config::SPLIT_LAST_WAVE) return Item{row, col, Config::NUM_CHAINS};
-    return Item{row + beyond % 2 * (Config::BLOCK_M / 2), col, Config::NUM_CHAINS / 2};
+    const bool half = Config::SPLIT_LAST_WAVE && beyond >= 0;
+    const auto [m_block, n_block] = tile_coordinates(half ? schedule.whole + beyond / 2 : index, schedule.m_blocks,
+                                                     schedule.n_blocks, Config::SWIZZLE_GROUP_SIZE);
+    const int rows = half ? Config::BLOCK_M / 2 : Config::BLOCK_M;  // per CTA
+    const int first_row =
+        m_block * Config::CLUSTER_M * Config::BLOCK_M + (half ? beyond % 2 * Config::CLUSTER_M * rows : 0);
+    return Item{first_row + m_rank * rows, (n_block * Config::CLUSTER_N + n_rank) * Config::BLOCK_N,
+                half ? Config::HALF_CHAINS : Config::NUM_CHAINS};
   };
 
   const uint32_t base = ptx::smem_address(smem);
@@ -161,6 +227,22 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const auto smem_empty = [&](int stage) { return base + Smem::SMEM_EMPTY + 8 * stage; };
   const auto stage_a = [&](int stage) { return base + Smem::STAGES + stage * Config::STAGE_BYTES; };
   const auto stage_b = [&](int stage) { return stage_a(stage) + Config::A_BYTES; };
+  // [L08] Where this role is in the ring's sequence. The stages of a tile's D stand `lead` K blocks of the next tile behind
+  // its own, or directly behind them if it is the last.
+  RingPosition<Config> ring;
+  const int lead = min(Config::LEAD, k_blocks);
+  const auto is_first = [&](int index) { return index == cluster; };
+  const auto is_last = [&](int index) { return index + clusters >= schedule.items; };
+  const auto stage_of_d = [&](int index, int consumer) {  // `ring` is behind the tile's K blocks
+    RingPosition<Config> position = ring;
+    return position += (is_last(index) ? 0 : lead) + (Config::D_STAGES > 1 ? consumer : 0);
+  };
+  const auto cd_piece = [&](int piece, int stage, int consumer) {
+    constexpr int IN_STAGE = Config::D_STAGES == 1 ? Config::RING_BYTES : 0;  // from consumer to consumer
+    const int own = consumer * Config::OWN_PIECES + piece, in_ring = piece - Config::OWN_PIECES;
+    return in_ring < 0 ? base + Smem::CD + own * Config::CD_PIECE_BYTES
+                       : stage_a(stage) + consumer * IN_STAGE + in_ring * Config::CD_PIECE_BYTES;
+  };
 
   // Step 2: set up the barriers.
   if (threadIdx.x == 0) {
@@ -168,8 +250,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     ptx::prefetch_tensormap(&map_b);
     ptx::prefetch_tensormap(&map_d);
     for (int stage = 0; stage < Config::NUM_STAGES; ++stage) {
-      ptx::mbarrier_init(smem_full(stage), 1);
-      ptx::mbarrier_init(smem_empty(stage), 4 * Config::NUM_CONSUMERS * Config::CLUSTER_SIZE);
+      ptx::mbarrier_init(smem_full(stage), Config::FULL_ARRIVALS);
+      ptx::mbarrier_init(smem_empty(stage), Config::EMPTY_ARRIVALS * Config::CLUSTER_SIZE);
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA and the peer use the barriers
   }
@@ -181,39 +263,97 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     __syncthreads();  // the barriers exist before any thread waits on them
   }
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role.
   if (warpgroup_idx == 0) {                             // [L03] producer
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although one thread does the work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although few threads work
     if (warp_idx == 0 && ptx::elect_sync()) {
-      int stage = 0;
-      uint32_t phase = 0;
-      // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on.
-      for (int index = blockIdx.x; index < schedule.items; index += gridDim.x) {
+      const auto wait_until_empty = [&] { ptx::mbarrier_wait(smem_empty(ring.stage), ring.phase ^ 1); };
+      // [L08] D gets its stages from the producers, all of them: who waits for every phase of a barrier cannot mistake one, and
+      // no D is stored, and its stage given back to all, while a producer still waits for what the stage held before.
+      const auto give_stages_to_d = [&] {
+        for (int i = 0; i < Config::D_STAGES; ++i, ring += 1) {
+          wait_until_empty();
+          ptx::mbarrier_arrive(smem_full(ring.stage));
+          for (int peer = 1; peer < Config::CLUSTER_SIZE; ++peer)
+            ptx::mbarrier_arrive_cluster(ptx::mapa(smem_full(ring.stage), (cta_rank + peer) % Config::CLUSTER_SIZE));
+        }
+      };
+      // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
+      const auto load = [&]<int SHARERS>(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar,
+                                         uint16_t ctas) {
+        if constexpr (SHARERS > 1)
+          ptx::cp_async_bulk_tensor_2d_g2s_multicast(dst, map, x, y, bar, ctas);
+        else
+          ptx::cp_async_bulk_tensor_2d_g2s(dst, map, x, y, bar);
+      };
+      uint16_t a_sharers = 0, b_sharers = 0;  // bit r: the CTA of rank r needs the same rows of A, columns of D
+      for (int i = 0; i < Config::CLUSTER_N; ++i) a_sharers |= 1 << (i * Config::CLUSTER_M + m_rank);
+      for (int i = 0; i < Config::CLUSTER_M; ++i) b_sharers |= 1 << (n_rank * Config::CLUSTER_M + i);
+      // [L05] Persistent tile loop. The ring does not start afresh with a tile.
+      for (int index = cluster; index < schedule.items; index += clusters) {
         const Item item = item_at(index);
-        const int b_row = item.col + static_cast<int>(cta_rank) * Config::B_LOAD_ROWS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           const int k_start = k_block * Config::BLOCK_K;
-          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // every CTA's MMAs are done; the first turn passes
-          ptx::mbarrier_arrive_expect_tx(smem_full(stage), item.chains * Config::A_BOX_BYTES + Config::B_BYTES);
+          const uint32_t full = smem_full(ring.stage);
+          wait_until_empty();  // every CTA's MMAs are done; the first turn passes
+          if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
+          ptx::mbarrier_arrive_expect_tx(full, item.chains * Config::A_BOX_BYTES + Config::B_BYTES);
           for (int box = 0; box < item.chains; ++box) {
-            ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage) + box * Config::A_BOX_BYTES, &map_a, k_start,
-                                             item.row + box * Config::A_BOX_ROWS, smem_full(stage));
+            load.template operator()<Config::CLUSTER_N>(
+                stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, &map_a, k_start,
+                item.row + box * Config::A_BOX_ROWS + n_rank * Config::A_LOAD_ROWS, full, a_sharers);
           }
-          if constexpr (Config::CLUSTER_SIZE > 1) {
-            ptx::cp_async_bulk_tensor_2d_g2s_multicast(stage_b(stage) + cta_rank * Config::B_LOAD_BYTES, &map_b,
-                                                       k_start, b_row, smem_full(stage),
-                                                       (1 << Config::CLUSTER_SIZE) - 1);
-          } else {
-            ptx::cp_async_bulk_tensor_2d_g2s(stage_b(stage), &map_b, k_start, b_row, smem_full(stage));
-          }
-          if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
+          load.template operator()<Config::CLUSTER_M>(stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, &map_b,
+                                                      k_start, item.col + m_rank * Config::B_LOAD_ROWS, full,
+                                                      b_sharers);
+          ring += 1;
+          if (k_block + 1 == lead && !is_first(index)) give_stages_to_d();  // of the tile before
         }
       }
+      give_stages_to_d();
       // Drain: one more turn of the ring. Every arrival has come then, and none finds this CTA gone. (A stage that was never
       // filled passes, as in the first turn.)
-      for (int i = 0; i < Config::NUM_STAGES; ++i) {
-        ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
-        if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
+      for (int i = 0; i < Config::NUM_STAGES; ++i, ring += 1) wait_until_empty();
+    }
+    // [L08] store warps: D has its own threads, which wait in place of the consumers until TMA has read it
+    const int consumer = static_cast<int>(warp_idx) - Config::FIRST_STORE_WARP;
+    if (consumer >= 0 && consumer < Config::NUM_CONSUMERS) {
+      const auto meet_consumer = [&] {
+        ptx::bar_sync(Config::STORE_BARRIER + consumer, Config::STORE_BARRIER_THREADS);
+      };
+      for (int index = cluster; index < schedule.items; index += clusters) {
+        const Item item = item_at(index);
+        ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
+        const int stage = stage_of_d(index, consumer).stage;
+        meet_consumer();  // what was stored before has been read
+        meet_consumer();  // the rows of this tile are there
+        if (ptx::elect_sync()) {
+          // Few pieces at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
+          const auto store = [&](int first, int end) {
+            for (int piece = first; piece < end; ++piece) {
+              const int row = (consumer * item.chains + piece / Config::CD_PIECES) * Config::WGMMA_M;
+              ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + piece % Config::CD_PIECES * Config::CD_N,
+                                               item.row + row, cd_piece(piece, stage, consumer));
+              ptx::cp_async_bulk_commit_group();
+              ptx::cp_async_bulk_wait_group_read<Config::STORES_IN_FLIGHT - 1>();
+            }
+            ptx::cp_async_bulk_wait_group_read<0>();
+          };
+          const int pieces = item.chains * Config::CD_PIECES;
+          store(Config::OWN_PIECES, pieces);  // those in the ring first: somebody waits for their stage
+          if constexpr (Config::D_STAGES > 0) {
+            constexpr int ARRIVALS = Config::EMPTY_ARRIVALS * Config::D_STAGES / Config::NUM_CONSUMERS;
+            if constexpr (Config::CLUSTER_SIZE > 1) {
+              for (int cta = 0; cta < Config::CLUSTER_SIZE; ++cta)
+                ptx::mbarrier_arrive_cluster(ptx::mapa(smem_empty(stage), cta), ARRIVALS);
+            } else {
+              ptx::mbarrier_arrive(smem_empty(stage), ARRIVALS);
+            }
+          }
+          store(0, min(Config::OWN_PIECES, pieces));
+        }
+        __syncwarp();  // bar.sync wants converged warps
+        if constexpr (!Options::early_release) meet_consumer();
       }
     }
     __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
@@ -228,28 +368,27 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const uint64_t b_desc = descriptor.encode();
     // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'. [L07] In a cluster it
     // reports to every CTA, a lane for each. No data is passed on: the arrivals need no release at cluster scope.
-    const auto release_stage_before = [&](int stage) {
-      const uint32_t empty = smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1);
+    const auto release = [&](int stage) {
       if constexpr (Config::CLUSTER_SIZE > 1) {
-        if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, lane_idx));
+        if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(smem_empty(stage), lane_idx));
       } else {
-        if (lane_idx == 0) ptx::mbarrier_arrive(empty);
+        if (lane_idx == 0) ptx::mbarrier_arrive(smem_empty(stage));
       }
     };
     constexpr uint32_t A_CHAIN_BYTES =
         Config::WGMMA_M * Config::BLOCK_K * 2;                    // from one chain's rows of A to the next's
     float accumulators[Config::NUM_CHAINS][Config::WGMMA_N / 2];  // [which 64 rows][fragment]
-    int stage = 0;
-    uint32_t phase = 0;
+    int last_stage = 0;                                           // of the K block whose MMAs were issued last
+    bool released = false;                                        // whether that stage has been given back
     // [L08] The MMAs of one item. The number of chains is the compiler's to know: accumulators are registers.
-    const auto multiply = [&]<int CHAINS>() {
+    const auto multiply = [&]<int CHAINS>(bool first_item) {
       const uint64_t a_mine = mma::advance(a_desc, consumer * CHAINS * A_CHAIN_BYTES);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
-        ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-        __syncwarp();                                 // wgmma wants converged warps
-        ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
-        const uint64_t a_stage = mma::advance(a_mine, stage * Config::STAGE_BYTES);
-        const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
+        ptx::mbarrier_wait(smem_full(ring.stage), ring.phase);  // the operands have arrived
+        __syncwarp();                                           // wgmma wants converged warps
+        ptx::wgmma_fence();  // orders earlier accesses of the accumulators before the MMAs
+        const uint64_t a_stage = mma::advance(a_mine, ring.stage * Config::STAGE_BYTES);
+        const uint64_t b_stage = mma::advance(b_desc, ring.stage * Config::STAGE_BYTES);
 #pragma unroll
         for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K; ++kk) {
           const uint32_t k_bytes = kk * Config::WGMMA_K * 2;  // inside the swizzle span: just move the start address
@@ -260,58 +399,61 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           }
         }
         ptx::wgmma_commit_group();
+        if constexpr (Options::tc_util_percent < 100) {  // [L08] let the tensor core run dry, then idle
+          ptx::wgmma_wait_group<0>();
+          for (const int64_t start = clock64(); clock64() - start < Config::IDLE_CYCLES;) {}
+        }
         ptx::wgmma_wait_group<1>();  // [L02] this K block's MMAs run on; those of the block before are done
-        if (k_block > 0) release_stage_before(stage);
-        if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
+        if (k_block > 0 && !released) release(last_stage);
+        last_stage = ring.stage;
+        ring += 1;
+        released = Config::D_STAGES > 0 && k_block + 1 == lead && !first_item;
+        if (released) {  // [L08] D has stages now, the loads have few: they get these back before the next MMAs, not after
+          ptx::wgmma_wait_group<0>();
+          release(last_stage);
+          ring += Config::D_STAGES;
+        }
       }
     };
-    for (int index = blockIdx.x; index < schedule.items; index += gridDim.x) {
+    const auto meet_store_warp = [&] {
+      ptx::bar_sync(Config::STORE_BARRIER + consumer, Config::STORE_BARRIER_THREADS);
+    };
+    for (int index = cluster; index < schedule.items; index += clusters) {
       const Item item = item_at(index);
       if (!Config::SPLIT_LAST_WAVE || item.chains == Config::NUM_CHAINS)
-        multiply.template operator()<Config::NUM_CHAINS>();
+        multiply.template operator()<Config::NUM_CHAINS>(is_first(index));
       else
-        multiply.template operator()<Config::HALF_CHAINS>();
+        multiply.template operator()<Config::HALF_CHAINS>(is_first(index));
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[Config::NUM_CHAINS - 1]);  // the accumulators are readable
-      release_stage_before(stage);  // the last one, before the epilogue begins
+      if (!released) release(last_stage);
 
-      // Step 4: epilogue. Each consumer turns its rows from fragments into rows, in shared memory, and TMA stores them.
-      const uint32_t cd = base + Smem::CD + consumer * Config::CD_BYTES;
-      const uint32_t row_in_cd = warp_idx % 4 * 16 + lane_idx % 16;
-      const bool stores = warp_idx % 4 == 0 && ptx::elect_sync();
+      // Step 4: epilogue. [L08] Each consumer turns its rows from fragments into rows, beside the ring and in the stage whose
+      // turn it is, and leaves the rest to its store warp.
+      meet_store_warp();  // the D before has left: its buffer is free
+      const auto [stage, phase] = stage_of_d(index, consumer);
+      if constexpr (Config::D_STAGES > 0) ptx::mbarrier_wait(smem_full(stage), phase);  // the stage is ours
+      __syncwarp();                                            // stmatrix wants converged warps
+      const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the chain
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
       for (int chain = 0; chain < Config::NUM_CHAINS; ++chain) {
         if (chain >= item.chains) break;
         const auto pair = [&](int i) {
           return ptx::cvt_rn_bf16x2_f32(accumulators[chain][i + 1], accumulators[chain][i]);
         };
-        // [L08] The stores of the chain before go on while this one's MMAs ran; only now must they have read their pieces.
-        if (stores) ptx::cp_async_bulk_wait_group_read<0>();
-        __syncwarp();
-        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and every thread knows
 #pragma unroll
         for (int i = 0; i < Config::WGMMA_N / 2; i += 8) {  // 16 columns: rows 0-7, rows 8-15, both again 8 columns on
           // [L08] The 128-byte swizzle, as TMA will undo it: 16-byte chunk c of row r lies at chunk c ^ (r % 8).
           const int column = 2 * i;
-          const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ (row_in_cd % 8);
-          ptx::stmatrix_x4(cd + column / Config::CD_N * Config::CD_PIECE_BYTES + row_in_cd * 128 + chunk * 16, pair(i),
-                           pair(i + 2), pair(i + 4), pair(i + 6));
+          const uint32_t swizzle = Options::swizzled_cd ? row % 8 : 0;
+          const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
+          const uint32_t piece = cd_piece(chain * Config::CD_PIECES + column / Config::CD_N, stage, consumer);
+          ptx::stmatrix_x4(piece + row * Config::CD_N * 2 + chunk * 16, pair(i), pair(i + 2), pair(i + 4), pair(i + 6));
         }
-        ptx::fence_proxy_async_shared();                       // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // all four warps' rows are there
-        if (stores) {
-          const int row = item.row + (consumer * item.chains + chain) * Config::WGMMA_M;
-          for (int piece = 0; piece < Config::CD_PIECES; ++piece) {
-            ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + piece * Config::CD_N, row,
-                                             cd + piece * Config::CD_PIECE_BYTES);
-          }
-          ptx::cp_async_bulk_commit_group();
-        }
-        __syncwarp();
       }
+      ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
+      meet_store_warp();                // all four warps' rows are there
+      if constexpr (!Options::early_release) meet_store_warp();
     }
-    if (warp_idx % 4 == 0 && ptx::elect_sync())
-      ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive reads
-    __syncwarp();
   }
 
   // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
@@ -323,16 +465,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
-/// [L08] How many CTAs run: as few as need no more waves than all SMs would. The others stay dark, which saves power for
-/// those that work. Where halves of tiles fill the last wave, all SMs have work.
+/// [L08] How many clusters run: as few as need no more waves than all SMs would. The other SMs stay dark, which saves power
+/// for those that work. Where halves of tiles fill the last wave, all SMs have work.
 template <class Config>
-constexpr int choose_ctas(int m, int n, int num_sms) {
-  const int most = num_sms / Config::CLUSTER_SIZE * Config::CLUSTER_SIZE;
+constexpr int choose_clusters(int m, int n, int num_sms) {
+  const int most = std::max(1, num_sms / Config::CLUSTER_SIZE);
   const Schedule schedule = make_schedule<Config>(m, n, most);
   if (schedule.items != schedule.whole) return std::min(most, schedule.items);
   const int waves = (schedule.items + most - 1) / most;
-  const int ctas = (schedule.items + waves - 1) / waves;
-  return (ctas + Config::CLUSTER_SIZE - 1) / Config::CLUSTER_SIZE * Config::CLUSTER_SIZE;
+  return (schedule.items + waves - 1) / waves;
 }
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
@@ -341,14 +482,14 @@ template <class Config>
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   constexpr int SMEM_BYTES = SmemOf<Config>::BYTES;
   CUtensorMap map_a, map_b, map_d;
-  cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::A_BOX_ROWS,
-                                                 Config::BLOCK_K, mma::Swizzle::B128);
+  cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k,
+                                                 Config::A_LOAD_ROWS, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
   status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k, Config::B_LOAD_ROWS,
                                      Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
   status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
-                                     Config::CD_N, mma::Swizzle::B128);
+                                     Config::CD_N, Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES);
   if (status != cudaSuccess) return status;
@@ -360,7 +501,8 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   if (status != cudaSuccess) return status;
   cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension,
                               .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}};
-  const cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(choose_ctas<Config>(problem.m, problem.n, num_sms)),
+  const int clusters = choose_clusters<Config>(problem.m, problem.n, num_sms);
+  const cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(clusters * Config::CLUSTER_SIZE),
                                   .blockDim = Config::NUM_THREADS,
                                   .dynamicSmemBytes = SMEM_BYTES,
                                   .stream = stream,
@@ -370,16 +512,16 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
 }
 
 // [L08] The shapes, and which one a problem gets.
-using Tall = Config<256, 192, 3, 1, 8, true>;    // fewest bytes per product
-using Wide = Config<128, 256, 3, 2, 16, false>;  // fits power-of-two sizes without a ragged last wave
-using Small = Config<128, 128, 6, 1, 8, false>;  // many tiles where the others would leave SMs without one
+using Tall = Config<256, 192, 4, 2, 1, 4, true>;    // fewest bytes per product
+using Wide = Config<128, 256, 4, 2, 1, 8, false>;   // fits power-of-two sizes without a ragged last wave
+using Small = Config<128, 128, 6, 2, 1, 8, false>;  // many tiles where the others would leave SMs without one
 
 /// Work of the busiest CTA, in elements of D, as if every shape were equally fast per element. The factors are measured.
 template <class Config>
 constexpr double cost(int m, int n, int num_sms, double factor) {
-  const Schedule schedule = make_schedule<Config>(m, n, num_sms / Config::CLUSTER_SIZE * Config::CLUSTER_SIZE);
-  const int halves = schedule.items - schedule.whole;
-  const double waves = (schedule.whole + num_sms - 1) / num_sms + (halves > 0 ? 0.5 : 0.0);
+  const int clusters = std::max(1, num_sms / Config::CLUSTER_SIZE);
+  const Schedule schedule = make_schedule<Config>(m, n, clusters);
+  const double waves = (schedule.whole + clusters - 1) / clusters + (schedule.items > schedule.whole ? 0.5 : 0.0);
   return waves * Config::BLOCK_M * Config::BLOCK_N * factor;
 }
 
@@ -388,8 +530,8 @@ inline int choose_shape(const harness::Problem& problem) {
   int device = 0, num_sms = 132;
   if (cudaGetDevice(&device) == cudaSuccess) cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
   const double costs[] = {cost<Tall>(problem.m, problem.n, num_sms, 1.00),
-                          cost<Wide>(problem.m, problem.n, num_sms, 1.02),
-                          cost<Small>(problem.m, problem.n, num_sms, 1.12)};
+                          cost<Wide>(problem.m, problem.n, num_sms, 1.03),
+                          cost<Small>(problem.m, problem.n, num_sms, 1.10)};
   return static_cast<int>(std::min_element(std::begin(costs), std::end(costs)) - std::begin(costs));
 }
 
@@ -406,16 +548,20 @@ inline harness::Description describe() {
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.accumulators = Config::NUM_CHAINS * Config::WGMMA_N / 2;
-  d.smem = {{"barriers", 0, Smem::CD},
-            {"CD, one chain of each consumer", Smem::CD, Config::NUM_CONSUMERS * Config::CD_BYTES},
-            {"stages of A and B", Smem::STAGES, Config::NUM_STAGES * Config::STAGE_BYTES}};
+  d.smem = {{"barriers", 0, Smem::CD}};
+  if (Smem::STAGES > Smem::CD) d.smem.push_back({"pieces of D beside the ring", Smem::CD, Smem::STAGES - Smem::CD});
+  d.smem.push_back({Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B", Smem::STAGES,
+                    Config::NUM_STAGES * Config::STAGE_BYTES});
   d.barriers = {
-      {"smem_full", Config::NUM_STAGES, 1, Config::STAGE_BYTES, "producer; TMA with the bytes", "both consumers", 0},
-      {"smem_empty", Config::NUM_STAGES, 4 * Config::NUM_CONSUMERS * Config::CLUSTER_SIZE, 0,
-       "one lane of each consumer warp, in every CTA of the cluster", "producer", 1}};
-  d.roles = {{"warpgroup 0 (producer)", "TMA loads (one elected lane)"},
-             {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of one half each of the tile's rows"},
-             {"one elected lane of each consumer", "hands its rows to TMA, one chain at a time"}};
+      {"smem_full", Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
+       "producer of every CTA in the cluster; TMA with the bytes, none for D", "both consumers; for D one of them", 0},
+      {"smem_empty", Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::CLUSTER_SIZE, 0,
+       "one lane of each consumer warp, in every CTA of the cluster; after D its store warp, for all of them",
+       "producer", 1}};
+  d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
+             {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},
+             {"warp 3", "none: registers are given back by whole warpgroups"},
+             {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of one half each of the tile's rows"}};
   return d;
 }
 

@@ -13,17 +13,16 @@ int main(int argc, char** argv) {
 #if LADDER_ARCH == 100
   static constexpr harness::Config configs[] = {{"128x128x64", level08::launch, level08::describe}};
   const auto select = nullptr;
+  const auto idea = "small tiles, 8 stages, a swizzled tile on its way out, an early tmem_empty";
 #else
   static constexpr harness::Config configs[] = {
       {"256x192", level08::launch<level08::Tall>, level08::describe<level08::Tall>},
       {"128x256", level08::launch<level08::Wide>, level08::describe<level08::Wide>},
       {"128x128", level08::launch<level08::Small>, level08::describe<level08::Small>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
+  const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif
-  return harness::run(argc, argv,
-                      {.name = "level08_deep_pipeline",
-                       .arch = LADDER_ARCH,
-                       .idea = "small tiles, 8 stages, a swizzled tile on its way out, an early tmem_empty",
-                       .configs = configs,
-                       .select = select});
+  return harness::run(
+      argc, argv,
+      {.name = "level08_deep_pipeline", .arch = LADDER_ARCH, .idea = idea, .configs = configs, .select = select});
 }

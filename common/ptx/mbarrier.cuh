@@ -53,6 +53,19 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
+/// `mbarrier.arrive.shared::cta.b64 _, [bar], count;`
+/// Counts `count` arrivals at once at a barrier of this CTA: those of others, on whose behalf this thread reports.
+/// Who and Orders: as one arrival. ISA 9.7.13.15.13 (mbarrier.arrive), PTX 7.8, sm_90.
+__device__ __forceinline__ void mbarrier_arrive(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+/// `mbarrier.arrive.shared::cluster.b64 _, [bar], count;`
+/// The same at a barrier of any CTA in the cluster. ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
+__device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar, uint32_t count) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
 /// `mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;`, repeated until p is true.
 /// Returns when the phase with this parity is complete. `bar` must be this CTA's: nobody can wait on a remote barrier.
 /// Who: any number of threads. Orders: (acquire, CTA) whatever was released by the arrivals of that phase, and the bytes
