@@ -45,6 +45,26 @@ TEST(Blas, ColumnMajorArgumentsComputeTheRowMajorProduct) {
   }
 }
 
+TEST(Blas, Fp32ProductsAreNotRounded) {
+  std::string why_not;
+  const auto cublas = Cublas::open(nullptr, why_not);
+  ASSERT_NE(cublas, nullptr) << why_not;
+  const float a[] = {1 + 0x1p-20f, 2}, b[] = {1, 0.5f};  // 1 x 2 and 2 x 1
+  float c = 0;
+  cublas->gemm_fp32({.op_a = cublas::OP_N,
+                     .op_b = cublas::OP_N,
+                     .m = 1,
+                     .n = 1,
+                     .k = 2,
+                     .a = a,
+                     .lda = 1,
+                     .b = b,
+                     .ldb = 2,
+                     .c = &c,
+                     .ldc = 1});
+  EXPECT_EQ(c, 2 + 0x1p-20f);
+}
+
 #if __has_include(<cublasLt.h>)
 TEST(Blas, DeclarationsAgreeWithTheHeaders) {
   EXPECT_EQ(cublas::SUCCESS, CUBLAS_STATUS_SUCCESS);

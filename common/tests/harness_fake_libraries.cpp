@@ -22,16 +22,20 @@ constexpr int R_32F = 0, R_16BF = 14;
   return value != nullptr && std::strstr(value, failure) != nullptr;
 }
 
-[[maybe_unused]] int column_major_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, const Bf16* a,
-                                       std::int64_t lda, const Bf16* b, std::int64_t ldb, void* c, int c_type,
+[[maybe_unused]] float value_of(Bf16 value) { return harness::to_float(value); }
+[[maybe_unused]] float value_of(float value) { return value; }
+
+template <typename Element>
+[[maybe_unused]] int column_major_gemm(bool transpose_a, bool transpose_b, int m, int n, int k, const Element* a,
+                                       std::int64_t lda, const Element* b, std::int64_t ldb, void* c, int c_type,
                                        std::int64_t ldc) {
   if (lda < (transpose_a ? k : m) || ldb < (transpose_b ? n : k) || ldc < m) return INVALID_VALUE;
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < m; ++i) {
       float sum = 0;
       for (int l = 0; l < k; ++l) {
-        sum += harness::to_float(transpose_a ? a[l + i * lda] : a[i + l * lda]) *
-               harness::to_float(transpose_b ? b[j + l * ldb] : b[l + j * ldb]);
+        sum += value_of(transpose_a ? a[l + i * lda] : a[i + l * lda]) *
+               value_of(transpose_b ? b[j + l * ldb] : b[l + j * ldb]);
       }
       if (c_type == R_32F) {
         static_cast<float*>(c)[i + j * ldc] = sum;
@@ -63,9 +67,12 @@ const char* cublasGetStatusString(int status) { return status == NOT_INITIALIZED
 int cublasGemmEx(void*, int op_a, int op_b, int m, int n, int k, const float* alpha, const void* a, int a_type, int lda,
                  const void* b, int b_type, int ldb, const float* beta, void* c, int c_type, int ldc, int compute_type,
                  int algorithm) {
-  if (a_type != R_16BF || b_type != R_16BF || *alpha != 1 || *beta != 0 || compute_type != 68 || algorithm != -1) {
-    return INVALID_VALUE;
+  if (a_type != b_type || *alpha != 1 || *beta != 0 || compute_type != 68 || algorithm != -1) return INVALID_VALUE;
+  if (a_type == R_32F) {
+    return column_major_gemm(op_a == 1, op_b == 1, m, n, k, static_cast<const float*>(a), lda,
+                             static_cast<const float*>(b), ldb, c, c_type, ldc);
   }
+  if (a_type != R_16BF) return INVALID_VALUE;
   return column_major_gemm(op_a == 1, op_b == 1, m, n, k, static_cast<const Bf16*>(a), lda, static_cast<const Bf16*>(b),
                            ldb, c, c_type, ldc);
 }

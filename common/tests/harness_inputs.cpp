@@ -84,6 +84,22 @@ TEST(Generator, FillAgreesWithSingleValues) {
   }
 }
 
+TEST(Generator, Fp32ValuesAreThoseBeforeRounding) {
+  for (const Init init : {Init::normal, Init::uniform, Init::integer, Init::zeros}) {
+    std::vector<Bf16> rounded(70001);
+    std::vector<float> values(rounded.size());
+    fill_input(init, 7, Operand::a, rounded);
+    fill_input(init, 7, Operand::a, std::span<float>(values));
+    bool longer = false;  // than BF16 has bits for
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Bf16 expected = init == Init::uniform ? truncate_to_bf16(values[i]) : round_to_bf16(values[i]);
+      ASSERT_EQ(rounded[i], expected);
+      longer = longer || to_float(rounded[i]) != values[i];
+    }
+    EXPECT_EQ(longer, init == Init::normal || init == Init::uniform);
+  }
+}
+
 struct Moments {
   double mean = 0, variance = 0, fourth = 0, neighbours = 0, low = 1e9, high = -1e9;
 };

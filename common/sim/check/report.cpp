@@ -52,8 +52,10 @@ std::string shared_name(const Cluster& cluster, uint32_t offset) {
   for (const auto& [name, at] : program.shared_names) {
     if (at <= offset && at >= start) best = name, start = at;
   }
-  const uint32_t dynamic = 1024 + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
-  if (program.dynamic_smem_used && offset >= dynamic) return "dynamic shared memory +" + std::to_string(offset - dynamic);
+  const uint32_t dynamic =
+      1024 + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
+  if (program.dynamic_smem_used && offset >= dynamic)
+    return "dynamic shared memory +" + std::to_string(offset - dynamic);
   if (best.empty()) return "shared offset " + hex(offset);
   return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
 }
@@ -74,12 +76,16 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
   if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
   if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
   if (barrier.tx > 0) text += with_commas(static_cast<uint64_t>(barrier.tx)) + " bytes";
-  if (barrier.tx < 0) text += "an expect_tx of the " + with_commas(static_cast<uint64_t>(-int64_t{barrier.tx})) + " bytes that were delivered beyond what it expects";
+  if (barrier.tx < 0)
+    text += "an expect_tx of the " + with_commas(static_cast<uint64_t>(-int64_t{barrier.tx})) +
+            " bytes that were delivered beyond what it expects";
   if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
   text += " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
   if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
-    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be late.
-    text += "; phases 0 to " + std::to_string(barrier.phase - 1) + " have completed, so a waiter for an earlier one has been lapped";
+    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be
+    // late.
+    text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
+            " have completed, so a waiter for an earlier one has been lapped";
   }
   if (barrier.history.empty()) {
     text += "; nobody has arrived in this phase";
@@ -90,12 +96,15 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
       if (!first) text += ", ";
       first = false;
       switch (event.kind) {
-        case Mbarrier::Event::Kind::Arrive: text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals"); break;
+        case Mbarrier::Event::Kind::Arrive:
+          text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
+          break;
         case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + with_commas(event.amount); break;
         case Mbarrier::Event::Kind::CompleteTx: text += with_commas(event.amount) + " bytes"; break;
       }
       text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
-              (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") + program_of(cluster).source_line(event.pc);
+              (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") +
+              program_of(cluster).source_line(event.pc);
     }
   }
   return text;
@@ -112,21 +121,26 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
     case Wait::CtaBarrier: {
       const CtaBarrier& barrier = cta.named[split.arguments[0]];
       const uint32_t expected = barrier.expected != 0 ? barrier.expected : cta.live_warps * 32;
-      return "waits at barrier " + std::to_string(split.arguments[0]) + ": " + std::to_string(barrier.arrived) + " of " + std::to_string(expected) + " threads have arrived";
+      return "waits at barrier " + std::to_string(split.arguments[0]) + ": " + std::to_string(barrier.arrived) +
+             " of " + std::to_string(expected) + " threads have arrived";
     }
     case Wait::ClusterBarrier:
-      return "waits at the cluster barrier: " + std::to_string(cluster.barrier.arrived) + " of " + std::to_string(cluster.live_threads) + " threads have arrived";
+      return "waits at the cluster barrier: " + std::to_string(cluster.barrier.arrived) + " of " +
+             std::to_string(cluster.live_threads) + " threads have arrived";
     case Wait::BulkGroup: return "waits for bulk copy groups";
     case Wait::CopyGroup: return "waits for cp.async groups";
     case Wait::WgmmaGroup: return "waits for wgmma groups: another warp of its warpgroup has not issued its part";
     case Wait::TmemLoad: return "waits for tcgen05.ld";
     case Wait::TmemStore: return "waits for tcgen05.st";
     case Wait::TmemAllocation:
-      return "waits to allocate " + std::to_string(split.arguments[0]) + " columns of tensor memory (allocated here: " + cta.tmem.describe() + "; with cta_group::2 both CTAs must ask)";
+      return "waits to allocate " + std::to_string(split.arguments[0]) +
+             " columns of tensor memory (allocated here: " + cta.tmem.describe() +
+             "; with cta_group::2 both CTAs must ask)";
     case Wait::TmemDeallocation: return "waits for its peer to deallocate tensor memory as well";
     case Wait::Registers:
-      return "waits in setmaxnreg for " + std::to_string(split.arguments[0]) + " registers per thread, holding " + std::to_string(split.arguments[1]) +
-             "; the CTA's pool has " + std::to_string(cta.register_pool) + " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
+      return "waits in setmaxnreg for " + std::to_string(split.arguments[0]) + " registers per thread, holding " +
+             std::to_string(split.arguments[1]) + "; the CTA's pool has " + std::to_string(cta.register_pool) +
+             " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
     case Wait::Scoreboard: return "waits for registers that an unfinished operation has still to write";
     case Wait::Signals: return "waits for its signals to other CTAs to arrive";
     case Wait::Poll: return "polls without seeing anything change";
@@ -136,24 +150,37 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
 
 }  // namespace
 
-std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin) {
+std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
+                          const char* kind) {
   const Program& program = program_of(cluster);
-  std::string text = "sim: error in kernel " + readable_name(program.kernel->name) + "\n  " + fault.message + "\n";
+  std::string text =
+      std::string("sim: ") + kind + " in kernel " + readable_name(program.kernel->name) + "\n  " + fault.message + "\n";
   if (warp != nullptr) {
-    const uint32_t pc = warp->splits[warp->current].pc;
-    text += "  at " + program.describe(pc) + "\n  by " + name_of(*warp->cta) + ", warp " + std::to_string(warp->index);
-    if (fault.lane >= 0) text += ", lane " + std::to_string(fault.lane) + " (thread " + std::to_string(warp->index * 32 + static_cast<uint32_t>(fault.lane)) + ")";
+    const Split& split = warp->splits[warp->current];
+    const Op& op = program.ops[split.pc];
+    Mask active = split.mask;
+    if (op.guard >= 0) active &= *reinterpret_cast<const Mask*>(warp->registers + op.guard) ^ op.guard_flip;
+    text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp->cta) + ", warp " +
+            std::to_string(warp->index);
+    const int lane = fault.lane >= 0 ? fault.lane : std::has_single_bit(active) ? std::countr_zero(active) : -1;
+    if (lane >= 0)
+      text += ", lane " + std::to_string(lane) + " (thread " +
+              std::to_string(warp->index * 32 + static_cast<uint32_t>(lane)) + ")";
+    else
+      text += ", " + lanes_text(active, warp->live);
     text += "\n";
   } else if (origin != nullptr) {
-    text += "  in an asynchronous operation that was issued at " + program.describe(origin->pc) + "\n  by " + name_of(cluster.ctas[origin->cta_rank]) +
-            ", warp " + std::to_string(origin->warp) + ", lane " + std::to_string(origin->lane) + "\n";
+    text += "  in an asynchronous operation that was issued at " + program.describe(origin->pc) + "\n  by " +
+            name_of(cluster.ctas[origin->cta_rank]) + ", warp " + std::to_string(origin->warp) + ", lane " +
+            std::to_string(origin->lane) + "\n";
   }
   return text;
 }
 
 std::string explain_deadlock(const Cluster& cluster) {
   const Program& program = program_of(cluster);
-  std::string text = "sim: deadlock in kernel " + readable_name(program.kernel->name) + ": no warp of this cluster can go on, and nothing is in flight\n";
+  std::string text = "sim: deadlock in kernel " + readable_name(program.kernel->name) +
+                     ": no warp of this cluster can go on, and nothing is in flight\n";
   // Warps that wait at the same place for the same thing are one line.
   for (const Cta& cta : cluster.ctas) {
     std::map<std::string, std::vector<std::string>> groups;
@@ -165,7 +192,8 @@ std::string explain_deadlock(const Cluster& cluster) {
         const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
         std::string key = describe_wait(cluster, cta, warp, split) + "\n      at " + program.describe(split.pc);
         if (!groups.count(key)) order.push_back(key);
-        groups[key].push_back(std::to_string(warp.index) + (split.mask == warp.live ? "" : " (" + lanes_text(split.mask, warp.live) + ")"));
+        groups[key].push_back(std::to_string(warp.index) +
+                              (split.mask == warp.live ? "" : " (" + lanes_text(split.mask, warp.live) + ")"));
       }
     }
     text += "  " + name_of(cta) + (cta.exited ? ": exited\n" : ":\n");
@@ -175,7 +203,8 @@ std::string explain_deadlock(const Cluster& cluster) {
       for (size_t i = 0; i < warps.size(); ++i) text += (i ? ", " : "") + warps[i];
       text += " " + key + "\n";
     }
-    if (exited > 0 && !cta.exited) text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";
+    if (exited > 0 && !cta.exited)
+      text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";
   }
   return text;
 }
@@ -185,8 +214,10 @@ std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) 
   const Split& split = warp.splits[warp.current];
   std::string text = "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  ";
   text += proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
-                 : "A warp has executed " + with_commas(warp.executed - warp.executed_at_effect) + " instructions without doing anything that others can notice.\n";
-  text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " + std::to_string(warp.index) + "\n";
+                 : "A warp has executed " + with_commas(warp.executed - warp.executed_at_effect) +
+                       " instructions without doing anything that others can notice.\n";
+  text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " +
+          std::to_string(warp.index) + "\n";
   return text;
 }
 

@@ -8,7 +8,8 @@
 namespace sim {
 
 /// `warp` is the warp whose instruction failed; or `origin` is whoever issued the asynchronous operation that failed.
-std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin);
+std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
+                          const char* kind = "error");
 
 /// Nothing can move and nothing is in flight: who waits for what, what is missing, who has arrived.
 std::string explain_deadlock(const Cluster& cluster);

@@ -6,10 +6,15 @@
 
 namespace sim {
 
+uint64_t StoreAudit::next_number() {
+  static std::atomic<uint64_t> numbers{0};
+  return ++numbers;
+}
+
 StoreAudit::Bitmap& StoreAudit::bitmap_of(const GlobalMemory& memory, uint64_t address) {
-  thread_local const StoreAudit* owner = nullptr;
+  thread_local uint64_t owner = 0;
   thread_local Bitmap* last = nullptr;
-  if (owner == this && last != nullptr && address >= last->begin && address < last->end) return *last;
+  if (owner == number_ && address >= last->begin && address < last->end) return *last;
   const GlobalMemory::Allocation* allocation = memory.find(address, 1);
   const std::lock_guard lock(mutex_);
   auto& slot = bitmaps_[allocation->begin];
@@ -18,11 +23,12 @@ StoreAudit::Bitmap& StoreAudit::bitmap_of(const GlobalMemory& memory, uint64_t a
     slot->begin = allocation->begin, slot->end = allocation->end;
     slot->words = std::make_unique<std::atomic<uint64_t>[]>((slot->end - slot->begin) / 64 + 1);
   }
-  owner = this, last = slot.get();
+  owner = number_, last = slot.get();
   return *slot;
 }
 
-void StoreAudit::record(const GlobalMemory& memory, uint64_t address, const uint8_t* fresh, uint64_t bytes, Counters& counters) {
+void StoreAudit::record(const GlobalMemory& memory, uint64_t address, const uint8_t* fresh, uint64_t bytes,
+                        Counters& counters) {
   Bitmap& bitmap = bitmap_of(memory, address);
   const auto* old = reinterpret_cast<const uint8_t*>(address);
   for (uint64_t i = 0; i < bytes;) {

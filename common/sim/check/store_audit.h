@@ -27,6 +27,9 @@ class StoreAudit {
   };
   Bitmap& bitmap_of(const GlobalMemory& memory, uint64_t address);
 
+  static uint64_t next_number();
+
+  const uint64_t number_ = next_number();  // tells audits apart for whoever remembers the last bitmap
   std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Bitmap>> bitmaps_;  // by begin of the allocation
 };

@@ -13,23 +13,16 @@ namespace sim {
 namespace {
 
 constexpr uint32_t kReserved = 1024;
-constexpr uint64_t kSlice = 64;               // cycles that a warp may run ahead of what happens next
-constexpr uint64_t kLongSlice = 4096;         // the same, when nothing else is about to happen
-constexpr uint64_t kSuspicious = 1u << 22;    // instructions without effect before a warp is suspected of spinning
-constexpr uint64_t kHopeless = 400'000'000;   // the same, before it is reported without proof
-constexpr uint64_t kIdleRounds = 2'000'000;   // fruitless rounds of polling before a deadlock is reported
+constexpr uint64_t kSlice = 64;              // cycles that a warp may run ahead of what happens next
+constexpr uint64_t kLongSlice = 4096;        // the same, when nothing else is about to happen
+constexpr uint64_t kSuspicious = 1u << 22;   // instructions without effect before a warp is suspected of spinning
+constexpr uint64_t kHopeless = 400'000'000;  // the same, before it is reported without proof
+constexpr uint64_t kIdleRounds = 20'000;     // rounds of polling in vain before a deadlock is reported
+constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedule may hold an operation back
 
 uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 }  // namespace
-
-struct ClusterEngine::Spin {
-  const Warp* warp = nullptr;
-  uint64_t executed = 0, changes = 0;
-  uint32_t pc = 0;
-  Mask mask = 0;
-  std::vector<uint8_t> registers;
-};
 
 ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
   if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
@@ -40,12 +33,12 @@ ClusterEngine::~ClusterEngine() = default;
 
 void ClusterEngine::start(uint32_t number) {
   random_ = Random(schedule_.seed * 0x9E37'79B9 + launch_.number * 0x85EB'CA6B + number);
+  slow_sites_ = random_.next();
   operations_.clear();
   ready_ = {};
   now_ = sequence_ = tie_ = in_flight_ = 0;
   idle_changes_ = idle_rounds_ = 0;
   idle_step_ = 64;
-  spin_.reset();
   events_.clear();
   open_events_.clear();
 
@@ -57,6 +50,7 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.changes = 0;
   cluster_.multiply_adds = 0;
   cluster_.recent.fill(nullptr);
+  cluster_.output.clear();
   const uint32_t size = launch_.cluster_size();
   cluster_.ctas = std::vector<Cta>(size);
   cluster_.live_ctas = size;
@@ -71,8 +65,10 @@ void ClusterEngine::start(uint32_t number) {
 void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   const Program& program = *launch_.program;
   const auto& size = launch_.cluster;
-  const std::array<uint32_t, 3> clusters{launch_.grid[0] / size[0], launch_.grid[1] / size[1], launch_.grid[2] / size[2]};
-  const std::array<uint32_t, 3> cluster_index{cluster_.number % clusters[0], cluster_.number / clusters[0] % clusters[1],
+  const std::array<uint32_t, 3> clusters{launch_.grid[0] / size[0], launch_.grid[1] / size[1],
+                                         launch_.grid[2] / size[2]};
+  const std::array<uint32_t, 3> cluster_index{cluster_.number % clusters[0],
+                                              cluster_.number / clusters[0] % clusters[1],
                                               cluster_.number / clusters[0] / clusters[1]};
   cta.cluster = &cluster_;
   cta.rank = rank;
@@ -95,9 +91,10 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   // setmaxnreg: with launch bounds, the compiler gives each thread the most registers that fit, and the CTA owns those.
   uint32_t registers = 0;
   if (program.kernel->max_threads[0] != 0) {
-    const uint32_t bound = program.kernel->max_threads[0] * program.kernel->max_threads[1] * program.kernel->max_threads[2];
+    const uint32_t bound =
+        program.kernel->max_threads[0] * program.kernel->max_threads[1] * program.kernel->max_threads[2];
     const uint32_t ctas = std::max(program.kernel->min_ctas, 1u);
-    registers = std::min(static_cast<uint32_t>(launch_.gpu->registers_per_sm) / (bound * ctas) / 8 * 8, 255u);
+    registers = std::min(static_cast<uint32_t>(launch_.gpu->registers_per_sm) / (bound * ctas) / 8 * 8, 256u);
   }
   if (program.kernel->max_registers != 0) registers = program.kernel->max_registers;
 
@@ -119,7 +116,8 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
 namespace {
 
 /// The value of a special register in one lane.
-uint64_t special_value(const std::string& name, const Launch& launch, const Cluster& cluster, const Cta& cta, const Warp& warp, uint32_t lane) {
+uint64_t special_value(const std::string& name, const Launch& launch, const Cluster& cluster, const Cta& cta,
+                       const Warp& warp, uint32_t lane) {
   const uint32_t thread = warp.index * 32 + lane;
   const auto component = [&](std::string_view prefix) -> int {
     if (!name.starts_with(prefix) || name.size() != prefix.size() + 2) return -1;
@@ -127,14 +125,18 @@ uint64_t special_value(const std::string& name, const Launch& launch, const Clus
   };
   const auto& block = launch.block;
   const auto& size = launch.cluster;
-  if (const int i = component("tid"); i >= 0) return i == 0 ? thread % block[0] : i == 1 ? thread / block[0] % block[1] : thread / block[0] / block[1];
+  if (const int i = component("tid"); i >= 0)
+    return i == 0 ? thread % block[0] : i == 1 ? thread / block[0] % block[1] : thread / block[0] / block[1];
   if (const int i = component("ntid"); i >= 0) return block[static_cast<size_t>(i)];
   if (const int i = component("ctaid"); i >= 0) return cta.index[static_cast<size_t>(i)];
   if (const int i = component("nctaid"); i >= 0) return launch.grid[static_cast<size_t>(i)];
-  if (const int i = component("cluster_ctaid"); i >= 0) return cta.index[static_cast<size_t>(i)] % size[static_cast<size_t>(i)];
+  if (const int i = component("cluster_ctaid"); i >= 0)
+    return cta.index[static_cast<size_t>(i)] % size[static_cast<size_t>(i)];
   if (const int i = component("cluster_nctaid"); i >= 0) return size[static_cast<size_t>(i)];
-  if (const int i = component("clusterid"); i >= 0) return cta.index[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
-  if (const int i = component("nclusterid"); i >= 0) return launch.grid[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
+  if (const int i = component("clusterid"); i >= 0)
+    return cta.index[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
+  if (const int i = component("nclusterid"); i >= 0)
+    return launch.grid[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
   if (name == "cluster_ctarank") return cta.rank;
   if (name == "cluster_nctarank") return cluster.ctas.size();
   if (name == "laneid") return lane;
@@ -155,7 +157,9 @@ uint64_t special_value(const std::string& name, const Launch& launch, const Clus
   if (name.starts_with("shared32+") || name.starts_with("shared64+")) {
     return cta.rank << kSharedRankShift | static_cast<uint32_t>(std::strtoul(name.c_str() + 9, nullptr, 10));
   }
-  return 0;  // envregs, performance counters, the carry
+  if (name == "envreg1") return launch.grid_workspace >> 32;
+  if (name == "envreg2") return static_cast<uint32_t>(launch.grid_workspace);
+  return 0;  // other envregs, performance counters, the carry
 }
 
 }  // namespace
@@ -175,14 +179,17 @@ void ClusterEngine::fill_registers(Cta& cta, Warp& warp) {
   for (const Program::SpecialSlot& special : launch_.program->specials) {
     uint8_t* const slot = warp.registers + special.slot;
     if (special.name == "is_explicit_cluster") {
-      *reinterpret_cast<Mask*>(slot) = launch_.cluster_size() > 1 || launch_.program->kernel->explicit_cluster ? kAllLanes : 0;
+      *reinterpret_cast<Mask*>(slot) =
+          launch_.cluster_size() > 1 || launch_.program->kernel->explicit_cluster ? kAllLanes : 0;
       continue;
     }
     const bool wide = special.name == "gridid" || special.name.starts_with("shared64");
     for (uint32_t lane = 0; lane < 32; ++lane) {
       const uint64_t value = special_value(special.name, launch_, cluster_, cta, warp, lane);
-      if (wide) reinterpret_cast<uint64_t*>(slot)[lane] = value;
-      else reinterpret_cast<uint32_t*>(slot)[lane] = static_cast<uint32_t>(value);
+      if (wide)
+        reinterpret_cast<uint64_t*>(slot)[lane] = value;
+      else
+        reinterpret_cast<uint32_t*>(slot)[lane] = static_cast<uint32_t>(value);
     }
   }
 }
@@ -206,6 +213,13 @@ void ClusterEngine::wake(Warp& warp, uint64_t delay) {
   push(warp);
 }
 
+void ClusterEngine::remark(const Fault& what, const Warp* warp, const Origin* origin) {
+  const std::lock_guard lock(launch_.remark_mutex);
+  if (cluster_.number >= launch_.remark_cluster) return;
+  launch_.remark_cluster = cluster_.number;
+  launch_.remark = explain_fault(cluster_, what, warp, origin, "warning");
+}
+
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;
@@ -219,12 +233,14 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
   uint64_t latency = when.latency;
   if (schedule_.policy == SchedulePolicy::Seeded) {
     const uint64_t base = latency + 16;
-    switch (random_.below(5)) {
+    const bool slow_site = Random(slow_sites_ + 2 * operation->origin.pc + completing_).below(12) == 0;
+    switch (slow_site && random_.below(2) == 0 ? 5 : random_.below(5)) {
       case 0: latency = 0; break;
       case 1: latency = base / 4; break;
       case 2: break;
       case 3: latency = base * 4; break;
-      default: latency = random_.below(base * 16); break;
+      case 4: latency = random_.below(base * 16); break;
+      default: latency = kHeldBack; break;
     }
   }
   scheduled->begin = start;
@@ -251,7 +267,8 @@ ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
       return State::Done;
     }
     if (idle_changes_ != cluster_.changes) wake_pollers(false);
-    const bool warp_first = !ready_.empty() && (operations_.empty() || schedule_.policy == SchedulePolicy::Latest || ready_.top().time <= operations_.front()->time);
+    const bool warp_first = !ready_.empty() && (operations_.empty() || schedule_.policy == SchedulePolicy::Latest ||
+                                                ready_.top().time <= operations_.front()->time);
     if (warp_first) {
       const ReadyWarp next = ready_.top();
       ready_.pop();
@@ -271,17 +288,18 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   now_ = std::max(now_, warp.time);
   uint64_t next_event = ~0ull;
   if (!ready_.empty()) next_event = ready_.top().time;
-  if (!operations_.empty() && schedule_.policy != SchedulePolicy::Latest) next_event = std::min(next_event, operations_.front()->time);
-  uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
+  if (!operations_.empty() && schedule_.policy != SchedulePolicy::Latest)
+    next_event = std::min(next_event, operations_.front()->time);
+  uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice
+                                         : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
   const uint64_t begin = warp.time;
   try {
     run_warp(warp, horizon);
-  } catch (const Fault& fault) {
-    fail(fault, &warp, nullptr);
-  }
+  } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
   if (launch_.trace != nullptr) trace_slice(warp, begin);
-  if (warp.executed - warp.executed_at_effect > kSuspicious) check_spin(warp);
+  if (warp.executed - warp.executed_at_effect > kSuspicious && warp.executed >= warp.spin_check_at && warp.used != 0)
+    check_spin(warp);
   push(warp);
 }
 
@@ -303,9 +321,7 @@ void ClusterEngine::complete_next() {
   completing_ = true;
   try {
     done->operation->complete(cluster_);
-  } catch (const Fault& fault) {
-    fail(fault, nullptr, &done->operation->origin);
-  }
+  } catch (const Fault& fault) { fail(fault, nullptr, &done->operation->origin); }
   completing_ = false;
   if (done->order != nullptr) {
     auto& waiting = done->order->waiting;
@@ -321,16 +337,20 @@ void ClusterEngine::complete_next() {
 // ---- tracing
 
 void ClusterEngine::trace_slice(const Warp& warp, uint64_t begin) {
-  const uint32_t cta = warp.cta->index[0] + launch_.grid[0] * (warp.cta->index[1] + launch_.grid[1] * warp.cta->index[2]);
+  const uint32_t cta =
+      warp.cta->index[0] + launch_.grid[0] * (warp.cta->index[1] + launch_.grid[1] * warp.cta->index[2]);
   const auto add = [&](TraceEvent::Kind kind, uint64_t from, uint64_t to) -> TraceEvent& {
     open_events_[&warp] = events_.size();
-    return events_.emplace_back(TraceEvent{.kind = kind, .cta = cta, .warp = static_cast<int32_t>(warp.index), .begin = from, .end = to, .name = {}});
+    return events_.emplace_back(TraceEvent{
+        .kind = kind, .cta = cta, .warp = static_cast<int32_t>(warp.index), .begin = from, .end = to, .name = {}});
   };
   const auto known = open_events_.find(&warp);
   TraceEvent* last = known == open_events_.end() ? nullptr : &events_[known->second];
   if (last != nullptr && last->kind == TraceEvent::Kind::Wait) last->end = begin;
-  if (last != nullptr && last->kind == TraceEvent::Kind::Run && last->end == begin) last->end = warp.time;
-  else add(TraceEvent::Kind::Run, begin, warp.time);
+  if (last != nullptr && last->kind == TraceEvent::Kind::Run && last->end == begin)
+    last->end = warp.time;
+  else
+    add(TraceEvent::Kind::Run, begin, warp.time);
   if (warp.has_ready_split() || warp.live == 0) return;
   // What is the warp as a whole waiting for? For that which keeps the lanes that the others wait for.
   const Split* reason = nullptr;
@@ -347,8 +367,13 @@ void ClusterEngine::trace_operation(const Scheduled& done) {
   const Origin& origin = done.operation->origin;
   const Cta& cta = cluster_.ctas[origin.cta_rank];
   const uint32_t index = cta.index[0] + launch_.grid[0] * (cta.index[1] + launch_.grid[1] * cta.index[2]);
-  events_.push_back(TraceEvent{.kind = TraceEvent::Kind::Operation, .cta = index, .begin = done.begin, .end = std::max(done.free, done.begin + 1),
-                               .pc = origin.pc, .seen = now_, .name = done.operation->describe()});
+  events_.push_back(TraceEvent{.kind = TraceEvent::Kind::Operation,
+                               .cta = index,
+                               .begin = done.begin,
+                               .end = std::max(done.free, done.begin + 1),
+                               .pc = origin.pc,
+                               .seen = now_,
+                               .name = done.operation->describe()});
 }
 
 // ---- waiting for what may never come
@@ -393,9 +418,7 @@ bool ClusterEngine::time_out_waiters() {
   return any;
 }
 
-void ClusterEngine::poke() {
-  if (wake_pollers(true)) return;
-}
+void ClusterEngine::poke() { wake_pollers(true); }
 
 void ClusterEngine::pass_time() {
   if (time_out_waiters()) return;
@@ -408,33 +431,30 @@ void ClusterEngine::check_spin(Warp& warp) {
   if (warp.executed - warp.executed_at_effect > kHopeless) {
     throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
   }
-  if (!ready_.empty() || in_flight_ > 0 || warp.used == 0) return;  // others may still change what it looks at
-  const auto& split = warp.split();
-  if (split.wait != Wait::None) return;
-  if (!spin_ || spin_->warp != &warp || spin_->changes != cluster_.changes || warp.executed > 2 * spin_->executed) {
-    spin_ = std::make_unique<Spin>();
-    spin_->warp = &warp;
-    spin_->executed = warp.executed;
-    spin_->changes = cluster_.changes;
-    spin_->pc = split.pc;
-    spin_->mask = split.mask;
-    spin_->registers.assign(warp.registers, warp.registers + launch_.program->register_bytes);
-  }
-  // Walk on until the warp stands where the snapshot was taken. The same registers there, and nobody else has moved:
-  // it will come by for ever.
-  for (int step = 0; step < 4096 && warp.split().wait == Wait::None; ++step) {
+  warp.spin_check_at = warp.executed + kSuspicious;
+  if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
+  // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
+  // and it has looked at nothing that others could change, it will for ever.
+  const Program& program = *launch_.program;
+  const uint64_t changes = cluster_.changes;
+  const Split start = warp.split();
+  const size_t local_bytes = 32ull * program.local_bytes;
+  const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
+  const std::vector<uint8_t> local(warp.local, warp.local + local_bytes);
+  bool looks_around = false;
+  for (int step = 0; step < 4096; ++step) {
+    looks_around |= !program.ops[warp.split().pc].pure;
     try {
       run_warp(warp, warp.time + 1);
-    } catch (const Fault& fault) {
-      fail(fault, &warp, nullptr);
-    }
-    if (warp.used == 0 || cluster_.changes != spin_->changes) return;
+    } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+    if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
+    if (looks_around && (!ready_.empty() || in_flight_ > 0)) return;
     const Split& here = warp.split();
-    if (here.pc != spin_->pc || here.mask != spin_->mask || !std::has_single_bit(warp.used)) continue;
-    if (std::equal(spin_->registers.begin(), spin_->registers.end(), warp.registers)) {
+    if (here.pc != start.pc || here.mask != start.mask) continue;
+    if (std::equal(registers.begin(), registers.end(), warp.registers) &&
+        std::equal(local.begin(), local.end(), warp.local)) {
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
     }
-    return;
   }
 }
 

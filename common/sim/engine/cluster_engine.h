@@ -7,6 +7,7 @@
 #include <memory>
 #include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/schedule.h"
@@ -35,7 +36,8 @@ class ClusterEngine final : public Scheduler {
   ClusterEngine(Launch& launch, const Schedule& schedule);
   ~ClusterEngine() override;
 
-  /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after another.
+  /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after
+  /// another.
   void start(uint32_t number);
 
   enum class State : uint8_t {
@@ -48,17 +50,20 @@ class ClusterEngine final : public Scheduler {
 
   /// Called when the cluster is Idle and other clusters may have changed something.
   void poke();
-  /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that has
-  /// been tried for long enough.
+  /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that
+  /// has been tried for long enough.
   void pass_time();
 
   const Cluster& cluster() const { return cluster_; }
+  /// What the cluster has printed so far; empty afterwards.
+  std::string take_output() { return std::exchange(cluster_.output, {}); }
   /// Everything counted by the clusters that this engine has run; nullptr if nobody counts.
   const Counters* counters() const { return counters_.get(); }
 
   // Scheduler
   void submit(std::unique_ptr<AsyncOperation> operation, const When& when) override;
   void wake(Warp& warp, uint64_t delay) override;
+  void remark(const Fault& what, const Warp* warp, const Origin* origin) override;
 
  private:
   struct ReadyWarp {
@@ -88,19 +93,18 @@ class ClusterEngine final : public Scheduler {
   Launch& launch_;
   Schedule schedule_;
   Random random_{0};
+  uint64_t slow_sites_ = 0;  ///< which instructions' operations a seeded schedule likes to hold back in this cluster
   std::unique_ptr<Counters> counters_;
   Cluster cluster_;
   std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs
   std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
   std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap by time; in order queues only the first is here
   uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
-  bool completing_ = false;  // an operation is taking effect: what it submits starts now
+  bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   uint64_t idle_rounds_ = 0, idle_step_ = 64;
   std::vector<TraceEvent> events_;             // of this cluster, while somebody traces
   std::map<const Warp*, size_t> open_events_;  // by warp: its last event, which may still grow
-  struct Spin;
-  std::unique_ptr<Spin> spin_;  // a suspicion that a warp spins for ever
 };
 
 }  // namespace sim

@@ -50,9 +50,11 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
   KernelInfo info;
   info.name = function.name;
   for (const ptx::Variable* parameter : function.parameters) {
-    info.parameters.push_back({static_cast<uint32_t>(parameter->offset), static_cast<uint32_t>(parameter->bytes), parameter->align});
+    info.parameters.push_back(
+        {static_cast<uint32_t>(parameter->offset), static_cast<uint32_t>(parameter->bytes), parameter->align});
   }
-  if (function.max_threads[0] != 0) info.max_threads = static_cast<int>(function.max_threads[0] * function.max_threads[1] * function.max_threads[2]);
+  if (function.max_threads[0] != 0)
+    info.max_threads = static_cast<int>(function.max_threads[0] * function.max_threads[1] * function.max_threads[2]);
   if (function.max_registers != 0) info.registers = static_cast<int>(function.max_registers);
   for (size_t i = 0; i < 3; ++i) info.required_cluster[i] = function.cluster[i];
   info.explicit_cluster = function.explicit_cluster;
@@ -77,6 +79,7 @@ std::string dimensions(const std::array<uint32_t, 3>& v) {
 struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   uint64_t launches = 0;
+  void* grid_workspace = nullptr;  // of cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
 };
@@ -99,7 +102,8 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome) 
   for (const auto& variable : module->image->variables) {
     if (variable->space != ptx::Space::Global && variable->space != ptx::Space::Const) continue;
     if (variable->external && module->image->globals[variable->name] != variable.get()) continue;
-    auto* at = static_cast<uint8_t*>(memory_.allocate(std::max<size_t>(variable->bytes, 1), "variable " + variable->name, variable->space == ptx::Space::Const));
+    auto* at = static_cast<uint8_t*>(memory_.allocate(
+        std::max<size_t>(variable->bytes, 1), "variable " + variable->name, variable->space == ptx::Space::Const));
     if (at == nullptr) {
       *outcome = {Status::MemoryAllocation, "sim: no device memory left for the variable '" + variable->name + "'"};
       return nullptr;
@@ -133,7 +137,8 @@ int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std:
   const int by_threads = gpu_.threads_per_sm / static_cast<int>(round_up(static_cast<uint32_t>(threads), 32));
   const int by_smem = static_cast<int>(static_cast<size_t>(gpu_.smem_per_sm) / smem);
   const int registers = kernel.registers > 0 ? kernel.registers : 32;
-  const int by_registers = gpu_.registers_per_sm / (registers * static_cast<int>(round_up(static_cast<uint32_t>(threads), 32)));
+  const int by_registers =
+      gpu_.registers_per_sm / (registers * static_cast<int>(round_up(static_cast<uint32_t>(threads), 32)));
   return std::max(0, std::min({by_threads, by_smem, by_registers, gpu_.blocks_per_sm}));
 }
 
@@ -141,8 +146,16 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
   uint32_t size = 1;
   for (size_t i = 0; i < 3; ++i) size *= std::max({config.cluster[i], kernel.required_cluster[i], 1u});
   const int threads = static_cast<int>(config.block[0] * config.block[1] * config.block[2]);
-  const int blocks = max_active_blocks_per_sm(kernel, threads, config.dynamic_smem) * gpu_.sm_count;
-  return blocks / static_cast<int>(size);
+  int per_sm = max_active_blocks_per_sm(kernel, threads, config.dynamic_smem);
+  if (size == 1) return per_sm * gpu_.sm_count;
+  per_sm = std::min(per_sm, gpu_.cluster_blocks_per_sm);
+  if (gpu_.gpc_sms.empty()) return per_sm * gpu_.sm_count / static_cast<int>(size);
+  int clusters = 0, sms_left = gpu_.sm_count;
+  for (const int sms : gpu_.gpc_sms) {
+    clusters += per_sm * std::min(sms, sms_left) / static_cast<int>(size);
+    sms_left -= std::min(sms, sms_left);
+  }
+  return clusters;
 }
 
 Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
@@ -152,24 +165,35 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   launch.memory = &memory_;
   launch.grid = config.grid;
   launch.block = config.block;
-  for (size_t i = 0; i < 3; ++i) launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
-  const auto refuse = [&](Status status, const std::string& why) { return Outcome{status, "sim: launch of " + kernel.name + ": " + why}; };
+  for (size_t i = 0; i < 3; ++i)
+    launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
+  const auto refuse = [&](Status status, const std::string& why) {
+    return Outcome{status, "sim: launch of " + kernel.name + ": " + why};
+  };
   for (size_t i = 0; i < 3; ++i) {
-    if (launch.grid[i] == 0 || launch.block[i] == 0) return refuse(Status::InvalidConfiguration, "grid and block must not be empty");
+    if (launch.grid[i] == 0 || launch.block[i] == 0)
+      return refuse(Status::InvalidConfiguration, "grid and block must not be empty");
     if (kernel.required_cluster[i] != 0 && kernel.required_cluster[i] != launch.cluster[i]) {
-      return refuse(Status::ClusterMisconfiguration, "the kernel was compiled for clusters of " + dimensions(kernel.required_cluster) + ", the launch asks for " + dimensions(launch.cluster));
+      return refuse(Status::ClusterMisconfiguration, "the kernel was compiled for clusters of " +
+                                                         dimensions(kernel.required_cluster) +
+                                                         ", the launch asks for " + dimensions(launch.cluster));
     }
     if (launch.grid[i] % launch.cluster[i] != 0) {
-      return refuse(Status::ClusterMisconfiguration, "the grid " + dimensions(launch.grid) + " is not a multiple of the cluster " + dimensions(launch.cluster));
+      return refuse(
+          Status::ClusterMisconfiguration,
+          "the grid " + dimensions(launch.grid) + " is not a multiple of the cluster " + dimensions(launch.cluster));
     }
   }
   const Program& program = loaded.program(kernel.name);
   launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
   const uint32_t statics = static_cast<uint32_t>(gpu_.smem_reserved) + program.static_smem;
-  launch.smem_bytes = (program.dynamic_smem_used ? round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
+  launch.smem_bytes =
+      (program.dynamic_smem_used ? round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
   if (launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved) > static_cast<uint32_t>(gpu_.smem_per_block)) {
-    return refuse(Status::InvalidValue, "it needs " + with_commas(launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved)) + " bytes of shared memory, a block can have " +
+    return refuse(Status::InvalidValue, "it needs " +
+                                            with_commas(launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved)) +
+                                            " bytes of shared memory, a block can have " +
                                             with_commas(static_cast<uint64_t>(gpu_.smem_per_block)));
   }
   launch.parameters.assign(program.parameter_bytes, 0);
@@ -177,6 +201,13 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     std::memcpy(launch.parameters.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].size);
   }
   launch.number = impl_->launches++;
+  if (config.cooperative) {  // the workspace's size, and the word that the CTAs count in
+    constexpr size_t kWorkspace = 8;
+    if (impl_->grid_workspace == nullptr) impl_->grid_workspace = memory_.allocate(kWorkspace, "barrier of the grid");
+    if (impl_->grid_workspace == nullptr) return refuse(Status::MemoryAllocation, "no memory for the grid's barrier");
+    std::memset(impl_->grid_workspace, 0, kWorkspace);
+    launch.grid_workspace = reinterpret_cast<uint64_t>(impl_->grid_workspace);
+  }
 
   Schedule schedule;
   switch (options_.schedule) {
@@ -184,6 +215,7 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     case Options::Schedule::Seeded: schedule.policy = SchedulePolicy::Seeded; break;
     case Options::Schedule::Latest: schedule.policy = SchedulePolicy::Latest; break;
   }
+  launch.lenient = schedule.policy == SchedulePolicy::InTime;
   schedule.seed = options_.seed;
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
@@ -203,10 +235,11 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
   std::optional<Failure> failure = run_grid(launch, schedule, threads, resident);
   if (launch.counters != nullptr) {
-    impl_->records.push_back({readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program, std::move(counters)});
+    impl_->records.push_back(
+        {readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program, std::move(counters)});
   }
   if (failure) return {failure->status, std::move(failure->report)};
-  return {};
+  return {Status::Success, std::move(launch.remark)};
 }
 
 void Device::finish() {

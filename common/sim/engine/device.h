@@ -39,6 +39,7 @@ struct LaunchConfig {
   std::size_t dynamic_smem = 0;              ///< bytes
   std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
   bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
+  bool cooperative = false;                  ///< its CTAs may meet at a barrier of the grid
 };
 
 /// A kernel as far as the host needs to know it.
@@ -69,7 +70,8 @@ class Module {
   virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
 };
 
-/// An error together with the sentence or report that explains it (already complete; may span lines).
+/// An error together with the sentence or report that explains it (already complete; may span lines). After a success, a
+/// report is a warning.
 struct Outcome {
   Status status = Status::Success;
   std::string report;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
+#include <cstdio>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -11,6 +14,40 @@
 namespace sim {
 namespace {
 
+/// Arithmetic is IEEE's whatever the program has set: one that was linked with -ffast-math flushes subnormals.
+class DefaultArithmetic {
+ public:
+  DefaultArithmetic() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&before_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
+
+/// What the kernel's printf writes, in the order of the clusters, as soon as all clusters before have ended.
+class Output {
+ public:
+  void end(uint32_t cluster, std::string text) {
+    waiting_[cluster] = std::move(text);
+    for (auto next = waiting_.begin(); next != waiting_.end() && next->first == turn_;
+         next = waiting_.erase(next), ++turn_)
+      print(next->second);
+  }
+  ~Output() {
+    for (const auto& [cluster, text] : waiting_) print(text);
+  }
+
+ private:
+  static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+  std::map<uint32_t, std::string> waiting_;
+  uint32_t turn_ = 0;
+};
+
 constexpr uint64_t kQuantum = 64;  // turns of a cluster before the next one gets its own (ordered mode)
 
 std::optional<Failure> run_parallel(Launch& launch, const Schedule& schedule, int threads) {
@@ -18,7 +55,9 @@ std::optional<Failure> run_parallel(Launch& launch, const Schedule& schedule, in
   std::atomic<uint32_t> stop{launch.cluster_count()};  // clusters from here on need not run: an earlier one has failed
   std::mutex mutex;
   std::optional<Failure> failure;
+  Output output;
   const auto work = [&] {
+    const DefaultArithmetic arithmetic;
     ClusterEngine engine(launch, schedule);
     for (;;) {
       const uint32_t number = next.fetch_add(1);
@@ -31,8 +70,11 @@ std::optional<Failure> run_parallel(Launch& launch, const Schedule& schedule, in
           if (state == ClusterEngine::State::Idle) engine.pass_time();
           if (number > stop.load()) break;
         }
+        const std::lock_guard lock(mutex);
+        output.end(number, engine.take_output());
       } catch (Failure& problem) {
         const std::lock_guard lock(mutex);
+        output.end(number, engine.take_output());
         if (number < stop.load()) {
           stop = number;
           failure = std::move(problem);
@@ -57,6 +99,7 @@ std::optional<Failure> run_ordered(Launch& launch, const Schedule& schedule, uin
     std::unique_ptr<ClusterEngine> engine;
     bool active = false;
   };
+  const DefaultArithmetic arithmetic;
   std::vector<Slot> slots(std::min(resident, launch.cluster_count()));
   const auto finish = [&] {
     if (launch.counters == nullptr) return;
@@ -75,7 +118,10 @@ std::optional<Failure> run_ordered(Launch& launch, const Schedule& schedule, uin
           slot.active = true;
         }
         any_active = true;
-        switch (slot.engine->run(kQuantum)) {
+        const ClusterEngine::State state = slot.engine->run(kQuantum);
+        if (const std::string text = slot.engine->take_output(); !text.empty())
+          std::fwrite(text.data(), 1, text.size(), stdout);
+        switch (state) {
           case ClusterEngine::State::Done:
             slot.active = false;
             any_moved = true;
@@ -88,8 +134,10 @@ std::optional<Failure> run_ordered(Launch& launch, const Schedule& schedule, uin
       // Whoever polls looks again after every round in which somebody moved. If nobody did, only time can pass.
       for (Slot& slot : slots) {
         if (!slot.active) continue;
-        if (any_moved) slot.engine->poke();
-        else slot.engine->pass_time();
+        if (any_moved)
+          slot.engine->poke();
+        else
+          slot.engine->pass_time();
       }
     }
   } catch (Failure& problem) {

@@ -8,9 +8,9 @@
 namespace sim {
 namespace {
 
-/// Chooses the split to run and merges splits that stand at the same place. Lowest pc first, so that lanes that took the
-/// longer way are waited for; now and then another, so that lanes which wait for those cannot be starved. `stop` becomes
-/// the pc at which the choice must be made anew.
+/// Chooses the split to run and merges splits that stand at the same place. Lowest pc first, so that lanes that took
+/// the longer way are waited for; now and then another, so that lanes which wait for those cannot be starved. `stop`
+/// becomes the pc at which the choice must be made anew.
 bool pick(Warp& warp, uint32_t* stop) {
   *stop = ~0u;
   if (std::has_single_bit(warp.used)) {
@@ -116,8 +116,10 @@ void run(Warp& warp, uint64_t horizon) {
 }  // namespace
 
 void run_warp(Warp& warp, uint64_t horizon) {
-  if (cluster_of(warp).counters != nullptr) run<true>(warp, horizon);
-  else run<false>(warp, horizon);
+  if (cluster_of(warp).counters != nullptr)
+    run<true>(warp, horizon);
+  else
+    run<false>(warp, horizon);
 }
 
 }  // namespace sim

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "exec/op.h"
-#include "machine/address.h"
 #include "exec/program.h"
+#include "machine/address.h"
 #include "ptx/module.h"
 
 namespace sim {
@@ -15,7 +15,7 @@ enum class AccessKind : uint8_t { Load, Store, Atomic };
 /// Host addresses of a warp's access.
 struct Access {
   uint8_t* host[32];
-  bool shared = false;  ///< all lanes in this CTA's shared memory
+  bool local = false;  ///< all lanes in local memory
 };
 
 /// Resolves base + offset in every lane of `mask` for an access of `bytes` bytes (a power of two up to 32; aligned to
@@ -30,10 +30,11 @@ uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t addres
                          bool own, const char* what);
 
 /// A range of global memory, or Fault.
-uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write, const char* what);
+uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write,
+                         const char* what);
 
-/// A 64-bit generic address, or a 32-bit shared one, that must name shared memory: as a shared address. 64-bit addresses
-/// whose upper half is 0 pass too: some libraries hand over zero-extended shared addresses.
+/// A 64-bit generic address, or a 32-bit shared one, that must name shared memory: as a shared address. 64-bit
+/// addresses whose upper half is 0 pass too: some libraries hand over zero-extended shared addresses.
 uint32_t to_shared(uint64_t address, const char* what);
 
 }  // namespace sim

@@ -35,22 +35,16 @@ Stored<T> store(T value) {
 
 // Half types: a tag that says how 16 bits become a float and back.
 struct Half {
+  static constexpr double smallest = 0x1p-14;  // of the normal numbers
+  static constexpr uint16_t exponent = 0x7C00;
   static float widen(uint16_t bits) { return f16_to_float(bits); }
   static uint16_t narrow(double value) { return double_to_f16(value); }
 };
 struct Brain {
+  static constexpr double smallest = 0x1p-126;
+  static constexpr uint16_t exponent = 0x7F80;
   static float widen(uint16_t bits) { return bf16_to_float(bits); }
-  static uint16_t narrow(double value) {
-    // Rounding to float first could round twice: sums of BF16 values fit a double exactly or nearly so.
-    const float nearest = static_cast<float>(value);
-    if (static_cast<double>(nearest) == value || std::isnan(value)) return float_to_bf16_rn(nearest);
-    auto bits = std::bit_cast<uint32_t>(nearest);
-    if ((bits & 0xFFFF) == 0x8000) {  // a tie made by the first rounding: undo it in the right direction
-      const bool away = std::fabs(static_cast<double>(nearest)) < std::fabs(value);
-      bits = away ? bits + 1 : bits - 1;
-    }
-    return float_to_bf16_rn(std::bit_cast<float>(bits));
-  }
+  static uint16_t narrow(double value) { return double_to_bf16(value); }
 };
 
 // ---- shapes of handlers
@@ -89,18 +83,20 @@ Flow widening(Warp& w, const Op& op, Mask m) {
   return Flow::Next;
 }
 
-// Half arithmetic, one value or two in 32 bits.
+// Half arithmetic, one value or two in 32 bits. flags 1: ftz, 2: sat, 4: relu
 template <class H, class F>
-uint32_t half_pair(uint32_t a, uint32_t b, uint32_t c, bool pair) {
-  uint32_t result = H::narrow(F::apply(H::widen(static_cast<uint16_t>(a)), H::widen(static_cast<uint16_t>(b)),
-                                       H::widen(static_cast<uint16_t>(c))));
-  if (pair) {
-    result |= static_cast<uint32_t>(H::narrow(F::apply(H::widen(static_cast<uint16_t>(a >> 16)),
-                                                       H::widen(static_cast<uint16_t>(b >> 16)),
-                                                       H::widen(static_cast<uint16_t>(c >> 16)))))
-              << 16;
-  }
-  return result;
+uint16_t half_one(uint32_t a, uint32_t b, uint32_t c, uint32_t flags) {
+  double x = static_cast<double>(H::widen(static_cast<uint16_t>(a))),
+         y = static_cast<double>(H::widen(static_cast<uint16_t>(b))),
+         z = static_cast<double>(H::widen(static_cast<uint16_t>(c)));
+  const auto flush = [](double value) { return std::fabs(value) < H::smallest ? std::copysign(0.0, value) : value; };
+  if (flags & 1) x = flush(x), y = flush(y), z = flush(z);
+  double result = F::apply(x, y, z);
+  if (flags & 2) result = result > 0 ? std::min(result, 1.0) : 0.0;
+  if ((flags & 4) && !std::isnan(result)) result = result > 0 ? result : 0.0;
+  const uint16_t bits = H::narrow(result);
+  if ((flags & 1) && (bits & H::exponent) == 0) return bits & 0x8000;
+  return bits;
 }
 template <class H, class F, bool PAIR>
 Flow half(Warp& w, const Op& op, Mask m) {
@@ -110,27 +106,61 @@ Flow half(Warp& w, const Op& op, Mask m) {
   const auto* c = lanes<uint32_t>(w, op.c >= 0 ? op.c : op.a);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
-    d[i] = half_pair<H, F>(a[i], b[i], c[i], PAIR);
+    uint32_t result = half_one<H, F>(a[i], b[i], c[i], op.flags);
+    if (PAIR) result |= static_cast<uint32_t>(half_one<H, F>(a[i] >> 16, b[i] >> 16, c[i] >> 16, op.flags)) << 16;
+    d[i] = result;
   }
+  return Flow::Next;
+}
+// Changes of the sign leave NaNs as they are.
+template <bool PAIR, bool NEGATE>
+Flow half_sign(Warp& w, const Op& op, Mask m) {
+  auto* d = lanes<uint32_t>(w, op.d);
+  const auto* a = lanes<uint32_t>(w, op.a);
+  constexpr uint32_t signs = PAIR ? 0x8000'8000 : 0x8000;
+  for_lanes(m, [&](int i) { d[i] = NEGATE ? a[i] ^ signs : a[i] & ~signs; });
   return Flow::Next;
 }
 
 // ---- operations
 
-struct Add { template <class T> static T apply(T a, T b) { return static_cast<T>(a + b); } };
-struct Sub { template <class T> static T apply(T a, T b) { return static_cast<T>(a - b); } };
-struct MulLo { template <class T> static T apply(T a, T b) { return static_cast<T>(a * b); } };
+struct Add {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+};
+struct Sub {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a - b);
+  }
+};
+struct MulLo {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a * b);
+  }
+};
 struct MulHi {
-  template <class T> static T apply(T a, T b) {
-    using Wide = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
-                                    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+  template <class T>
+  static T apply(T a, T b) {
+    using Wide =
+        std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                           std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
     return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (8 * sizeof(T)));
   }
 };
 template <class D>
-struct MulWide { template <class T> static D apply(T a, T b) { return static_cast<D>(static_cast<D>(a) * static_cast<D>(b)); } };
+struct MulWide {
+  template <class T>
+  static D apply(T a, T b) {
+    return static_cast<D>(static_cast<D>(a) * static_cast<D>(b));
+  }
+};
 struct Div {
-  template <class T> static T apply(T a, T b) {
+  template <class T>
+  static T apply(T a, T b) {
     if constexpr (std::is_floating_point_v<T>) {
       return a / b;
     } else {
@@ -143,7 +173,8 @@ struct Div {
   }
 };
 struct Rem {
-  template <class T> static T apply(T a, T b) {
+  template <class T>
+  static T apply(T a, T b) {
     if (b == 0) return a;
     if constexpr (std::is_signed_v<T>) {
       if (b == -1) return 0;
@@ -151,33 +182,120 @@ struct Rem {
     return static_cast<T>(a % b);
   }
 };
-struct Min { template <class T> static T apply(T a, T b) { return b < a ? b : a; } };
-struct Max { template <class T> static T apply(T a, T b) { return a < b ? b : a; } };
-struct And { template <class T> static T apply(T a, T b) { return static_cast<T>(a & b); } };
-struct Or { template <class T> static T apply(T a, T b) { return static_cast<T>(a | b); } };
-struct Xor { template <class T> static T apply(T a, T b) { return static_cast<T>(a ^ b); } };
-struct Not { template <class T> static T apply(T a) { return static_cast<T>(~a); } };
-struct Cnot { template <class T> static T apply(T a) { return a == 0 ? T{1} : T{0}; } };
-struct Neg { template <class T> static T apply(T a) { return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)); } };
-struct Abs { template <class T> static T apply(T a) { return a < 0 ? Neg::apply(a) : a; } };
-struct Popc { template <class T> static uint32_t apply(T a) { return static_cast<uint32_t>(std::popcount(a)); } };
-struct Clz { template <class T> static uint32_t apply(T a) { return static_cast<uint32_t>(std::countl_zero(a)); } };
+struct Min {
+  template <class T>
+  static T apply(T a, T b) {
+    return b < a ? b : a;
+  }
+};
+struct Max {
+  template <class T>
+  static T apply(T a, T b) {
+    return a < b ? b : a;
+  }
+};
+struct And {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Not {
+  template <class T>
+  static T apply(T a) {
+    return static_cast<T>(~a);
+  }
+};
+struct Cnot {
+  template <class T>
+  static T apply(T a) {
+    return a == 0 ? T{1} : T{0};
+  }
+};
+struct Neg {
+  template <class T>
+  static T apply(T a) {
+    return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+  }
+};
+struct Abs {
+  template <class T>
+  static T apply(T a) {
+    return a < 0 ? Neg::apply(a) : a;
+  }
+};
+struct Popc {
+  template <class T>
+  static uint32_t apply(T a) {
+    return static_cast<uint32_t>(std::popcount(a));
+  }
+};
+struct Clz {
+  template <class T>
+  static uint32_t apply(T a) {
+    return static_cast<uint32_t>(std::countl_zero(a));
+  }
+};
 struct Brev {
-  template <class T> static T apply(T a) {
+  template <class T>
+  static T apply(T a) {
     T result = 0;
     for (size_t bit = 0; bit < 8 * sizeof(T); ++bit) result |= ((a >> bit) & 1) << (8 * sizeof(T) - 1 - bit);
     return result;
   }
 };
 
-struct FAdd { template <class T> static T apply(T a, T b) { return a + b; } };
-struct FSub { template <class T> static T apply(T a, T b) { return a - b; } };
-struct FMul { template <class T> static T apply(T a, T b) { return a * b; } };
-struct FFma { template <class T> static T apply(T a, T b, T c) { return std::fma(a, b, c); } };
-struct FNeg { template <class T> static T apply(T a) { return -a; } };
-struct FAbs { template <class T> static T apply(T a) { return std::fabs(a); } };
+struct FAdd {
+  template <class T>
+  static T apply(T a, T b) {
+    return a + b;
+  }
+};
+struct FSub {
+  template <class T>
+  static T apply(T a, T b) {
+    return a - b;
+  }
+};
+struct FMul {
+  template <class T>
+  static T apply(T a, T b) {
+    return a * b;
+  }
+};
+struct FFma {
+  template <class T>
+  static T apply(T a, T b, T c) {
+    return std::fma(a, b, c);
+  }
+};
+struct FNeg {
+  template <class T>
+  static T apply(T a) {
+    return -a;
+  }
+};
+struct FAbs {
+  template <class T>
+  static T apply(T a) {
+    return std::fabs(a);
+  }
+};
 struct FMin {
-  template <class T> static T apply(T a, T b) {
+  template <class T>
+  static T apply(T a, T b) {
     if (std::isnan(a)) return b;
     if (std::isnan(b)) return a;
     if (a == b) return std::signbit(a) ? a : b;
@@ -185,17 +303,24 @@ struct FMin {
   }
 };
 struct FMax {
-  template <class T> static T apply(T a, T b) {
+  template <class T>
+  static T apply(T a, T b) {
     if (std::isnan(a)) return b;
     if (std::isnan(b)) return a;
     if (a == b) return std::signbit(a) ? b : a;
     return a < b ? b : a;
   }
 };
-struct CopySign { template <class T> static T apply(T a, T b) { return std::copysign(b, a); } };
+struct CopySign {
+  template <class T>
+  static T apply(T a, T b) {
+    return std::copysign(b, a);
+  }
+};
 template <class M>
 struct FNanPropagating {
-  template <class T> static T apply(T a, T b) {
+  template <class T>
+  static T apply(T a, T b) {
     if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
     return M::apply(a, b);
   }
@@ -217,46 +342,100 @@ struct Saturated {  // .sat: clamp to [0, 1], NaN to 0
 };
 template <class F>
 struct Canonical {  // results that are NaN are the one NaN that hardware gives
+  static float apply(float a) { return canonical(F::apply(a)); }
   static float apply(float a, float b) { return canonical(F::apply(a, b)); }
   static float apply(float a, float b, float c) { return canonical(F::apply(a, b, c)); }
 };
 
 // Directed rounding, rare: through the host's rounding mode.
-template <class T, class F, int MODE>
+template <class F, int MODE>
 struct Directed {
-  template <class... A> static T apply(A... a) {
+  template <class T, class... A>
+  static T apply(T first, A... rest) {
     const int before = std::fegetround();
     std::fesetround(MODE);
-    volatile T result = F::apply(static_cast<T>(*const_cast<volatile A*>(&a))...);
+    volatile T result = F::apply(*const_cast<volatile T*>(&first), static_cast<T>(*const_cast<volatile A*>(&rest))...);
     std::fesetround(before);
     return result;
   }
 };
 
-// Half operations take and give doubles: exact enough for one rounding at the end.
-struct HAdd { static double apply(double a, double b, double) { return a + b; } };
-struct HSub { static double apply(double a, double b, double) { return a - b; } };
-struct HMul { static double apply(double a, double b, double) { return a * b; } };
-struct HFma { static double apply(double a, double b, double c) { return std::fma(a, b, c); } };
-struct HFmaRelu { static double apply(double a, double b, double c) { const double x = std::fma(a, b, c); return x > 0 ? x : 0.0; } };
-struct HNeg { static double apply(double a, double, double) { return -a; } };
-struct HAbs { static double apply(double a, double, double) { return std::fabs(a); } };
-struct HMin { static double apply(double a, double b, double) { return FMin::apply(a, b); } };
-struct HMax { static double apply(double a, double b, double) { return FMax::apply(a, b); } };
-struct HEx2 { static double apply(double a, double, double) { return std::exp2(a); } };
-struct HTanh { static double apply(double a, double, double) { return std::tanh(a); } };
+// Half operations take and give doubles, in which sums and products of two halves are exact, and fused ones as good as.
+struct HAdd {
+  static double apply(double a, double b, double) { return fma_to_odd(a, 1.0, b); }
+};
+struct HSub {
+  static double apply(double a, double b, double) { return fma_to_odd(a, 1.0, -b); }
+};
+struct HMul {
+  static double apply(double a, double b, double) { return a * b; }
+};
+struct HFma {
+  static double apply(double a, double b, double c) { return fma_to_odd(a, b, c); }
+};
+struct HMin {
+  static double apply(double a, double b, double) { return FMin::apply(a, b); }
+};
+struct HMax {
+  static double apply(double a, double b, double) { return FMax::apply(a, b); }
+};
+struct HMinNan {
+  static double apply(double a, double b, double) { return FNanPropagating<FMin>::apply(a, b); }
+};
+struct HMaxNan {
+  static double apply(double a, double b, double) { return FNanPropagating<FMax>::apply(a, b); }
+};
+struct HEx2 {
+  static double apply(double a, double, double) { return std::exp2(a); }
+};
+struct HTanh {
+  static double apply(double a, double, double) { return std::tanh(a); }
+};
 
-struct Rcp { static float apply(float a) { return 1.0f / a; } static double apply(double a) { return 1.0 / a; } };
-struct Sqrt { static float apply(float a) { return std::sqrt(a); } static double apply(double a) { return std::sqrt(a); } };
+struct Rcp {
+  static float apply(float a) { return 1.0f / a; }
+  static double apply(double a) { return 1.0 / a; }
+};
+struct Sqrt {
+  static float apply(float a) { return std::sqrt(a); }
+  static double apply(double a) { return std::sqrt(a); }
+};
 struct Rsqrt {
   static float apply(float a) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))); }
   static double apply(double a) { return 1.0 / std::sqrt(a); }
 };
-struct Ex2 { static float apply(float a) { return static_cast<float>(std::exp2(static_cast<double>(a))); } };
-struct Lg2 { static float apply(float a) { return static_cast<float>(std::log2(static_cast<double>(a))); } };
-struct Sin { static float apply(float a) { return static_cast<float>(std::sin(static_cast<double>(a))); } };
-struct Cos { static float apply(float a) { return static_cast<float>(std::cos(static_cast<double>(a))); } };
-struct Tanh { static float apply(float a) { return static_cast<float>(std::tanh(static_cast<double>(a))); } };
+struct Ex2 {
+  static float apply(float a) { return static_cast<float>(std::exp2(static_cast<double>(a))); }
+};
+struct Lg2 {
+  static float apply(float a) { return static_cast<float>(std::log2(static_cast<double>(a))); }
+};
+struct Sin {
+  static float apply(float a) { return static_cast<float>(std::sin(static_cast<double>(a))); }
+};
+struct Cos {
+  static float apply(float a) { return static_cast<float>(std::cos(static_cast<double>(a))); }
+};
+struct Tanh {
+  static float apply(float a) { return static_cast<float>(std::tanh(static_cast<double>(a))); }
+};
+
+// Most of what kernels do: on processors that can, without a call of the library for every lane.
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+Flow fma_f32(Warp& w, const Op& op, Mask m) {
+  auto* d = lanes<float>(w, op.d);
+  const auto *a = lanes<float>(w, op.a), *b = lanes<float>(w, op.b), *c = lanes<float>(w, op.c);
+  for_lanes(m, [&](int i) { d[i] = canonical(__builtin_fmaf(a[i], b[i], c[i])); });
+  return Flow::Next;
+}
+#pragma GCC pop_options
+bool has_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+constexpr Handler fma_f32 = ternary<float, Canonical<FFma>>;
+bool has_fma() { return false; }
+#endif
 
 // ---- shifts: amounts beyond the width give 0 or the sign
 
@@ -265,7 +444,8 @@ Flow shift_left(Warp& w, const Op& op, Mask m) {
   auto* d = lanes<Stored<T>>(w, op.d);
   const auto* a = lanes<Stored<T>>(w, op.a);
   const auto* b = lanes<uint32_t>(w, op.b);
-  for_lanes(m, [&](int i) { d[i] = b[i] >= 8 * sizeof(T) ? 0 : store<T>(static_cast<T>(load<T>(a[i]) << (b[i] & 63))); });
+  for_lanes(m,
+            [&](int i) { d[i] = b[i] >= 8 * sizeof(T) ? 0 : store<T>(static_cast<T>(load<T>(a[i]) << (b[i] & 63))); });
   return Flow::Next;
 }
 template <class T>
@@ -297,7 +477,9 @@ Flow funnel_shift(Warp& w, const Op& op, Mask m) {
 // ---- mad
 
 template <class T, bool HIGH>
-struct Mad { static T apply(T a, T b, T c) { return static_cast<T>((HIGH ? MulHi::apply(a, b) : MulLo::apply(a, b)) + c); } };
+struct Mad {
+  static T apply(T a, T b, T c) { return static_cast<T>((HIGH ? MulHi::apply(a, b) : MulLo::apply(a, b)) + c); }
+};
 template <class D, class T>
 Flow mad_wide(Warp& w, const Op& op, Mask m) {
   auto* d = lanes<Stored<D>>(w, op.d);
@@ -305,6 +487,21 @@ Flow mad_wide(Warp& w, const Op& op, Mask m) {
   const auto* c = lanes<Stored<D>>(w, op.c);
   for_lanes(m, [&](int i) {
     d[i] = store<D>(static_cast<D>(MulWide<D>::apply(load<T>(a[i]), load<T>(b[i])) + load<D>(c[i])));
+  });
+  return Flow::Next;
+}
+
+// 24-bit factors, 48-bit product: its lower or upper 32 bits, plus c. shape[0]: signed, shape[1]: upper
+Flow multiply24(Warp& w, const Op& op, Mask m) {
+  auto* d = lanes<uint32_t>(w, op.d);
+  const auto *a = lanes<uint32_t>(w, op.a), *b = lanes<uint32_t>(w, op.b);
+  const auto* c = op.c >= 0 ? lanes<uint32_t>(w, op.c) : nullptr;
+  for_lanes(m, [&](int i) {
+    const auto factor = [&](uint32_t v) -> int64_t {
+      return op.shape[0] ? static_cast<int32_t>(v << 8) >> 8 : static_cast<int32_t>(v & 0xFF'FFFF);
+    };
+    const int64_t product = factor(a[i]) * factor(b[i]);
+    d[i] = static_cast<uint32_t>(op.shape[1] ? product >> 16 : product) + (c != nullptr ? c[i] : 0);
   });
   return Flow::Next;
 }
@@ -335,14 +532,16 @@ Flow add_carry(Warp& w, const Op& op, Mask m) {
 }
 template <class T, bool HIGH>
 Flow mad_carry(Warp& w, const Op& op, Mask m) {
+  using U = std::make_unsigned_t<T>;
   auto* d = lanes<T>(w, op.d);
   const auto *a = lanes<T>(w, op.a), *b = lanes<T>(w, op.b), *c = lanes<T>(w, op.c);
   Mask& carry = predicate(w, op.e);
   const bool uses = op.flags & 1, sets = op.flags & 2;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
-    const T product = HIGH ? MulHi::apply(a[i], b[i]) : MulLo::apply(a[i], b[i]);
-    const unsigned __int128 sum = static_cast<unsigned __int128>(product) + c[i] + (uses ? (carry >> i) & 1 : 0);
+    const auto product = static_cast<U>(HIGH ? MulHi::apply(a[i], b[i]) : MulLo::apply(a[i], b[i]));
+    const unsigned __int128 sum =
+        static_cast<unsigned __int128>(product) + static_cast<U>(c[i]) + (uses ? (carry >> i) & 1 : 0);
     d[i] = static_cast<T>(sum);
     if (sets) carry = (carry & ~(1u << i)) | ((sum >> (8 * sizeof(T))) != 0 ? 1u << i : 0);
   }
@@ -418,11 +617,11 @@ Flow permute_bytes(Warp& w, const Op& op, Mask m) {
     uint32_t selector = c[i];
     switch (op.flags) {
       case 1: selector = (s + 0) | (s + 1) << 4 | (s + 2) << 8 | (s + 3) << 12; break;                     // .f4e
-      case 2: selector = (s & 7) | ((s - 1) & 7) << 4 | ((s - 2) & 7) << 8 | ((s - 3) & 7) << 12; break;  // .b4e
-      case 3: selector = s * 0x1111; break;                                                               // .rc8
+      case 2: selector = (s & 7) | ((s - 1) & 7) << 4 | ((s - 2) & 7) << 8 | ((s - 3) & 7) << 12; break;   // .b4e
+      case 3: selector = s * 0x1111; break;                                                                // .rc8
       case 4: selector = std::max(s, 0u) | std::max(s, 1u) << 4 | std::max(s, 2u) << 8 | 3u << 12; break;  // .ecl
       case 5: selector = 0 | std::min(s, 1u) << 4 | std::min(s, 2u) << 8 | s << 12; break;                 // .ecr
-      case 6: selector = (s & 1) * 0x2222 + 0x1010; break;                                                // .rc16
+      case 6: selector = (s & 1) * 0x2222 + 0x1010; break;                                                 // .rc16
       default: break;
     }
     uint32_t result = 0;
@@ -506,12 +705,18 @@ bool compare(Compare how, T a, T b) {
     return false;
   } else {
     switch (how) {
-      case EQ: case EQU: return a == b;
-      case NE: case NEU: return a != b;
-      case LT: case LTU: return a < b;
-      case LE: case LEU: return a <= b;
-      case GT: case GTU: return a > b;
-      case GE: case GEU: return a >= b;
+      case EQ:
+      case EQU: return a == b;
+      case NE:
+      case NEU: return a != b;
+      case LT:
+      case LTU: return a < b;
+      case LE:
+      case LEU: return a <= b;
+      case GT:
+      case GTU: return a > b;
+      case GE:
+      case GEU: return a >= b;
       default: return false;
     }
   }
@@ -523,9 +728,18 @@ void set_predicates(Warp& w, const Op& op, Mask m, Mask truth) {
   if (op.flags & 1) other = ~other;
   Mask first = truth, second = ~truth;
   switch (op.shape[1]) {
-    case 1: first &= other; second &= other; break;
-    case 2: first |= other; second |= other; break;
-    case 3: first ^= other; second ^= other; break;
+    case 1:
+      first &= other;
+      second &= other;
+      break;
+    case 2:
+      first |= other;
+      second |= other;
+      break;
+    case 3:
+      first ^= other;
+      second ^= other;
+      break;
     default: break;
   }
   Mask& d = predicate(w, op.d);
@@ -561,13 +775,46 @@ Flow setp_half(Warp& w, const Op& op, Mask m) {
   set_predicates(w, op, m, truth);
   return Flow::Next;
 }
-// set: like setp, but the destination is a number: all ones, or 1.0f for a float type (flags 4).
+// set: like setp, but the destination is a number: shape[2] is true's. shape[1] and c combine as in setp.
+uint32_t combined(Warp& w, const Op& op, int lane, bool truth) {
+  if (op.c < 0) return truth;
+  const bool other = ((predicate(w, op.c) ^ (op.flags & 1 ? kAllLanes : 0)) >> lane & 1) != 0;
+  return op.shape[1] == 1 ? truth && other : op.shape[1] == 2 ? truth || other : truth != other;
+}
+uint32_t truth_value(const Op& op) {
+  return op.shape[2] == 1   ? std::bit_cast<uint32_t>(1.0f)
+         : op.shape[2] == 2 ? 0x3C00
+         : op.shape[2] == 3 ? 0x3F80
+                            : 0xFFFF'FFFFu;
+}
 template <class T>
 Flow set_value(Warp& w, const Op& op, Mask m) {
   auto* d = lanes<uint32_t>(w, op.d);
   const auto *a = lanes<Stored<T>>(w, op.a), *b = lanes<Stored<T>>(w, op.b);
-  const uint32_t one = op.flags & 4 ? std::bit_cast<uint32_t>(1.0f) : 0xFFFF'FFFFu;
-  for_lanes(m, [&](int i) { d[i] = compare<T>(static_cast<Compare>(op.shape[0]), load<T>(a[i]), load<T>(b[i])) ? one : 0; });
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int i = first_lane(rest);
+    T x = load<T>(a[i]), y = load<T>(b[i]);
+    if constexpr (std::is_same_v<T, float>) {
+      if (op.flags & 2) x = flush_subnormal(x), y = flush_subnormal(y);
+    }
+    d[i] = combined(w, op, i, compare<T>(static_cast<Compare>(op.shape[0]), x, y)) ? truth_value(op) : 0;
+  }
+  return Flow::Next;
+}
+template <class H>
+Flow set_half(Warp& w, const Op& op, Mask m) {  // one value, or two with shape[3]
+  auto* d = lanes<uint32_t>(w, op.d);
+  const auto *a = lanes<uint32_t>(w, op.a), *b = lanes<uint32_t>(w, op.b);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int i = first_lane(rest);
+    const auto one = [&](int shift) {
+      const bool truth =
+          compare<float>(static_cast<Compare>(op.shape[0]), H::widen(static_cast<uint16_t>(a[i] >> shift)),
+                         H::widen(static_cast<uint16_t>(b[i] >> shift)));
+      return combined(w, op, i, truth) ? truth_value(op) : 0;
+    };
+    d[i] = op.shape[3] ? (one(0) & 0xFFFF) | one(16) << 16 : one(0);
+  }
   return Flow::Next;
 }
 
@@ -585,7 +832,8 @@ Flow slct(Warp& w, const Op& op, Mask m) {
   const auto *a = lanes<T>(w, op.a), *b = lanes<T>(w, op.b);
   const auto* c = lanes<uint32_t>(w, op.c);
   for_lanes(m, [&](int i) {
-    const bool first = FLOAT ? std::bit_cast<float>(c[i]) >= 0 : static_cast<int32_t>(c[i]) >= 0;
+    const float real = std::bit_cast<float>(c[i]);
+    const bool first = FLOAT ? (op.flags ? flush_subnormal(real) : real) >= 0 : static_cast<int32_t>(c[i]) >= 0;
     d[i] = first ? a[i] : b[i];
   });
   return Flow::Next;
@@ -612,8 +860,8 @@ Flow test_float(Warp& w, const Op& op, Mask m) {  // testp
   for (int i = 0; i < 32; ++i) {
     const double value = op.shape[1] == 64 ? std::bit_cast<double>(lanes<uint64_t>(w, op.a)[i])
                                            : static_cast<double>(std::bit_cast<float>(lanes<uint32_t>(w, op.a)[i]));
-    const double smallest = op.shape[1] == 64 ? std::numeric_limits<double>::min()
-                                              : static_cast<double>(std::numeric_limits<float>::min());
+    const double smallest =
+        op.shape[1] == 64 ? std::numeric_limits<double>::min() : static_cast<double>(std::numeric_limits<float>::min());
     bool yes = false;
     switch (op.shape[0]) {
       case 0: yes = std::isfinite(value); break;
@@ -633,9 +881,10 @@ Flow test_float(Warp& w, const Op& op, Mask m) {  // testp
 
 // Packed FP32 pairs in 64 bits.
 template <class F, int N>
-Flow packed_f32(Warp& w, const Op& op, Mask m) {
+Flow packed(Warp& w, const Op& op, Mask m) {
   auto* d = lanes<uint64_t>(w, op.d);
-  const auto *a = lanes<uint64_t>(w, op.a), *b = lanes<uint64_t>(w, op.b), *c = lanes<uint64_t>(w, op.c >= 0 ? op.c : op.a);
+  const auto *a = lanes<uint64_t>(w, op.a), *b = lanes<uint64_t>(w, op.b),
+             *c = lanes<uint64_t>(w, op.c >= 0 ? op.c : op.a);
   for_lanes(m, [&](int i) {
     uint64_t result = 0;
     for (int half = 0; half < 2; ++half) {
@@ -653,12 +902,50 @@ Flow packed_f32(Warp& w, const Op& op, Mask m) {
   return Flow::Next;
 }
 
-Flow three_input_minmax(Warp& w, const Op& op, Mask m) {  // min/max with three sources (.f32)
+// min and max of FP32 in all their forms: flags 1: max, 2: NaN propagates, 4: ftz, 8: .xorsign.abs; two or three
+// sources.
+Flow min_max_f32(Warp& w, const Op& op, Mask m) {
   auto* d = lanes<float>(w, op.d);
-  const auto *a = lanes<float>(w, op.a), *b = lanes<float>(w, op.b), *c = lanes<float>(w, op.c);
+  const auto *a = lanes<float>(w, op.a), *b = lanes<float>(w, op.b);
+  const auto* c = op.c >= 0 ? lanes<float>(w, op.c) : nullptr;
+  const auto choose = [&](float x, float y) {
+    if ((op.flags & 2) && (std::isnan(x) || std::isnan(y))) return std::numeric_limits<float>::quiet_NaN();
+    return op.flags & 1 ? FMax::apply(x, y) : FMin::apply(x, y);
+  };
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int i = first_lane(rest);
+    const auto read = [&](float x) {
+      if (op.flags & 4) x = flush_subnormal(x);
+      return op.flags & 8 ? std::fabs(x) : x;
+    };
+    float result = choose(read(a[i]), read(b[i]));
+    if (c != nullptr) result = choose(result, read(c[i]));
+    if (op.flags & 8) result = std::copysign(result, std::signbit(a[i]) != std::signbit(b[i]) ? -1.0f : 1.0f);
+    d[i] = canonical(result);
+  }
+  return Flow::Next;
+}
+Flow min_max_s16x2(Warp& w, const Op& op, Mask m) {  // flags 1: max, 2: signed, 4: relu
+  auto* d = lanes<uint32_t>(w, op.d);
+  const auto *a = lanes<uint32_t>(w, op.a), *b = lanes<uint32_t>(w, op.b);
   for_lanes(m, [&](int i) {
-    d[i] = op.flags ? FMax::apply(FMax::apply(a[i], b[i]), c[i]) : FMin::apply(FMin::apply(a[i], b[i]), c[i]);
+    uint32_t result = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+      const auto widen = [&](uint32_t v) {
+        return op.flags & 2 ? int32_t{static_cast<int16_t>(v >> shift)} : static_cast<int32_t>(v >> shift & 0xFFFF);
+      };
+      int32_t x = op.flags & 1 ? std::max(widen(a[i]), widen(b[i])) : std::min(widen(a[i]), widen(b[i]));
+      if (op.flags & 4) x = std::max(x, 0);
+      result |= (static_cast<uint32_t>(x) & 0xFFFF) << shift;
+    }
+    d[i] = result;
   });
+  return Flow::Next;
+}
+Flow add_16x2(Warp& w, const Op& op, Mask m) {
+  auto* d = lanes<uint32_t>(w, op.d);
+  const auto *a = lanes<uint32_t>(w, op.a), *b = lanes<uint32_t>(w, op.b);
+  for_lanes(m, [&](int i) { d[i] = ((a[i] + b[i]) & 0xFFFF) | ((a[i] & 0xFFFF'0000) + (b[i] & 0xFFFF'0000)); });
   return Flow::Next;
 }
 
@@ -674,68 +961,130 @@ void operands(Decoder& d, Type type, int sources) {
 template <template <class> class Make, class... A>
 Handler by_integer_type(Type type) {
   switch (type) {
-    case Type::U16: case Type::B16: return Make<uint16_t>::handler;
+    case Type::U16:
+    case Type::B16: return Make<uint16_t>::handler;
     case Type::S16: return Make<int16_t>::handler;
-    case Type::U32: case Type::B32: return Make<uint32_t>::handler;
+    case Type::U32:
+    case Type::B32: return Make<uint32_t>::handler;
     case Type::S32: return Make<int32_t>::handler;
-    case Type::U64: case Type::B64: return Make<uint64_t>::handler;
+    case Type::U64:
+    case Type::B64: return Make<uint64_t>::handler;
     case Type::S64: return Make<int64_t>::handler;
     default: return nullptr;
   }
 }
 template <class F>
-struct IntegerBinary { template <class T> struct Make { static constexpr Handler handler = binary<T, F>; }; };
+struct IntegerBinary {
+  template <class T>
+  struct Make {
+    static constexpr Handler handler = binary<T, F>;
+  };
+};
 template <class F>
-struct IntegerUnary { template <class T> struct Make { static constexpr Handler handler = unary<T, F>; }; };
-template <class T> struct MakeShiftLeft { static constexpr Handler handler = shift_left<T>; };
-template <class T> struct MakeShiftRight { static constexpr Handler handler = shift_right<T>; };
+struct IntegerUnary {
+  template <class T>
+  struct Make {
+    static constexpr Handler handler = unary<T, F>;
+  };
+};
+template <class T>
+struct MakeShiftLeft {
+  static constexpr Handler handler = shift_left<T>;
+};
+template <class T>
+struct MakeShiftRight {
+  static constexpr Handler handler = shift_right<T>;
+};
 
 template <class F>
-Handler integer_binary(Type type) { return by_integer_type<IntegerBinary<F>::template Make>(type); }
+Handler integer_binary(Type type) {
+  return by_integer_type<IntegerBinary<F>::template Make>(type);
+}
 template <class F>
-Handler integer_unary(Type type) { return by_integer_type<IntegerUnary<F>::template Make>(type); }
+Handler integer_unary(Type type) {
+  return by_integer_type<IntegerUnary<F>::template Make>(type);
+}
 
-/// Float handlers with .ftz, .sat and a rounding mode.
+/// Float handlers with .ftz, .sat and a rounding mode. MAKE<T, F>: the handler of F on T.
+template <template <class, class> class MAKE, class T, class F>
+Handler with_rounding(Decoder& d) {
+  if (d.has("rz")) return MAKE<T, Directed<F, FE_TOWARDZERO>>::handler;
+  if (d.has("rm")) return MAKE<T, Directed<F, FE_DOWNWARD>>::handler;
+  if (d.has("rp")) return MAKE<T, Directed<F, FE_UPWARD>>::handler;
+  return MAKE<T, F>::handler;
+}
+template <template <class, class> class MAKE, class F>
+Handler float_handler(Decoder& d, Type type) {
+  if (type == Type::F64) return with_rounding<MAKE, double, F>(d);
+  const bool ftz = d.has("ftz"), sat = d.has("sat");
+  if (sat)
+    return ftz ? with_rounding<MAKE, float, Saturated<Flushed<F>>>(d) : with_rounding<MAKE, float, Saturated<F>>(d);
+  return ftz ? with_rounding<MAKE, float, Canonical<Flushed<F>>>(d) : with_rounding<MAKE, float, Canonical<F>>(d);
+}
+template <class T, class F>
+struct Unary {
+  static constexpr Handler handler = unary<T, F>;
+};
+template <class T, class F>
+struct Binary {
+  static constexpr Handler handler = binary<T, F>;
+};
+template <class T, class F>
+struct Ternary {
+  static constexpr Handler handler = ternary<T, F>;
+};
 template <class F>
 Handler float_binary(Decoder& d, Type type) {
-  const bool ftz = d.has("ftz"), sat = d.has("sat");
-  if (type == Type::F64) {
-    if (d.has("rz")) return binary<double, Directed<double, F, FE_TOWARDZERO>>;
-    if (d.has("rm")) return binary<double, Directed<double, F, FE_DOWNWARD>>;
-    if (d.has("rp")) return binary<double, Directed<double, F, FE_UPWARD>>;
-    return binary<double, F>;
-  }
-  if (d.has("rz")) return binary<float, Directed<float, F, FE_TOWARDZERO>>;
-  if (d.has("rm")) return binary<float, Directed<float, F, FE_DOWNWARD>>;
-  if (d.has("rp")) return binary<float, Directed<float, F, FE_UPWARD>>;
-  if (sat) return ftz ? binary<float, Saturated<Flushed<F>>> : binary<float, Saturated<F>>;
-  return ftz ? binary<float, Flushed<F>> : binary<float, Canonical<F>>;
+  return float_handler<Binary, F>(d, type);
 }
 template <class F>
 Handler float_ternary(Decoder& d, Type type) {
-  const bool ftz = d.has("ftz"), sat = d.has("sat");
-  if (type == Type::F64) {
-    if (d.has("rz")) return ternary<double, Directed<double, F, FE_TOWARDZERO>>;
-    if (d.has("rm")) return ternary<double, Directed<double, F, FE_DOWNWARD>>;
-    if (d.has("rp")) return ternary<double, Directed<double, F, FE_UPWARD>>;
-    return ternary<double, F>;
-  }
-  if (d.has("rz")) return ternary<float, Directed<float, F, FE_TOWARDZERO>>;
-  if (d.has("rm")) return ternary<float, Directed<float, F, FE_DOWNWARD>>;
-  if (d.has("rp")) return ternary<float, Directed<float, F, FE_UPWARD>>;
-  if (sat) return ftz ? ternary<float, Saturated<Flushed<F>>> : ternary<float, Saturated<F>>;
-  return ftz ? ternary<float, Flushed<F>> : ternary<float, Canonical<F>>;
+  return float_handler<Ternary, F>(d, type);
 }
 template <class F>
 Handler float_unary(Decoder& d, Type type) {
-  if (type == Type::F64) {
-    if constexpr (requires(double x) { { F::apply(x) } -> std::same_as<double>; }) return unary<double, F>;
-    return nullptr;
+  if (type == Type::F32) return d.has("ftz") ? unary<float, Canonical<Flushed<F>>> : unary<float, Canonical<F>>;
+  if constexpr (requires(double x) {
+                  { F::apply(x) } -> std::same_as<double>;
+                }) {
+    if (type == Type::F64) return d.has("ftz") ? nullptr : unary<double, F>;
   }
-  return d.has("ftz") ? unary<float, Flushed<F>> : unary<float, F>;
+  return nullptr;
+}
+/// rcp and sqrt, which also exist with directed rounding.
+template <class F>
+Handler rounded_unary(Decoder& d, Type type) {
+  if (type == Type::F64) return with_rounding<Unary, double, F>(d);
+  if (type != Type::F32) return nullptr;
+  return d.has("ftz") ? with_rounding<Unary, float, Canonical<Flushed<F>>>(d)
+                      : with_rounding<Unary, float, Canonical<F>>(d);
 }
 template <class F>
-Handler half_handler(Type type) {
+Handler sign_handler(Decoder& d, Type type) {  // abs, neg: NaNs keep their bits
+  if (type == Type::F64) return unary<double, F>;
+  return d.has("ftz") ? unary<float, Flushed<F>> : unary<float, F>;
+}
+template <class T, class F>
+struct PackedTwo {
+  static constexpr Handler handler = packed<F, 2>;
+};
+template <class T, class F>
+struct PackedThree {
+  static constexpr Handler handler = packed<F, 3>;
+};
+template <int N, class F>
+Handler packed_f32(Decoder& d) {
+  if constexpr (N == 2)
+    return float_handler<PackedTwo, F>(d, Type::F32);
+  else
+    return float_handler<PackedThree, F>(d, Type::F32);
+}
+uint32_t half_flags(Decoder& d) {
+  return (d.has("ftz") ? 1u : 0u) | (d.has("sat") ? 2u : 0u) | (d.has("relu") ? 4u : 0u);
+}
+template <class F>
+Handler half_handler(Decoder& d, Type type) {
+  d.op->flags = half_flags(d);
   switch (type) {
     case Type::F16: return half<Half, F, false>;
     case Type::F16x2: return half<Half, F, true>;
@@ -762,15 +1111,19 @@ void decode_add_sub(Decoder& d, Type type, bool subtract) {
   if (type == Type::F32 || type == Type::F64) {
     op.run = subtract ? float_binary<FSub>(d, type) : float_binary<FAdd>(d, type);
   } else if (is_half(type)) {
-    op.run = subtract ? half_handler<HSub>(type) : half_handler<HAdd>(type);
+    op.run = subtract ? half_handler<HSub>(d, type) : half_handler<HAdd>(d, type);
   } else if (type == Type::F32x2) {
-    op.run = subtract ? packed_f32<FSub, 2> : packed_f32<FAdd, 2>;
+    op.run = subtract ? packed_f32<2, FSub>(d) : packed_f32<2, FAdd>(d);
+  } else if (type == Type::U16x2 || type == Type::S16x2) {
+    op.run = subtract ? nullptr : add_16x2;
   } else if (d.has("cc") || d.in->opcode == "addc" || d.in->opcode == "subc") {
     op.flags = (d.in->opcode.back() == 'c' ? 1u : 0u) | (d.has("cc") ? 2u : 0u);
     op.e = carry_slot(d);
-    if (ptx::bits(type) == 64) op.run = subtract ? add_carry<uint64_t, true> : add_carry<uint64_t, false>;
-    else op.run = subtract ? add_carry<uint32_t, true> : add_carry<uint32_t, false>;
-  } else if (d.has("sat")) {
+    if (ptx::bits(type) == 64)
+      op.run = subtract ? add_carry<uint64_t, true> : add_carry<uint64_t, false>;
+    else
+      op.run = subtract ? add_carry<uint32_t, true> : add_carry<uint32_t, false>;
+  } else if (type == Type::S32 && d.has("sat")) {
     struct Saturating {
       static int32_t apply(int32_t a, int32_t b) {
         return static_cast<int32_t>(std::clamp<int64_t>(int64_t{a} + b, INT32_MIN, INT32_MAX));
@@ -804,31 +1157,49 @@ void decode_mul(Decoder& d, Type type) {
     return;
   }
   operands(d, type, 2);
-  if (type == Type::F32 || type == Type::F64) op.run = float_binary<FMul>(d, type);
-  else if (is_half(type)) op.run = half_handler<HMul>(type);
-  else if (type == Type::F32x2) op.run = packed_f32<FMul, 2>;
-  else if (d.has("hi")) op.run = integer_binary<MulHi>(type);
-  else op.run = integer_binary<MulLo>(type);
+  if (type == Type::F32 || type == Type::F64)
+    op.run = float_binary<FMul>(d, type);
+  else if (is_half(type))
+    op.run = half_handler<HMul>(d, type);
+  else if (type == Type::F32x2)
+    op.run = packed_f32<2, FMul>(d);
+  else if (d.has("hi"))
+    op.run = integer_binary<MulHi>(type);
+  else
+    op.run = integer_binary<MulLo>(type);
 }
 
-template <class T> struct MakeMadLo { static constexpr Handler handler = ternary<T, Mad<T, false>>; };
-template <class T> struct MakeMadHi { static constexpr Handler handler = ternary<T, Mad<T, true>>; };
+template <class T>
+struct MakeMadLo {
+  static constexpr Handler handler = ternary<T, Mad<T, false>>;
+};
+template <class T>
+struct MakeMadHi {
+  static constexpr Handler handler = ternary<T, Mad<T, true>>;
+};
 
 void decode_mad(Decoder& d, Type type) {
   Op& op = *d.op;
   if (ptx::is_float(type)) {
     operands(d, type, 3);
-    if (type == Type::F32 || type == Type::F64) op.run = float_ternary<FFma>(d, type);
-    else if (type == Type::F32x2) op.run = packed_f32<FFma, 3>;
-    else op.run = d.has("relu") ? half_handler<HFmaRelu>(type) : half_handler<HFma>(type);
+    if (type == Type::F32 || type == Type::F64)
+      op.run = float_ternary<FFma>(d, type);
+    else if (type == Type::F32x2)
+      op.run = packed_f32<3, FFma>(d);
+    else
+      op.run = half_handler<HFma>(d, type);
+    if (op.run == Handler{ternary<float, Canonical<FFma>>} && has_fma()) op.run = fma_f32;
     return;
   }
   if (d.has("cc") || d.in->opcode == "madc") {
     operands(d, type, 3);
     op.flags = (d.in->opcode == "madc" ? 1u : 0u) | (d.has("cc") ? 2u : 0u);
     op.e = carry_slot(d);
-    if (ptx::bits(type) == 64) op.run = d.has("hi") ? mad_carry<uint64_t, true> : mad_carry<uint64_t, false>;
-    else op.run = d.has("hi") ? mad_carry<uint32_t, true> : mad_carry<uint32_t, false>;
+    const bool high = d.has("hi"), is_signed = ptx::is_signed(type);
+    if (ptx::bits(type) == 64)
+      op.run = !high ? mad_carry<uint64_t, false> : is_signed ? mad_carry<int64_t, true> : mad_carry<uint64_t, true>;
+    else
+      op.run = !high ? mad_carry<uint32_t, false> : is_signed ? mad_carry<int32_t, true> : mad_carry<uint32_t, true>;
     return;
   }
   if (d.has("wide")) {
@@ -855,32 +1226,48 @@ void decode_mad(Decoder& d, Type type) {
 
 void decode_min_max(Decoder& d, Type type, bool is_max) {
   Op& op = *d.op;
-  const bool three = d.count() == 4;
-  operands(d, type, three ? 3 : 2);
-  if (three && type == Type::F32) {
-    op.flags = is_max;
-    op.run = three_input_minmax;
-  } else if (type == Type::F32) {
-    if (d.has("NaN")) op.run = is_max ? binary<float, Canonical<FNanPropagating<FMax>>> : binary<float, Canonical<FNanPropagating<FMin>>>;
-    else if (d.has("ftz")) op.run = is_max ? binary<float, Flushed<FMax>> : binary<float, Flushed<FMin>>;
-    else op.run = is_max ? binary<float, Canonical<FMax>> : binary<float, Canonical<FMin>>;
-  } else if (type == Type::F64) {
+  operands(d, type, d.count() == 4 ? 3 : 2);
+  if (type == Type::F32) {
+    op.flags = (is_max ? 1u : 0u) | (d.has("NaN") ? 2u : 0u) | (d.has("ftz") ? 4u : 0u) |
+               (d.has("xorsign") && d.has("abs") ? 8u : 0u);
+    op.run = min_max_f32;
+    if (d.count() == 3 && op.flags <= 1)
+      op.run = is_max ? binary<float, Canonical<FMax>> : binary<float, Canonical<FMin>>;
+    return;
+  }
+  if (d.count() == 4) d.unsupported("three sources of this type");
+  if (type == Type::F64) {
     op.run = is_max ? binary<double, FMax> : binary<double, FMin>;
   } else if (is_half(type)) {
-    op.run = is_max ? half_handler<HMax>(type) : half_handler<HMin>(type);
+    if (d.has("NaN"))
+      op.run = is_max ? half_handler<HMaxNan>(d, type) : half_handler<HMinNan>(d, type);
+    else
+      op.run = is_max ? half_handler<HMax>(d, type) : half_handler<HMin>(d, type);
+  } else if (type == Type::U16x2 || type == Type::S16x2) {
+    op.flags = (is_max ? 1u : 0u) | (type == Type::S16x2 ? 2u : 0u) | (d.has("relu") ? 4u : 0u);
+    op.run = min_max_s16x2;
+  } else if (type == Type::S32 && d.has("relu")) {
+    struct MinRelu {
+      static int32_t apply(int32_t a, int32_t b) { return std::max(std::min(a, b), 0); }
+    };
+    struct MaxRelu {
+      static int32_t apply(int32_t a, int32_t b) { return std::max(std::max(a, b), 0); }
+    };
+    op.run = is_max ? binary<int32_t, MaxRelu> : binary<int32_t, MinRelu>;
   } else {
     op.run = is_max ? integer_binary<Max>(type) : integer_binary<Min>(type);
   }
 }
 
-const char* const kComparisons[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+const char* const kComparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                    "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 int comparison_of(Decoder& d) {
+  const std::string& name = d.modifier(0);
   for (int i = 0; i < 14; ++i) {
-    if (d.in->modifiers.at(0) == kComparisons[i]) return i;
+    if (name == kComparisons[i]) return i;
   }
   // lo, ls, hi, hs: unsigned comparisons by their old names.
-  const std::string& name = d.in->modifiers.at(0);
   if (name == "lo") return LT;
   if (name == "ls") return LE;
   if (name == "hi") return GT;
@@ -910,11 +1297,14 @@ Handler setp_handler(int how) {
 }
 Handler setp_handler(Type type, int how) {
   switch (type) {
-    case Type::U16: case Type::B16: return setp_handler<uint16_t>(how);
+    case Type::U16:
+    case Type::B16: return setp_handler<uint16_t>(how);
     case Type::S16: return setp_handler<int16_t>(how);
-    case Type::U32: case Type::B32: return setp_handler<uint32_t>(how);
+    case Type::U32:
+    case Type::B32: return setp_handler<uint32_t>(how);
     case Type::S32: return setp_handler<int32_t>(how);
-    case Type::U64: case Type::B64: return setp_handler<uint64_t>(how);
+    case Type::U64:
+    case Type::B64: return setp_handler<uint64_t>(how);
     case Type::S64: return setp_handler<int64_t>(how);
     case Type::F32: return setp_handler<float>(how);
     case Type::F64: return setp_handler<double>(how);
@@ -923,7 +1313,10 @@ Handler setp_handler(Type type, int how) {
     default: return nullptr;
   }
 }
-template <class T> struct MakeSet { static constexpr Handler handler = set_value<T>; };
+template <class T>
+struct MakeSet {
+  static constexpr Handler handler = set_value<T>;
+};
 
 void decode_setp(Decoder& d) {
   Op& op = *d.op;
@@ -943,7 +1336,7 @@ void decode_setp(Decoder& d) {
     bool negated = false;
     op.c = d.predicate_source(d.operand(3), &negated);
     op.flags = negated ? 1 : 0;
-    op.shape[1] = d.has("and") ? 1 : d.has("or") ? 2 : 3;
+    op.shape[1] = d.has("and") ? 1 : d.has("or") ? 2 : d.has("xor") ? 3 : 0;
   }
   if (d.has("ftz")) op.flags |= 2;
   op.run = setp_handler(type, how);
@@ -956,11 +1349,28 @@ void decode_set(Decoder& d) {
   op.a = d.source(1, type);
   op.b = d.source(2, type);
   op.shape[0] = static_cast<uint16_t>(comparison_of(d));
-  if (result == Type::F32) op.flags |= 4;
-  if (type == Type::F32) op.run = set_value<float>;
-  else if (type == Type::F64) op.run = set_value<double>;
-  else op.run = by_integer_type<MakeSet>(type);
-  if (d.count() > 3) d.unsupported("set with a combining predicate");
+  if (d.count() > 3) {
+    bool negated = false;
+    op.c = d.predicate_source(d.operand(3), &negated);
+    op.flags |= negated ? 1 : 0;
+    op.shape[1] = d.has("and") ? 1 : d.has("or") ? 2 : d.has("xor") ? 3 : 0;
+  }
+  if (d.has("ftz")) op.flags |= 2;
+  op.shape[2] = result == Type::F32                              ? 1
+                : result == Type::F16 || result == Type::F16x2   ? 2
+                : result == Type::BF16 || result == Type::BF16x2 ? 3
+                                                                 : 0;
+  op.shape[3] = type == Type::F16x2 || type == Type::BF16x2;
+  if (type == Type::F16 || type == Type::F16x2)
+    op.run = set_half<Half>;
+  else if (type == Type::BF16 || type == Type::BF16x2)
+    op.run = set_half<Brain>;
+  else if (type == Type::F32)
+    op.run = set_value<float>;
+  else if (type == Type::F64)
+    op.run = set_value<double>;
+  else
+    op.run = by_integer_type<MakeSet>(type);
 }
 
 void decode_logic(Decoder& d, int which) {
@@ -995,16 +1405,16 @@ void decode_arithmetic(Decoder& d) {
   Op& op = *d.op;
   const std::string& name = d.in->opcode;
   const Type type = d.last_type();
+  d.ignore({"rn", "lo", "approx", "full", "r", "clamp"});
   if (name == "add" || name == "addc") return decode_add_sub(d, type, false);
   if (name == "sub" || name == "subc") return decode_add_sub(d, type, true);
   if (name == "mul") return decode_mul(d, type);
   if (name == "mad" || name == "madc" || name == "fma") return decode_mad(d, type);
   if (name == "mul24" || name == "mad24") {
-    if (d.has("hi")) d.unsupported(".hi of a 24-bit product");
     operands(d, type, name == "mul24" ? 2 : 3);
-    struct Mul24 { static int32_t apply(int32_t a, int32_t b) { return static_cast<int32_t>((static_cast<uint32_t>(a) << 8 >> 8) * (static_cast<uint32_t>(b) << 8 >> 8)); } };
-    if (name == "mad24") d.unsupported("mad24");
-    op.run = binary<int32_t, Mul24>;
+    op.shape[0] = ptx::is_signed(type);
+    op.shape[1] = d.has("hi");
+    op.run = multiply24;
     return;
   }
   if (name == "min" || name == "max") return decode_min_max(d, type, name == "max");
@@ -1024,9 +1434,14 @@ void decode_arithmetic(Decoder& d) {
   } else if (name == "abs" || name == "neg") {
     operands(d, type, 1);
     const bool is_abs = name == "abs";
-    if (type == Type::F32 || type == Type::F64) op.run = is_abs ? float_unary<FAbs>(d, type) : float_unary<FNeg>(d, type);
-    else if (is_half(type)) op.run = is_abs ? half_handler<HAbs>(type) : half_handler<HNeg>(type);
-    else op.run = is_abs ? integer_unary<Abs>(type) : integer_unary<Neg>(type);
+    const bool pair = type == Type::F16x2 || type == Type::BF16x2;
+    if (type == Type::F32 || type == Type::F64)
+      op.run = is_abs ? sign_handler<FAbs>(d, type) : sign_handler<FNeg>(d, type);
+    else if (is_half(type))
+      op.run = is_abs ? (pair ? half_sign<true, false> : half_sign<false, false>)
+                      : (pair ? half_sign<true, true> : half_sign<false, true>);
+    else
+      op.run = is_abs ? integer_unary<Abs>(type) : integer_unary<Neg>(type);
   } else if (name == "copysign") {
     operands(d, type, 2);
     op.run = type == Type::F64 ? binary<double, CopySign> : binary<float, CopySign>;
@@ -1034,15 +1449,23 @@ void decode_arithmetic(Decoder& d) {
              name == "cos" || name == "tanh") {
     operands(d, type, 1);
     if (is_half(type)) {
-      op.run = name == "ex2" ? half_handler<HEx2>(type) : name == "tanh" ? half_handler<HTanh>(type) : nullptr;
-    } else if (name == "rcp") op.run = float_unary<Rcp>(d, type);
-    else if (name == "sqrt") op.run = float_unary<Sqrt>(d, type);
-    else if (name == "rsqrt") op.run = float_unary<Rsqrt>(d, type);
-    else if (name == "ex2") op.run = float_unary<Ex2>(d, type);
-    else if (name == "lg2") op.run = float_unary<Lg2>(d, type);
-    else if (name == "sin") op.run = float_unary<Sin>(d, type);
-    else if (name == "cos") op.run = float_unary<Cos>(d, type);
-    else op.run = float_unary<Tanh>(d, type);
+      op.run = name == "ex2" ? half_handler<HEx2>(d, type) : name == "tanh" ? half_handler<HTanh>(d, type) : nullptr;
+    } else if (name == "rcp")
+      op.run = rounded_unary<Rcp>(d, type);
+    else if (name == "sqrt")
+      op.run = rounded_unary<Sqrt>(d, type);
+    else if (name == "rsqrt")
+      op.run = float_unary<Rsqrt>(d, type);
+    else if (name == "ex2")
+      op.run = float_unary<Ex2>(d, type);
+    else if (name == "lg2")
+      op.run = float_unary<Lg2>(d, type);
+    else if (name == "sin")
+      op.run = float_unary<Sin>(d, type);
+    else if (name == "cos")
+      op.run = float_unary<Cos>(d, type);
+    else
+      op.run = float_unary<Tanh>(d, type);
   } else if (name == "shl" || name == "shr") {
     op.d = d.destination(0, std::max(ptx::bits(type), 32) / 8);
     op.a = d.source(1, type);
@@ -1101,11 +1524,10 @@ void decode_arithmetic(Decoder& d) {
     operands(d, Type::B32, 3);
     const bool signed_a = ptx::is_signed(d.type(0)), signed_b = ptx::is_signed(d.type(1)), two = name == "dp2a";
     op.flags = d.has("hi");
-    static constexpr Handler table[2][2][2] = {
-        {{dot_product<false, false, false>, dot_product<false, false, true>},
-         {dot_product<false, true, false>, dot_product<false, true, true>}},
-        {{dot_product<true, false, false>, dot_product<true, false, true>},
-         {dot_product<true, true, false>, dot_product<true, true, true>}}};
+    static constexpr Handler table[2][2][2] = {{{dot_product<false, false, false>, dot_product<false, false, true>},
+                                                {dot_product<false, true, false>, dot_product<false, true, true>}},
+                                               {{dot_product<true, false, false>, dot_product<true, false, true>},
+                                                {dot_product<true, true, false>, dot_product<true, true, true>}}};
     op.run = table[signed_a][signed_b][two];
   } else if (name == "selp") {
     operands(d, type, 2);
@@ -1119,6 +1541,7 @@ void decode_arithmetic(Decoder& d) {
     op.a = d.source(1, value);
     op.b = d.source(2, value);
     op.c = d.source(3, test);
+    op.flags = d.has("ftz");
     const bool wide = ptx::bits(value) == 64, is_real = test == Type::F32;
     op.run = wide ? (is_real ? slct<uint64_t, true> : slct<uint64_t, false>)
                   : (is_real ? slct<uint32_t, true> : slct<uint32_t, false>);

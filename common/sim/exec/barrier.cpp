@@ -3,6 +3,7 @@
 
 #include "exec/decoder.h"
 #include "exec/lifetime.h"
+#include "exec/program.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -10,8 +11,8 @@ namespace {
 
 using ptx::Type;
 
-// ---- CTA barriers. shape[0] 1: only arrives; shape[1]: reduction 0 none, 1 and, 2 or, 3 popc; a: id, b: thread count
-// (or -1), c: predicate, d: result
+// ---- CTA barriers. shape[0] 1: only arrives; shape[2] 1: aligned; shape[1]: reduction 0 none, 1 and, 2 or, 3 popc; a:
+// id, b: thread count (or -1), c: predicate, d: result
 
 void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
   Cluster& cluster = *cta.cluster;
@@ -24,7 +25,8 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
     if (waiter.result >= 0) {
       const uint32_t count = done.true_lanes;
       if (waiter.kind == 3) {
-        for (Mask rest = split.mask; rest; rest &= rest - 1) lanes<uint32_t>(*waiter.warp, waiter.result)[first_lane(rest)] = count;
+        for (Mask rest = split.mask; rest; rest &= rest - 1)
+          lanes<uint32_t>(*waiter.warp, waiter.result)[first_lane(rest)] = count;
       } else {
         const bool truth = waiter.kind == 1 ? count == done.all_lanes : count > 0;
         Mask& d = predicate(*waiter.warp, waiter.result);
@@ -40,30 +42,70 @@ bool complete(const Cta& cta, const CtaBarrier& barrier) {
   return barrier.arrived >= (barrier.expected != 0 ? barrier.expected : cta.live_warps * 32);
 }
 
+/// A warp arrives when all its lanes have; those of a barrier that is not .aligned come from different places. The
+/// other splits that have come are put into `slots`; false: Flow::Block, for lanes are still missing.
+constexpr uint32_t kMeetAtBarrier = 2;
+bool gather_at_barrier(Warp& w, Mask m, uint32_t id, std::vector<uint8_t>* slots) {
+  isolate(w, m);
+  Mask have = m;
+  for (uint32_t rest = w.used; rest; rest &= rest - 1) {
+    const auto slot = static_cast<uint8_t>(std::countr_zero(rest));
+    const Split& other = w.splits[slot];
+    if (slot == w.current || other.wait != Wait::Gather || other.arguments[1] != kMeetAtBarrier + id) continue;
+    have |= other.mask;
+    slots->push_back(slot);
+  }
+  if ((have & w.live) == w.live) return true;
+  Split& split = w.split();
+  split.wait = Wait::Gather;
+  split.arguments[0] = w.live;
+  split.arguments[1] = kMeetAtBarrier + id;
+  return false;
+}
+
 Flow cta_barrier(Warp& w, const Op& op, Mask m) {
-  if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
   Cta& cta = *w.cta;
+  std::vector<uint8_t> others;
+  if (op.shape[2] ? !gather(w, op, kAllLanes, &m) : !gather_at_barrier(w, m, uniform<uint32_t>(w, op.a, m), &others))
+    return Flow::Block;
   const uint32_t id = uniform<uint32_t>(w, op.a, m);
-  if (id >= cta.named.size()) throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": there are 16, numbered 0 to 15"};
+  if (id >= cta.named.size())
+    throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": there are 16, numbered 0 to 15"};
   CtaBarrier& barrier = cta.named[id];
   const uint32_t expected = op.b >= 0 ? uniform<uint32_t>(w, op.b, m) : 0;
-  if (expected % 32 != 0) throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": the thread count " + std::to_string(expected) + " is not a multiple of 32"};
+  if (expected % 32 != 0)
+    throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": the thread count " +
+                                                std::to_string(expected) + " is not a multiple of 32"};
   if (expected > cta.warps.size() * 32) {
-    throw Fault{Status::LaunchFailure, "barrier " + std::to_string(id) + " waits for " + std::to_string(expected) + " threads, but the CTA has " + std::to_string(cta.warps.size() * 32)};
+    throw Fault{Status::LaunchFailure, "barrier " + std::to_string(id) + " waits for " + std::to_string(expected) +
+                                           " threads, but the CTA has " + std::to_string(cta.warps.size() * 32)};
   }
   if (barrier.arrived > 0 && barrier.expected != expected) {
     throw Fault{Status::LaunchFailure, "barrier " + std::to_string(id) + " is used with two thread counts at once: " +
-                                           std::to_string(expected) + " here, " + std::to_string(barrier.expected) + " by an earlier arrival (0: all threads)"};
+                                           std::to_string(expected) + " here, " + std::to_string(barrier.expected) +
+                                           " by an earlier arrival (0: all threads)"};
   }
   barrier.expected = expected;
   barrier.arrived += 32;
-  if (op.c >= 0) {
-    const Mask truth = predicate(w, op.c) ^ (op.flags ? kAllLanes : 0);
-    barrier.true_lanes += static_cast<uint32_t>(std::popcount(truth & m));
-    barrier.all_lanes += static_cast<uint32_t>(std::popcount(m));
+  const auto arrive = [&](const Op& at, uint8_t slot, Mask lanes_here) {
+    if (at.c >= 0) {
+      const Mask truth = predicate(w, at.c) ^ (at.flags ? kAllLanes : 0);
+      barrier.true_lanes += static_cast<uint32_t>(std::popcount(truth & lanes_here));
+      barrier.all_lanes += static_cast<uint32_t>(std::popcount(lanes_here));
+    }
+    if (at.shape[0] == 0)
+      barrier.waiters.push_back({&w, slot, at.shape[1] ? at.d : -1, static_cast<uint8_t>(at.shape[1])});
+  };
+  arrive(op, w.current, m);
+  for (const uint8_t slot : others) {
+    Split& other = w.splits[slot];
+    const Op& at = cta.cluster->launch->program->ops[other.pc];
+    arrive(at, slot, other.mask);
+    other.wait = at.shape[0] == 0 ? Wait::CtaBarrier : Wait::None;
+    other.arguments[0] = id, other.arguments[1] = expected;
+    if (at.shape[0] != 0) ++other.pc;
   }
   const bool waits = op.shape[0] == 0;
-  if (waits) barrier.waiters.push_back({&w, w.current, op.shape[1] ? op.d : -1, static_cast<uint8_t>(op.shape[1])});
   note_effect(w);
   if (complete(cta, barrier)) {
     release(cta, barrier, &w);
@@ -107,11 +149,13 @@ Flow cluster_wait(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t phase = w.cluster_phase[static_cast<size_t>(lane)];
-    if (phase == 0) throw Fault{Status::LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before", lane};
+    if (phase == 0)
+      throw Fault{Status::LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before", lane};
     done &= cluster.barrier.phase >= phase;
   }
   for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;
   if (done) return Flow::Next;
+  isolate(w, m);
   cluster.barrier.waiters.push_back({&w, w.current});
   w.split().wait = Wait::ClusterBarrier;
   return Flow::Block;
@@ -175,7 +219,8 @@ void check_register_pool(Cta& cta) {
       const auto index = static_cast<uint8_t>(first_lane(rest));
       Split& split = warp.splits[index];
       if (split.wait != Wait::Registers) continue;
-      const auto difference = (static_cast<int32_t>(split.arguments[0]) - static_cast<int32_t>(warp.max_registers)) * 32;
+      const auto difference =
+          (static_cast<int32_t>(split.arguments[0]) - static_cast<int32_t>(warp.max_registers)) * 32;
       if (difference > cta.register_pool) return;  // first come, first served
       cta.register_pool -= difference;
       warp.max_registers = split.arguments[0];
@@ -190,6 +235,8 @@ void decode_barrier(Decoder& d) {
   if ((name == "bar" || name == "barrier") && !d.has("cluster")) {
     const bool reduces = d.has("red");
     op.shape[0] = d.has("arrive");
+    op.shape[2] = name == "bar" || d.has("aligned");
+    d.ignore({"sync", "cta", "popc", "u32", "pred"});
     size_t at = 0;
     if (reduces) {
       op.shape[1] = d.has("and") ? 1 : d.has("or") ? 2 : 3;
@@ -207,15 +254,19 @@ void decode_barrier(Decoder& d) {
   } else if (name == "barrier") {
     op.flags = d.has("aligned");
     op.imm = !d.has("relaxed");
+    d.ignore({"wait", "release", "acquire"});
     op.run = d.has("arrive") ? cluster_arrive : cluster_wait;
   } else if (name == "setmaxnreg") {
     op.imm = d.immediate(0);
+    d.ignore({"inc", "dec", "sync", "aligned", "u32"});
     op.run = set_max_registers;
   } else if (name == "nanosleep") {
     op.a = d.source(0, Type::U32);
+    d.ignore({"u32"});
     op.run = nanosleep;
   } else if (name == "fence" || name == "membar" || name == "griddepcontrol") {
     // Memory is sequentially consistent here, and dependent launches run one after the other.
+    d.ignore({"*"});
     op.run = nothing;
   }
 }

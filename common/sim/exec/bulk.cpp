@@ -1,5 +1,5 @@
-// TMA: bulk copies and reductions, tensor copies, prefetches, groups, st.async and red.async, tensor-map editing, cluster
-// launch control.
+// TMA: bulk copies and reductions, tensor copies, prefetches, groups, st.async and red.async, tensor-map editing,
+// cluster launch control.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,7 +24,8 @@ int span_bytes(const TensorMap& map) {
   switch (map.swizzle) {
     case 1: return 32;
     case 2: return 64;
-    case 3: case 4: return 128;
+    case 3:
+    case 4: return 128;
     default: return 0;
   }
 }
@@ -42,35 +43,48 @@ uint32_t swizzled(uint8_t mode, uint32_t address) {
 struct Box {
   TensorMap map;
   std::array<int64_t, 5> coordinate{};
-  std::array<uint32_t, 5> count{};  ///< elements per dimension: ceil(box / element stride)
-  uint32_t inner_bytes = 0;         ///< of one row of the box
-  uint32_t pitch = 0;               ///< bytes from row to row in shared memory
-  uint32_t rows = 0;                ///< product of the outer counts
-  uint32_t bytes() const { return inner_bytes * rows; }      ///< what an mbarrier counts
-  uint32_t footprint() const { return (rows - 1) * pitch + inner_bytes; }
+  std::array<uint32_t, 5> count{};                       ///< elements per dimension: ceil(box / element stride)
+  uint32_t inner_bytes = 0;                              ///< of one row of the box
+  uint32_t pitch = 0;                                    ///< bytes from row to row in shared memory
+  uint32_t rows = 0;                                     ///< product of the outer counts
+  uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
+  uint32_t footprint() const { return map.swizzle == 0 ? bytes() : rows * pitch; }  ///< bytes between which it lies
 };
 
-Box make_box(Cluster& cluster, uint64_t map_address, const std::array<int64_t, 5>& coordinate, size_t dimensions, bool is_store) {
+Box make_box(Cluster& cluster, uint64_t map_address, const std::array<int64_t, 5>& coordinate, size_t dimensions,
+             bool is_store) {
   Box box;
   const uint8_t* from = nullptr;
   if (in_param_window(map_address)) {
     const uint64_t offset = map_address & ~kWindowMask;
     const auto& parameters = cluster.launch->parameters;
-    if (offset + sizeof(TensorMap) > parameters.size()) throw Fault{Status::IllegalAddress, "the tensor map lies outside the kernel's parameters"};
-    if (offset % 64 != 0) throw Fault{Status::MisalignedAddress, "a tensor map must be 64-byte aligned; this one is at offset " + hex(offset) + " of the parameters"};
+    if (offset + sizeof(TensorMap) > parameters.size())
+      throw Fault{Status::IllegalAddress, "the tensor map lies outside the kernel's parameters"};
+    if (offset % 64 != 0)
+      throw Fault{Status::MisalignedAddress,
+                  "a tensor map must be 64-byte aligned; this one is at offset " + hex(offset) + " of the parameters"};
     from = parameters.data() + offset;
   } else if (in_shared_window(map_address) || in_local_window(map_address)) {
-    throw Fault{Status::IllegalInstruction, "a tensor map must lie in the kernel's parameters (__grid_constant__), in constant or in global memory; this one is a copy on the stack or in shared memory"};
+    throw Fault{Status::IllegalInstruction,
+                "a tensor map must lie in the kernel's parameters (__grid_constant__), in constant or in global "
+                "memory; this one is a copy on the stack or in shared memory"};
   } else {
     from = global_location(cluster, map_address, sizeof(TensorMap), 64, false, "reading a tensor map");
   }
   std::memcpy(&box.map, from, sizeof box.map);
-  if (box.map.magic != TensorMap::MAGIC) throw Fault{Status::IllegalInstruction, "the 128 bytes at " + hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
+  if (box.map.magic != TensorMap::MAGIC)
+    throw Fault{Status::IllegalInstruction,
+                "the 128 bytes at " + hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
   if (box.map.rank != dimensions) {
-    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(dimensions) + " coordinates, but the tensor map has rank " + std::to_string(box.map.rank)};
+    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(dimensions) +
+                                                " coordinates, but the tensor map has rank " +
+                                                std::to_string(box.map.rank)};
   }
-  if (box.map.interleave != 0) throw Fault{Status::IllegalInstruction, "interleaved tensor maps are not supported by the simulated device"};
-  if (box.map.swizzle > 4) throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) + ") is not supported by the simulated device"};
+  if (box.map.interleave != 0)
+    throw Fault{Status::IllegalInstruction, "interleaved tensor maps are not supported by the simulated device"};
+  if (box.map.swizzle > 4)
+    throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
+                                                ") is not supported by the simulated device"};
   box.coordinate = coordinate;
   box.rows = 1;
   for (size_t i = 0; i < dimensions; ++i) {
@@ -78,14 +92,17 @@ Box make_box(Cluster& cluster, uint64_t map_address, const std::array<int64_t, 5
     box.count[i] = (box.map.box[i] + stride - 1) / stride;
     if (i > 0) box.rows *= box.count[i];
     if (is_store && coordinate[i] < 0) {
-      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " + std::to_string(coordinate[i]) + " (dimension " + std::to_string(i) + "): only loads may start outside"};
+      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
+                                                  std::to_string(coordinate[i]) + " (dimension " + std::to_string(i) +
+                                                  "): only loads may start outside"};
     }
   }
   box.inner_bytes = box.count[0] * box.map.element_bytes;
   const auto span = static_cast<uint32_t>(span_bytes(box.map));
   box.pitch = span > box.inner_bytes ? span : box.inner_bytes;
   if ((coordinate[0] * box.map.element_bytes) % 16 != 0) {
-    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(coordinate[0]) + " is " + std::to_string(coordinate[0] * box.map.element_bytes) +
+    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(coordinate[0]) + " is " +
+                                                std::to_string(coordinate[0] * box.map.element_bytes) +
                                                 " bytes, but TMA needs a multiple of 16 bytes"};
   }
   return box;
@@ -134,19 +151,25 @@ void move_row(Cta& cta, uint8_t swizzle, uint32_t offset, uint8_t* row, uint32_t
   for (uint32_t i = 0; i < bytes; i += 16) {
     uint8_t* shared = cta.smem.data() + swizzled(swizzle, offset + i);
     const uint32_t n = std::min(16u, bytes - i);
-    if constexpr (TO_SHARED) std::memcpy(shared, row + i, n);
-    else std::memcpy(row + i, shared, n);
+    if constexpr (TO_SHARED)
+      std::memcpy(shared, row + i, n);
+    else
+      std::memcpy(row + i, shared, n);
   }
 }
 
 /// All of [offset, offset + bytes) must be the CTA's, aligned, and free of mbarriers.
 Cta& check_target(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_t bytes, uint32_t align, const char* what) {
-  if (rank >= cluster.ctas.size()) throw Fault{Status::IllegalAddress, std::string(what) + ": CTA rank " + std::to_string(rank) + " does not exist in this cluster"};
+  if (rank >= cluster.ctas.size())
+    throw Fault{Status::IllegalAddress,
+                std::string(what) + ": CTA rank " + std::to_string(rank) + " does not exist in this cluster"};
   Cta& cta = cluster.ctas[rank];
   shared_location(cluster, cta, rank << kSharedRankShift | offset, bytes, align, true, what);
   if (offset + bytes > cta.barrier_low && offset < cta.barrier_high) {
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
-      if (cta.barrier_index[slot] != 0) throw Fault{Status::LaunchFailure, std::string(what) + " over a live mbarrier at shared offset " + hex(slot * 8)};
+      if (cta.barrier_index[slot] != 0)
+        throw Fault{Status::LaunchFailure,
+                    std::string(what) + " over a live mbarrier at shared offset " + hex(slot * 8)};
     }
   }
   return cta;
@@ -161,9 +184,12 @@ void mark_layout(Cta& cta, uint32_t offset, uint32_t bytes, uint8_t layout) {
 }
 
 /// Where a load's completion is counted: for each destination, the CTA whose mbarrier (at `offset`) is credited.
-struct Credit { uint32_t destination, barrier_rank; };
+struct Credit {
+  uint32_t destination, barrier_rank;
+};
 
-std::vector<Credit> credits_of(Warp& w, uint32_t destination, uint32_t barrier, bool multicast, uint32_t mask, bool pair, int lane) {
+std::vector<Credit> credits_of(Warp& w, uint32_t destination, uint32_t barrier, bool multicast, uint32_t mask,
+                               bool pair, int lane) {
   std::vector<Credit> credits;
   const uint32_t barrier_rank = barrier >> kSharedRankShift;
   if (multicast) {
@@ -176,8 +202,12 @@ std::vector<Credit> credits_of(Warp& w, uint32_t destination, uint32_t barrier, 
     return credits;
   }
   if (pair ? (barrier_rank >> 1) != (destination >> 1) : barrier_rank != destination) {
-    throw Fault{Status::LaunchFailure, "the mbarrier is in CTA " + std::to_string(barrier_rank) + ", the destination in CTA " + std::to_string(destination) +
-                                           (pair ? ": with .cta_group::2 both must be in one pair" : ": without .cta_group::2 both must be in the same CTA"), lane};
+    throw Fault{Status::LaunchFailure,
+                "the mbarrier is in CTA " + std::to_string(barrier_rank) + ", the destination in CTA " +
+                    std::to_string(destination) +
+                    (pair ? ": with .cta_group::2 both must be in one pair"
+                          : ": without .cta_group::2 both must be in the same CTA"),
+                lane};
   }
   (void)w;
   credits.push_back({destination, barrier_rank});
@@ -186,24 +216,44 @@ std::vector<Credit> credits_of(Warp& w, uint32_t destination, uint32_t barrier, 
 
 // ---- operations
 
+/// Drops the copy into memory of the CTA that started it and has left without waiting: hardware lets that pass, although
+/// a later CTA may find the bytes in its own memory. Returns whether any destination is left.
+bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
+  if (!cluster.launch->lenient || !cluster.ctas[origin.cta_rank].exited) return true;
+  const auto dropped =
+      std::erase_if(*credits, [&](const Credit& credit) { return credit.destination == origin.cta_rank; });
+  if (dropped == 0) return true;
+  const Fault early{Status::LaunchFailure,
+                    "CTA " + std::to_string(origin.cta_rank) +
+                        " has exited before a copy into its shared memory was complete: it must wait for its copies"};
+  cluster.scheduler->remark(early, nullptr, &origin);
+  return !credits->empty();
+}
+
 class TensorLoad final : public AsyncOperation {
  public:
   Box box;
   uint32_t offset, barrier;
   std::vector<Credit> credits;
   void complete(Cluster& cluster) override {
+    if (!forgive_early_exit(cluster, origin, &credits)) return;
     std::array<uint8_t, 256 * 16> row;
-    for (const Credit& credit : credits) check_target(cluster, credit.destination, offset, box.footprint(), 128, "TMA load");
+    for (const Credit& credit : credits)
+      check_target(cluster, credit.destination, offset, box.footprint(), 128, "TMA load");
     for_rows(box, [&](uint64_t address, uint32_t at, int64_t first, int64_t last) {
       if (address == 0 || last <= first) {
         fill_outside(box.map, row.data(), box.inner_bytes);
       } else {
         if (first > 0) fill_outside(box.map, row.data(), static_cast<size_t>(first));
-        std::memcpy(row.data() + first, global_location(cluster, address + static_cast<uint64_t>(first), static_cast<uint64_t>(last - first), 1, false, "TMA load"),
+        std::memcpy(row.data() + first,
+                    global_location(cluster, address + static_cast<uint64_t>(first),
+                                    static_cast<uint64_t>(last - first), 1, false, "TMA load"),
                     static_cast<size_t>(last - first));
-        if (last < box.inner_bytes) fill_outside(box.map, row.data() + last, box.inner_bytes - static_cast<size_t>(last));
+        if (last < box.inner_bytes)
+          fill_outside(box.map, row.data() + last, box.inner_bytes - static_cast<size_t>(last));
       }
-      for (const Credit& credit : credits) move_row<true>(cluster.ctas[credit.destination], box.map.swizzle, offset + at, row.data(), box.inner_bytes);
+      for (const Credit& credit : credits)
+        move_row<true>(cluster.ctas[credit.destination], box.map.swizzle, offset + at, row.data(), box.inner_bytes);
     });
     ++cluster.changes;
     for (const Credit& credit : credits) {
@@ -216,6 +266,13 @@ class TensorLoad final : public AsyncOperation {
 
 /// Overwrites what a copy in flight may already have destroyed.
 void poison(Cta& cta, uint32_t offset, uint32_t bytes) { std::memset(cta.smem.data() + offset, 0xFF, bytes); }
+void poison(Cta& cta, uint32_t offset, const Box& box) {
+  if (box.pitch == box.inner_bytes) return poison(cta, offset, box.footprint());
+  std::array<uint8_t, 128> row;  // of a box that is narrower than its swizzle: what lies between the rows stays
+  row.fill(0xFF);
+  for (uint32_t i = 0; i < box.rows; ++i)
+    move_row<true>(cta, box.map.swizzle, offset + i * box.pitch, row.data(), box.inner_bytes);
+}
 
 enum class Reduction : uint8_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor };
 
@@ -252,14 +309,18 @@ void reduce(uint8_t* to, const uint8_t* from, size_t bytes, Reduction how, Type 
       std::memcpy(&old, to + i, 2);
       std::memcpy(&value, from + i, 2);
       const float x = widen(old), y = widen(value);
-      const uint16_t fresh = narrow(how == Reduction::Add ? x + y : how == Reduction::Min ? std::fmin(x, y) : std::fmax(x, y));
+      const uint16_t fresh = narrow(how == Reduction::Add   ? x + y
+                                    : how == Reduction::Min ? std::fmin(x, y)
+                                                            : std::fmax(x, y));
       std::memcpy(to + i, &fresh, 2);
     }
   };
   switch (type) {
-    case Type::U32: case Type::B32: each(uint32_t{}); break;
+    case Type::U32:
+    case Type::B32: each(uint32_t{}); break;
     case Type::S32: each(int32_t{}); break;
-    case Type::U64: case Type::B64: each(uint64_t{}); break;
+    case Type::U64:
+    case Type::B64: each(uint64_t{}); break;
     case Type::S64: each(int64_t{}); break;
     case Type::F32: each(float{}); break;
     case Type::F64: each(double{}); break;
@@ -275,7 +336,8 @@ Type type_of_map(const TensorMap& map) {  // CUtensorMapDataType
     case 4: return Type::U64;
     case 5: return Type::S64;
     case 6: return Type::F16;
-    case 7: case 10: return Type::F32;
+    case 7:
+    case 10: return Type::F32;
     case 8: return Type::F64;
     case 9: return Type::BF16;
     default: return Type::None;
@@ -294,7 +356,10 @@ Reduction reduction_of(Decoder& d) {
 /// The second half of a store: what was read from shared memory becomes visible in global memory.
 class BulkWrite final : public AsyncOperation {
  public:
-  struct Piece { uint64_t to; uint32_t at, bytes; };
+  struct Piece {
+    uint64_t to;
+    uint32_t at, bytes;
+  };
   std::vector<Piece> pieces;
   std::vector<uint8_t> data;
   Reduction how = Reduction::None;
@@ -316,7 +381,8 @@ class BulkWrite final : public AsyncOperation {
       } else if (byte_mask == ~0ull) {
         std::memcpy(to, from, piece.bytes);
       } else {
-        for (uint32_t i = 0; i < piece.bytes; ++i) if (byte_mask >> (i % 16) & 1) to[i] = from[i];
+        for (uint32_t i = 0; i < piece.bytes; ++i)
+          if (byte_mask >> (i % 16) & 1) to[i] = from[i];
       }
       total += piece.bytes;
     }
@@ -330,10 +396,19 @@ class BulkWrite final : public AsyncOperation {
 
 void submit_write(Cluster& cluster, std::unique_ptr<BulkWrite> write, Cta& cta) {
   const uint64_t busy = write->data.size() / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
-  cluster.scheduler->submit(std::move(write), {.unit = &cta.store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_store_latency)});
+  cluster.scheduler->submit(
+      std::move(write),
+      {.unit = &cta.store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_store_latency)});
 }
 
 /// The first half: reads the source in shared memory.
+/// Where a store of this CTA reads. A CTA that has left without waiting was remarked upon then; its memory is still there.
+const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
+                            const char* what) {
+  if (cta.exited && cluster.launch->lenient) return cta.smem.data() + offset;
+  return shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, align, true, what);
+}
+
 class TensorStore final : public AsyncOperation {
  public:
   Box box;
@@ -343,7 +418,7 @@ class TensorStore final : public AsyncOperation {
   uint64_t group = 0;
   void complete(Cluster& cluster) override {
     Cta& cta = *warp->cta;
-    shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, box.footprint(), 128, true, "TMA store");
+    store_source(cluster, cta, offset, box.footprint(), 128, "TMA store");
     auto write = std::make_unique<BulkWrite>();
     write->origin = origin, write->warp = warp, write->lane = origin.lane, write->group = group;
     write->how = how, write->type = type_of_map(box.map);
@@ -353,7 +428,9 @@ class TensorStore final : public AsyncOperation {
       move_row<false>(cta, box.map.swizzle, offset + shared, write->data.data() + at, box.inner_bytes);
       // A ragged end is written up to the next 16 bytes, as measured; rows are clipped exactly.
       const int64_t end = std::min<int64_t>((last + 15) / 16 * 16, box.inner_bytes);
-      if (address != 0 && last > first) write->pieces.push_back({address + static_cast<uint64_t>(first), at + static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)});
+      if (address != 0 && last > first)
+        write->pieces.push_back({address + static_cast<uint64_t>(first), at + static_cast<uint32_t>(first),
+                                 static_cast<uint32_t>(end - first)});
       at += box.inner_bytes;
     });
     finish_bulk_read(*warp, origin.lane, group);
@@ -374,7 +451,7 @@ class BulkStore final : public AsyncOperation {  // shared::cta -> global
   uint64_t group = 0;
   void complete(Cluster& cluster) override {
     Cta& cta = *warp->cta;
-    const uint8_t* from = shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, 16, true, "bulk store");
+    const uint8_t* from = store_source(cluster, cta, offset, bytes, 16, "bulk store");
     auto write = std::make_unique<BulkWrite>();
     write->origin = origin, write->warp = warp, write->lane = origin.lane, write->group = group;
     write->how = how, write->type = type, write->byte_mask = byte_mask;
@@ -396,13 +473,16 @@ class BulkLoad final : public AsyncOperation {  // global, or another CTA's shar
   Type type = Type::None;
   std::vector<Credit> credits;
   void complete(Cluster& cluster) override {
-    const uint8_t* source =
-        from_shared ? shared_location(cluster, cluster.ctas[from >> kSharedRankShift], static_cast<uint32_t>(from), bytes, 16, true, "bulk copy")
-                    : global_location(cluster, from, bytes, 16, false, "bulk copy");
+    if (!forgive_early_exit(cluster, origin, &credits)) return;
+    const uint8_t* source = from_shared ? shared_location(cluster, cluster.ctas[from >> kSharedRankShift],
+                                                          static_cast<uint32_t>(from), bytes, 16, true, "bulk copy")
+                                        : global_location(cluster, from, bytes, 16, false, "bulk copy");
     for (const Credit& credit : credits) {
       Cta& cta = check_target(cluster, credit.destination, offset, bytes, 16, "bulk copy");
-      if (how == Reduction::None) std::memcpy(cta.smem.data() + offset, source, bytes);
-      else reduce(cta.smem.data() + offset, source, bytes, how, type);
+      if (how == Reduction::None)
+        std::memcpy(cta.smem.data() + offset, source, bytes);
+      else
+        reduce(cta.smem.data() + offset, source, bytes, how, type);
       mark_layout(cta, offset, bytes, kLayoutUnknown);
       apply(cluster, credit.barrier_rank, barrier, BarrierEffect::CompleteTx, bytes, origin, true);
     }
@@ -412,10 +492,19 @@ class BulkLoad final : public AsyncOperation {  // global, or another CTA's shar
 };
 
 // ---- instructions
-// extra->list: coordinate slots; a: destination or source in shared memory, b: tensor map or global address, c: mbarrier,
-// e: multicast mask or size; imm packs nothing: offsets are in extra->list2 (shared, global or map, barrier).
+// extra->list: coordinate slots; a: destination or source in shared memory, b: tensor map or global address, c:
+// mbarrier, e: multicast mask or size; imm packs nothing: offsets are in extra->list2 (shared, global or map, barrier).
 
-enum Flags : uint32_t { kSharedWide = 1, kBarrierWide = 2, kMulticast = 4, kPair = 8, kOwnOnly = 16, kReadOnly = 32, kFromShared = 64, kCpMask = 128 };
+enum Flags : uint32_t {
+  kSharedWide = 1,
+  kBarrierWide = 2,
+  kMulticast = 4,
+  kPair = 8,
+  kOwnOnly = 16,
+  kReadOnly = 32,
+  kFromShared = 64,
+  kCpMask = 128
+};
 
 uint32_t shared_operand(Warp& w, int32_t slot, bool wide, int32_t offset, int lane, const char* what) {
   const uint64_t base = wide ? lanes<uint64_t>(w, slot)[lane] : lanes<uint32_t>(w, slot)[lane];
@@ -434,9 +523,11 @@ Flow tensor_load(Warp& w, const Op& op, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t to = shared_operand(w, op.a, op.flags & kSharedWide, offsets[0], lane, "TMA load");
     const uint32_t barrier = shared_operand(w, op.c, op.flags & kBarrierWide, offsets[2], lane, "TMA load's mbarrier");
-    if ((op.flags & kOwnOnly) && to >> kSharedRankShift != w.cta->rank) throw Fault{Status::IllegalInstruction, "a .shared::cta destination must be in this CTA", lane};
+    if ((op.flags & kOwnOnly) && to >> kSharedRankShift != w.cta->rank)
+      throw Fault{Status::IllegalInstruction, "a .shared::cta destination must be in this CTA", lane};
     auto load = std::make_unique<TensorLoad>();
-    load->box = make_box(cluster, lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}), coordinates(w, op, lane), op.extra->list.size(), false);
+    load->box = make_box(cluster, lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}),
+                         coordinates(w, op, lane), op.extra->list.size(), false);
     load->offset = to & kSharedOffsetMask;
     load->barrier = barrier & kSharedOffsetMask;
     const uint32_t mask = op.flags & kMulticast ? lanes<uint32_t>(w, op.e)[lane] & 0xFFFF : 0;
@@ -444,15 +535,18 @@ Flow tensor_load(Warp& w, const Op& op, Mask m) {
     load->origin = origin_of(w, lane);
     for (const Credit& credit : load->credits) {
       Cta& target = check_target(cluster, credit.destination, load->offset, load->box.footprint(), 128, "TMA load");
-      if (load->box.pitch == load->box.inner_bytes) poison(target, load->offset, load->box.footprint());
+      poison(target, load->offset, load->box);
     }
     if (cluster.counters != nullptr) {
       ++cluster.counters->tma_instructions;
       cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->box.bytes()) * load->credits.size();
     }
     const Costs& costs = cluster.costs();
-    const uint64_t busy = std::max<uint64_t>(static_cast<uint64_t>(costs.tma_issue), load->box.bytes() / static_cast<uint64_t>(costs.tma_bytes_per_cycle));
-    cluster.scheduler->submit(std::move(load), {.unit = &w.cta->load_pipe, .busy = busy, .latency = static_cast<uint64_t>(costs.tma_load_latency)});
+    const uint64_t busy = std::max<uint64_t>(static_cast<uint64_t>(costs.tma_issue),
+                                             load->box.bytes() / static_cast<uint64_t>(costs.tma_bytes_per_cycle));
+    cluster.scheduler->submit(
+        std::move(load),
+        {.unit = &w.cta->load_pipe, .busy = busy, .latency = static_cast<uint64_t>(costs.tma_load_latency)});
   }
   note_effect(w);
   return Flow::Next;
@@ -464,7 +558,8 @@ Flow tensor_store(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     auto store = std::make_unique<TensorStore>();
-    store->box = make_box(cluster, lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}), coordinates(w, op, lane), op.extra->list.size(), true);
+    store->box = make_box(cluster, lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}),
+                          coordinates(w, op, lane), op.extra->list.size(), true);
     const uint32_t from = shared_operand(w, op.a, op.flags & kSharedWide, offsets[0], lane, "TMA store");
     shared_location(cluster, *w.cta, from, store->box.footprint(), 128, true, "TMA store");
     store->offset = from & kSharedOffsetMask;
@@ -474,7 +569,9 @@ Flow tensor_store(Warp& w, const Op& op, Mask m) {
     store->group = begin_bulk(w, lane);
     if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
     const uint64_t busy = store->box.bytes() / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
-    cluster.scheduler->submit(std::move(store), {.unit = &w.cta->store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_issue)});
+    cluster.scheduler->submit(
+        std::move(store),
+        {.unit = &w.cta->store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_issue)});
   }
   w.executed_at_effect = w.executed;
   return Flow::Next;
@@ -484,13 +581,16 @@ Flow tensor_prefetch(Warp& w, const Op& op, Mask m) {
   const auto& offsets = op.extra->list2;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    make_box(cluster_of(w), lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}), coordinates(w, op, lane), op.extra->list.size(), false);
+    make_box(cluster_of(w), lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]}),
+             coordinates(w, op, lane), op.extra->list.size(), false);
   }
   return Flow::Next;
 }
 
 void check_bulk_size(uint32_t bytes, int lane) {
-  if (bytes % 16 != 0) throw Fault{Status::MisalignedAddress, "a bulk copy of " + std::to_string(bytes) + " bytes: the size must be a multiple of 16", lane};
+  if (bytes % 16 != 0)
+    throw Fault{Status::MisalignedAddress,
+                "a bulk copy of " + std::to_string(bytes) + " bytes: the size must be a multiple of 16", lane};
 }
 
 Flow bulk_load(Warp& w, const Op& op, Mask m) {  // d: slot of the size
@@ -511,7 +611,8 @@ Flow bulk_load(Warp& w, const Op& op, Mask m) {  // d: slot of the size
     load->from_shared = op.flags & kFromShared;
     if (load->from_shared) {
       load->from = shared_operand(w, op.b, op.shape[2] == 64, offsets[1], lane, "bulk copy");
-      if (load->from >> kSharedRankShift != w.cta->rank) throw Fault{Status::IllegalInstruction, "the source of a copy from shared::cta must be in this CTA", lane};
+      if (load->from >> kSharedRankShift != w.cta->rank)
+        throw Fault{Status::IllegalInstruction, "the source of a copy from shared::cta must be in this CTA", lane};
     } else {
       load->from = lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{offsets[1]});
       global_location(cluster, load->from, load->bytes, 16, false, "bulk copy");
@@ -528,7 +629,8 @@ Flow bulk_load(Warp& w, const Op& op, Mask m) {  // d: slot of the size
       cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->bytes) * load->credits.size();
     }
     const uint64_t busy = load->bytes / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
-    const auto latency = static_cast<uint64_t>(load->from_shared ? cluster.costs().remote_arrive : cluster.costs().tma_load_latency);
+    const auto latency =
+        static_cast<uint64_t>(load->from_shared ? cluster.costs().remote_arrive : cluster.costs().tma_load_latency);
     cluster.scheduler->submit(std::move(load), {.unit = &w.cta->load_pipe, .busy = busy, .latency = latency});
   }
   note_effect(w);
@@ -557,7 +659,9 @@ Flow bulk_store(Warp& w, const Op& op, Mask m) {  // d: slot of the size, e: byt
     store->group = begin_bulk(w, lane);
     if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
     const uint64_t busy = store->bytes / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
-    cluster.scheduler->submit(std::move(store), {.unit = &w.cta->store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_issue)});
+    cluster.scheduler->submit(
+        std::move(store),
+        {.unit = &w.cta->store_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().tma_issue)});
   }
   w.executed_at_effect = w.executed;
   return Flow::Next;
@@ -571,11 +675,8 @@ Flow bulk_commit(Warp& w, const Op&, Mask m) {
 }
 Flow bulk_wait(Warp& w, const Op& op, Mask m) {
   if (bulk_done(w, m, static_cast<uint32_t>(op.imm), op.flags & kReadOnly)) return Flow::Next;
+  isolate(w, m);
   Split& split = w.split();
-  if (m != split.mask) {
-    w.fork(split.mask & ~m, split.pc + 1);
-    split.mask = m;
-  }
   split.wait = Wait::BulkGroup;
   split.arguments[0] = static_cast<uint32_t>(op.imm);
   split.arguments[1] = (op.flags & kReadOnly) != 0;
@@ -595,8 +696,10 @@ class RemoteStore final : public AsyncOperation {
     const uint32_t rank = to >> kSharedRankShift;
     Cta& cta = check_target(cluster, rank, to & kSharedOffsetMask, bytes, 4, "st.async");
     uint8_t* at = cta.smem.data() + (to & kSharedOffsetMask);
-    if (how == Reduction::None) std::memcpy(at, data.data(), bytes);
-    else reduce(at, data.data(), bytes, how, type);
+    if (how == Reduction::None)
+      std::memcpy(at, data.data(), bytes);
+    else
+      reduce(at, data.data(), bytes, how, type);
     mark_layout(cta, to & kSharedOffsetMask, bytes, kLayoutUnknown);
     apply(cluster, rank, barrier & kSharedOffsetMask, BarrierEffect::CompleteTx, bytes, origin, true);
   }
@@ -610,7 +713,8 @@ Flow remote_store(Warp& w, const Op& op, Mask m) {
     auto store = std::make_unique<RemoteStore>();
     store->to = shared_operand(w, op.a, op.flags & kSharedWide, offsets[0], lane, "st.async");
     store->barrier = shared_operand(w, op.c, op.flags & kBarrierWide, offsets[2], lane, "st.async's mbarrier");
-    if (store->to >> kSharedRankShift != store->barrier >> kSharedRankShift) throw Fault{Status::LaunchFailure, "st.async: destination and mbarrier must be in the same CTA", lane};
+    if (store->to >> kSharedRankShift != store->barrier >> kSharedRankShift)
+      throw Fault{Status::LaunchFailure, "st.async: destination and mbarrier must be in the same CTA", lane};
     const uint32_t element = op.shape[2];
     store->bytes = element * static_cast<uint32_t>(op.extra->list.size());
     for (size_t i = 0; i < op.extra->list.size(); ++i) {
@@ -635,12 +739,16 @@ Flow replace_field(Warp& w, const Op& op, Mask m) {
     const int lane = first_lane(rest);
     Cluster& cluster = cluster_of(w);
     uint8_t* at = nullptr;
-    const uint64_t base = (op.flags & kSharedWide ? lanes<uint64_t>(w, op.a)[lane] : lanes<uint32_t>(w, op.a)[lane]) + static_cast<uint64_t>(op.imm);
-    if (op.flags & kFromShared || in_shared_window(base)) at = shared_location(cluster, *w.cta, to_shared(base, "tensormap.replace"), 128, 64, true, "tensormap.replace");
-    else at = global_location(cluster, base, 128, 64, true, "tensormap.replace");
+    const uint64_t base = (op.flags & kSharedWide ? lanes<uint64_t>(w, op.a)[lane] : lanes<uint32_t>(w, op.a)[lane]) +
+                          static_cast<uint64_t>(op.imm);
+    if (op.flags & kFromShared || in_shared_window(base))
+      at = shared_location(cluster, *w.cta, to_shared(base, "tensormap.replace"), 128, 64, true, "tensormap.replace");
+    else
+      at = global_location(cluster, base, 128, 64, true, "tensormap.replace");
     TensorMap map;
     std::memcpy(&map, at, sizeof map);
-    if (map.magic != TensorMap::MAGIC) throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are not a tensor map", lane};
+    if (map.magic != TensorMap::MAGIC)
+      throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are not a tensor map", lane};
     const uint64_t value = op.shape[2] == 64 ? lanes<uint64_t>(w, op.b)[lane] : lanes<uint32_t>(w, op.b)[lane];
     const uint32_t i = op.shape[1];
     if (i > 4) throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(i), lane};
@@ -649,7 +757,9 @@ Flow replace_field(Warp& w, const Op& op, Mask m) {
       case 1: map.rank = static_cast<uint8_t>(value + 1); break;
       case 2: map.box[i] = static_cast<uint16_t>(value); break;
       case 3: map.dims_minus_1[i] = static_cast<uint32_t>(value - 1); break;
-      case 4: if (i < 4) map.strides[i] = value; break;
+      case 4:
+        if (i < 4) map.strides[i] = value;
+        break;
       case 5: map.element_strides[i] = static_cast<uint8_t>(value); break;
       case 6: map.interleave = static_cast<uint8_t>(value); break;
       case 7: map.swizzle = static_cast<uint8_t>(value); break;
@@ -667,7 +777,8 @@ Flow copy_map(Warp& w, const Op& op, Mask m) {  // 128 bytes from shared to glob
   const int lane = first_lane(m);
   Cluster& cluster = cluster_of(w);
   const uint32_t from = shared_operand(w, op.b, op.flags & kSharedWide, offsets[1], lane, "tensormap.cp_fenceproxy");
-  std::memcpy(global_location(cluster, lanes<uint64_t>(w, op.a)[lane] + static_cast<uint64_t>(int64_t{offsets[0]}), 128, 128, true, "tensormap.cp_fenceproxy"),
+  std::memcpy(global_location(cluster, lanes<uint64_t>(w, op.a)[lane] + static_cast<uint64_t>(int64_t{offsets[0]}), 128,
+                              128, true, "tensormap.cp_fenceproxy"),
               shared_location(cluster, *w.cta, from, 128, 128, true, "tensormap.cp_fenceproxy"), 128);
   note_effect(w);
   return Flow::Next;
@@ -685,7 +796,8 @@ class TryCancel final : public AsyncOperation {
     uint32_t number = 0;
     std::array<uint32_t, 4> answer{0, 0, 0, 0};
     if (launch.cancel_cluster(&number)) {
-      const std::array<uint32_t, 3> clusters{launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1], launch.grid[2] / launch.cluster[2]};
+      const std::array<uint32_t, 3> clusters{launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
+                                             launch.grid[2] / launch.cluster[2]};
       answer = {1, number % clusters[0] * launch.cluster[0], number / clusters[0] % clusters[1] * launch.cluster[1],
                 number / clusters[0] / clusters[1] * launch.cluster[2]};
     }
@@ -704,18 +816,21 @@ Flow try_cancel(Warp& w, const Op& op, Mask m) {
     const int lane = first_lane(rest);
     auto cancel = std::make_unique<TryCancel>();
     cancel->to = shared_operand(w, op.a, op.flags & kSharedWide, offsets[0], lane, "try_cancel") & kSharedOffsetMask;
-    cancel->barrier = shared_operand(w, op.c, op.flags & kBarrierWide, offsets[2], lane, "try_cancel's mbarrier") & kSharedOffsetMask;
+    cancel->barrier =
+        shared_operand(w, op.c, op.flags & kBarrierWide, offsets[2], lane, "try_cancel's mbarrier") & kSharedOffsetMask;
     cancel->all = op.flags & kMulticast;
     cancel->rank = w.cta->rank;
     cancel->origin = origin_of(w, lane);
-    cluster_of(w).scheduler->submit(std::move(cancel), {.latency = static_cast<uint64_t>(cluster_of(w).costs().tma_load_latency)});
+    cluster_of(w).scheduler->submit(std::move(cancel),
+                                    {.latency = static_cast<uint64_t>(cluster_of(w).costs().tma_load_latency)});
   }
   note_effect(w);
   return Flow::Next;
 }
 Flow query_canceled(Warp& w, const Op& op, Mask m) {
   Mask truth = 0;
-  for (int lane = 0; lane < 32; ++lane) truth |= static_cast<Mask>((lanes<uint64_t>(w, op.a)[lane] & 0xFFFF'FFFF) == 1) << lane;
+  for (int lane = 0; lane < 32; ++lane)
+    truth |= static_cast<Mask>((lanes<uint64_t>(w, op.a)[lane] & 0xFFFF'FFFF) == 1) << lane;
   Mask& d = predicate(w, op.d);
   d = (d & ~m) | (truth & m);
   return Flow::Next;
@@ -724,8 +839,10 @@ Flow query_ctaid(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint64_t low = lanes<uint64_t>(w, op.a)[lane], high = lanes<uint64_t>(w, op.a)[32 + lane];
-    const uint32_t words[4] = {static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32), 0};
-    if ((low & 0xFFFF'FFFF) != 1) throw Fault{Status::LaunchFailure, "get_first_ctaid of a try_cancel that cancelled nothing", lane};
+    const uint32_t words[4] = {static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
+                               static_cast<uint32_t>(high >> 32), 0};
+    if ((low & 0xFFFF'FFFF) != 1)
+      throw Fault{Status::LaunchFailure, "get_first_ctaid of a try_cancel that cancelled nothing", lane};
     for (size_t i = 0; i < op.extra->list.size(); ++i) {
       if (op.extra->list[i] >= 0) lanes<uint32_t>(w, op.extra->list[i])[lane] = words[op.shape[0] + i];
     }
@@ -769,18 +886,19 @@ void tensor_operand(Decoder& d, const Operand& operand) {
 
 void decode_tensor_copy(Decoder& d) {
   Op& op = *d.op;
-  for (const std::string& modifier : d.in->modifiers) {
-    if (modifier.starts_with("im2col") || modifier.starts_with("tile::")) d.unsupported("the load mode ." + modifier);
-  }
-  const bool reduces = d.in->modifiers.at(0) == "reduce";
+  d.ignore({"tensor", "1d", "2d", "3d", "4d", "5d", "tile"});
+  const bool reduces = d.has("reduce");
   if (d.has("prefetch")) {
     tensor_operand(d, d.operand(0));
     op.run = tensor_prefetch;
     return;
   }
   const auto& modifiers = d.in->modifiers;
-  const auto position = [&](std::string_view name) { return std::find(modifiers.begin(), modifiers.end(), name) - modifiers.begin(); };
-  const bool to_global = position("global") < position("shared::cta") && position("global") < position("shared::cluster");
+  const auto position = [&](std::string_view name) {
+    return std::find(modifiers.begin(), modifiers.end(), name) - modifiers.begin();
+  };
+  const bool to_global =
+      position("global") < position("shared::cta") && position("global") < position("shared::cluster");
   if (to_global) {
     tensor_operand(d, d.operand(0));
     op.a = shared_slot(d, d.operand(1), 0, kSharedWide);
@@ -799,6 +917,7 @@ void decode_tensor_copy(Decoder& d) {
     op.flags |= kMulticast;
     op.e = d.source(3, Type::B32);
   }
+  d.ignore({"cta_group::1"});
   if (d.has("cta_group::2")) op.flags |= kPair;
   if (!d.has("shared::cluster")) op.flags |= kOwnOnly;
   op.run = tensor_load;
@@ -811,13 +930,17 @@ void decode_bulk_copy(Decoder& d) {
     op.run = nothing;
     return;
   }
-  const bool reduces = modifiers.at(0) == "reduce";
+  const bool reduces = d.has("reduce");
+  d.ignore({"noftz"});
   if (reduces) {
     op.shape[0] = static_cast<uint16_t>(reduction_of(d));
     op.shape[1] = static_cast<uint16_t>(d.last_type());
   }
-  const auto position = [&](std::string_view name) { return std::find(modifiers.begin(), modifiers.end(), name) - modifiers.begin(); };
-  const bool to_global = position("global") < position("shared::cta") && position("global") < position("shared::cluster");
+  const auto position = [&](std::string_view name) {
+    return std::find(modifiers.begin(), modifiers.end(), name) - modifiers.begin();
+  };
+  const bool to_global =
+      position("global") < position("shared::cta") && position("global") < position("shared::cluster");
   if (to_global) {
     op.b = wide_slot(d, d.operand(0), 1);
     op.a = shared_slot(d, d.operand(1), 0, kSharedWide);
@@ -850,6 +973,7 @@ void decode_bulk_copy(Decoder& d) {
 void decode_remote_store(Decoder& d, bool reduces) {
   Op& op = *d.op;
   const Type type = d.last_type();
+  d.ignore({"weak", "relaxed", "cluster", "v2", "v4"});
   op.a = shared_slot(d, d.operand(0), 0, kSharedWide);
   const Operand& value = d.operand(1);
   for (const Operand& each : value.kind == Operand::Kind::Vector ? value.elements : std::vector<Operand>{value}) {
@@ -864,13 +988,17 @@ void decode_remote_store(Decoder& d, bool reduces) {
 
 void decode_tensormap(Decoder& d) {
   Op& op = *d.op;
+  d.ignore({"cp_fenceproxy", "replace", "tile", "tensormap::generic", "release", "cta", "cluster", "gpu", "sys", "sync",
+            "aligned", "b1024", "b64", "b32"});
   if (d.has("cp_fenceproxy")) {
     op.a = wide_slot(d, d.operand(0), 0);
     op.b = shared_slot(d, d.operand(1), 1, kSharedWide);
     op.run = copy_map;
     return;
   }
-  const char* const fields[] = {"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride", "interleave_layout", "swizzle_mode", "fill_mode"};
+  const char* const fields[] = {"global_address",    "rank",          "box_dim",
+                                "global_dim",        "global_stride", "element_stride",
+                                "interleave_layout", "swizzle_mode",  "fill_mode"};
   op.shape[0] = 99;
   for (uint16_t i = 0; i < 9; ++i) {
     if (d.has(fields[i])) op.shape[0] = i;
@@ -891,6 +1019,7 @@ void decode_tensormap(Decoder& d) {
 
 void decode_launch_control(Decoder& d) {
   Op& op = *d.op;
+  d.ignore({"query_cancel", "get_first_ctaid", "pred", "v4", "b32", "b128"});
   if (d.has("try_cancel")) {
     d.program().needs_order = true;
     d.program().order_reason = d.in->form();
@@ -921,6 +1050,8 @@ void decode_launch_control(Decoder& d) {
 void decode_bulk(Decoder& d) {
   Op& op = *d.op;
   const std::string& name = d.in->opcode;
+  d.ignore({"async", "bulk", "global", "shared", "shared::cta", "shared::cluster", "L2", "mbarrier::complete_tx::bytes",
+            "bulk_group", "L2::cache_hint"});
   if (name == "st" || name == "red") return decode_remote_store(d, name == "red");
   if (name == "tensormap") return decode_tensormap(d);
   if (name == "clusterlaunchcontrol") return decode_launch_control(d);

@@ -1,6 +1,5 @@
 // Branches, exits, traps, and the calls that the system provides: printf, assert, malloc.
 #include <cstdio>
-#include <mutex>
 
 #include "exec/access.h"
 #include "exec/decoder.h"
@@ -36,7 +35,10 @@ Flow indexed_branch(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest;) {
     const uint32_t value = index[first_lane(rest)];
     if (value >= targets.size()) {
-      throw Fault{Status::IllegalInstruction, "brx.idx: index " + std::to_string(value) + " of a table of " + std::to_string(targets.size()) + " targets", first_lane(rest)};
+      throw Fault{
+          Status::IllegalInstruction,
+          "brx.idx: index " + std::to_string(value) + " of a table of " + std::to_string(targets.size()) + " targets",
+          first_lane(rest)};
     }
     Mask same = 0;
     for (Mask others = rest; others; others &= others - 1) {
@@ -63,7 +65,8 @@ Flow exit_thread(Warp& w, const Op&, Mask m) {
 }
 
 Flow trap(Warp&, const Op& op, Mask m) {
-  throw Fault{Status::LaunchFailure, op.flags ? "a breakpoint (brkpt) was reached" : "the kernel executed trap", first_lane(m)};
+  throw Fault{Status::LaunchFailure, op.flags ? "a breakpoint (brkpt) was reached" : "the kernel executed trap",
+              first_lane(m)};
 }
 
 Flow nothing(Warp&, const Op&, Mask) { return Flow::Next; }
@@ -89,7 +92,8 @@ const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
     return local_of(w, lane, static_cast<int32_t>(offset));
   }
   const GlobalMemory::Allocation* found = cluster_of(w).launch->memory->find(address, 1);
-  if (found == nullptr) throw Fault{Status::IllegalAddress, "printf: " + cluster_of(w).launch->memory->describe(address), lane};
+  if (found == nullptr)
+    throw Fault{Status::IllegalAddress, "printf: " + cluster_of(w).launch->memory->describe(address), lane};
   *room = found->end - address;
   return reinterpret_cast<const uint8_t*>(address);
 }
@@ -138,18 +142,36 @@ std::string format(Warp& w, int lane, const std::string& pattern, uint64_t buffe
     char text[512] = "";
     switch (kind) {
       case '%': out += '%'; continue;
-      case 'd': case 'i':
-        std::snprintf(text, sizeof text, (spec + "lld").c_str(), is_long ? static_cast<long long>(take(8)) : static_cast<long long>(static_cast<int32_t>(take(4))));
+      case 'd':
+      case 'i':
+        std::snprintf(
+            text, sizeof text, (spec + "lld").c_str(),
+            is_long ? static_cast<long long>(take(8)) : static_cast<long long>(static_cast<int32_t>(take(4))));
         break;
-      case 'u': case 'x': case 'X': case 'o':
-        std::snprintf(text, sizeof text, (spec + "ll" + kind).c_str(), static_cast<unsigned long long>(is_long ? take(8) : take(4) & 0xFFFF'FFFF));
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+        std::snprintf(text, sizeof text, (spec + "ll" + kind).c_str(),
+                      static_cast<unsigned long long>(is_long ? take(8) : take(4) & 0xFFFF'FFFF));
         break;
       case 'c': std::snprintf(text, sizeof text, (spec + "c").c_str(), static_cast<int>(take(4))); break;
       case 'p': std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(take(8))); break;
-      case 's': out += device_string(w, take(8), lane); continue;
-      case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
-        std::snprintf(text, sizeof text, (spec + kind).c_str(), std::bit_cast<double>(take(8)));
-        break;
+      case 's': {
+        const std::string value = device_string(w, take(8), lane);
+        std::vector<char> wide(value.size() + 4096);
+        std::snprintf(wide.data(), wide.size(), (spec + "s").c_str(), value.c_str());
+        out += wide.data();
+        continue;
+      }
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A': std::snprintf(text, sizeof text, (spec + kind).c_str(), std::bit_cast<double>(take(8))); break;
       default: out += spec + kind; continue;
     }
     out += text;
@@ -158,12 +180,11 @@ std::string format(Warp& w, int lane, const std::string& pattern, uint64_t buffe
 }
 
 Flow device_printf(Warp& w, const Op& op, Mask m) {
-  static std::mutex mutex;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    const std::string text = format(w, lane, device_string(w, argument(w, op, lane, 0, 8), lane), argument(w, op, lane, 1, 8));
-    const std::lock_guard lock(mutex);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    const std::string text =
+        format(w, lane, device_string(w, argument(w, op, lane, 0, 8), lane), argument(w, op, lane, 1, 8));
+    cluster_of(w).output += text;
     if (op.d >= 0) {
       const auto length = static_cast<uint32_t>(text.size());
       std::memcpy(local_of(w, lane, op.d), &length, sizeof length);
@@ -178,7 +199,8 @@ Flow assert_fail(Warp& w, const Op& op, Mask m) {  // __assertfail(message, file
   const std::string file = device_string(w, argument(w, op, lane, 1, 8), lane);
   const uint64_t line = argument(w, op, lane, 2, 4);
   const std::string function = device_string(w, argument(w, op, lane, 3, 8), lane);
-  throw Fault{Status::Assert, "assertion `" + message + "` failed at " + file + ":" + std::to_string(line) + " in " + function, lane};
+  throw Fault{Status::Assert,
+              "assertion `" + message + "` failed at " + file + ":" + std::to_string(line) + " in " + function, lane};
 }
 
 Flow device_malloc(Warp& w, const Op& op, Mask m) {
@@ -192,11 +214,12 @@ Flow device_malloc(Warp& w, const Op& op, Mask m) {
 }
 Flow device_free(Warp& w, const Op& op, Mask m) {
   Cluster& cluster = cluster_of(w);
-  cluster.recent.fill(nullptr);
+  ++cluster.launch->frees;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const uint64_t address = argument(w, op, first_lane(rest), 0, 8);
     if (address != 0 && !cluster.launch->memory->release(reinterpret_cast<void*>(address))) {
-      throw Fault{Status::IllegalAddress, "free of " + hex(address) + ", which malloc did not return", first_lane(rest)};
+      throw Fault{Status::IllegalAddress, "free of " + hex(address) + ", which malloc did not return",
+                  first_lane(rest)};
     }
   }
   return Flow::Next;
@@ -218,11 +241,17 @@ void decode_call(Decoder& d) {
     for (const Operand& each : operands[name_at + 1].elements) d.extra().list.push_back(local_offset(each));
   }
   if (has_results && !operands[0].elements.empty()) op.d = local_offset(operands[0].elements[0]);
-  if (callee.text == "vprintf") op.run = device_printf;
-  else if (callee.text == "__assertfail") op.run = assert_fail;
-  else if (callee.text == "malloc") op.run = device_malloc, d.program().needs_order = true, d.program().order_reason = "malloc";
-  else if (callee.text == "free") op.run = device_free, d.program().needs_order = true, d.program().order_reason = "free";
-  else d.unsupported("the function '" + callee.text + "' has no body in this image and is no system call that is supported");
+  if (callee.text == "vprintf")
+    op.run = device_printf;
+  else if (callee.text == "__assertfail")
+    op.run = assert_fail;
+  else if (callee.text == "malloc")
+    op.run = device_malloc, d.program().needs_order = true, d.program().order_reason = "malloc";
+  else if (callee.text == "free")
+    op.run = device_free, d.program().needs_order = true, d.program().order_reason = "free";
+  else
+    d.unsupported("the function '" + callee.text +
+                  "' has no body in this image and is no system call that is supported");
 }
 
 }  // namespace
@@ -235,6 +264,11 @@ void exit_lanes(Warp& warp, Mask mask) {
   warp.live &= ~mask;
   if (split.mask == 0) warp.used &= ~(1u << warp.current);
   cluster.live_threads -= static_cast<uint32_t>(std::popcount(mask));
+  // Threads that are gone count as arrived. Those that had arrived in the running phase must not count twice.
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    if (warp.cluster_phase[static_cast<size_t>(first_lane(rest))] == cluster.barrier.phase + 1)
+      --cluster.barrier.arrived;
+  }
   note_effect(warp);
   // Lanes that wait for these at a collective instruction look again.
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
@@ -243,8 +277,12 @@ void exit_lanes(Warp& warp, Mask mask) {
   }
   if (warp.live == 0) {
     if (uint32_t reads = bulk_reads_in_flight(warp); reads > 0) {
-      throw Fault{Status::LaunchFailure, "the warp exits while " + std::to_string(reads) +
-                                             " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
+      const Fault early{
+          Status::LaunchFailure,
+          "the warp exits while " + std::to_string(reads) +
+              " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
+      if (!cluster.launch->lenient) throw early;
+      cluster.scheduler->remark(early, &warp, nullptr);
     }
     if (warp.max_registers != 0) {
       cta.register_pool += static_cast<int32_t>(warp.max_registers * 32);
@@ -255,8 +293,9 @@ void exit_lanes(Warp& warp, Mask mask) {
     check_cta_barriers(cta);
     if (cta.live_warps == 0) {
       if (cta.tmem.live_columns() > 0) {
-        throw Fault{Status::LaunchFailure, "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
-                                               "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
+        throw Fault{Status::LaunchFailure,
+                    "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
+                        "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
       }
       cta.exited = true;
       --cluster.live_ctas;
@@ -268,6 +307,7 @@ void exit_lanes(Warp& warp, Mask mask) {
 void decode_control(Decoder& d) {
   Op& op = *d.op;
   const std::string& name = d.in->opcode;
+  d.ignore({"uni", "idx"});
   if (name == "bra") {
     if (d.operand(0).kind != Operand::Kind::Label) d.unsupported("the target is not a label");
     op.imm = d.operand(0).value;

@@ -2,6 +2,7 @@
 // an Op. The Decoder gives operands their slots.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -23,12 +24,26 @@ class Decoder {
   const ptx::Instruction* in = nullptr;  ///< the instruction being decoded
   Op* op = nullptr;
 
-  // ---- modifiers
-  bool has(std::string_view modifier) const { return in->has(modifier); }
+  // ---- modifiers. A form is known only if every one of its modifiers is: whatever asks for a modifier, or says that
+  // it may be ignored, takes note of it, and what is left over makes the instruction an unknown one.
+  bool has(std::string_view modifier) const;
+  /// The modifier at this place, "" if there is none.
+  const std::string& modifier(size_t index) const;
   /// The first type among the modifiers, from `skip` on (cvt has two); Type::None if there is none.
   ptx::Type type(int skip = 0) const;
   /// The last type among the modifiers.
   ptx::Type last_type() const;
+  /// Calls f(modifier); those for which it returns true are known.
+  template <class F>
+  void for_modifiers(F f) const {
+    for (size_t i = 0; i < in->modifiers.size(); ++i) {
+      if (f(in->modifiers[i])) know(i);
+    }
+  }
+  /// Modifiers that make no difference here. An entry that ends in `*` stands for all with that beginning.
+  void ignore(std::initializer_list<std::string_view> names) const;
+  /// A modifier that nobody has asked for; nullptr if there is none.
+  const std::string* unknown_modifier() const;
   /// 1 for no vector modifier, else 2, 4, 8 (.v2 .v4 .v8).
   int vector_size() const;
 
@@ -59,10 +74,10 @@ class Decoder {
 
   /// The address operand [reg + imm] or [variable + imm].
   struct Address {
-    int32_t slot;       ///< base
+    int32_t slot;  ///< base
     int64_t offset;
-    bool wide;          ///< the slot holds 64-bit lanes, else 32-bit ones
-    ptx::Space space;   ///< of the variable, if one was named; else Generic
+    bool wide;         ///< the slot holds 64-bit lanes, else 32-bit ones
+    ptx::Space space;  ///< of the variable, if one was named; else Generic
   };
   virtual Address address(const ptx::Operand& operand) = 0;
   /// Is this one of the kernel's own parameters (and not an argument of a call, which lives in local memory)?
@@ -73,6 +88,13 @@ class Decoder {
   virtual OpExtra& extra() = 0;
   virtual Program& program() = 0;
   [[noreturn]] void unsupported(const std::string& reason) const { throw Unsupported{reason}; }
+
+ protected:
+  void forget_modifiers() { known_ = 0; }
+
+ private:
+  void know(size_t index) const { known_ |= uint64_t{1} << (index % 64); }
+  mutable uint64_t known_ = 0;  // by index of the modifier
 };
 
 using Decode = void (*)(Decoder&);

@@ -11,11 +11,14 @@ Decode family_of(std::string_view opcode, const ptx::Instruction& instruction) {
     const auto all = [&](Decode decode, std::initializer_list<std::string_view> names) {
       for (const std::string_view name : names) map[name] = decode;
     };
-    all(decode_arithmetic, {"add", "addc", "sub", "subc", "mul", "mad", "madc", "fma", "mul24", "mad24", "div", "rem", "abs", "neg", "min", "max",
-                            "setp", "set", "selp", "slct", "and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "lop3", "bfe", "bfi", "bfind",
-                            "popc", "clz", "brev", "prmt", "dp4a", "dp2a", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", "testp", "copysign"});
+    all(decode_arithmetic,
+        {"add",  "addc", "sub", "subc", "mul",   "mad", "madc", "fma",   "mul24", "mad24", "div",   "rem",
+         "abs",  "neg",  "min", "max",  "setp",  "set", "selp", "slct",  "and",   "or",    "xor",   "not",
+         "cnot", "shl",  "shr", "shf",  "lop3",  "bfe", "bfi",  "bfind", "popc",  "clz",   "brev",  "prmt",
+         "dp4a", "dp2a", "rcp", "sqrt", "rsqrt", "ex2", "lg2",  "sin",   "cos",   "tanh",  "testp", "copysign"});
     all(decode_convert, {"mov", "cvt", "cvta", "isspacep"});
-    all(decode_memory, {"ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "prefetch", "prefetchu", "applypriority", "discard", "createpolicy"});
+    all(decode_memory, {"ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "prefetch", "prefetchu",
+                        "applypriority", "discard", "createpolicy"});
     all(decode_control, {"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "pmevent"});
     all(decode_warp, {"elect", "shfl", "vote", "match", "redux", "activemask"});
     all(decode_barrier, {"bar", "barrier", "fence", "membar", "setmaxnreg", "nanosleep", "griddepcontrol"});

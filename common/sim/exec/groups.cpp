@@ -49,7 +49,9 @@ uint64_t begin_copy(Warp& warp, int lane) {
   ++groups.groups.back().writes;
   return groups.first + groups.groups.size() - 1;
 }
-void finish_copy(Warp& warp, int lane, uint64_t number) { --group(*warp.copies[static_cast<size_t>(lane)], number).writes; }
+void finish_copy(Warp& warp, int lane, uint64_t number) {
+  --group(*warp.copies[static_cast<size_t>(lane)], number).writes;
+}
 void commit_copies(Warp& warp, int lane) { commit(groups_of(warp.copies[static_cast<size_t>(lane)])); }
 bool copies_done(const Warp& warp, Mask mask, uint32_t pending, bool open) {
   for (Mask rest = mask; rest; rest &= rest - 1) {
@@ -77,8 +79,12 @@ uint64_t begin_bulk(Warp& warp, int lane) {
   ++groups.groups.back().writes;
   return groups.first + groups.groups.size() - 1;
 }
-void finish_bulk_read(Warp& warp, int lane, uint64_t number) { --group(*warp.bulk[static_cast<size_t>(lane)], number).reads; }
-void finish_bulk_write(Warp& warp, int lane, uint64_t number) { --group(*warp.bulk[static_cast<size_t>(lane)], number).writes; }
+void finish_bulk_read(Warp& warp, int lane, uint64_t number) {
+  --group(*warp.bulk[static_cast<size_t>(lane)], number).reads;
+}
+void finish_bulk_write(Warp& warp, int lane, uint64_t number) {
+  --group(*warp.bulk[static_cast<size_t>(lane)], number).writes;
+}
 void commit_bulk(Warp& warp, int lane) { commit(groups_of(warp.bulk[static_cast<size_t>(lane)])); }
 bool bulk_done(const Warp& warp, Mask mask, uint32_t pending, bool read_only) {
   for (Mask rest = mask; rest; rest &= rest - 1) {

@@ -14,12 +14,12 @@ using ptx::Operand;
 using ptx::Type;
 
 enum Flags : uint32_t {
-  kWide = 1,         // the address slot holds 64-bit lanes (generic addresses)
-  kOwn = 2,          // must be this CTA's barrier (shared::cta)
-  kBlocks = 4,       // try_wait
-  kHasState = 8,     // arrive with a result; wait with a token instead of a parity
-  kExpect = 16,      // arrive.expect_tx
-  kDrop = 32,        // arrive_drop
+  kWide = 1,      // the address slot holds 64-bit lanes (generic addresses)
+  kOwn = 2,       // must be this CTA's barrier (shared::cta)
+  kBlocks = 4,    // try_wait
+  kHasState = 8,  // arrive with a result; wait with a token instead of a parity
+  kExpect = 16,   // arrive.expect_tx
+  kDrop = 32,     // arrive_drop
   kNoComplete = 64,
 };
 
@@ -34,12 +34,18 @@ uint32_t barrier_address(Warp& w, const Op& op, int lane) {
 Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
   if (rank != w.cta->rank) {
-    throw Fault{Status::IllegalInstruction, "this form works on the CTA's own mbarrier only, but the address " + hex(address) +
-                                                " belongs to CTA rank " + std::to_string(rank) + " (this is rank " + std::to_string(w.cta->rank) + ")", lane};
+    throw Fault{Status::IllegalInstruction,
+                "this form works on the CTA's own mbarrier only, but the address " + hex(address) +
+                    " belongs to CTA rank " + std::to_string(rank) + " (this is rank " + std::to_string(w.cta->rank) +
+                    ")",
+                lane};
   }
   Mbarrier* barrier = w.cta->find_barrier(offset);
   if (barrier == nullptr) {
-    throw Fault{Status::LaunchFailure, "there is no mbarrier at shared offset " + hex(offset) + ": mbarrier.init must come first, and be made visible by a barrier", lane};
+    throw Fault{Status::LaunchFailure,
+                "there is no mbarrier at shared offset " + hex(offset) +
+                    ": mbarrier.init must come first, and be made visible by a barrier",
+                lane};
   }
   return *barrier;
 }
@@ -60,7 +66,9 @@ Flow init(Warp& w, const Op& op, Mask m) {
     const uint32_t address = barrier_address(w, op, lane), count = lanes<uint32_t>(w, op.b)[lane];
     shared_location(cluster_of(w), cta, address, 8, 8, true, "mbarrier.init");
     if (count < 1 || count > Mbarrier::MAX_COUNT) {
-      throw Fault{Status::LaunchFailure, "mbarrier.init with a count of " + std::to_string(count) + ": 1 to 1,048,575 arrivals are possible", lane};
+      throw Fault{Status::LaunchFailure,
+                  "mbarrier.init with a count of " + std::to_string(count) + ": 1 to 1,048,575 arrivals are possible",
+                  lane};
     }
     uint16_t& index = cta.barrier_index[(address & kSharedOffsetMask) / 8];
     if (index == 0) {
@@ -69,6 +77,8 @@ Flow init(Warp& w, const Op& op, Mask m) {
       cta.barrier_low = std::min(cta.barrier_low, address & kSharedOffsetMask);
       cta.barrier_high = std::max(cta.barrier_high, (address & kSharedOffsetMask) + 8);
     }
+    if (!cta.barriers[index - 1u].waiters.empty())
+      throw Fault{Status::LaunchFailure, "mbarrier.init of a barrier that a thread waits on", lane};
     Mbarrier fresh;
     fresh.expected = fresh.pending = static_cast<int32_t>(count);
     cta.barriers[index - 1u] = std::move(fresh);
@@ -83,7 +93,8 @@ Flow inval(Warp& w, const Op& op, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t address = barrier_address(w, op, lane);
     const Mbarrier& barrier = own_barrier(w, address, lane);
-    if (!barrier.waiters.empty()) throw Fault{Status::LaunchFailure, "mbarrier.inval while a thread waits on the barrier", lane};
+    if (!barrier.waiters.empty())
+      throw Fault{Status::LaunchFailure, "mbarrier.inval while a thread waits on the barrier", lane};
     const uint64_t word = barrier.word();
     std::memcpy(cta.smem.data() + (address & kSharedOffsetMask), &word, sizeof word);
     cta.barrier_index[(address & kSharedOffsetMask) / 8] = 0;
@@ -114,7 +125,8 @@ Flow arrive(Warp& w, const Op& op, Mask m) {
       if ((op.flags & kNoComplete) != 0 && own_barrier(w, address, lane).pending == static_cast<int32_t>(count)) {
         throw Fault{Status::LaunchFailure, "mbarrier.arrive.noComplete would complete the phase", lane};
       }
-      apply(cluster, rank, offset, op.flags & kDrop ? BarrierEffect::ArriveDrop : BarrierEffect::Arrive, count, origin, false);
+      apply(cluster, rank, offset, op.flags & kDrop ? BarrierEffect::ArriveDrop : BarrierEffect::Arrive, count, origin,
+            false);
     } else {
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->count = count, signal->arrives = true;
@@ -140,7 +152,8 @@ Flow change_tx(Warp& w, const Op& op, Mask m) {  // expect_tx (flags kExpect) an
     const bool expects = op.flags & kExpect;
     if (op.flags & kOwn) own_barrier(w, address, lane);
     if (rank == w.cta->rank) {
-      apply(cluster, rank, offset, expects ? BarrierEffect::ExpectTx : BarrierEffect::CompleteTx, bytes, origin_of(w, lane), false);
+      apply(cluster, rank, offset, expects ? BarrierEffect::ExpectTx : BarrierEffect::CompleteTx, bytes,
+            origin_of(w, lane), false);
     } else {
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->bytes = bytes, signal->expects = expects;
@@ -165,8 +178,10 @@ Flow wait(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = barrier_address(w, op, lane);
-    const uint32_t parity = op.flags & kHasState ? static_cast<uint32_t>(lanes<uint64_t>(w, op.b)[lane] >> 63) : lanes<uint32_t>(w, op.b)[lane] & 1;
-    if (last == nullptr) first_address = address, first_parity = parity;
+    const uint32_t parity = op.flags & kHasState ? static_cast<uint32_t>(lanes<uint64_t>(w, op.b)[lane] >> 63)
+                                                 : lanes<uint32_t>(w, op.b)[lane] & 1;
+    if (last == nullptr)
+      first_address = address, first_parity = parity;
     else if (address == first_address && parity == first_parity) {
       truth |= (truth >> first_lane(m) & 1) << lane;
       continue;
@@ -187,7 +202,8 @@ Flow wait(Warp& w, const Op& op, Mask m) {
     if (truth != m) ++cluster.counters->barrier_waits_blocked;
   }
   if (truth == m) return Flow::Next;
-  if (!(op.flags & kBlocks) || !same || truth != 0 || m != w.split().mask) return poll(w);
+  if (!(op.flags & kBlocks) || !same || truth != 0) return poll(w);
+  isolate(w, m);
   Split& split = w.split();
   split.wait = Wait::Mbarrier;
   split.arguments[0] = first_address;
@@ -199,7 +215,9 @@ Flow wait(Warp& w, const Op& op, Mask m) {
 }
 
 Flow pending_count(Warp& w, const Op& op, Mask m) {
-  for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = static_cast<uint32_t>(-(lanes<uint64_t>(w, op.a)[i] >> 43 & 0xFFFFF)) & 0xFFFFF; });
+  for_lanes(m, [&](int i) {
+    lanes<uint32_t>(w, op.d)[i] = static_cast<uint32_t>(-(lanes<uint64_t>(w, op.a)[i] >> 43 & 0xFFFFF)) & 0xFFFFF;
+  });
   return Flow::Next;
 }
 
@@ -210,6 +228,7 @@ class ArriveAfterCopies final : public AsyncOperation {
   int lane;
   uint32_t offset;
   void complete(Cluster& cluster) override {
+    if (warp->cta->exited) return;
     if (!no_copies_in_flight(*warp, lane)) {
       auto again = std::make_unique<ArriveAfterCopies>(*this);
       cluster.scheduler->submit(std::move(again), {.latency = static_cast<uint64_t>(cluster.costs().global_load)});
@@ -251,9 +270,11 @@ void set_address(Decoder& d, size_t index) {
 
 void decode_mbarrier(Decoder& d) {
   Op& op = *d.op;
-  const std::string& what = d.in->opcode == "cp" ? d.in->opcode : d.in->modifiers.at(0);
+  const std::string& what = d.in->opcode == "cp" ? d.in->opcode : d.modifier(0);
+  d.ignore({"shared", "shared::cta", "shared::cluster", "b64", "release", "relaxed", "acquire", "cta", "cluster"});
   if (what == "cp") {  // cp.async.mbarrier.arrive[.noinc].shared.b64 [bar]
     set_address(d, 0);
+    d.ignore({"async", "mbarrier", "arrive"});
     if (d.has("noinc")) op.flags |= kNoComplete;
     op.run = arrive_after_copies;
   } else if (what == "init") {
@@ -276,8 +297,10 @@ void decode_mbarrier(Decoder& d) {
     if (d.has("expect_tx")) op.flags |= kExpect;
     if (what == "arrive_drop") op.flags |= kDrop;
     if (d.has("noComplete")) op.flags |= kNoComplete;
-    if (d.count() > at + 1) op.b = d.source(at + 1, Type::B32);
-    else if (op.flags & kExpect) d.unsupported("expect_tx needs a number of bytes");
+    if (d.count() > at + 1)
+      op.b = d.source(at + 1, Type::B32);
+    else if (op.flags & kExpect)
+      d.unsupported("expect_tx needs a number of bytes");
     op.run = arrive;
   } else if (what == "expect_tx" || what == "complete_tx") {
     set_address(d, 0);

@@ -25,6 +25,13 @@ enum Flags : uint32_t {
 };
 // shape[0] element bytes, shape[1] elements, shape[2] space, shape[3] register bits of an element
 
+/// Which caches keep a line, and which order and scope an access asks for, make no difference: memory is sequentially
+/// consistent here.
+void ignore_hints(Decoder& d) {
+  d.ignore({"v2",      "v4",      "v8",   "nc",  "ca",      "cg",  "cs",  "lu",    "wb",    "wt",   "weak",
+            "release", "acq_rel", "mmio", "cta", "cluster", "gpu", "sys", "L1::*", "L2::*", "noftz"});
+}
+
 Space space_of(Decoder& d, bool* cluster) {
   *cluster = d.has("shared::cluster");
   if (d.has("global")) return Space::Global;
@@ -44,7 +51,8 @@ void set_address(Decoder& d, const Operand& operand, Space space, bool cluster) 
   if (cluster) op.flags |= kClusterSpace;
   // An argument of a call, and a named variable without a space in the instruction: the variable knows.
   const Operand& base = operand.kind == Operand::Kind::Address ? operand.elements[0] : operand;
-  if (space == Space::Param && base.kind == Operand::Kind::Variable && !d.is_kernel_parameter(base.variable)) space = Space::Local;
+  if (space == Space::Param && base.kind == Operand::Kind::Variable && !d.is_kernel_parameter(base.variable))
+    space = Space::Local;
   if (space == Space::Generic && address.space != Space::Generic) {
     space = address.space == Space::Param && !d.is_kernel_parameter(base.variable) ? Space::Local : address.space;
   }
@@ -56,29 +64,63 @@ void set_address(Decoder& d, const Operand& operand, Space space, bool cluster) 
 template <class Element, class Lane>
 void read_lanes(Warp& w, int32_t slot, const Access& access, size_t at, Mask mask, bool is_signed) {
   auto* d = lanes<Lane>(w, slot);
-  for (Mask rest = mask; rest; rest &= rest - 1) {
-    const int lane = first_lane(rest);
+  const auto read = [&](int lane) {
     Element value;
     std::memcpy(&value, access.host[lane] + at, sizeof value);
-    d[lane] = is_signed ? static_cast<Lane>(static_cast<std::make_signed_t<Lane>>(static_cast<std::make_signed_t<Element>>(value)))
-                        : static_cast<Lane>(value);
+    return value;
+  };
+  if (is_signed)
+    for_lanes(mask, [&](int lane) {
+      d[lane] = static_cast<Lane>(
+          static_cast<std::make_signed_t<Lane>>(static_cast<std::make_signed_t<Element>>(read(lane))));
+    });
+  else
+    for_lanes(mask, [&](int lane) { d[lane] = static_cast<Lane>(read(lane)); });
+}
+
+/// Returns whether anything changed.
+template <class Element, class Lane>
+bool write_lanes(Warp& w, int32_t slot, const Access& access, size_t at, Mask mask) {
+  const auto* s = lanes<Lane>(w, slot);
+  Element difference = 0;
+  const auto write = [&](int lane) {  // one after the other: lanes may write to one place
+    const auto value = static_cast<Element>(s[lane]);
+    Element old;
+    std::memcpy(&old, access.host[lane] + at, sizeof old);
+    difference = static_cast<Element>(difference | (old ^ value));
+    std::memcpy(access.host[lane] + at, &value, sizeof value);
+  };
+  if (mask == kAllLanes) {
+    for (int lane = 0; lane < 32; ++lane) write(lane);
+  } else {
+    for (Mask rest = mask; rest; rest &= rest - 1) write(first_lane(rest));
   }
+  return difference != 0;
 }
 
 Flow load(Warp& w, const Op& op, Mask m) {
   const uint32_t bytes = op.shape[0], count = op.shape[1];
   Access access;
-  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count, m,
-          AccessKind::Load, &access);
+  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count,
+          m, AccessKind::Load, &access);
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t slot = count == 1 ? op.d : op.extra->list[i];
     if (slot < 0) continue;
     const size_t at = static_cast<size_t>(i) * bytes;
     const bool is_signed = op.flags & kSigned, wide = op.shape[3] == 64;
     switch (bytes) {
-      case 1: wide ? read_lanes<uint8_t, uint64_t>(w, slot, access, at, m, is_signed) : read_lanes<uint8_t, uint32_t>(w, slot, access, at, m, is_signed); break;
-      case 2: wide ? read_lanes<uint16_t, uint64_t>(w, slot, access, at, m, is_signed) : read_lanes<uint16_t, uint32_t>(w, slot, access, at, m, is_signed); break;
-      case 4: wide ? read_lanes<uint32_t, uint64_t>(w, slot, access, at, m, is_signed) : read_lanes<uint32_t, uint32_t>(w, slot, access, at, m, false); break;
+      case 1:
+        wide ? read_lanes<uint8_t, uint64_t>(w, slot, access, at, m, is_signed)
+             : read_lanes<uint8_t, uint32_t>(w, slot, access, at, m, is_signed);
+        break;
+      case 2:
+        wide ? read_lanes<uint16_t, uint64_t>(w, slot, access, at, m, is_signed)
+             : read_lanes<uint16_t, uint32_t>(w, slot, access, at, m, is_signed);
+        break;
+      case 4:
+        wide ? read_lanes<uint32_t, uint64_t>(w, slot, access, at, m, is_signed)
+             : read_lanes<uint32_t, uint32_t>(w, slot, access, at, m, false);
+        break;
       case 8: read_lanes<uint64_t, uint64_t>(w, slot, access, at, m, false); break;
       default:
         for (Mask rest = m; rest; rest &= rest - 1) {
@@ -103,38 +145,64 @@ Flow load_parameter(Warp& w, const Op& op, Mask m) {  // the same value in every
     if (slot < 0) continue;
     uint64_t value = 0;
     std::memcpy(&value, parameters.data() + at + static_cast<size_t>(i) * bytes, bytes);
-    if (op.flags & kSigned) value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - 8 * bytes)) >> (64 - 8 * bytes));
-    if (op.shape[3] == 64) for_lanes(m, [&](int lane) { lanes<uint64_t>(w, slot)[lane] = value; });
-    else for_lanes(m, [&](int lane) { lanes<uint32_t>(w, slot)[lane] = static_cast<uint32_t>(value); });
+    if (op.flags & kSigned)
+      value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+    if (op.shape[3] == 64)
+      for_lanes(m, [&](int lane) { lanes<uint64_t>(w, slot)[lane] = value; });
+    else
+      for_lanes(m, [&](int lane) { lanes<uint32_t>(w, slot)[lane] = static_cast<uint32_t>(value); });
   }
   return Flow::Next;
+}
+
+void audit_store(Warp& w, const Op& op, const Access& access, Mask m) {
+  Cluster& cluster = cluster_of(w);
+  const GlobalMemory& memory = *cluster.launch->memory;
+  const uint32_t bytes = op.shape[0], count = op.shape[1];
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t slot = count == 1 ? op.b : op.extra->list[i];
+    for (Mask rest = m; rest; rest &= rest - 1) {
+      const int lane = first_lane(rest);
+      const auto to = reinterpret_cast<uintptr_t>(access.host[lane] + static_cast<size_t>(i) * bytes);
+      if (!memory.in_range(to)) continue;
+      const auto* fresh = bytes <= 4 && op.shape[3] != 64
+                              ? reinterpret_cast<const uint8_t*>(&lanes<uint32_t>(w, slot)[lane])
+                              : reinterpret_cast<const uint8_t*>(&lanes<uint64_t>(w, slot)[lane]);
+      cluster.launch->audit->record(memory, to, fresh, std::min(bytes, 8u), *cluster.counters);
+      if (bytes == 16)
+        cluster.launch->audit->record(memory, to + 8,
+                                      reinterpret_cast<const uint8_t*>(&lanes<uint64_t>(w, slot)[32 + lane]), 8,
+                                      *cluster.counters);
+    }
+  }
 }
 
 Flow store(Warp& w, const Op& op, Mask m) {
   const uint32_t bytes = op.shape[0], count = op.shape[1];
   Access access;
-  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count, m,
-          AccessKind::Store, &access);
-  StoreAudit* const audit = cluster_of(w).launch->audit;
+  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count,
+          m, AccessKind::Store, &access);
+  if (cluster_of(w).launch->audit != nullptr) [[unlikely]]
+    audit_store(w, op, access, m);
+  bool changed = false;
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t slot = count == 1 ? op.b : op.extra->list[i];
     const size_t at = static_cast<size_t>(i) * bytes;
-    for (Mask rest = m; rest; rest &= rest - 1) {
-      const int lane = first_lane(rest);
-      uint8_t* const to = access.host[lane] + at;
-      if (audit != nullptr && cluster_of(w).launch->memory->in_range(reinterpret_cast<uintptr_t>(to))) {
-        const auto* fresh = bytes <= 4 ? reinterpret_cast<const uint8_t*>(&lanes<uint32_t>(w, slot)[lane]) : reinterpret_cast<const uint8_t*>(&lanes<uint64_t>(w, slot)[lane]);
-        audit->record(*cluster_of(w).launch->memory, reinterpret_cast<uint64_t>(to), fresh, std::min(bytes, 8u), *cluster_of(w).counters);
-      }
-      if (bytes <= 4) {
-        std::memcpy(to, &lanes<uint32_t>(w, slot)[lane], bytes == 4 ? 4 : bytes == 2 ? 2 : 1);
-      } else {
-        std::memcpy(to, &lanes<uint64_t>(w, slot)[lane], 8);
-        if (bytes == 16) std::memcpy(to + 8, &lanes<uint64_t>(w, slot)[32 + lane], 8);
-      }
+    switch (op.shape[3] == 64 ? 16 + bytes : bytes) {  // 16 + ..: the lower part of a 64-bit register
+      case 1: changed |= write_lanes<uint8_t, uint32_t>(w, slot, access, at, m); break;
+      case 2: changed |= write_lanes<uint16_t, uint32_t>(w, slot, access, at, m); break;
+      case 4: changed |= write_lanes<uint32_t, uint32_t>(w, slot, access, at, m); break;
+      case 17: changed |= write_lanes<uint8_t, uint64_t>(w, slot, access, at, m); break;
+      case 18: changed |= write_lanes<uint16_t, uint64_t>(w, slot, access, at, m); break;
+      case 20: changed |= write_lanes<uint32_t, uint64_t>(w, slot, access, at, m); break;
+      case 8: changed |= write_lanes<uint64_t, uint64_t>(w, slot, access, at, m); break;
+      default:
+        changed |= write_lanes<uint64_t, uint64_t>(w, slot, access, at, m);
+        changed |= write_lanes<uint64_t, uint64_t>(w, slot + 256, access, at + 8, m);
     }
   }
-  note_effect(w);
+  // Nobody else sees local memory, or that a value was replaced by itself.
+  if (changed && !access.local) note_effect(w);
   if (static_cast<Space>(op.shape[2]) == Space::Global) w.time += static_cast<uint64_t>(cluster_of(w).costs().issue);
   return Flow::Next;
 }
@@ -142,6 +210,7 @@ Flow store(Warp& w, const Op& op, Mask m) {
 void decode_load(Decoder& d) {
   Op& op = *d.op;
   const Type type = d.last_type();
+  ignore_hints(d);
   bool cluster = false;
   const Space space = space_of(d, &cluster);
   const int bytes = ptx::bits(type) / 8;
@@ -163,7 +232,10 @@ void decode_load(Decoder& d) {
     op.shape[1] = 1;
     op.d = d.destination(0, register_bits / 8);
   }
-  if (d.has("volatile") || d.has("acquire") || (d.has("relaxed") && !d.has("cta"))) {
+  if (target.kind == Operand::Kind::Vector && static_cast<int>(op.shape[1]) != d.vector_size())
+    d.unsupported("the number of registers does not match the vector");
+  const bool relaxed = d.has("relaxed"), is_volatile = d.has("volatile") || d.has("cv");
+  if (d.has("acquire") || is_volatile || (relaxed && !d.has("cta"))) {
     op.flags |= kPolls;
     const auto where = static_cast<Space>(op.shape[2]);
     if (where == Space::Global || where == Space::Generic) {
@@ -184,6 +256,8 @@ void decode_load(Decoder& d) {
 void decode_store(Decoder& d) {
   Op& op = *d.op;
   const Type type = d.last_type();
+  ignore_hints(d);
+  d.ignore({"volatile", "relaxed"});
   bool cluster = false;
   const Space space = space_of(d, &cluster);
   const int bytes = ptx::bits(type) / 8;
@@ -193,13 +267,20 @@ void decode_store(Decoder& d) {
   const Operand& value = d.operand(1);
   const Type slot_type = bytes <= 4 ? Type::B32 : bytes == 8 ? Type::B64 : Type::B128;
   const auto source = [&](const Operand& operand) {
-    // A float literal keeps the type of the store.
+    // A register may be wider than what is stored of it. A float literal keeps the type of the store.
+    if (bytes <= 4 && d.register_bits(operand) == 64) {
+      op.shape[3] = 64;
+      return d.source(operand, Type::B64);
+    }
+    if (op.shape[3] == 64) d.unsupported("registers of different widths");
     return d.source(operand, operand.is_float_literal && bytes == 4 ? Type::F32 : slot_type);
   };
   if (value.kind == Operand::Kind::Vector) {
     op.shape[1] = static_cast<uint16_t>(value.elements.size());
     for (const Operand& element : value.elements) d.extra().list.push_back(source(element));
     if (value.elements.size() == 1) op.b = d.extra().list[0];
+    if (static_cast<int>(op.shape[1]) != d.vector_size())
+      d.unsupported("the number of registers does not match the vector");
   } else {
     op.shape[1] = 1;
     op.b = source(value);
@@ -242,15 +323,27 @@ uint64_t combine_bits(Type type, Atomic how, uint64_t old, uint64_t b, uint64_t 
     return static_cast<uint64_t>(narrow(r)) << shift;
   };
   const auto to_f16 = [](double x) { return double_to_f16(x); };
-  const auto to_bf16 = [](double x) { return float_to_bf16_rn(static_cast<float>(x)); };
+  const auto to_bf16 = [](double x) { return double_to_bf16(x); };
   switch (type) {
-    case Type::S32: return static_cast<uint32_t>(combine<int32_t>(how, static_cast<int32_t>(old), static_cast<int32_t>(b), static_cast<int32_t>(c)));
-    case Type::U32: case Type::B32: return combine<uint32_t>(how, static_cast<uint32_t>(old), static_cast<uint32_t>(b), static_cast<uint32_t>(c));
-    case Type::S64: return static_cast<uint64_t>(combine<int64_t>(how, static_cast<int64_t>(old), static_cast<int64_t>(b), static_cast<int64_t>(c)));
-    case Type::U64: case Type::B64: return combine<uint64_t>(how, old, b, c);
-    case Type::B16: case Type::U16: return combine<uint16_t>(how, static_cast<uint16_t>(old), static_cast<uint16_t>(b), static_cast<uint16_t>(c));
-    case Type::F32: return std::bit_cast<uint32_t>(combine<float>(how, std::bit_cast<float>(static_cast<uint32_t>(old)), std::bit_cast<float>(static_cast<uint32_t>(b)), 0.0f));
-    case Type::F64: return std::bit_cast<uint64_t>(combine<double>(how, std::bit_cast<double>(old), std::bit_cast<double>(b), 0.0));
+    case Type::S32:
+      return static_cast<uint32_t>(
+          combine<int32_t>(how, static_cast<int32_t>(old), static_cast<int32_t>(b), static_cast<int32_t>(c)));
+    case Type::U32:
+    case Type::B32:
+      return combine<uint32_t>(how, static_cast<uint32_t>(old), static_cast<uint32_t>(b), static_cast<uint32_t>(c));
+    case Type::S64:
+      return static_cast<uint64_t>(
+          combine<int64_t>(how, static_cast<int64_t>(old), static_cast<int64_t>(b), static_cast<int64_t>(c)));
+    case Type::U64:
+    case Type::B64: return combine<uint64_t>(how, old, b, c);
+    case Type::B16:
+    case Type::U16:
+      return combine<uint16_t>(how, static_cast<uint16_t>(old), static_cast<uint16_t>(b), static_cast<uint16_t>(c));
+    case Type::F32:
+      return std::bit_cast<uint32_t>(combine<float>(how, std::bit_cast<float>(static_cast<uint32_t>(old)),
+                                                    std::bit_cast<float>(static_cast<uint32_t>(b)), 0.0f));
+    case Type::F64:
+      return std::bit_cast<uint64_t>(combine<double>(how, std::bit_cast<double>(old), std::bit_cast<double>(b), 0.0));
     case Type::F16: return half(f16_to_float, to_f16, 0);
     case Type::BF16: return half(bf16_to_float, to_bf16, 0);
     case Type::F16x2: return half(f16_to_float, to_f16, 0) | half(f16_to_float, to_f16, 16);
@@ -265,8 +358,8 @@ Flow atomic(Warp& w, const Op& op, Mask m) {
   const auto how = static_cast<Atomic>(op.shape[3] & 0xFF);
   const auto type = static_cast<Type>(op.shape[3] >> 8);
   Access access;
-  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count, m,
-          AccessKind::Atomic, &access);
+  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, bytes * count,
+          m, AccessKind::Atomic, &access);
   bool changed = false;
   const auto value_of = [&](int32_t slot, int lane) {
     return bytes == 8 ? lanes<uint64_t>(w, slot)[lane] : uint64_t{lanes<uint32_t>(w, slot)[lane]};
@@ -285,8 +378,10 @@ Flow atomic(Warp& w, const Op& op, Mask m) {
       if (op.flags & kReturns) {
         const int32_t slot = op.extra->list[i];
         if (slot < 0) continue;
-        if (bytes == 8) lanes<uint64_t>(w, slot)[lane] = old;
-        else lanes<uint32_t>(w, slot)[lane] = static_cast<uint32_t>(old);
+        if (bytes == 8)
+          lanes<uint64_t>(w, slot)[lane] = old;
+        else
+          lanes<uint32_t>(w, slot)[lane] = static_cast<uint32_t>(old);
       }
     }
   }
@@ -296,7 +391,8 @@ Flow atomic(Warp& w, const Op& op, Mask m) {
 }
 Flow exchange128(Warp& w, const Op& op, Mask m) {  // atom.cas.b128, atom.exch.b128
   Access access;
-  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, 16, m, AccessKind::Atomic, &access);
+  resolve(w, static_cast<Space>(op.shape[2]), op.flags & kClusterSpace, op.a, op.flags & kWide, op.imm, 16, m,
+          AccessKind::Atomic, &access);
   const bool cas = static_cast<Atomic>(op.shape[3] & 0xFF) == Atomic::Cas;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -317,6 +413,8 @@ Flow exchange128(Warp& w, const Op& op, Mask m) {  // atom.cas.b128, atom.exch.b
 void decode_atomic(Decoder& d, bool returns) {
   Op& op = *d.op;
   const Type type = d.last_type();
+  ignore_hints(d);
+  d.ignore({"relaxed", "acquire"});
   bool cluster = false;
   const Space space = space_of(d, &cluster);
   if (space != Space::Shared) {
@@ -329,7 +427,8 @@ void decode_atomic(Decoder& d, bool returns) {
   static constexpr std::pair<const char*, Atomic> kNames[] = {
       {"add", Atomic::Add}, {"min", Atomic::Min},   {"max", Atomic::Max}, {"inc", Atomic::Inc}, {"dec", Atomic::Dec},
       {"cas", Atomic::Cas}, {"exch", Atomic::Exch}, {"and", Atomic::And}, {"or", Atomic::Or},   {"xor", Atomic::Xor}};
-  const auto* how = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& row) { return d.has(row.first); });
+  const auto* how =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& row) { return d.has(row.first); });
   if (how == std::end(kNames)) d.unsupported("the atomic operation is unknown");
   op.shape[0] = static_cast<uint16_t>(bytes);
   op.shape[3] = static_cast<uint16_t>(static_cast<uint16_t>(how->second) | static_cast<uint16_t>(type) << 8);
@@ -341,15 +440,22 @@ void decode_atomic(Decoder& d, bool returns) {
     return;
   }
   const auto each = [](const Operand& operand, auto f) {
-    if (operand.kind == Operand::Kind::Vector) for (const Operand& element : operand.elements) f(element);
-    else f(operand);
+    if (operand.kind == Operand::Kind::Vector)
+      for (const Operand& element : operand.elements) f(element);
+    else
+      f(operand);
   };
   if (returns) {
     op.flags |= kReturns;
-    each(d.operand(0), [&](const Operand& o) { d.extra().list.push_back(d.is_sink(o) ? -1 : d.destination(o, std::max(bytes, 4))); });
+    each(d.operand(0),
+         [&](const Operand& o) { d.extra().list.push_back(d.is_sink(o) ? -1 : d.destination(o, std::max(bytes, 4))); });
   }
   each(d.operand(address_at + 1), [&](const Operand& o) { d.extra().list2.push_back(d.source(o, type)); });
   op.shape[1] = static_cast<uint16_t>(d.extra().list2.size());
+  const bool bitwise = how->second == Atomic::And || how->second == Atomic::Or || how->second == Atomic::Xor ||
+                       how->second == Atomic::Inc || how->second == Atomic::Dec;
+  if (bytes == 0 || (bitwise && ptx::is_float(type)) || ptx::bits(type) == 8)
+    d.unsupported("this operation on this type");
   if (how->second == Atomic::Cas) op.c = d.source(address_at + 2, type);
   op.run = atomic;
 }
@@ -358,15 +464,23 @@ void decode_atomic(Decoder& d, bool returns) {
 
 class CopyAsync final : public AsyncOperation {
  public:
-  struct Piece { uint8_t lane; uint32_t to; uint64_t from; uint32_t bytes, zeros; };
+  struct Piece {
+    uint8_t lane;
+    uint32_t to;
+    uint64_t from;
+    uint32_t bytes, zeros;
+  };
   std::vector<Piece> pieces;
   Warp* warp = nullptr;
   std::array<uint64_t, 32> group{};
 
   void complete(Cluster& cluster) override {
+    // A CTA may exit without having waited: then nobody misses the data.
+    if (warp->cta->exited) return;
     for (const Piece& piece : pieces) {
       uint8_t* to = shared_location(cluster, *warp->cta, piece.to, piece.bytes + piece.zeros, 1, true, "cp.async");
-      if (piece.bytes > 0) std::memcpy(to, global_location(cluster, piece.from, piece.bytes, 1, false, "cp.async"), piece.bytes);
+      if (piece.bytes > 0)
+        std::memcpy(to, global_location(cluster, piece.from, piece.bytes, 1, false, "cp.async"), piece.bytes);
       std::memset(to + piece.bytes, 0, piece.zeros);
       finish_copy(*warp, piece.lane, group[piece.lane]);
     }
@@ -376,7 +490,8 @@ class CopyAsync final : public AsyncOperation {
   std::string describe() const override { return "cp.async of " + std::to_string(pieces.size()) + " lanes"; }
 };
 
-Flow copy_async(Warp& w, const Op& op, Mask m) {  // b: source address; c: bytes really read; imm: to, e: (offset of from)
+Flow copy_async(Warp& w, const Op& op,
+                Mask m) {  // b: source address; c: bytes really read; imm: to, e: (offset of from)
   Cluster& cluster = cluster_of(w);
   auto copy = std::make_unique<CopyAsync>();
   copy->warp = &w;
@@ -386,11 +501,14 @@ Flow copy_async(Warp& w, const Op& op, Mask m) {  // b: source address; c: bytes
   if (op.shape[1]) ignored = predicate(w, op.e) ^ (op.shape[1] == 2 ? kAllLanes : 0);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    const uint32_t to = to_shared((op.flags & kWide ? lanes<uint64_t>(w, op.a)[lane] : lanes<uint32_t>(w, op.a)[lane]) + static_cast<uint64_t>(op.imm), "cp.async");
+    const uint32_t to = to_shared((op.flags & kWide ? lanes<uint64_t>(w, op.a)[lane] : lanes<uint32_t>(w, op.a)[lane]) +
+                                      static_cast<uint64_t>(op.imm),
+                                  "cp.async");
     const uint64_t from = lanes<uint64_t>(w, op.b)[lane] + static_cast<uint64_t>(int64_t{static_cast<int32_t>(op.d)});
     uint32_t take = op.c >= 0 ? std::min(lanes<uint32_t>(w, op.c)[lane], bytes) : bytes;
     if (ignored >> lane & 1) take = 0;
-    shared_location(cluster, *w.cta, to, bytes, bytes, true, "cp.async");
+    // What the copy will overwrite may be gone from now on.
+    std::memset(shared_location(cluster, *w.cta, to, bytes, bytes, true, "cp.async"), 0xFF, bytes);
     if (take > 0) global_location(cluster, from, take, bytes, false, "cp.async");
     copy->group[static_cast<size_t>(lane)] = begin_copy(w, lane);
     copy->pieces.push_back({static_cast<uint8_t>(lane), to, from, take, bytes - take});
@@ -406,6 +524,7 @@ Flow copy_commit(Warp& w, const Op&, Mask m) {
 }
 Flow copy_wait(Warp& w, const Op& op, Mask m) {
   if (copies_done(w, m, static_cast<uint32_t>(op.imm), op.flags != 0)) return Flow::Next;
+  isolate(w, m);
   w.split().wait = Wait::CopyGroup;
   w.split().arguments[0] = static_cast<uint32_t>(op.imm);
   w.split().arguments[1] = op.flags;
@@ -414,6 +533,7 @@ Flow copy_wait(Warp& w, const Op& op, Mask m) {
 
 void decode_cp_async(Decoder& d) {
   Op& op = *d.op;
+  d.ignore({"async", "ca", "cg", "shared", "shared::cta", "global", "L2::*"});
   if (d.has("commit_group")) {
     op.run = copy_commit;
   } else if (d.has("wait_group") || d.has("wait_all")) {
@@ -453,14 +573,16 @@ Flow ldmatrix(Warp& w, const Op& op, Mask m) {
   const bool trans = op.shape[1];
   Access access;
   const Mask rows = matrices == 4 ? kAllLanes : (1u << (8 * matrices)) - 1;
-  resolve(w, static_cast<Space>(ptx::Space::Shared), false, op.a, op.flags & kWide, op.imm, 16, rows, AccessKind::Load, &access);
+  resolve(w, static_cast<Space>(ptx::Space::Shared), false, op.a, op.flags & kWide, op.imm, 16, rows, AccessKind::Load,
+          &access);
   for (int j = 0; j < matrices; ++j) {
     uint16_t tile[8][8];
     for (int r = 0; r < 8; ++r) std::memcpy(tile[r], access.host[8 * j + r], 16);
     auto* d = lanes<uint32_t>(w, op.extra->list[static_cast<size_t>(j)]);
     for (int lane = 0; lane < 32; ++lane) {
       const int r = lane / 4, c = 2 * (lane % 4);
-      d[lane] = trans ? tile[c][r] | static_cast<uint32_t>(tile[c + 1][r]) << 16 : tile[r][c] | static_cast<uint32_t>(tile[r][c + 1]) << 16;
+      d[lane] = trans ? tile[c][r] | static_cast<uint32_t>(tile[c + 1][r]) << 16
+                      : tile[r][c] | static_cast<uint32_t>(tile[r][c + 1]) << 16;
     }
   }
   return Flow::Next;
@@ -472,15 +594,18 @@ Flow stmatrix(Warp& w, const Op& op, Mask m) {
   const bool trans = op.shape[1];
   Access access;
   const Mask rows = matrices == 4 ? kAllLanes : (1u << (8 * matrices)) - 1;
-  resolve(w, static_cast<Space>(ptx::Space::Shared), false, op.a, op.flags & kWide, op.imm, 16, rows, AccessKind::Store, &access);
+  resolve(w, static_cast<Space>(ptx::Space::Shared), false, op.a, op.flags & kWide, op.imm, 16, rows, AccessKind::Store,
+          &access);
   for (int j = 0; j < matrices; ++j) {
     uint16_t tile[8][8];
     const auto* s = lanes<uint32_t>(w, op.extra->list[static_cast<size_t>(j)]);
     for (int lane = 0; lane < 32; ++lane) {
       const int r = lane / 4, c = 2 * (lane % 4);
       const auto low = static_cast<uint16_t>(s[lane]), high = static_cast<uint16_t>(s[lane] >> 16);
-      if (trans) tile[c][r] = low, tile[c + 1][r] = high;
-      else tile[r][c] = low, tile[r][c + 1] = high;
+      if (trans)
+        tile[c][r] = low, tile[c + 1][r] = high;
+      else
+        tile[r][c] = low, tile[r][c + 1] = high;
     }
     for (int r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tile[r], 16);
   }
@@ -506,6 +631,7 @@ Flow movmatrix(Warp& w, const Op& op, Mask m) {
 
 void decode_matrix(Decoder& d, bool is_load) {
   Op& op = *d.op;
+  d.ignore({"sync", "aligned", "x1", "shared", "shared::cta"});
   if (!d.has("m8n8")) d.unsupported("only m8n8 matrices of 16-bit elements");
   if (d.last_type() != Type::B16) d.unsupported("only .b16 elements");
   op.shape[0] = d.has("x4") ? 4 : d.has("x2") ? 2 : 1;
@@ -518,7 +644,8 @@ void decode_matrix(Decoder& d, bool is_load) {
   for (const Operand& element : list.elements) {
     d.extra().list.push_back(is_load ? d.destination(element, 4) : d.source(element, Type::B32));
   }
-  if (d.extra().list.size() != op.shape[0]) d.unsupported("the number of registers does not match the number of matrices");
+  if (d.extra().list.size() != op.shape[0])
+    d.unsupported("the number of registers does not match the number of matrices");
   op.run = is_load ? ldmatrix : stmatrix;
 }
 
@@ -542,13 +669,16 @@ void decode_memory(Decoder& d) {
   if (name == "ldmatrix") return decode_matrix(d, true);
   if (name == "stmatrix") return decode_matrix(d, false);
   if (name == "movmatrix") {
+    d.ignore({"sync", "aligned", "m8n8", "trans", "b16"});
     d.op->d = d.destination(0, 4);
     d.op->a = d.source(1, Type::B32);
     d.op->run = movmatrix;
   } else if (name == "createpolicy") {
+    d.ignore({"*"});
     d.op->d = d.destination(0, 8);
     d.op->run = create_policy;
   } else if (name == "prefetch" || name == "prefetchu" || name == "applypriority" || name == "discard") {
+    d.ignore({"*"});
     d.op->run = no_effect;
   }
 }

@@ -33,14 +33,17 @@ Flow mma(Warp& w, const Op& op, Mask m) {
   int16_t ae[16][tensor::kMaxK], be[8][tensor::kMaxK];
   uint8_t bytes[16][64];
   for (size_t i = 0; i < a_registers; ++i) {
-    for (size_t lane = 0; lane < 32; ++lane) std::memcpy(&bytes[lane / 4 + 8 * (i % 2)][16 * (i / 2) + 4 * (lane % 4)], &lanes<uint32_t>(w, slots[i])[lane], 4);
+    for (size_t lane = 0; lane < 32; ++lane)
+      std::memcpy(&bytes[lane / 4 + 8 * (i % 2)][16 * (i / 2) + 4 * (lane % 4)], &lanes<uint32_t>(w, slots[i])[lane],
+                  4);
   }
   for (size_t row = 0; row < 16; ++row) {
     tensor::widen(a_format, bytes[row], k, a[row]);
     for (int j = 0; j < k; ++j) ae[row][j] = tensor::model_exponent(a[row][j], tensor::min_exponent(a_format));
   }
   for (size_t i = 0; i < b_registers; ++i) {
-    for (size_t lane = 0; lane < 32; ++lane) std::memcpy(&bytes[lane / 4][16 * i + 4 * (lane % 4)], &lanes<uint32_t>(w, slots[a_registers + i])[lane], 4);
+    for (size_t lane = 0; lane < 32; ++lane)
+      std::memcpy(&bytes[lane / 4][16 * i + 4 * (lane % 4)], &lanes<uint32_t>(w, slots[a_registers + i])[lane], 4);
   }
   for (size_t column = 0; column < 8; ++column) {
     tensor::widen(b_format, bytes[column], k, b[column]);
@@ -58,7 +61,8 @@ Flow mma(Warp& w, const Op& op, Mask m) {
   }
   for (size_t lane = 0; lane < 32; ++lane) {
     for (size_t i = 0; i < op.extra->list.size(); ++i) {
-      lanes<uint32_t>(w, op.extra->list[i])[lane] = half ? results[2 * i][lane] | results[2 * i + 1][lane] << 16 : results[i][lane];
+      lanes<uint32_t>(w, op.extra->list[i])[lane] =
+          half ? results[2 * i][lane] | results[2 * i + 1][lane] << 16 : results[i][lane];
     }
   }
   if (cluster.counters != nullptr) {
@@ -72,14 +76,16 @@ Flow mma(Warp& w, const Op& op, Mask m) {
 
 void decode_mma(Decoder& d) {
   Op& op = *d.op;
-  if (d.has("sp") || d.has("sp::ordered_metadata")) d.unsupported("sparse MMAs");
+  d.ignore({"sync", "aligned"});
   if (!d.has("row") || !d.has("col")) d.unsupported("only A by rows and B by columns");
   std::vector<std::string> types;
   int k = 0;
-  for (const std::string& modifier : d.in->modifiers) {
-    if (modifier.starts_with("m16n8k")) k = std::atoi(modifier.c_str() + 6);
-    else if (ptx::type_of(modifier) != Type::None) types.push_back(modifier);
-  }
+  d.for_modifiers([&](const std::string& modifier) {
+    if (std::sscanf(modifier.c_str(), "m16n8k%d", &k) == 1) return true;
+    if (ptx::type_of(modifier) == Type::None) return false;
+    types.push_back(modifier);
+    return true;
+  });
   if (types.size() != 4) d.unsupported("four types are required");
   const auto format = [&](const std::string& name) {
     if (name == "bf16") return Format::BF16;
@@ -96,13 +102,17 @@ void decode_mma(Decoder& d) {
   if (bytes != 32 && bytes != 16) d.unsupported("this shape");
   op.shape[0] = static_cast<uint16_t>(k);
   op.shape[1] = static_cast<uint16_t>(static_cast<int>(a) | static_cast<int>(b) << 8);
-  op.shape[2] = static_cast<uint16_t>(types[0] == "f32" ? tensor::Result::F32 : types[0] == "f16" ? tensor::Result::F16 : tensor::Result::S32);
+  op.shape[2] = static_cast<uint16_t>(types[0] == "f32"   ? tensor::Result::F32
+                                      : types[0] == "f16" ? tensor::Result::F16
+                                                          : tensor::Result::S32);
   for (const Operand& each : d.operand(0).elements) d.extra().list.push_back(d.destination(each, 4));
   for (size_t i = 1; i <= 3; ++i) {
     const Operand& list = d.operand(i);
-    for (const Operand& each : list.kind == Operand::Kind::Vector ? list.elements : std::vector<Operand>{list}) d.extra().list2.push_back(d.source(each, Type::B32));
+    for (const Operand& each : list.kind == Operand::Kind::Vector ? list.elements : std::vector<Operand>{list})
+      d.extra().list2.push_back(d.source(each, Type::B32));
   }
-  const size_t expected = static_cast<size_t>(bytes) / 8 + static_cast<size_t>(bytes) / 16 + (types[0] == "f16" ? 2 : 4);
+  const size_t expected =
+      static_cast<size_t>(bytes) / 8 + static_cast<size_t>(bytes) / 16 + (types[0] == "f16" ? 2 : 4);
   if (d.extra().list2.size() != expected) d.unsupported("the number of registers does not match the shape");
   op.run = mma;
 }

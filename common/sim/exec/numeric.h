@@ -38,7 +38,8 @@ inline float f16_to_float(uint16_t bits) {
 
 enum class Rounding : uint8_t { Nearest, Zero, Down, Up };
 
-/// A double rounded to F16 (a double holds every product and sum of two F16 or F32 values closely enough for one rounding).
+/// A double rounded to F16 (a double holds every product and sum of two F16 or F32 values closely enough for one
+/// rounding).
 inline uint16_t double_to_f16(double value, Rounding rounding = Rounding::Nearest) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return 0x7FFF;
@@ -57,8 +58,8 @@ inline uint16_t double_to_f16(double value, Rounding rounding = Rounding::Neares
   }
   magnitude = std::ldexp(rounded, unit);
   if (magnitude >= 65536.0 || (magnitude > 65504.0)) {
-    const bool to_infinity = rounding == Rounding::Nearest || (rounding == Rounding::Up && !sign) ||
-                             (rounding == Rounding::Down && sign);
+    const bool to_infinity =
+        rounding == Rounding::Nearest || (rounding == Rounding::Up && !sign) || (rounding == Rounding::Down && sign);
     return static_cast<uint16_t>(sign | (to_infinity ? 0x7C00 : 0x7BFF));
   }
   if (magnitude < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::ldexp(magnitude, 24)));
@@ -68,12 +69,42 @@ inline uint16_t double_to_f16(double value, Rounding rounding = Rounding::Neares
 }
 inline uint16_t float_to_f16_rn(float value) { return double_to_f16(static_cast<double>(value)); }
 
+/// A double rounded to BF16 at once: to float with its last bit set if that was inexact ("round to odd"), then to BF16.
+inline uint16_t double_to_bf16(double value, Rounding rounding = Rounding::Nearest) {
+  if (std::isnan(value)) return 0x7FFF;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  auto bits = std::bit_cast<uint32_t>(static_cast<float>(magnitude));
+  const auto back = static_cast<double>(std::bit_cast<float>(bits));
+  if (back > magnitude) --bits;  // truncated, and below infinity
+  if (back != magnitude) bits |= 1;
+  uint32_t rounded = 0;
+  const bool away = rounding == (sign ? Rounding::Down : Rounding::Up);
+  if (rounding == Rounding::Nearest)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  else
+    rounded = (away ? bits + 0xFFFF : bits) >> 16;
+  return static_cast<uint16_t>(sign | rounded);
+}
+
+/// a * b + c in double, with the last bit set if it was inexact: rounding that to a small type is rounding once. The
+/// product of two values of at most 26 significant bits is exact.
+inline double fma_to_odd(double a, double b, double c) {
+  const double product = a * b, sum = product + c;
+  if (!std::isfinite(sum)) return sum;
+  const double part = sum - product, error = (product - (sum - part)) + (c - part);
+  if (error == 0) return sum;
+  auto bits = std::bit_cast<uint64_t>(sum);
+  if (bits & 1) return sum;
+  return std::bit_cast<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+}
+
 /// FP8. E4M3 has no infinity: conversions saturate to 448 (.satfinite, the only form PTX has).
 inline float e4m3_to_float(uint8_t bits) {
   const int exponent = (bits >> 3) & 15, fraction = bits & 7;
   if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
-  const float magnitude =
-      exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9) : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
+                                        : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
   return bits & 0x80 ? -magnitude : magnitude;
 }
 inline float e5m2_to_float(uint8_t bits) { return f16_to_float(static_cast<uint16_t>(bits << 8)); }

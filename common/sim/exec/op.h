@@ -36,26 +36,27 @@ struct Slot {
 
 /// Decoded fields that only some families need. Owned by the Program.
 struct OpExtra {
-  std::vector<int32_t> list;      ///< vector operands: slots
-  std::vector<int32_t> list2;     ///< a second vector operand
+  std::vector<int32_t> list;   ///< vector operands: slots
+  std::vector<int32_t> list2;  ///< a second vector operand
   std::vector<Slot> reads, writes;
-  std::string text;               ///< message, name
+  std::string text;  ///< message, name
   const void* object = nullptr;
 };
 
 struct Op {
   Handler run = nullptr;
-  int32_t guard = -1;        ///< slot of the guarding predicate, or -1
-  Mask guard_flip = 0;       ///< all ones for @!p
-  int32_t d = -1;            ///< destination slot
+  int32_t guard = -1;                      ///< slot of the guarding predicate, or -1
+  Mask guard_flip = 0;                     ///< all ones for @!p
+  int32_t d = -1;                          ///< destination slot
   int32_t a = -1, b = -1, c = -1, e = -1;  ///< source slots
-  int64_t imm = 0;           ///< offset of an address, or an immediate that is not per lane
-  uint32_t flags = 0;        ///< family-specific modifiers
-  uint16_t shape[4] = {0, 0, 0, 0};  ///< family-specific sizes
-  bool is_move = false;      ///< copies, casts or packs registers: may carry pending ones along
-  bool touches_pending = false;  ///< deals with pending registers itself
+  int64_t imm = 0;                         ///< offset of an address, or an immediate that is not per lane
+  uint32_t flags = 0;                      ///< family-specific modifiers
+  uint16_t shape[4] = {0, 0, 0, 0};        ///< family-specific sizes
+  bool is_move = false;                    ///< copies, casts or packs registers: may carry pending ones along
+  bool touches_pending = false;            ///< deals with pending registers itself
+  bool pure = false;                       ///< depends on registers and this thread's own memory alone
   OpExtra* extra = nullptr;
-  uint32_t source = 0;       ///< index into Program::instructions
+  uint32_t source = 0;  ///< index into Program::instructions
 };
 
 template <class T>
@@ -82,6 +83,10 @@ template <class T>
 inline T uniform(Warp& warp, int32_t slot, Mask mask) {
   return lanes<T>(warp, slot)[first_lane(mask)];
 }
+
+/// Lanes of the running split that are not in `mask` take no part in an instruction that may block: they go on behind
+/// it.
+void isolate(Warp& warp, Mask mask);
 
 /// Collective instructions: has every lane in `needed` reached this instruction? If not, the split waits for the others
 /// (Flow::Block must be returned); if so, all of them are merged into the running split, and *mask grows to them.

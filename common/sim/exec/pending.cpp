@@ -15,7 +15,9 @@ namespace {
 
 template <class F>
 void for_units(const Slot& slot, F f) {
-  for (int32_t unit = slot.offset / PendingRegisters::kUnit; unit * PendingRegisters::kUnit < slot.offset + slot.bytes; ++unit) f(static_cast<size_t>(unit));
+  for (int32_t unit = slot.offset / PendingRegisters::kUnit; unit * PendingRegisters::kUnit < slot.offset + slot.bytes;
+       ++unit)
+    f(static_cast<size_t>(unit));
 }
 
 /// The newest operation that one of these slots waits for; 0 if none.
@@ -43,7 +45,7 @@ bool reads(const Op& op, const std::vector<Slot>& slots) {
 
 }  // namespace
 
-uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots) {
+uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
   if (!warp.pending) {
     warp.pending = std::make_unique<PendingRegisters>();
     warp.pending->writer.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
@@ -51,7 +53,7 @@ uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots) {
   PendingRegisters& pending = *warp.pending;
   const uint32_t number = pending.next++;
   for (const Slot& slot : slots) mark(pending, slot, number);
-  pending.operations.push_back({number, slots});
+  pending.operations.push_back({number, slots, is_load});
   return number;
 }
 
@@ -64,8 +66,9 @@ void complete_pending(Warp& warp, uint32_t number) {
       --pending.pending_units;
     });
   };
-  const auto found = std::find_if(pending.operations.begin(), pending.operations.end(),
-                                  [&](const PendingRegisters::Operation& operation) { return operation.number == number; });
+  const auto found =
+      std::find_if(pending.operations.begin(), pending.operations.end(),
+                   [&](const PendingRegisters::Operation& operation) { return operation.number == number; });
   for (const PendingRegisters::Move& move : pending.moves) {
     if (move.number != number) continue;
     move.op->run(warp, *move.op, move.mask);
@@ -92,8 +95,9 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   PendingRegisters& pending = *warp.pending;
   const uint32_t read = newest(pending, op.extra->reads);
   const uint32_t written = newest(pending, op.extra->writes);
-  const bool feeds_move = std::any_of(pending.moves.begin(), pending.moves.end(),
-                                      [&](const PendingRegisters::Move& move) { return reads(*move.op, op.extra->writes); });
+  const bool feeds_move =
+      std::any_of(pending.moves.begin(), pending.moves.end(),
+                  [&](const PendingRegisters::Move& move) { return reads(*move.op, op.extra->writes); });
   if (read == 0) return written != 0 || feeds_move ? PendingCheck::Stall : PendingCheck::Execute;
   if (op.is_move) {
     if (written != 0 || feeds_move) return PendingCheck::Stall;
@@ -101,8 +105,15 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
     for (const Slot& slot : op.extra->writes) mark(pending, slot, read);
     return PendingCheck::Deferred;
   }
-  throw Fault{Status::LaunchFailure,
-              "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or wgmma.wait_group is required before"};
+  const Fault fault{Status::LaunchFailure,
+                    "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or "
+                    "wgmma.wait_group is required before"};
+  Cluster& cluster = cluster_of(warp);
+  const bool is_load = std::all_of(pending.operations.begin(), pending.operations.end(),
+                                   [](const PendingRegisters::Operation& operation) { return operation.is_load; });
+  if (!cluster.launch->lenient || !is_load) throw fault;
+  cluster.scheduler->remark(fault, &warp, nullptr);
+  return PendingCheck::Stall;
 }
 
 }  // namespace sim

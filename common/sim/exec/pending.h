@@ -1,8 +1,11 @@
 // Registers that an asynchronous operation (tcgen05.ld, wgmma) has still to write.
 //
-// Using such a register before the operation is waited for is an error, with one exception: nvcc puts plain moves there,
-// which hardware honours as a dependency. A move of a pending register is therefore kept back, its destination becomes
-// pending too, and it is executed when the operation completes.
+// Using such a register before the operation is waited for is an error, with one exception: nvcc puts plain moves
+// there, which hardware honours as a dependency. A move of a pending register is therefore kept back, its destination
+// becomes pending too, and it is executed when the operation completes.
+//
+// Hardware honours more than that: there are epilogues that compute with what a tcgen05.ld has still to bring. In the
+// schedule that resembles hardware (Launch::lenient) such a use waits, and is remarked upon.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +18,25 @@ namespace sim {
 struct PendingRegisters {
   static constexpr int32_t kUnit = 64;  ///< slots are multiples of this many bytes
 
-  uint32_t next = 1;                    ///< number of the next operation; numbers grow in program order
-  std::vector<uint32_t> writer;         ///< by slot unit: the operation that will write it, 0: none
+  uint32_t next = 1;             ///< number of the next operation; numbers grow in program order
+  std::vector<uint32_t> writer;  ///< by slot unit: the operation that will write it, 0: none
   uint32_t pending_units = 0;
-  struct Operation { uint32_t number; std::vector<Slot> slots; };
-  std::vector<Operation> operations;    ///< unfinished, in program order
-  struct Move { uint32_t number; const Op* op; Mask mask; };
-  std::vector<Move> moves;              ///< kept back, in program order, with the operation they wait for
+  struct Operation {
+    uint32_t number;
+    std::vector<Slot> slots;
+    bool is_load;  ///< tcgen05.ld
+  };
+  std::vector<Operation> operations;  ///< unfinished, in program order
+  struct Move {
+    uint32_t number;
+    const Op* op;
+    Mask mask;
+  };
+  std::vector<Move> moves;  ///< kept back, in program order, with the operation they wait for
 };
 
-/// A new operation of this warp that will write `slots`.
-uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots);
+/// A new operation of this warp, a tcgen05.ld or a wgmma, that will write `slots`.
+uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load);
 /// The operation has written its registers: executes the moves that waited for it.
 void complete_pending(Warp& warp, uint32_t number);
 

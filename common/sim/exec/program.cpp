@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <stdexcept>
 
 #include "exec/decoder.h"
 #include "machine/address.h"
@@ -13,8 +14,8 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-constexpr int kScalarSlot = 32 * 4;   // a slot of 32-bit lanes
-constexpr int kMaxInlineDepth = 32;   // deeper means recursion
+constexpr int kScalarSlot = 32 * 4;  // a slot of 32-bit lanes
+constexpr int kMaxInlineDepth = 32;  // deeper means recursion
 
 uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
 
@@ -49,11 +50,11 @@ Flow run_copy_local(Warp& warp, const Op& op, Mask mask) {
 struct Frame {
   const ptx::Function* function = nullptr;
   int depth = 0;
-  std::vector<int32_t> slots;                              // by register, -1: not yet used
-  std::map<const ptx::Variable*, uint32_t> local_offset;   // .local and call .param variables
-  std::vector<uint32_t> op_of;                             // by instruction
-  std::vector<uint32_t> branches;                          // ops whose imm is an instruction of this frame
-  std::vector<uint32_t> returns;                           // ops that jump behind the call
+  std::vector<int32_t> slots;                             // by register, -1: not yet used
+  std::map<const ptx::Variable*, uint32_t> local_offset;  // .local and call .param variables
+  std::vector<uint32_t> op_of;                            // by instruction
+  std::vector<uint32_t> branches;                         // ops whose imm is an instruction of this frame
+  std::vector<uint32_t> returns;                          // ops that jump behind the call
 };
 
 class Builder final : public Decoder {
@@ -88,7 +89,9 @@ class Builder final : public Decoder {
   // ---- Decoder
   int32_t source(const Operand& operand, Type type) override {
     switch (operand.kind) {
-      case Operand::Kind::Register: return read(slot_of(operand.reg), slot_bytes(operand.reg));
+      case Operand::Kind::Register:
+        require_width(operand, ptx::bits(type));
+        return read(slot_of(operand.reg), slot_bytes(operand.reg));
       case Operand::Kind::Immediate: return constant(literal(operand, type), std::max(ptx::bits(type), 32) / 8);
       case Operand::Kind::Special: return special(operand.text);
       case Operand::Kind::Variable: return variable_address(operand, type);
@@ -103,6 +106,7 @@ class Builder final : public Decoder {
   int32_t destination(const Operand& operand, int bytes) override {
     if (operand.kind == Operand::Kind::Sink) return scratch(std::max(bytes, 4));
     if (operand.kind != Operand::Kind::Register) unsupported("the destination is not a register");
+    require_width(operand, 8 * bytes);
     const int32_t slot = slot_of(operand.reg);
     if (track_) extra().writes.push_back({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
     return slot;
@@ -115,7 +119,9 @@ class Builder final : public Decoder {
       if (operand.text == "is_explicit_cluster") return special(operand.text);
       unsupported("%" + operand.text + " is not a predicate");
     }
-    if (operand.kind != Operand::Kind::Register) unsupported("a predicate is required");
+    if (operand.kind != Operand::Kind::Register || frame_->function->registers[operand.reg].type != Type::Pred) {
+      unsupported("a predicate is required");
+    }
     return slot_of(operand.reg);
   }
 
@@ -206,8 +212,19 @@ class Builder final : public Decoder {
     }
     return slot;
   }
+  /// Slots have 32 bits a lane or more: wider operands need a wider register.
+  void require_width(const Operand& operand, int bits) const {
+    const ptx::Register& named = frame_->function->registers[operand.reg];
+    const int has = ptx::bits(named.type);
+    if ((bits > 32 || has > 32) && has != std::max(bits, 32)) {
+      unsupported("the register " + named.name + " has " + std::to_string(has) + " bits, the operand " +
+                  std::to_string(bits));
+    }
+  }
   int slot_bytes(uint32_t reg) const {
-    const int bits = ptx::bits(frame_->function->registers[reg].type);
+    const Type type = frame_->function->registers[reg].type;
+    if (type == Type::Pred) return sizeof(Mask);
+    const int bits = ptx::bits(type);
     return bits <= 32 ? kScalarSlot : bits * 4;
   }
   int32_t slot_of(uint32_t reg) {
@@ -251,21 +268,22 @@ class Builder final : public Decoder {
       for (const ptx::Variable* variable : reachable[i]->variables) place(variable);
       for (const ptx::Instruction& instruction : reachable[i]->instructions) {
         track_ |= instruction.opcode == "wgmma" || instruction.opcode == "tcgen05";
-        for (const Operand& operand : instruction.operands) visit(operand, [&](const Operand& leaf) {
-          if (leaf.kind == Operand::Kind::Variable) {
-            place(leaf.variable);
-            if (leaf.variable->space == ptx::Space::Shared && leaf.variable->external) {
-              result_->dynamic_align = std::max(result_->dynamic_align, leaf.variable->align);
-              result_->dynamic_smem_used = true;
+        for (const Operand& operand : instruction.operands)
+          visit(operand, [&](const Operand& leaf) {
+            if (leaf.kind == Operand::Kind::Variable) {
+              place(leaf.variable);
+              if (leaf.variable->space == ptx::Space::Shared && leaf.variable->external) {
+                result_->dynamic_align = std::max(result_->dynamic_align, leaf.variable->align);
+                result_->dynamic_smem_used = true;
+              }
+            } else if (leaf.kind == Operand::Kind::Function) {
+              const ptx::Function* callee = result_->module->find(leaf.text);
+              if (callee != nullptr && callee->has_body &&
+                  std::find(reachable.begin(), reachable.end(), callee) == reachable.end()) {
+                reachable.push_back(callee);
+              }
             }
-          } else if (leaf.kind == Operand::Kind::Function) {
-            const ptx::Function* callee = result_->module->find(leaf.text);
-            if (callee != nullptr && callee->has_body &&
-                std::find(reachable.begin(), reachable.end(), callee) == reachable.end()) {
-              reachable.push_back(callee);
-            }
-          }
-        });
+          });
       }
     }
   }
@@ -284,17 +302,18 @@ class Builder final : public Decoder {
       case ptx::Space::Global:
       case ptx::Space::Const: {
         const auto found = placement_.address.find(&variable);
-        if (found == placement_.address.end()) unsupported("the variable '" + variable.name + "' is not defined in this image");
+        if (found == placement_.address.end())
+          unsupported("the variable '" + variable.name + "' is not defined in this image");
         return constant(found->second + static_cast<uint64_t>(operand.value), 8);
       }
       case ptx::Space::Shared: {
-        const uint32_t offset = variable.external ? round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
+        const uint32_t offset =
+            variable.external ? round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
         // The CTA's rank belongs to the address: a special slot, filled per CTA.
         return special((bytes == 8 ? "shared64+" : "shared32+") +
                        std::to_string(offset + static_cast<uint32_t>(operand.value)));
       }
-      case ptx::Space::Local:
-        return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
+      case ptx::Space::Local: return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
       case ptx::Space::Param: {
         if (is_kernel_parameter(&variable)) {
           return constant(variable.offset + static_cast<uint64_t>(operand.value), bytes);
@@ -311,6 +330,7 @@ class Builder final : public Decoder {
     result_->instructions.push_back(&instruction);
     result_->ops.push_back(added);
     in = &instruction;
+    forget_modifiers();
     op = &result_->ops.back();
     return *op;
   }
@@ -361,7 +381,8 @@ class Builder final : public Decoder {
       if (instruction.opcode == "bra") {
         fixed.imm = frame.op_of[static_cast<size_t>(fixed.imm)];
       } else if (fixed.extra != nullptr) {
-        for (int32_t& target : fixed.extra->list) target = static_cast<int32_t>(frame.op_of[static_cast<size_t>(target)]);
+        for (int32_t& target : fixed.extra->list)
+          target = static_cast<int32_t>(frame.op_of[static_cast<size_t>(target)]);
       }
     }
     for (const uint32_t jump : frame.returns) result_->ops[jump].imm = end;
@@ -378,15 +399,22 @@ class Builder final : public Decoder {
         family(*this);
       }
       if (op->run == nullptr) unsupported("this form is unknown");
+      op->pure = family == decode_arithmetic || family == decode_convert || family == decode_address ||
+                 instruction.opcode == "bra";
+      if (const std::string* modifier = unknown_modifier())
+        unsupported("the modifier ." + *modifier + " is unknown here");
     } catch (const Unsupported& problem) {
-      Op fresh;
-      fresh.source = op->source;
-      fresh.guard = op->guard;
-      fresh.guard_flip = op->guard_flip;
-      *op = fresh;
-      op->run = run_unknown;
-      extra().text = "the simulated device does not know the instruction '" + instruction.form() + "': " + problem.reason;
-    }
+      decode_as_unknown(instruction, problem.reason);
+    } catch (const std::out_of_range&) { decode_as_unknown(instruction, "its operands are not those of this form"); }
+  }
+  void decode_as_unknown(const ptx::Instruction& instruction, const std::string& reason) {
+    Op fresh;
+    fresh.source = op->source;
+    fresh.guard = op->guard;
+    fresh.guard_flip = op->guard_flip;
+    *op = fresh;
+    op->run = run_unknown;
+    extra().text = "the simulated device does not know the instruction '" + instruction.form() + "': " + reason;
   }
 
   void decode_brx(const ptx::Instruction& instruction) {
@@ -493,6 +521,7 @@ std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& 
 std::string Program::describe(uint32_t pc) const {
   if (pc >= ops.size()) return "?";
   const ptx::Instruction& instruction = *instructions[ops[pc].source];
+  if (instruction.line == 0) return "the end of the kernel";
   std::string text = instruction.form() + " (PTX line " + std::to_string(instruction.line);
   const std::string source = module->describe(instruction.location);
   if (!source.empty()) text += ", " + source;
@@ -510,20 +539,55 @@ std::string Program::source_line(uint32_t pc) const {
 
 // ---- Decoder helpers
 
+bool Decoder::has(std::string_view modifier) const {
+  for (size_t i = 0; i < in->modifiers.size(); ++i) {
+    if (in->modifiers[i] != modifier) continue;
+    know(i);
+    return true;
+  }
+  return false;
+}
+
+const std::string& Decoder::modifier(size_t index) const {
+  static const std::string none;
+  if (index >= in->modifiers.size()) return none;
+  know(index);
+  return in->modifiers[index];
+}
+
 ptx::Type Decoder::type(int skip) const {
-  for (const std::string& modifier : in->modifiers) {
-    const ptx::Type found = ptx::type_of(modifier);
-    if (found != ptx::Type::None && skip-- == 0) return found;
+  for (size_t i = 0; i < in->modifiers.size(); ++i) {
+    const ptx::Type found = ptx::type_of(in->modifiers[i]);
+    if (found == ptx::Type::None || skip-- > 0) continue;
+    know(i);
+    return found;
   }
   return ptx::Type::None;
 }
 
 ptx::Type Decoder::last_type() const {
-  for (auto modifier = in->modifiers.rbegin(); modifier != in->modifiers.rend(); ++modifier) {
-    const ptx::Type found = ptx::type_of(*modifier);
-    if (found != ptx::Type::None) return found;
+  for (size_t i = in->modifiers.size(); i-- > 0;) {
+    const ptx::Type found = ptx::type_of(in->modifiers[i]);
+    if (found == ptx::Type::None) continue;
+    know(i);
+    return found;
   }
   return ptx::Type::None;
+}
+
+void Decoder::ignore(std::initializer_list<std::string_view> names) const {
+  for_modifiers([&](std::string_view modifier) {
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+      return name.ends_with('*') ? modifier.starts_with(name.substr(0, name.size() - 1)) : modifier == name;
+    });
+  });
+}
+
+const std::string* Decoder::unknown_modifier() const {
+  for (size_t i = 0; i < in->modifiers.size(); ++i) {
+    if (!(known_ >> (i % 64) & 1)) return &in->modifiers[i];
+  }
+  return nullptr;
 }
 
 int Decoder::vector_size() const {
@@ -539,7 +603,8 @@ const ptx::Operand& Decoder::operand(size_t index) const {
 }
 
 int64_t Decoder::immediate(size_t index) const {
-  if (!is_immediate(index)) unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
+  if (!is_immediate(index))
+    unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
   return operand(index).value;
 }
 

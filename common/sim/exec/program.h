@@ -1,4 +1,5 @@
-// A kernel ready to run: a flat list of decoded instructions, calls inlined, every name replaced by a slot or an offset.
+// A kernel ready to run: a flat list of decoded instructions, calls inlined, every name replaced by a slot or an
+// offset.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +27,25 @@ struct Program {
   std::vector<std::unique_ptr<OpExtra>> extras;
 
   uint32_t register_bytes = 0;  ///< of a warp's register block
-  struct Constant { int32_t slot; uint8_t bytes; uint64_t value; };
+  struct Constant {
+    int32_t slot;
+    uint8_t bytes;
+    uint64_t value;
+  };
   std::vector<Constant> constants;  ///< slots that hold the same value in every lane
-  struct SpecialSlot { int32_t slot; std::string name; };
+  struct SpecialSlot {
+    int32_t slot;
+    std::string name;
+  };
   std::vector<SpecialSlot> specials;
 
-  uint32_t local_bytes = 0;      ///< per thread
-  uint32_t static_smem = 0;      ///< bytes
-  uint32_t dynamic_align = 16;   ///< of the `extern __shared__` arrays
+  uint32_t local_bytes = 0;                                    ///< per thread
+  uint32_t static_smem = 0;                                    ///< bytes
+  uint32_t dynamic_align = 16;                                 ///< of the `extern __shared__` arrays
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
   uint32_t parameter_bytes = 0;
 
-  bool needs_order = false;      ///< clusters can affect one another: run them in order on one host thread
+  bool needs_order = false;  ///< clusters can affect one another: run them in order on one host thread
   std::string order_reason;
   bool dynamic_smem_used = false;
   bool uses_tmem = false;

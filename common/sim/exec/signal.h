@@ -16,7 +16,9 @@ class RemoteSignal final : public AsyncOperation {
   Warp* issuer = nullptr;     ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
   void complete(Cluster& cluster) override {
     if (expects) apply(cluster, rank, offset, BarrierEffect::ExpectTx, bytes, origin, asynchronous);
-    if (arrives) apply(cluster, rank, offset, drops ? BarrierEffect::ArriveDrop : BarrierEffect::Arrive, count, origin, asynchronous);
+    if (arrives)
+      apply(cluster, rank, offset, drops ? BarrierEffect::ArriveDrop : BarrierEffect::Arrive, count, origin,
+            asynchronous);
     if (!expects && bytes > 0) apply(cluster, rank, offset, BarrierEffect::CompleteTx, bytes, origin, asynchronous);
     if (issuer == nullptr || --issuer->signals_in_flight > 0) return;
     for (uint32_t rest = issuer->used; rest; rest &= rest - 1) {
@@ -26,7 +28,9 @@ class RemoteSignal final : public AsyncOperation {
       cluster.scheduler->wake(*issuer, 0);
     }
   }
-  std::string describe() const override { return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + hex(offset); }
+  std::string describe() const override {
+    return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + hex(offset);
+  }
 };
 
 }  // namespace sim

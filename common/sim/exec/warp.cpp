@@ -2,21 +2,26 @@
 #include <algorithm>
 
 #include "exec/decoder.h"
+#include "exec/numeric.h"
 
 namespace sim {
 
-bool gather(Warp& warp, const Op&, Mask needed, Mask* mask) {
+void isolate(Warp& warp, Mask mask) {
   Split& self = warp.split();
-  if (*mask != self.mask) {  // lanes whose guard is false take no part: they go on by themselves
-    warp.fork(self.mask & ~*mask, self.pc + 1);
-    self.mask = *mask;
-  }
+  if (mask == self.mask) return;
+  warp.fork(self.mask & ~mask, self.pc + 1);
+  self.mask = mask;
+}
+
+bool gather(Warp& warp, const Op&, Mask needed, Mask* mask) {
+  isolate(warp, *mask);
+  Split& self = warp.split();
   const Mask need = needed & warp.live;
   if ((self.mask & need) == need) return true;
   Mask have = self.mask;
   const auto joins = [&](int slot) {
     const Split& other = warp.splits[slot];
-    return slot != warp.current && other.wait == Wait::Gather && other.pc == self.pc;
+    return slot != warp.current && other.wait == Wait::Gather && other.pc == self.pc && (other.mask & need);
   };
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
     if (joins(std::countr_zero(rest))) have |= warp.splits[std::countr_zero(rest)].mask;
@@ -43,12 +48,28 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-/// The member mask of a .sync instruction; every lane names the same.
-Mask members(Warp& w, const Op& op, Mask m) { return uniform<uint32_t>(w, op.e, m); }
+/// Gathers the lanes that a .sync instruction names in its member mask, *member; false: Flow::Block. Lanes that run
+/// together may name different masks, for the tiles of a warp are independent: this is about the first lane's, and the
+/// others come back to the instruction by themselves.
+bool gather_members(Warp& w, const Op& op, Mask* m, Mask* member) {
+  const auto* named = lanes<uint32_t>(w, op.e);
+  *member = named[first_lane(*m)];
+  Mask others = 0;
+  for (Mask rest = *m; rest; rest &= rest - 1) {
+    if (named[first_lane(rest)] != *member) others |= 1u << first_lane(rest);
+  }
+  if (others) {
+    Split& self = w.split();
+    self.mask &= ~others;
+    *m &= ~others;
+    w.fork(others, self.pc);
+  }
+  return gather(w, op, *member, m);
+}
 
 Flow elect(Warp& w, const Op& op, Mask m) {
-  const Mask member = members(w, op, m);
-  if (!gather(w, op, member, &m)) return Flow::Block;
+  Mask member;
+  if (!gather_members(w, op, &m, &member)) return Flow::Block;
   const int elected = first_lane(m & member);  // the lowest lane, as measured on hardware
   for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = static_cast<uint32_t>(elected); });
   Mask& p = predicate(w, op.a);
@@ -58,12 +79,9 @@ Flow elect(Warp& w, const Op& op, Mask m) {
 
 Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
   // Unlike the others, lanes may meet here from different places of the program.
+  isolate(w, m);
   Split& self = w.split();
-  if (m != self.mask) {
-    w.fork(self.mask & ~m, self.pc + 1);
-    self.mask = m;
-  }
-  const Mask member = members(w, op, m);
+  const Mask member = uniform<uint32_t>(w, op.e, m);
   const Mask need = member & w.live;
   Mask have = self.mask;
   const auto waits = [&](int slot) {
@@ -90,7 +108,8 @@ Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
 
 // shape[0]: 0 idx, 1 up, 2 down, 3 bfly
 Flow shfl(Warp& w, const Op& op, Mask m) {
-  if (!gather(w, op, members(w, op, m), &m)) return Flow::Block;
+  Mask member;
+  if (!gather_members(w, op, &m, &member)) return Flow::Block;
   uint32_t from[32];
   std::memcpy(from, lanes<uint32_t>(w, op.a), sizeof from);
   auto* d = lanes<uint32_t>(w, op.d);
@@ -122,13 +141,16 @@ Flow shfl(Warp& w, const Op& op, Mask m) {
 
 // shape[0]: 0 all, 1 any, 2 uni, 3 ballot; flags: the source is negated
 Flow vote(Warp& w, const Op& op, Mask m) {
-  if (!gather(w, op, members(w, op, m), &m)) return Flow::Block;
-  const Mask truth = (predicate(w, op.a) ^ (op.flags ? kAllLanes : 0)) & m;
+  Mask member;
+  if (!gather_members(w, op, &m, &member)) return Flow::Block;
+  const Mask voters = m & member, truth = (predicate(w, op.a) ^ (op.flags ? kAllLanes : 0)) & voters;
   if (op.shape[0] == 3) {
     for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = truth; });
     return Flow::Next;
   }
-  const bool result = op.shape[0] == 0 ? truth == m : op.shape[0] == 1 ? truth != 0 : truth == m || truth == 0;
+  const bool result = op.shape[0] == 0   ? truth == voters
+                      : op.shape[0] == 1 ? truth != 0
+                                         : truth == voters || truth == 0;
   Mask& d = predicate(w, op.d);
   d = (d & ~m) | (result ? m : 0);
   return Flow::Next;
@@ -136,7 +158,8 @@ Flow vote(Warp& w, const Op& op, Mask m) {
 
 // shape[0]: 0 any, 1 all; shape[1]: 64-bit values
 Flow match(Warp& w, const Op& op, Mask m) {
-  if (!gather(w, op, members(w, op, m), &m)) return Flow::Block;
+  Mask member;
+  if (!gather_members(w, op, &m, &member)) return Flow::Block;
   const auto value = [&](int lane) {
     return op.shape[1] ? lanes<uint64_t>(w, op.a)[lane] : uint64_t{lanes<uint32_t>(w, op.a)[lane]};
   };
@@ -145,8 +168,10 @@ Flow match(Warp& w, const Op& op, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     for (Mask others = m; others; others &= others - 1) {
-      if (value(first_lane(others)) == value(lane)) result[lane] |= 1u << first_lane(others);
-      else all = false;
+      if (value(first_lane(others)) == value(lane))
+        result[lane] |= 1u << first_lane(others);
+      else
+        all = false;
     }
   }
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -160,22 +185,34 @@ Flow match(Warp& w, const Op& op, Mask m) {
   return Flow::Next;
 }
 
-// shape[0]: 0 add, 1 min, 2 max, 3 and, 4 or, 5 xor; shape[1]: 1 signed, 2 float
+// shape[0]: 0 add, 1 min, 2 max, 3 and, 4 or, 5 xor; shape[1]: 1 signed, 2 float; flags 1: .abs, 2: .NaN
 Flow redux(Warp& w, const Op& op, Mask m) {
-  if (!gather(w, op, members(w, op, m), &m)) return Flow::Block;
+  Mask member;
+  if (!gather_members(w, op, &m, &member)) return Flow::Block;
   const auto* a = lanes<uint32_t>(w, op.a);
-  uint32_t result = a[first_lane(m)];
+  const auto real = [&](uint32_t bits) { return std::bit_cast<float>(op.flags & 1 ? bits & 0x7FFF'FFFF : bits); };
+  uint32_t result = op.shape[1] == 2 ? std::bit_cast<uint32_t>(real(a[first_lane(m)])) : a[first_lane(m)];
   for (Mask rest = m & (m - 1); rest; rest &= rest - 1) {
     const uint32_t x = a[first_lane(rest)];
     if (op.shape[1] == 2) {
-      const float u = std::bit_cast<float>(result), v = std::bit_cast<float>(x);
-      result = std::bit_cast<uint32_t>(op.shape[0] == 1 ? std::min(u, v) : std::max(u, v));
+      const float u = real(result), v = real(x);
+      const bool first = std::isnan(u)      ? (op.flags & 2) != 0
+                         : std::isnan(v)    ? (op.flags & 2) == 0
+                         : op.shape[0] == 1 ? u <= v
+                                            : u >= v;
+      result = std::bit_cast<uint32_t>(canonical(first ? u : v));
       continue;
     }
     switch (op.shape[0]) {
       case 0: result += x; break;
-      case 1: result = op.shape[1] ? static_cast<uint32_t>(std::min(static_cast<int32_t>(result), static_cast<int32_t>(x))) : std::min(result, x); break;
-      case 2: result = op.shape[1] ? static_cast<uint32_t>(std::max(static_cast<int32_t>(result), static_cast<int32_t>(x))) : std::max(result, x); break;
+      case 1:
+        result = op.shape[1] ? static_cast<uint32_t>(std::min(static_cast<int32_t>(result), static_cast<int32_t>(x)))
+                             : std::min(result, x);
+        break;
+      case 2:
+        result = op.shape[1] ? static_cast<uint32_t>(std::max(static_cast<int32_t>(result), static_cast<int32_t>(x)))
+                             : std::max(result, x);
+        break;
       case 3: result &= x; break;
       case 4: result |= x; break;
       default: result ^= x; break;
@@ -205,13 +242,15 @@ int32_t value_and_predicate(Decoder& d, int32_t* predicate) {
 void decode_warp(Decoder& d) {
   Op& op = *d.op;
   const std::string& name = d.in->opcode;
+  d.ignore({"sync"});
   int32_t p = -1;
   if (name == "elect") {
     op.d = value_and_predicate(d, &p);
     op.a = p >= 0 ? p : d.scratch(4);
     op.e = d.source(1, Type::B32);
     op.run = elect;
-  } else if (name == "bar") {  // bar.warp.sync
+  } else if (name == "bar") {
+    d.ignore({"warp"});
     op.e = d.source(0, Type::B32);
     op.run = bar_warp_sync;
   } else if (name == "shfl") {
@@ -223,11 +262,13 @@ void decode_warp(Decoder& d) {
     op.c = d.source(3, Type::B32);
     op.e = d.source(4, Type::B32);
     op.shape[0] = d.has("idx") ? 0 : d.has("up") ? 1 : d.has("down") ? 2 : 3;
+    d.ignore({"bfly", "b32"});
     op.run = shfl;
   } else if (name == "vote") {
     if (!d.has("sync")) d.unsupported("vote without .sync was removed from PTX");
     bool negated = false;
     op.shape[0] = d.has("all") ? 0 : d.has("any") ? 1 : d.has("uni") ? 2 : 3;
+    d.ignore({"ballot", "b32", "pred"});
     op.d = d.destination(0, 4);
     op.a = d.predicate_source(d.operand(1), &negated);
     op.flags = negated;
@@ -240,6 +281,7 @@ void decode_warp(Decoder& d) {
     op.a = d.source(1, type);
     op.e = d.source(2, Type::B32);
     op.shape[0] = d.has("all");
+    d.ignore({"any"});
     op.shape[1] = ptx::bits(type) == 64;
     op.run = match;
   } else if (name == "redux") {
@@ -249,12 +291,13 @@ void decode_warp(Decoder& d) {
       if (d.has(names[i])) op.shape[0] = i;
     }
     op.shape[1] = type == Type::S32 ? 1 : type == Type::F32 ? 2 : 0;
-    if (type == Type::F32 && (d.has("abs") || d.has("NaN"))) d.unsupported("redux.f32 with .abs or .NaN");
+    if (type == Type::F32) op.flags = (d.has("abs") ? 1u : 0u) | (d.has("NaN") ? 2u : 0u);
     op.d = d.destination(0, 4);
     op.a = d.source(1, type);
     op.e = d.source(2, Type::B32);
     op.run = redux;
   } else if (name == "activemask") {
+    d.ignore({"b32"});
     op.d = d.destination(0, 4);
     op.run = activemask;
   }

@@ -13,11 +13,11 @@ namespace sim {
 
 struct Cta::Warpgroup {
   struct Entry {
-    const Op* op = nullptr;       // of the wgmma; nullptr: a commit_group
-    uint64_t a = 0, b = 0;        // descriptors
+    const Op* op = nullptr;  // of the wgmma; nullptr: a commit_group
+    uint64_t a = 0, b = 0;   // descriptors
     bool accumulate = false;
-    uint32_t issued = 0;          // bit per warp
-    std::array<uint32_t, 4> pending{};                                // numbers of the warps' pending registers
+    uint32_t issued = 0;                                                 // bit per warp
+    std::array<uint32_t, 4> pending{};                                   // numbers of the warps' pending registers
     std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a_registers;  // A from registers: [warp][register][lane]
     Origin origin;
   };
@@ -35,7 +35,17 @@ using ptx::Operand;
 using ptx::Type;
 using tensor::Format;
 
-enum Flags : uint32_t { kARegisters = 1, kNegated = 2, kConstantTrue = 4, kConstantFalse = 8, kANegative = 16, kBNegative = 32, kATransposed = 64, kBTransposed = 128, kPackedHalf = 256 };
+enum Flags : uint32_t {
+  kARegisters = 1,
+  kNegated = 2,
+  kConstantTrue = 4,
+  kConstantFalse = 8,
+  kANegative = 16,
+  kBNegative = 32,
+  kATransposed = 64,
+  kBTransposed = 128,
+  kPackedHalf = 256
+};
 // shape[0] N, shape[1] format of A, shape[2] format of B, shape[3] Result
 
 Cta::Warpgroup& group_of(Warp& w) {
@@ -44,15 +54,17 @@ Cta::Warpgroup& group_of(Warp& w) {
   if (cta.warpgroups.size() <= index) cta.warpgroups.resize(index + 1);
   if (!cta.warpgroups[index]) cta.warpgroups[index] = std::make_shared<Cta::Warpgroup>();
   if ((index + 1) * 4 > cta.warps.size()) {
-    throw Fault{Status::IllegalInstruction, "wgmma needs a whole warpgroup of four warps, but warp " + std::to_string(w.index) + " belongs to an incomplete one (the CTA has " +
-                                                std::to_string(cta.warps.size()) + " warps)"};
+    throw Fault{Status::IllegalInstruction,
+                "wgmma needs a whole warpgroup of four warps, but warp " + std::to_string(w.index) +
+                    " belongs to an incomplete one (the CTA has " + std::to_string(cta.warps.size()) + " warps)"};
   }
   return *cta.warpgroups[index];
 }
 
 void require_wgmma(Warp& w) {
   if (!cluster_of(w).launch->gpu->has_wgmma) {
-    throw Fault{Status::IllegalInstruction, "this GPU (" + cluster_of(w).launch->gpu->name + ") has no wgmma: it exists on compute capability 9.0 only"};
+    throw Fault{Status::IllegalInstruction, "this GPU (" + cluster_of(w).launch->gpu->name +
+                                                ") has no wgmma: it exists on compute capability 9.0 only"};
   }
 }
 
@@ -69,7 +81,8 @@ class GroupCommit final : public AsyncOperation {
       for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
         const auto index = static_cast<uint8_t>(first_lane(rest));
         const Split& split = warp.splits[index];
-        if (split.wait == Wait::WgmmaGroup && warpgroup.groups[i] - warpgroup.groups_done <= split.arguments[0]) resume(warp, index, 0);
+        if (split.wait == Wait::WgmmaGroup && warpgroup.groups[i] - warpgroup.groups_done <= split.arguments[0])
+          resume(warp, index, 0);
       }
     }
   }
@@ -125,11 +138,15 @@ class Wgmma final : public AsyncOperation {
         alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
         for (int row = 0; row < 8; ++row) {
           uint8_t bytes[32];
-          if (op.flags & kARegisters) register_row(warp, row, h, bytes);
-          else tensor::read_row(*cta, a, static_cast<int>(warp) * 16 + 8 * h + row, bytes);
+          if (op.flags & kARegisters)
+            register_row(warp, row, h, bytes);
+          else
+            tensor::read_row(*cta, a, static_cast<int>(warp) * 16 + 8 * h + row, bytes);
           tensor::widen(a_format, bytes, how.k, widened[4 * row]);
-          if (op.flags & kANegative) for (int k = 0; k < how.k; ++k) widened[4 * row][k] = -widened[4 * row][k];
-          for (int copy = 1; copy < 4; ++copy) std::memcpy(widened[4 * row + copy], widened[4 * row], sizeof widened[0]);
+          if (op.flags & kANegative)
+            for (int k = 0; k < how.k; ++k) widened[4 * row][k] = -widened[4 * row][k];
+          for (int copy = 1; copy < 4; ++copy)
+            std::memcpy(widened[4 * row + copy], widened[4 * row], sizeof widened[0]);
         }
         kernels.transpose(widened, how.k, how.exact, tensor::min_exponent(a_format), &a_tiles[h]);
       }
@@ -168,7 +185,8 @@ class Wgmma final : public AsyncOperation {
   void register_row(size_t warp, int row, int h, uint8_t* bytes) const {
     for (int part = 0; part < 2; ++part) {
       for (int quad = 0; quad < 4; ++quad) {
-        const uint32_t word = entry->a_registers[warp][static_cast<size_t>(2 * part + h)][static_cast<size_t>(4 * row + quad)];
+        const uint32_t word =
+            entry->a_registers[warp][static_cast<size_t>(2 * part + h)][static_cast<size_t>(4 * row + quad)];
         std::memcpy(bytes + 16 * part + 4 * quad, &word, 4);
       }
     }
@@ -187,7 +205,9 @@ Cta::Warpgroup::Entry& reach(Warp& w, Cta::Warpgroup& group, const Op* op, bool*
   }
   Cta::Warpgroup::Entry& entry = *group.entries[at];
   if (entry.op != op) {
-    throw Fault{Status::LaunchFailure, "the warps of a warpgroup execute different sequences of wgmma and wgmma.commit_group: all four must execute the same"};
+    throw Fault{Status::LaunchFailure,
+                "the warps of a warpgroup execute different sequences of wgmma and wgmma.commit_group: all four must "
+                "execute the same"};
   }
   entry.issued |= 1u << warp;
   *complete = entry.issued == 0xF;
@@ -200,12 +220,15 @@ Flow mma(Warp& w, const Op& op, Mask m) {
   Cta::Warpgroup& group = group_of(w);
   bool complete = false;
   const uint64_t a = op.flags & kARegisters ? 0 : uniform<uint64_t>(w, op.a, m), b = uniform<uint64_t>(w, op.b, m);
-  const bool accumulate = op.flags & kConstantTrue    ? true
-                          : op.flags & kConstantFalse ? false
-                                                      : ((predicate(w, op.c) ^ (op.flags & kNegated ? kAllLanes : 0)) >> first_lane(m) & 1) != 0;
+  const bool accumulate =
+      op.flags & kConstantTrue ? true
+      : op.flags & kConstantFalse
+          ? false
+          : ((predicate(w, op.c) ^ (op.flags & kNegated ? kAllLanes : 0)) >> first_lane(m) & 1) != 0;
   Cta::Warpgroup::Entry& entry = reach(w, group, &op, &complete);
   if (entry.issued != 1u << (w.index % 4) && (entry.a != a || entry.b != b || entry.accumulate != accumulate)) {
-    throw Fault{Status::LaunchFailure, "the warps of a warpgroup execute a wgmma with different descriptors or scale-d"};
+    throw Fault{Status::LaunchFailure,
+                "the warps of a warpgroup execute a wgmma with different descriptors or scale-d"};
   }
   entry.a = a, entry.b = b, entry.accumulate = accumulate;
   if (!(op.flags & kARegisters)) tensor::decode_wgmma(a, "A");
@@ -213,11 +236,13 @@ Flow mma(Warp& w, const Op& op, Mask m) {
   if (op.flags & kARegisters) {
     for (size_t i = 0; i < 4; ++i) {
       const int32_t slot = op.extra->list2[i];
-      if (is_pending(w, slot)) throw Fault{Status::LaunchFailure, "wgmma takes A from a register that an unfinished operation has still to write"};
+      if (is_pending(w, slot))
+        throw Fault{Status::LaunchFailure,
+                    "wgmma takes A from a register that an unfinished operation has still to write"};
       std::memcpy(entry.a_registers[w.index % 4][i].data(), lanes<uint32_t>(w, slot), 128);
     }
   }
-  entry.pending[w.index % 4] = begin_pending(w, op.extra->writes);
+  entry.pending[w.index % 4] = begin_pending(w, op.extra->writes, false);
   w.executed_at_effect = w.executed;
   if (!complete) return Flow::Next;
   auto operation = std::make_unique<Wgmma>();
@@ -228,8 +253,13 @@ Flow mma(Warp& w, const Op& op, Mask m) {
   group.entries.pop_front();
   ++group.first;
   Cluster& cluster = cluster_of(w);
-  const uint64_t busy = 2ull * 64 * op.shape[0] * static_cast<uint64_t>(tensor::instruction_k(static_cast<Format>(op.shape[1]))) / static_cast<uint64_t>(cluster.costs().mma_flops_per_cycle);
-  cluster.scheduler->submit(std::move(operation), {.unit = &w.cta->tensor_pipe, .busy = busy, .latency = static_cast<uint64_t>(cluster.costs().mma_latency) / 2, .order = &group.order});
+  const uint64_t busy = 2ull * 64 * op.shape[0] *
+                        static_cast<uint64_t>(tensor::instruction_k(static_cast<Format>(op.shape[1]))) /
+                        static_cast<uint64_t>(cluster.costs().mma_flops_per_cycle);
+  cluster.scheduler->submit(std::move(operation), {.unit = &w.cta->tensor_pipe,
+                                                   .busy = busy,
+                                                   .latency = static_cast<uint64_t>(cluster.costs().mma_latency) / 2,
+                                                   .order = &group.order});
   return Flow::Next;
 }
 
@@ -256,7 +286,8 @@ Flow wait(Warp& w, const Op& op, Mask m) {
   if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
   Cta::Warpgroup& group = group_of(w);
   const auto allowed = static_cast<uint64_t>(op.imm);
-  if (group.groups[w.index % 4] - group.groups_done <= allowed || group.groups[w.index % 4] <= group.groups_done) return Flow::Next;
+  if (group.groups[w.index % 4] - group.groups_done <= allowed || group.groups[w.index % 4] <= group.groups_done)
+    return Flow::Next;
   Split& split = w.split();
   split.wait = Wait::WgmmaGroup;
   split.arguments[0] = static_cast<uint32_t>(allowed);
@@ -284,7 +315,8 @@ Format format_of(Decoder& d, const std::string& name) {
 void decode_wgmma(Decoder& d) {
   Op& op = *d.op;
   op.touches_pending = true;
-  const std::string& what = d.in->modifiers.at(0);
+  const std::string& what = d.modifier(0);
+  d.ignore({"sync", "aligned"});
   if (what == "fence") {
     op.run = fence;
   } else if (what == "commit_group") {
@@ -293,21 +325,25 @@ void decode_wgmma(Decoder& d) {
     op.imm = d.immediate(0);
     op.run = wait;
   } else if (what == "mma_async") {
-    if (d.has("sp")) d.unsupported("sparse MMAs");
-    int n = 0;
+    int n = 0, k = 0;
     std::vector<std::string> types;
-    for (const std::string& modifier : d.in->modifiers) {
-      if (modifier.starts_with("m64n")) n = std::atoi(modifier.c_str() + 4);
-      else if (ptx::type_of(modifier) != Type::None) types.push_back(modifier);
-    }
+    d.for_modifiers([&](const std::string& modifier) {
+      if (std::sscanf(modifier.c_str(), "m64n%dk%d", &n, &k) == 2) return true;
+      if (ptx::type_of(modifier) == Type::None) return false;
+      types.push_back(modifier);
+      return true;
+    });
     if (n < 8 || n > 256 || n % 8 != 0 || types.size() != 3) d.unsupported("this shape or these types");
     op.shape[0] = static_cast<uint16_t>(n);
     op.shape[1] = static_cast<uint16_t>(format_of(d, types[1]));
     op.shape[2] = static_cast<uint16_t>(format_of(d, types[2]));
-    op.shape[3] = static_cast<uint16_t>(types[0] == "f32" ? tensor::Result::F32 : types[0] == "f16" ? tensor::Result::F16 : tensor::Result::S32);
+    op.shape[3] = static_cast<uint16_t>(types[0] == "f32"   ? tensor::Result::F32
+                                        : types[0] == "f16" ? tensor::Result::F16
+                                                            : tensor::Result::S32);
     if (types[0] == "f16") op.flags |= kPackedHalf;
     for (const Operand& each : d.operand(0).elements) d.extra().list.push_back(d.destination(each, 4));
-    if (d.extra().list.size() != static_cast<size_t>(types[0] == "f16" ? n / 4 : n / 2)) d.unsupported("the number of accumulators does not match N");
+    if (d.extra().list.size() != static_cast<size_t>(types[0] == "f16" ? n / 4 : n / 2))
+      d.unsupported("the number of accumulators does not match N");
     if (d.is_vector(1)) {
       op.flags |= kARegisters;
       for (const Operand& each : d.operand(1).elements) d.extra().list2.push_back(d.source(each, Type::B32));

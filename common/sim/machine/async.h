@@ -10,6 +10,7 @@ namespace sim {
 
 struct Cluster;
 struct Cta;
+struct Fault;
 struct Warp;
 
 /// Who issued an operation, for reports and traces.
@@ -58,6 +59,9 @@ class Scheduler {
   virtual void submit(std::unique_ptr<AsyncOperation> operation, const When& when) = 0;
   /// A split of this warp that was blocked can run again, `delay` cycles from now.
   virtual void wake(Warp& warp, uint64_t delay) = 0;
+  /// Something is wrong that hardware lets pass (Launch::lenient): by this warp's current instruction, or, if `warp` is
+  /// null, by an asynchronous operation.
+  virtual void remark(const Fault& what, const Warp* warp, const Origin* origin) = 0;
 };
 
 }  // namespace sim

@@ -16,7 +16,9 @@ void resume(Warp& warp, uint8_t index, uint64_t delay) {
 
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous) {
-  const auto where = [&] { return "the mbarrier of CTA " + std::to_string(cta_rank) + " at shared offset " + std::to_string(offset); };
+  const auto where = [&] {
+    return "the mbarrier of CTA " + std::to_string(cta_rank) + " at shared offset " + std::to_string(offset);
+  };
   if (cta_rank >= cluster.ctas.size()) {
     throw Fault{Status::IllegalAddress, "CTA rank " + std::to_string(cta_rank) + " does not exist in this cluster of " +
                                             std::to_string(cluster.ctas.size())};
@@ -29,8 +31,9 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   }
   Mbarrier* barrier = cta.find_barrier(offset);
   if (barrier == nullptr) {
-    throw Fault{Status::LaunchFailure, where() + " is not initialised: mbarrier.init, fence.mbarrier_init and a barrier "
-                                                 "of all CTAs concerned must come first"};
+    throw Fault{Status::LaunchFailure, where() +
+                                           " is not initialised: mbarrier.init, fence.mbarrier_init and a barrier "
+                                           "of all CTAs concerned must come first"};
   }
   bool advance = false;
   const char* error = nullptr;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@
 
 namespace sim {
 
-struct Program;  // exec/program.h
+struct Program;   // exec/program.h
 struct Counters;  // timing/counters.h
 class Trace;      // timing/trace.h
 
@@ -25,19 +26,29 @@ struct Launch {
   const Gpu* gpu = nullptr;
   GlobalMemory* memory = nullptr;
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
-  uint32_t smem_bytes = 0;       ///< of one CTA: reserved, static and dynamic
+  uint32_t smem_bytes = 0;  ///< of one CTA: reserved, static and dynamic
   uint32_t dynamic_smem = 0;
   std::vector<uint8_t> parameters;
-  uint64_t exact_budget = ~0ull; ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
+  uint64_t exact_budget =
+      ~0ull;                     ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
   uint64_t number = 0;           ///< of the launch in this process
+  uint64_t grid_workspace = 0;   ///< global address of a cooperative grid's barrier, as cooperative groups expect it
   Counters* counters = nullptr;  ///< null: nobody counts
   class StoreAudit* audit = nullptr;  ///< beside the counters
-  Trace* trace = nullptr;        ///< null: nobody traces
+  Trace* trace = nullptr;             ///< null: nobody traces
+
+  /// Whatever hardware lets pass although the ISA forbids it is a remark, not an error, in the schedule that resembles
+  /// hardware. The first cluster's remark is kept.
+  bool lenient = false;
+  std::mutex remark_mutex;
+  uint32_t remark_cluster = ~0u;
+  std::string remark;
 
   uint32_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
   uint32_t cluster_count() const { return grid[0] * grid[1] * grid[2] / cluster_size(); }
 
+  uint64_t frees = 0;  ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
   bool cancel_cluster(uint32_t* number) {
@@ -50,7 +61,10 @@ struct Launch {
 struct ClusterBarrier {
   uint32_t phase = 0;
   uint32_t arrived = 0;  ///< threads, in this phase
-  struct Waiter { Warp* warp; uint8_t split; };
+  struct Waiter {
+    Warp* warp;
+    uint8_t split;
+  };
   std::vector<Waiter> waiters;
 };
 
@@ -65,10 +79,12 @@ struct Cluster {
   ClusterBarrier barrier;
   /// Counts everything that a polling warp of this cluster could notice: stores, arrivals, completions.
   uint64_t changes = 0;
-  /// The allocations that this cluster touched last: allocations do not change while a kernel runs.
+  /// The allocations that this cluster touched last, as of so many Launch::frees.
   std::array<const GlobalMemory::Allocation*, 4> recent{};
   uint32_t recent_turn = 0;
+  uint64_t recent_frees = 0;
   uint64_t multiply_adds = 0;  ///< executed by tensor-core instructions so far
+  std::string output;          ///< of printf; written out in the order of the clusters
 
   /// Which arithmetic does an instruction with this many multiply-adds get? Depends on this cluster's history alone, so
   /// the answer is the same however the host's threads run.

@@ -18,18 +18,23 @@ struct Cluster;
 
 /// A named barrier (bar.sync 0..15).
 struct CtaBarrier {
-  uint32_t expected = 0;  ///< threads that this phase waits for; 0: all of the CTA
-  uint32_t arrived = 0;   ///< threads, whole warps; 0: nobody has arrived in this phase
+  uint32_t expected = 0;                   ///< threads that this phase waits for; 0: all of the CTA
+  uint32_t arrived = 0;                    ///< threads, whole warps; 0: nobody has arrived in this phase
   uint32_t true_lanes = 0, all_lanes = 0;  ///< of a reduction's predicate
   /// `result` is the slot of a reduction's result, or -1; `kind` 1 and, 2 or, 3 popc.
-  struct Waiter { Warp* warp; uint8_t split; int32_t result; uint8_t kind; };
+  struct Waiter {
+    Warp* warp;
+    uint8_t split;
+    int32_t result;
+    uint8_t kind;
+  };
   std::vector<Waiter> waiters;
 };
 
 struct Cta {
   Cluster* cluster = nullptr;
-  uint32_t rank = 0;                      ///< in the cluster
-  std::array<uint32_t, 3> index{};        ///< %ctaid
+  uint32_t rank = 0;                ///< in the cluster
+  std::array<uint32_t, 3> index{};  ///< %ctaid
   uint32_t sm = 0;
   bool exited = false;
   uint32_t live_warps = 0;
@@ -37,23 +42,26 @@ struct Cta {
 
   // Shared memory: bytes [0, smem.size()), of which the first kReserved belong to the system.
   std::vector<uint8_t> smem;
-  std::vector<uint16_t> barrier_index;    ///< per 8 bytes of shared memory: 0, or 1 + index into barriers
+  std::vector<uint16_t> barrier_index;  ///< per 8 bytes of shared memory: 0, or 1 + index into barriers
   std::vector<Mbarrier> barriers;
-  std::vector<uint8_t> layout;            ///< per 128 bytes: how TMA laid them out (Layout), for descriptor checks
+  std::vector<uint8_t> layout;  ///< per 128 bytes: how TMA laid them out (Layout), for descriptor checks
   uint32_t barrier_low = ~0u, barrier_high = 0;  ///< offsets between which live mbarriers lie, for ordinary accesses
 
   std::array<CtaBarrier, 16> named;
   Tmem tmem;
-  int32_t register_pool = 0;              ///< setmaxnreg: registers of the CTA that no warp holds
+  int32_t register_pool = 0;  ///< setmaxnreg: registers of the CTA that no warp holds
 
   Pipe tensor_pipe, load_pipe, store_pipe;
   std::map<uint32_t, OrderQueue> tensor_order;  ///< tcgen05.mma, cp, commit, by issuing thread (warp * 32 + lane)
 
   /// tcgen05.alloc and dealloc of cta_group::2: this CTA's half, while it waits for the peer's.
-  struct TmemRequest { bool waiting = false; uint32_t warp = 0, split = 0, columns = 0, address = 0; };
+  struct TmemRequest {
+    bool waiting = false;
+    uint32_t warp = 0, split = 0, columns = 0, address = 0;
+  };
   TmemRequest tmem_allocation, tmem_deallocation;
 
-  struct Warpgroup;                       ///< exec/wgmma.cpp: its queue of wgmma operations
+  struct Warpgroup;  ///< exec/wgmma.cpp: its queue of wgmma operations
   std::vector<std::shared_ptr<Warpgroup>> warpgroups;
 
   Mbarrier* find_barrier(uint32_t offset) {

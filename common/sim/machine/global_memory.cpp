@@ -185,14 +185,21 @@ const GlobalMemory::Allocation* GlobalMemory::find(uintptr_t address, std::size_
 
 std::string GlobalMemory::describe(uintptr_t address) const {
   std::shared_lock lock(mutex_);
-  if (address == 0) return "a null pointer";
+  constexpr uintptr_t kNullPage = 65'536;
+  if (address < kNullPage) {
+    return std::string("a null pointer") + (address == 0 ? "" : " plus " + std::to_string(address)) +
+           "; did its allocation succeed, and was it handed to the kernel?";
+  }
   const auto holds = [&](const auto& map, const auto& entry) {
     return entry != map.end() && address < entry->second.end;
   };
   const auto live = last_before(live_, address), freed = last_before(freed_, address);
   if (holds(live_, live)) return relation(address, live->second);
   if (holds(freed_, freed)) return relation(address, freed->second) + ", which has been freed";
-  if (!in_range(address)) return in_hex(address) + ", which is not device memory";
+  if (!in_range(address)) {
+    return in_hex(address) +
+           ", which is not device memory; the host's own has to be copied to the device, or registered";
+  }
 
   // Between allocations: the nearer neighbour is the likely culprit.
   const auto next = live_.upper_bound(address);

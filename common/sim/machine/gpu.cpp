@@ -33,6 +33,7 @@ Gpu h200() {
   gpu.major = 9;
   gpu.minor = 0;
   gpu.sm_count = 132;
+  gpu.gpc_sms = {18, 18, 18, 18, 18, 16, 16, 10};  // gives the numbers of clusters that the real one reports
   gpu.clock_khz = 1'980'000;
   gpu.memory_clock_khz = 3'201'000;  // two transfers a cycle on 6,016 bits: 4.8 TB/s
   gpu.memory_bus_bits = 6016;

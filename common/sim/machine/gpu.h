@@ -48,7 +48,9 @@ struct Gpu {
   int registers_per_sm = 65536;
   int threads_per_sm = 2048;
   int blocks_per_sm = 32;
-  int max_cluster = 8;  ///< portable
+  int cluster_blocks_per_sm = 8;  ///< the same, of clusters with more than one block
+  std::vector<int> gpc_sms;       ///< SMs of each GPC, which a cluster cannot leave; empty: not known
+  int max_cluster = 8;            ///< portable
   int max_cluster_nonportable = 16;
   int tmem_columns = 0;  ///< 512 on Blackwell, 0 where there is no tensor memory
   bool has_wgmma = false;

@@ -45,7 +45,9 @@ const char* Mbarrier::complete_tx(uint32_t bytes, bool* advance) {
 }
 
 uint64_t Mbarrier::word() const {
-  const auto field = [](int64_t value, int width) { return static_cast<uint64_t>(-value) & ((uint64_t{1} << width) - 1); };
+  const auto field = [](int64_t value, int width) {
+    return static_cast<uint64_t>(-value) & ((uint64_t{1} << width) - 1);
+  };
   return static_cast<uint64_t>(phase & 1) << 63 | field(pending, 20) << 43 | field(tx, 21) << 21 |
          field(expected, 20) << 1;
 }

@@ -12,11 +12,11 @@ struct Warp;
 struct Mbarrier {
   static constexpr int64_t MAX_COUNT = (1 << 20) - 1;
 
-  uint32_t phase = 0;     ///< counts completed phases; only its lowest bit is architectural
-  int32_t expected = 0;   ///< arrivals that each phase waits for
-  int32_t pending = 0;    ///< arrivals that this phase still waits for
-  int32_t tx = 0;         ///< bytes expected minus bytes delivered in this phase
-  bool observed = true;   ///< somebody has seen the phase before this one complete
+  uint32_t phase = 0;    ///< counts completed phases; only its lowest bit is architectural
+  int32_t expected = 0;  ///< arrivals that each phase waits for
+  int32_t pending = 0;   ///< arrivals that this phase still waits for
+  int32_t tx = 0;        ///< bytes expected minus bytes delivered in this phase
+  bool observed = true;  ///< somebody has seen the phase before this one complete
 
   struct Waiter {
     Warp* warp;

@@ -13,7 +13,8 @@ class Tmem {
   static constexpr int LANES = 128;
   static constexpr int COLUMNS = 512;
 
-  /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk lanes.
+  /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk
+  /// lanes.
   uint32_t* column(int index) { return &cells()[static_cast<size_t>(index) * LANES]; }
 
   /// First fit of `columns` (a power of two) columns; -1 if they are not free.
@@ -29,7 +30,9 @@ class Tmem {
 
  private:
   uint32_t* cells();
-  struct Range { int first, count; };
+  struct Range {
+    int first, count;
+  };
   std::vector<Range> live_;
   std::unique_ptr<uint32_t[]> cells_;  // made at the first allocation: most kernels have no use for it
 };

@@ -16,12 +16,26 @@ struct Mbarrier;
 using Mask = uint32_t;
 inline constexpr Mask kAllLanes = 0xFFFF'FFFFu;
 
-/// Why a split does not run. `Gather`: it stands at an instruction that needs more lanes of the warp. `Scoreboard`: at one
-/// that overwrites a register which an unfinished operation has still to write. `Registers`: in setmaxnreg.
+/// Why a split does not run. `Gather`: it stands at an instruction that needs more lanes of the warp. `Scoreboard`: at
+/// one that overwrites a register which an unfinished operation has still to write. `Registers`: in setmaxnreg.
 /// `Signals`: at a release that must not overtake the warp's own signals to other CTAs.
 enum class Wait : uint8_t {
-  None, Gather, Mbarrier, CtaBarrier, ClusterBarrier, BulkGroup, CopyGroup, WgmmaGroup, TmemLoad, TmemStore,
-  TmemAllocation, TmemDeallocation, Registers, Scoreboard, Signals, Poll
+  None,
+  Gather,
+  Mbarrier,
+  CtaBarrier,
+  ClusterBarrier,
+  BulkGroup,
+  CopyGroup,
+  WgmmaGroup,
+  TmemLoad,
+  TmemStore,
+  TmemAllocation,
+  TmemDeallocation,
+  Registers,
+  Scoreboard,
+  Signals,
+  Poll
 };
 
 /// Lanes of a warp that share a program counter.
@@ -29,34 +43,37 @@ struct Split {
   Mask mask = 0;  ///< 0: this slot is unused
   uint32_t pc = 0;
   Wait wait = Wait::None;
-  uint32_t arguments[2] = {0, 0};   ///< of the wait, for reports and wake-ups: barrier address and parity, ...
-  int32_t result = -1;              ///< predicate register that a successful wait sets
-  uint64_t blocked_since = 0;       ///< cycle
-  uint64_t timed_out_at = ~0ull;    ///< Cluster::changes when a try_wait was last allowed to give up
+  uint32_t arguments[2] = {0, 0};  ///< of the wait, for reports and wake-ups: barrier address and parity, ...
+  int32_t result = -1;             ///< predicate register that a successful wait sets
+  uint64_t blocked_since = 0;      ///< cycle
+  uint64_t timed_out_at = ~0ull;   ///< Cluster::changes when a try_wait was last allowed to give up
 };
 
 /// Bulk copies (or cp.async copies) of one lane, in groups.
 struct CopyGroups {
-  struct Group { uint32_t reads = 0, writes = 0; };  ///< operations whose source is still being read / not yet visible
-  uint64_t first = 0;                                ///< number of groups[0]
-  std::vector<Group> groups;                         ///< committed, oldest first; the last one is open
+  struct Group {
+    uint32_t reads = 0, writes = 0;
+  };                          ///< operations whose source is still being read / not yet visible
+  uint64_t first = 0;         ///< number of groups[0]
+  std::vector<Group> groups;  ///< committed, oldest first; the last one is open
 };
 
 struct Warp {
   Cta* cta = nullptr;
-  uint32_t index = 0;      ///< in the CTA
-  Mask live = 0;           ///< lanes that exist and have not exited
-  uint8_t* registers = nullptr;  ///< slots; see exec/program.h
-  uint8_t* local = nullptr;      ///< local memory, lane after lane
-  uint64_t time = 0;       ///< this warp's clock, in cycles
-  uint64_t executed = 0;   ///< instructions
+  uint32_t index = 0;               ///< in the CTA
+  Mask live = 0;                    ///< lanes that exist and have not exited
+  uint8_t* registers = nullptr;     ///< slots; see exec/program.h
+  uint8_t* local = nullptr;         ///< local memory, lane after lane
+  uint64_t time = 0;                ///< this warp's clock, in cycles
+  uint64_t executed = 0;            ///< instructions
   uint64_t executed_at_effect = 0;  ///< `executed` when the warp last did something that others can notice
+  uint64_t spin_check_at = 0;       ///< `executed` from which a warp without effects is to be looked at again
 
   // Splits. Almost always there is one.
   std::array<Split, 32> splits;
-  uint32_t used = 0;       ///< bit i: splits[i] is in use
-  uint8_t current = 0;     ///< the running split
-  uint8_t turn = 0;        ///< counts picks, to be fair between splits
+  uint32_t used = 0;    ///< bit i: splits[i] is in use
+  uint8_t current = 0;  ///< the running split
+  uint8_t turn = 0;     ///< counts picks, to be fair between splits
   Split& split() { return splits[current]; }
 
   /// A new split with these lanes at `pc`, taken from nobody: the caller removes them from where they were.
@@ -77,7 +94,7 @@ struct Warp {
   uint32_t max_registers = 0;                ///< setmaxnreg: what this warp holds per thread
 
   // Scheduling.
-  bool queued = false;       ///< in the scheduler's ready queue
+  bool queued = false;         ///< in the scheduler's ready queue
   uint64_t polled_at = ~0ull;  ///< Cluster::changes at the last fruitless poll
   uint32_t polls = 0;          ///< fruitless polls since then
 
@@ -85,9 +102,10 @@ struct Warp {
   uint32_t tmem_loads = 0, tmem_stores = 0;          ///< in flight
   uint32_t signals_in_flight = 0;                    ///< arrivals on their way to barriers of other CTAs
   OrderQueue tmem_order;                             ///< tcgen05.ld and st of this warp
-  std::array<std::unique_ptr<CopyGroups>, 32> bulk;    ///< by lane, made on first use
+  std::array<std::unique_ptr<CopyGroups>, 32> bulk;  ///< by lane, made on first use
   std::array<std::unique_ptr<CopyGroups>, 32> copies;
-  std::unique_ptr<struct PendingRegisters> pending;  ///< exec/pending.h: registers that an unfinished operation will write
+  std::unique_ptr<struct PendingRegisters>
+      pending;  ///< exec/pending.h: registers that an unfinished operation will write
 
   ~Warp();
   Warp();

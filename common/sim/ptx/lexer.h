@@ -10,11 +10,11 @@ namespace sim::ptx {
 struct Token {
   enum class Kind : uint8_t {
     End,
-    Word,       ///< identifier, directive or opcode with its modifiers: "add.s32", ".reg", "%r1", "$L__BB0_2", "_"
-    Integer,    ///< value; 0x.., 0.., decimal, U suffix
-    Float,      ///< 0fXXXXXXXX, 0dXXXXXXXXXXXXXXXX (value: bits), 1.5 (value: bits of the double)
-    String,     ///< text without quotes
-    Punctuation ///< one character of , ; : { } [ ] ( ) + - | ! @ < > = *
+    Word,        ///< identifier, directive or opcode with its modifiers: "add.s32", ".reg", "%r1", "$L__BB0_2", "_"
+    Integer,     ///< value; 0x.., 0.., decimal, U suffix
+    Float,       ///< 0fXXXXXXXX, 0dXXXXXXXXXXXXXXXX (value: bits), 1.5 (value: bits of the double)
+    String,      ///< text without quotes
+    Punctuation  ///< one character of , ; : { } [ ] ( ) + - | ! @ < > = *
   };
   Kind kind = Kind::End;
   char punctuation = 0;

@@ -15,8 +15,35 @@ enum class Space : uint8_t { Generic, Register, Special, Param, Global, Const, S
 
 /// PTX fundamental types. `bits(type)` and the predicates below say what they are.
 enum class Type : uint8_t {
-  None, B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
-  F16, F16x2, BF16, BF16x2, TF32, F32, F32x2, F64, E4M3, E5M2, E4M3x2, E5M2x2, U16x2, S16x2, Pred
+  None,
+  B8,
+  B16,
+  B32,
+  B64,
+  B128,
+  U8,
+  U16,
+  U32,
+  U64,
+  S8,
+  S16,
+  S32,
+  S64,
+  F16,
+  F16x2,
+  BF16,
+  BF16x2,
+  TF32,
+  F32,
+  F32x2,
+  F64,
+  E4M3,
+  E5M2,
+  E4M3x2,
+  E5M2x2,
+  U16x2,
+  S16x2,
+  Pred
 };
 int bits(Type type);
 bool is_float(Type type);
@@ -30,11 +57,17 @@ struct Variable {
   Space space = Space::Global;
   uint32_t align = 1;
   uint64_t bytes = 0;
-  bool external = false;              ///< `.extern .shared x[]`: dynamic shared memory
-  std::vector<uint8_t> initial;       ///< empty: zeros
-  struct Relocation { uint64_t at; std::string symbol; int64_t addend; uint8_t bytes; bool generic; };
+  bool external = false;         ///< `.extern .shared x[]`: dynamic shared memory
+  std::vector<uint8_t> initial;  ///< empty: zeros
+  struct Relocation {
+    uint64_t at;
+    std::string symbol;
+    int64_t addend;
+    uint8_t bytes;
+    bool generic;
+  };
   std::vector<Relocation> relocations;
-  uint64_t offset = 0;                ///< in its space; set by whoever lays the space out
+  uint64_t offset = 0;  ///< in its space; set by whoever lays the space out
 };
 
 struct Register {
@@ -68,7 +101,8 @@ struct Operand {
   std::vector<Operand> elements;
 };
 
-/// Where in the CUDA source an instruction comes from: `line` of `file`, or, if it was inlined, the chain of call sites.
+/// Where in the CUDA source an instruction comes from: `line` of `file`, or, if it was inlined, the chain of call
+/// sites.
 struct SourceLocation {
   uint32_t file = 0, line = 0;
   int32_t inlined_at = -1;  ///< index into Module::locations, or -1
@@ -80,8 +114,8 @@ struct Instruction {
   std::vector<Operand> operands;       ///< destinations first
   int32_t guard = -1;                  ///< predicate register, or -1
   bool guard_negated = false;
-  uint32_t line = 0;                   ///< of the PTX text, from 1
-  int32_t location = -1;               ///< index into Module::locations
+  uint32_t line = 0;      ///< of the PTX text, from 1
+  int32_t location = -1;  ///< index into Module::locations
   bool has(std::string_view modifier) const;
   /// "add.s32" and so on, as in the text.
   std::string form() const;
@@ -100,7 +134,7 @@ struct Function {
   std::vector<Variable*> results;     ///< of a .func
   std::vector<Register> registers;
   std::vector<Instruction> instructions;
-  std::vector<Variable*> variables;   ///< local, shared and param variables declared in the body
+  std::vector<Variable*> variables;  ///< local, shared and param variables declared in the body
   std::vector<BranchTargets> branch_targets;
   uint32_t max_threads[3] = {0, 0, 0};       ///< .maxntid or .reqntid; 0: not given
   bool exact_threads = false;                ///< .reqntid

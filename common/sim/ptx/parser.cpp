@@ -206,7 +206,8 @@ class Parser {
       return;
     }
     const auto append = [&](uint64_t value, uint32_t bytes) {
-      for (uint32_t i = 0; i < bytes; ++i) variable.initial.push_back(static_cast<uint8_t>(i < 8 ? value >> (8 * i) : 0));
+      for (uint32_t i = 0; i < bytes; ++i)
+        variable.initial.push_back(static_cast<uint8_t>(i < 8 ? value >> (8 * i) : 0));
     };
     if (peek().kind == Kind::Float) {
       const Token& token = take();
@@ -576,6 +577,11 @@ class Parser {
       result.kind = OK::Sink;
       return result;
     }
+    if (function_->instructions[index].opcode == "bra") {  // only labels
+      result.kind = OK::Label;
+      result.text = std::move(name);
+      return result;
+    }
     if (const auto reg = find_register(name)) {
       result.kind = OK::Register;
       result.reg = *reg;
@@ -597,7 +603,7 @@ class Parser {
       return result;
     }
     // A label of this function, or the name of a function: known only at the end.
-    result.kind = function_->instructions[index].opcode == "bra" ? OK::Label : OK::Function;
+    result.kind = OK::Function;
     result.text = std::move(name);
     return result;
   }
@@ -629,8 +635,6 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Module> parse(std::string_view text, std::string name) {
-  return Parser(text, std::move(name)).run();
-}
+std::unique_ptr<Module> parse(std::string_view text, std::string name) { return Parser(text, std::move(name)).run(); }
 
 }  // namespace sim::ptx

@@ -1,5 +1,6 @@
 // How a simulated program ends. A program that would exit with 0 although a kernel failed exits with 86 instead, so
-// that no test passes by accident. This file belongs to the shared library only: it runs in every process that loads it.
+// that no test passes by accident. This file belongs to the shared library only: it runs in every process that loads
+// it.
 #include <cstdlib>
 #include <iostream>
 

@@ -128,6 +128,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
   config.dynamic_smem = launch.dynamic_smem;
   config.max_dynamic_smem = max_dynamic_smem(process, kernel);
   config.nonportable_cluster = kernel.nonportable_cluster;
+  config.cooperative = launch.cooperative;
 
   // The shape that was compiled in or set as an attribute, and the launch's own, must agree where both are given.
   const auto& required = count(info.required_cluster) > 0 ? info.required_cluster : kernel.required_cluster;
@@ -211,6 +212,7 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
     throw Refusal{error, ""};  // the report has said it all
   }
   if (error != cudaSuccess) throw Refusal{error, outcome.report};
+  if (!outcome.report.empty()) say(outcome.report);
 }
 
 /// Is the code itself at fault, which another GPU or the machine code beside it might well have run?

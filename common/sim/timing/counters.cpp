@@ -56,11 +56,13 @@ std::string accesses_json(const std::vector<Counters::Access>& accesses, const P
     const Counters::Access& access = accesses[pc];
     const ptx::Instruction& instruction = *program.instructions[program.ops[pc].source];
     if (out.size() > 1) out += ",";
-    out += "\n      {\"instruction\": " + quoted(instruction.form()) + ", \"ptx_line\": " + std::to_string(instruction.line) +
-           ", \"source\": " + quoted(program.source_line(pc)) + ", \"warp_accesses\": " + std::to_string(access.count) +
-           ", \"bytes\": " + std::to_string(access.bytes);
-    if (global) out += ", \"sectors\": " + std::to_string(access.sectors) + ", \"lines\": " + std::to_string(access.lines);
-    else out += ", \"wavefronts\": " + std::to_string(access.wavefronts);
+    out += "\n      {\"instruction\": " + quoted(instruction.form()) +
+           ", \"ptx_line\": " + std::to_string(instruction.line) + ", \"source\": " + quoted(program.source_line(pc)) +
+           ", \"warp_accesses\": " + std::to_string(access.count) + ", \"bytes\": " + std::to_string(access.bytes);
+    if (global)
+      out += ", \"sectors\": " + std::to_string(access.sectors) + ", \"lines\": " + std::to_string(access.lines);
+    else
+      out += ", \"wavefronts\": " + std::to_string(access.wavefronts);
     out += "}";
   }
   return out + "]";
@@ -70,7 +72,8 @@ std::string accesses_json(const std::vector<Counters::Access>& accesses, const P
 
 std::string to_json(const LaunchRecord& record) {
   const Counters& c = record.counters;
-  std::string out = "{\"kernel\": " + quoted(record.kernel) + ", \"grid\": " + triple(record.grid) + ", \"block\": " + triple(record.block) + ", \"cluster\": " + triple(record.cluster);
+  std::string out = "{\"kernel\": " + quoted(record.kernel) + ", \"grid\": " + triple(record.grid) +
+                    ", \"block\": " + triple(record.block) + ", \"cluster\": " + triple(record.cluster);
   const std::pair<const char*, uint64_t> numbers[] = {
       {"warp_instructions", c.warp_instructions},
       {"lane_instructions", c.lane_instructions},
@@ -116,7 +119,8 @@ void Counters::add(const Counters& other) {
   merge(shared_accesses, other.shared_accesses);
 }
 
-void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool is_store) {
+void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
+                  bool is_store) {
   std::array<uint64_t, 64> sectors, lines;
   size_t n = 0;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {

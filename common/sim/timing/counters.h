@@ -12,20 +12,20 @@ struct Counters {
   // Work
   uint64_t warp_instructions = 0;
   uint64_t lane_instructions = 0;
-  uint64_t tensor_flops = 0;          ///< 2*M*N*K of every executed MMA
+  uint64_t tensor_flops = 0;  ///< 2*M*N*K of every executed MMA
   uint64_t tensor_instructions = 0;
   // Bytes
-  uint64_t tma_load_bytes = 0;        ///< whole boxes, as counted on mbarriers, once per destination
-  uint64_t tma_store_bytes = 0;       ///< bytes that reach global memory
+  uint64_t tma_load_bytes = 0;   ///< whole boxes, as counted on mbarriers, once per destination
+  uint64_t tma_store_bytes = 0;  ///< bytes that reach global memory
   uint64_t tma_instructions = 0;
   uint64_t global_load_bytes = 0, global_store_bytes = 0;  ///< by ordinary loads and stores, active lanes
-  uint64_t redundant_store_bytes = 0;  ///< stored again in this launch, with the same value
-  uint64_t overwritten_bytes = 0;      ///< stored again in this launch, with another value
+  uint64_t redundant_store_bytes = 0;                      ///< stored again in this launch, with the same value
+  uint64_t overwritten_bytes = 0;                          ///< stored again in this launch, with another value
   // Synchronisation
   uint64_t barrier_waits = 0, barrier_waits_blocked = 0;  ///< mbarrier waits; those that found the phase incomplete
-  uint64_t cta_barriers = 0;          ///< completed phases of bar.sync
-  uint64_t cluster_barriers = 0;      ///< completed phases
-  uint64_t tmem_reads = 0;            ///< tcgen05.ld, warp instructions
+  uint64_t cta_barriers = 0;                              ///< completed phases of bar.sync
+  uint64_t cluster_barriers = 0;                          ///< completed phases
+  uint64_t tmem_reads = 0;                                ///< tcgen05.ld, warp instructions
 
   /// Per instruction of the kernel (by index in Program::ops): warp accesses and what they cost.
   struct Access {
@@ -52,7 +52,8 @@ struct LaunchRecord {
 std::string to_json(const LaunchRecord& record);
 
 /// Distinct 32-byte sectors and 128-byte lines that a warp's accesses of `bytes` each touch.
-void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes, bool is_store);
+void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
+                  bool is_store);
 /// Wavefronts of a warp's shared-memory access: 16-byte accesses are resolved per 8 lanes, 8-byte ones per 16, smaller
 /// ones for the whole warp; in each pass every bank serves one 4-byte word (measured on an H200).
 void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint32_t mask, uint32_t bytes);

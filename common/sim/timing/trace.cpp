@@ -65,7 +65,10 @@ void Trace::add(const Launch& launch, std::vector<TraceEvent> events) {
 bool Trace::write(const std::string& path, const std::string& gpu) const {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) return false;
-  std::fprintf(file, "{\"otherData\": {\"gpu\": \"%s\", \"unit\": \"modelled cycles, shown as nanoseconds\"},\n\"traceEvents\": [", gpu.c_str());
+  std::fprintf(
+      file,
+      "{\"otherData\": {\"gpu\": \"%s\", \"unit\": \"modelled cycles, shown as nanoseconds\"},\n\"traceEvents\": [",
+      gpu.c_str());
   bool first = true;
   const auto separator = [&] {
     std::fputs(first ? "\n" : ",\n", file);
@@ -79,18 +82,27 @@ bool Trace::write(const std::string& path, const std::string& gpu) const {
       const int track = track_of(event);
       if (tracks.emplace(process, track).second) {
         separator();
-        std::fprintf(file, "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %llu, \"args\": {\"name\": \"launch %llu, CTA %u\"}},\n",
+        std::fprintf(file,
+                     "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %llu, \"args\": {\"name\": \"launch %llu, "
+                     "CTA %u\"}},\n",
                      static_cast<unsigned long long>(process), static_cast<unsigned long long>(part.launch), event.cta);
-        std::fprintf(file, "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %llu, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
-                     static_cast<unsigned long long>(process), track, track_name(track).c_str());
+        std::fprintf(
+            file,
+            "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %llu, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
+            static_cast<unsigned long long>(process), track, track_name(track).c_str());
       }
       separator();
-      const char* category = event.kind == TraceEvent::Kind::Run ? "run" : event.kind == TraceEvent::Kind::Wait ? "wait" : "operation";
+      const char* category = event.kind == TraceEvent::Kind::Run    ? "run"
+                             : event.kind == TraceEvent::Kind::Wait ? "wait"
+                                                                    : "operation";
       const std::string name = event.kind == TraceEvent::Kind::Run    ? "run"
                                : event.kind == TraceEvent::Kind::Wait ? std::string("wait: ") + wait_name(event.wait)
                                                                       : event.name;
-      std::fprintf(file, "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %llu, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f", category, name.c_str(),
-                   static_cast<unsigned long long>(process), track, us(event.begin), us(event.end - event.begin));
+      std::fprintf(
+          file,
+          "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %llu, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f",
+          category, name.c_str(), static_cast<unsigned long long>(process), track, us(event.begin),
+          us(event.end - event.begin));
       if (event.kind != TraceEvent::Kind::Run) {
         std::fprintf(file, ", \"args\": {\"source\": \"%s\"", part.program->source_line(event.pc).c_str());
         if (event.kind == TraceEvent::Kind::Operation) std::fprintf(file, ", \"seen\": %.3f", us(event.seen));

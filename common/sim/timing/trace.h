@@ -1,4 +1,5 @@
-// Who did what when: intervals of warps and of hardware units, in modelled cycles, for Perfetto and scripts/timeline.py.
+// Who did what when: intervals of warps and of hardware units, in modelled cycles, for Perfetto and
+// scripts/timeline.py.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,13 @@ struct TraceEvent {
   };
   Kind kind = Kind::Run;
   Wait wait = Wait::None;
-  uint32_t cta = 0;    ///< linear index in the grid
-  int32_t warp = -1;   ///< of Run and Wait
+  uint32_t cta = 0;             ///< linear index in the grid
+  int32_t warp = -1;            ///< of Run and Wait
   uint64_t begin = 0, end = 0;  ///< cycles
-  uint32_t pc = 0;     ///< of the wait, or of the instruction that issued the operation
-  uint64_t seen = 0;   ///< Operation: cycle at which its effect could be seen (completion), `end` is when the unit is free
-  std::string name;    ///< of the operation
+  uint32_t pc = 0;              ///< of the wait, or of the instruction that issued the operation
+  uint64_t seen =
+      0;  ///< Operation: cycle at which its effect could be seen (completion), `end` is when the unit is free
+  std::string name;  ///< of the operation
 };
 
 class Trace {

@@ -39,12 +39,16 @@ uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
   return d.start + r % 8 * static_cast<uint32_t>(span(d.layout)) + r / 8 * d.stride + c * 16;
 }
 
-/// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction.
+/// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction. An atom holds 8 values of
+/// k, the one with 32-byte atoms 4.
 uint32_t element_address(const Descriptor& d, int row, int k) {
   const auto r = static_cast<uint32_t>(row), kk = static_cast<uint32_t>(k), bytes = static_cast<uint32_t>(d.element);
-  const uint32_t per_span = static_cast<uint32_t>(span(d.layout)) / bytes;
-  if (d.layout == Layout::None) return d.start + r % per_span * bytes + r / per_span * d.stride + kk % 8 * 16 + kk / 8 * d.leading;
-  return d.start + r % per_span * bytes + r / per_span * d.leading + kk % 8 * static_cast<uint32_t>(span(d.layout)) + kk / 8 * d.stride;
+  const uint32_t per_span = static_cast<uint32_t>(span(d.layout)) / bytes,
+                 deep = d.layout == Layout::Swizzle128Atom32 ? 4 : 8;
+  if (d.layout == Layout::None)
+    return d.start + r % per_span * bytes + r / per_span * d.stride + kk % 8 * 16 + kk / 8 * d.leading;
+  return d.start + r % per_span * bytes + r / per_span * d.leading + kk % deep * static_cast<uint32_t>(span(d.layout)) +
+         kk / deep * d.stride;
 }
 
 [[noreturn]] void illegal(const char* operand, const std::string& message) {
@@ -71,7 +75,8 @@ uint8_t expected_layout(Layout layout) {
   return kLayoutUnknown;
 }
 const char* layout_name(uint8_t layout) {
-  const char* const names[] = {"unknown", "no swizzle", "32B swizzle", "64B swizzle", "128B swizzle", "128B swizzle with 32B atoms"};
+  const char* const names[] = {"unknown",     "no swizzle",   "32B swizzle",
+                               "64B swizzle", "128B swizzle", "128B swizzle with 32B atoms"};
   return layout < 6 ? names[layout] : "another swizzle";
 }
 
@@ -84,15 +89,20 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
     illegal(operand, "(" + hex(bits) + ") must have 0b001 in bits 46..48, found " + std::to_string(constant) +
                          (constant == 0 ? ": this looks like a wgmma descriptor, tcgen05 has other codes" : ""));
   }
-  if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 53 & 0xFF) illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
-  if (bits >> 52 & 1) illegal(operand, "(" + hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
+  if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 53 & 0xFF)
+    illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
+  if (bits >> 52 & 1)
+    illegal(operand,
+            "(" + hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
   switch (bits >> 61) {
     case 0: d.layout = Layout::None; break;
     case 1: d.layout = Layout::Swizzle128Atom32; break;
     case 2: d.layout = Layout::Swizzle128; break;
     case 4: d.layout = Layout::Swizzle64; break;
     case 6: d.layout = Layout::Swizzle32; break;
-    default: illegal(operand, "(" + hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) + " in bits 61..63: 0, 1, 2, 4 and 6 exist");
+    default:
+      illegal(operand, "(" + hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) +
+                           " in bits 61..63: 0, 1, 2, 4 and 6 exist");
   }
   return d;
 }
@@ -113,28 +123,38 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand) {
 }
 
 void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* operand) {
-  const auto reach = [&](uint32_t linear, uint32_t bytes) {
+  const auto check_bounds = [&](uint32_t linear) {
     const uint32_t at = physical(d, linear);
-    if (at < kReserved || at + bytes > cta.smem.size()) {
-      throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " + hex(at) + " of CTA " + std::to_string(cta.rank) +
-                                              ", which has " + hex(kReserved) + " .. " + hex(cta.smem.size())};
-    }
-    if (cta.layout.empty()) return;
+    if (at >= kReserved && at + 16 <= cta.smem.size()) return;
+    throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
+                                            hex(at) + " of CTA " + std::to_string(cta.rank) + ", which has " +
+                                            hex(kReserved) + " .. " + hex(cta.smem.size())};
+  };
+  const auto check_layout = [&](uint32_t linear) {
+    const uint32_t at = physical(d, linear);
     const uint8_t wrote = cta.layout[at / 128];
-    if (wrote != kLayoutUnknown && wrote != expected_layout(d.layout)) {
-      throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " + layout_name(expected_layout(d.layout)) + ", but TMA wrote shared offset " + hex(at) +
-                                             " of CTA " + std::to_string(cta.rank) + " with " + layout_name(wrote) + ": the tensor map and the descriptor must agree"};
+    if (wrote == kLayoutUnknown || wrote == expected_layout(d.layout)) return;
+    throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
+                                           layout_name(expected_layout(d.layout)) + ", but TMA wrote shared offset " +
+                                           hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
+                                           layout_name(wrote) + ": the tensor map and the descriptor must agree"};
+  };
+  // Every 16 bytes of the tile, or only the first of each 8 rows.
+  const auto visit = [&](bool all, auto f) {
+    if (!d.mn_major) {
+      for (int row = 0; row < rows; row += all ? 1 : 8) {
+        for (int chunk = 0; chunk < 2; ++chunk) f(chunk_address(d, row, chunk));
+      }
+      return;
+    }
+    for (int k = 0; k < 32 / d.element; k += all ? 1 : 4) {
+      for (int row = 0; row < rows; row += 16 / d.element) f(element_address(d, row, k));
     }
   };
-  if (!d.mn_major) {
-    for (int row = 0; row < rows; row += row % 8 == 0 && row + 7 < rows ? 7 : 1) {
-      for (int chunk = 0; chunk < 2; ++chunk) reach(chunk_address(d, row, chunk), 16);
-    }
-    return;
-  }
-  for (int k = 0; k < 32 / d.element; k += 8 > 32 / d.element ? 1 : 7) {
-    for (int row = 0; row < rows; row += 8) reach(element_address(d, row, k), static_cast<uint32_t>(d.element));
-  }
+  // Addresses grow with the row and with k, and the swizzle stays within 128 bytes.
+  const uint32_t last = d.mn_major ? element_address(d, rows - 1, 32 / d.element - 1) : chunk_address(d, rows - 1, 1);
+  if (d.start < kReserved || (last | 127u) >= cta.smem.size()) visit(true, check_bounds);
+  if (!cta.layout.empty()) visit(false, check_layout);
 }
 
 void read_row(const Cta& cta, const Descriptor& d, int row, uint8_t* out) {

@@ -11,15 +11,16 @@ namespace sim::tensor {
 enum class Layout : uint8_t { None, Swizzle32, Swizzle64, Swizzle128, Swizzle128Atom32 };
 
 struct Descriptor {
-  uint32_t start = 0;  ///< shared offset in the CTA, bytes
+  uint32_t start = 0;                ///< shared offset in the CTA, bytes
   uint32_t leading = 0, stride = 0;  ///< LBO, SBO, bytes
   uint32_t base_offset = 0;
   Layout layout = Layout::None;
   bool mn_major = false;
-  int element = 2;     ///< bytes
+  int element = 2;  ///< bytes
 };
 
-/// Decodes the 64 bits. Throws Fault on reserved bits and on encodings of the other generation. `operand` is "A" or "B".
+/// Decodes the 64 bits. Throws Fault on reserved bits and on encodings of the other generation. `operand` is "A" or
+/// "B".
 Descriptor decode_tcgen05(uint64_t bits, const char* operand);
 Descriptor decode_wgmma(uint64_t bits, const char* operand);
 

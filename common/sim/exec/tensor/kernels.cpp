@@ -24,7 +24,7 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   if (!how.exact) {
     float sum = c;
     for (int k = 0; k < how.k; ++k) sum = std::fma(a[k], b[k], sum);
-    return half ? float_to_f16_rn(sum) : std::bit_cast<uint32_t>(sum);
+    return half ? float_to_f16_rn(sum) : std::bit_cast<uint32_t>(canonical(sum));
   }
 
   // NaN and infinity first.
@@ -94,20 +94,24 @@ inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b,
 #pragma GCC pop_options
 #endif
 
-const Kernels& kernels() {
-  static const Kernels chosen = [] {
+std::vector<Kernels> all_kernels() {
+  std::vector<Kernels> all;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-      return Kernels{avx512::columns, avx512::fragments, avx512::transpose, "AVX-512"};
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      return Kernels{avx2::columns, avx2::fragments, avx2::transpose, "AVX2"};
-    }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    all.push_back({avx512::columns, avx512::fragments, avx512::transpose, "AVX-512"});
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    all.push_back({avx2::columns, avx2::fragments, avx2::transpose, "AVX2"});
+  }
 #endif
-    return Kernels{baseline::columns, baseline::fragments, baseline::transpose, "baseline"};
-  }();
-  return chosen;
+  all.push_back({baseline::columns, baseline::fragments, baseline::transpose, "baseline"});
+  return all;
+}
+
+const Kernels& kernels() {
+  static const Kernels best = all_kernels().front();
+  return best;
 }
 
 }  // namespace sim::tensor

@@ -1,14 +1,15 @@
 // The multiplications: 32 lanes of accumulators at a time. Two arithmetics:
 //
 //   fast   one FP32 fused multiply-add per product, in order of k. The same on every machine.
-//   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the largest exponent,
+//   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the greatest exponent,
 //          truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32. Bit-identical to
-//          wgmma on an H200 (docs/simulator.md tells how that was established); assumed for tcgen05.
+//          wgmma on an H200 (levels.digests compares whole products); assumed for tcgen05.
 //
 // Compiled for several instruction sets; `kernels()` picks the best that this processor has.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "exec/tensor/tile.h"
 
@@ -29,8 +30,8 @@ struct Kernels {
   /// With `accumulate` false the old contents are ignored.
   void (*columns)(const Arithmetic& how, const LaneTile& a, const ColumnTile* b, uint32_t* const* acc, int columns,
                   bool accumulate);
-  /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h + p
-  /// uses a[h] and b[2g + p].
+  /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h +
+  /// p uses a[h] and b[2g + p].
   void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
                     bool accumulate);
   /// Fills value (and, for exact arithmetic, exponent) from 32 widened rows: rows[lane][k].
@@ -38,7 +39,10 @@ struct Kernels {
   const char* name;
 };
 
+/// The best that this processor has.
 const Kernels& kernels();
+/// All that this processor can run, best first. They give the same bits.
+std::vector<Kernels> all_kernels();
 
 /// The reference of both: one output, straight from the definition, any input. `acc` as above.
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
