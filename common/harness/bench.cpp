@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <thread>
 
 #include "failure.h"
-#include "inputs.h"
 #include "text.h"
 
 namespace harness {
@@ -20,7 +18,6 @@ constexpr double MIN_L2_COVERAGE = 2;
 constexpr int MAX_SETS = 256;  // a tiny problem would need thousands: it stays in L2
 
 constexpr double MIN_WARM_UP_S = 1, MAX_WARM_UP_SHARE = 0.3;
-constexpr double SETTLED = 0.005;  // relative change of the level's time from one pass to the next
 constexpr double CHOICE_SHARE = 0.1;
 
 constexpr int BURSTS = 5;
@@ -65,6 +62,7 @@ Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16
     : shape_(shape),
       stream_(stream),
       sets_(sets_for(shape, device)),
+      stopwatch_(sets_, stream),
       a_(sets_ * aligned(shape.a_elements()), "copies of A"),
       b_(sets_ * aligned(shape.b_elements()), "copies of B"),
       d_level_(sets_ * aligned(shape.d_elements()), "copies of D"),
@@ -78,13 +76,6 @@ Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16
           "copying B");
   }
   check(cudaMemset(d_level_.data(), 0xFF, sets_ * aligned(shape.d_elements())), "poisoning D");
-  check(cudaEventCreate(&start_), "creating an event");
-  check(cudaEventCreate(&stop_), "creating an event");
-}
-
-Bench::~Bench() {
-  if (start_ != nullptr) cudaEventDestroy(start_);
-  if (stop_ != nullptr) cudaEventDestroy(stop_);
 }
 
 Problem Bench::problem(int set) const {
@@ -102,54 +93,13 @@ ColumnMajorGemm Bench::blas_problem(int set) const {
   return column_major(shape_, p.a, p.b, d_blas_.data() + set * aligned(shape_.d_elements()), shape_.n);
 }
 
-double Bench::time_calls(const Contestant& contestant, int untimed, int timed) {
-  const auto enqueue = [&](int calls) {
-    for (int i = 0; i < calls; ++i) {
-      contestant.enqueue(next_set_);
-      next_set_ = (next_set_ + 1) % sets_;
-    }
-  };
-  enqueue(untimed);
-  check(cudaEventRecord(start_, stream_), "recording an event");
-  enqueue(timed);
-  check(cudaEventRecord(stop_, stream_), "recording an event");
-  check(cudaEventSynchronize(stop_), "waiting for the timed kernels");
-  float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, start_, stop_), "reading the time between two events");
-  return std::max(1e-3 * milliseconds, 1e-9) / timed;
-}
-
-double Bench::time_slice(Contestant& contestant, double seconds) {
-  if (contestant.estimate_s == 0) contestant.estimate_s = time_calls(contestant, 1, 2);
-  const int calls = static_cast<int>(std::clamp(seconds / contestant.estimate_s, 3.0, 1e6));
-  const double per_call = time_calls(contestant, calls / 3, calls - calls / 3);
-  contestant.estimate_s = per_call;
-  return per_call;
-}
-
-/// Runs all contestants until clocks and temperature have settled: the level takes as long as in the previous pass.
-void Bench::warm_up(std::vector<Contestant>& contestants, double budget_s) {
-  const double longest = MAX_WARM_UP_SHARE * budget_s, shortest = std::min(MIN_WARM_UP_S, longest / 2);
-  const double slice = shortest / 10, start = now_s();
-  for (double previous = 0;;) {
-    double level = 0;
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      const double per_call = time_slice(contestants[i], slice);
-      if (i == 0) level = per_call;
-    }
-    const double elapsed = now_s() - start;
-    if (elapsed >= longest || (elapsed >= shortest && std::abs(level - previous) < SETTLED * level)) return;
-    previous = level;
-  }
-}
-
 /// The fastest of cublasLt's proposals, each timed twice, in opposite orders. An algorithm that refuses to run loses.
 int Bench::choose_algorithm(const CublasLt& lt, void* workspace, double budget_s) {
   std::vector<double> seconds(static_cast<size_t>(lt.algorithms()), 0);
   const auto visit = [&](int algorithm) {
     Contestant contestant{[&](int set) { lt.matmul(algorithm, blas_problem(set), workspace, stream_); }};
     try {
-      seconds[algorithm] += time_slice(contestant, budget_s / (2 * lt.algorithms()));
+      seconds[algorithm] += stopwatch_.time_slice(contestant, budget_s / (2 * lt.algorithms()));
     } catch (const Failure&) {
       if (cudaPeekAtLastError() != cudaSuccess) throw;
       seconds[algorithm] = INFINITY;
@@ -160,29 +110,6 @@ int Bench::choose_algorithm(const CublasLt& lt, void* workspace, double budget_s
   return static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
 }
 
-/// result[contestant][round]: seconds per call.
-std::vector<std::vector<double>> Bench::time_rounds(std::vector<Contestant>& contestants, int rounds, double budget_s,
-                                                    const std::function<void(int round)>& announce) {
-  const double slice = budget_s / (2.0 * rounds * static_cast<double>(contestants.size()));
-  std::vector<std::vector<double>> seconds(contestants.size());
-  std::vector<size_t> order(contestants.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::uint64_t random = 0;
-  for (int round = 0; round < rounds; ++round) {
-    announce(round);
-    for (size_t i = order.size(); i > 1; --i) {
-      random = mix(random + 1);
-      std::swap(order[i - 1], order[random % i]);
-    }
-    std::vector<double> sum(contestants.size(), 0);
-    for (const size_t i : order) sum[i] += time_slice(contestants[i], slice);
-    std::reverse(order.begin(), order.end());
-    for (const size_t i : order) sum[i] += time_slice(contestants[i], slice);
-    for (size_t i = 0; i < sum.size(); ++i) seconds[i].push_back(sum[i] / 2);
-  }
-  return seconds;
-}
-
 /// Median seconds per call of each contestant. After half a second of idling a few milliseconds of work are over before
 /// power limits the clock: such figures repeat well, but rank kernels by cycles, not by energy.
 std::vector<double> Bench::time_bursts(std::vector<Contestant>& contestants) {
@@ -191,7 +118,7 @@ std::vector<double> Bench::time_bursts(std::vector<Contestant>& contestants) {
     for (size_t i = 0; i < contestants.size(); ++i) {
       std::this_thread::sleep_for(BURST_IDLE);
       const int calls = static_cast<int>(std::max(1.0, std::round(BURST_WORK_S / contestants[i].estimate_s)));
-      seconds[i].push_back(time_calls(contestants[i], 1, calls));
+      seconds[i].push_back(stopwatch_.time_calls(contestants[i], 1, calls));
     }
   }
   std::vector<double> medians;
@@ -211,7 +138,8 @@ BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const
   }});
   if (cublas != nullptr) contestants.push_back({[&](int set) { cublas->gemm_to_bf16(blas_problem(set)); }});
   progress.set(title + ": warming up");
-  warm_up(contestants, settings.budget_s);
+  const double longest = MAX_WARM_UP_SHARE * settings.budget_s;
+  stopwatch_.warm_up(contestants, std::min(MIN_WARM_UP_S, longest / 2), longest);
 
   int algorithm = 0;
   DeviceMemory workspace;
@@ -227,7 +155,7 @@ BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const
 
   const double remaining = std::max(settings.budget_s - (now_s() - start), settings.budget_s / 3);
   PowerMeter meter(nvml);
-  const auto seconds = time_rounds(contestants, settings.rounds, remaining, [&](int round) {
+  const auto seconds = stopwatch_.time_rounds(contestants, settings.rounds, remaining, [&](int round) {
     progress.set(title + format(": timing, round %d of %d", round + 1, settings.rounds));
   });
   meter.stop();

@@ -20,6 +20,7 @@
 #include "progress.h"
 #include "shape.h"
 #include "statistics.h"
+#include "stopwatch.h"
 
 namespace harness {
 
@@ -56,7 +57,6 @@ class Bench {
 
   /// `a` [m,k] and `b` [n,k] are copied. D is poisoned.
   Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream);
-  ~Bench();
 
   /// Device memory that a Bench allocates.
   static double bytes(const Shape& shape, const Device& device);
@@ -69,28 +69,18 @@ class Bench {
   std::unique_ptr<Bf16[]> last_d() const;
 
  private:
-  struct Contestant {
-    std::function<void(int set)> enqueue;
-    double estimate_s = 0;  // of one call
-  };
-
   static int sets_for(const Shape& shape, const Device& device);
   Problem problem(int set) const;
   ColumnMajorGemm blas_problem(int set) const;
 
-  double time_calls(const Contestant& contestant, int untimed, int timed);  // seconds per call
-  double time_slice(Contestant& contestant, double seconds);
-  void warm_up(std::vector<Contestant>& contestants, double budget_s);
   int choose_algorithm(const CublasLt& lt, void* workspace, double budget_s);
-  std::vector<std::vector<double>> time_rounds(std::vector<Contestant>& contestants, int rounds, double budget_s,
-                                               const std::function<void(int round)>& announce);
   std::vector<double> time_bursts(std::vector<Contestant>& contestants);
 
   Shape shape_;
   cudaStream_t stream_;
-  int sets_, next_set_ = 0, level_set_ = 0;
+  int sets_, level_set_ = 0;
+  Stopwatch stopwatch_;
   DeviceMemory a_, b_, d_level_, d_blas_;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
 
 }  // namespace harness

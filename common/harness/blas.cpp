@@ -77,15 +77,15 @@ Cublas::~Cublas() {
   if (handle_ != nullptr) functions_->destroy(handle_);
 }
 
-void Cublas::gemm(const ColumnMajorGemm& g, int output) const {
-  require(
-      functions_->gemm_ex(handle_, g.op_a, g.op_b, g.m, g.n, g.k, &ONE, g.a, cublas::R_16BF, g.lda, g.b, cublas::R_16BF,
-                          g.ldb, &ZERO, g.c, output, g.ldc, cublas::COMPUTE_32F, cublas::GEMM_DEFAULT),
-      functions_->status_string, "cublasGemmEx");
+void Cublas::gemm(const ColumnMajorGemm& g, int input, int output) const {
+  require(functions_->gemm_ex(handle_, g.op_a, g.op_b, g.m, g.n, g.k, &ONE, g.a, input, g.lda, g.b, input, g.ldb, &ZERO,
+                              g.c, output, g.ldc, cublas::COMPUTE_32F, cublas::GEMM_DEFAULT),
+          functions_->status_string, "cublasGemmEx");
 }
 
-void Cublas::gemm_to_bf16(const ColumnMajorGemm& g) const { gemm(g, cublas::R_16BF); }
-void Cublas::gemm_to_fp32(const ColumnMajorGemm& g) const { gemm(g, cublas::R_32F); }
+void Cublas::gemm_to_bf16(const ColumnMajorGemm& g) const { gemm(g, cublas::R_16BF, cublas::R_16BF); }
+void Cublas::gemm_to_fp32(const ColumnMajorGemm& g) const { gemm(g, cublas::R_16BF, cublas::R_32F); }
+void Cublas::gemm_fp32(const ColumnMajorGemm& g) const { gemm(g, cublas::R_32F, cublas::R_32F); }
 
 std::string Cublas::version() const {
   int number = 0;

@@ -62,11 +62,14 @@ class Cublas {
   void gemm_to_bf16(const ColumnMajorGemm& gemm) const;
   void gemm_to_fp32(const ColumnMajorGemm& gemm) const;
 
+  /// The same with FP32 inputs and output, on FP32 units: TF32 is off.
+  void gemm_fp32(const ColumnMajorGemm& gemm) const;
+
   std::string version() const;  ///< "13.1.0"
 
  private:
   Cublas() = default;
-  void gemm(const ColumnMajorGemm& gemm, int output) const;
+  void gemm(const ColumnMajorGemm& gemm, int input, int output) const;
 
   struct Functions;
   std::unique_ptr<Functions> functions_;

@@ -38,6 +38,9 @@ Bf16 input_value(Init init, std::uint64_t seed, Operand operand, std::uint64_t i
 /// All elements of one operand, on all cores.
 void fill_input(Init init, std::uint64_t seed, Operand operand, std::span<Bf16> values);
 
+/// The same for FP32: what the values are before they are rounded to BF16.
+void fill_input(Init init, std::uint64_t seed, Operand operand, std::span<float> values);
+
 /// A [m,k] and B [n,k], row-major, in host memory.
 struct Inputs {
   Inputs(const Shape& shape, Init init, std::uint64_t seed);
