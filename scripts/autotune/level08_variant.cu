@@ -1,0 +1,28 @@
+// Level 08 as a variant. -DLADDER_ARCH chooses the kernel; its options come from further definitions.
+#include "common/harness/level.h"
+#include "scripts/autotune/variant.h"
+
+#if LADDER_ARCH == 100
+#include "level08_deep_pipeline/kernel_sm100.cuh"
+#elif LADDER_ARCH == 90
+#include "level08_deep_pipeline/kernel_sm90.cuh"
+#else
+#error "compile with -DLADDER_ARCH=100 (Blackwell) or -DLADDER_ARCH=90 (Hopper)"
+#endif
+
+cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream) {
+  const harness::Problem p{.m = problem.m,
+                           .n = problem.n,
+                           .k = problem.k,
+                           .a = static_cast<const __nv_bfloat16*>(problem.a),
+                           .b = static_cast<const __nv_bfloat16*>(problem.b),
+                           .d = static_cast<__nv_bfloat16*>(problem.d),
+                           .ldd = problem.ldd};
+#if LADDER_ARCH == 100
+  return level08::launch(p, stream);
+#else
+  using Tuned = level08::Config<TUNED_BLOCK_M, TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M, TUNED_CLUSTER_N,
+                                TUNED_GROUP, TUNED_SPLIT>;
+  return level08::launch<Tuned>(p, stream);
+#endif
+}

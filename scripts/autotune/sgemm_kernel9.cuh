@@ -1,0 +1,447 @@
+// SGEMM, kernel 9: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic units, with everything that one
+// might want to tune as a parameter.
+//
+// A CTA computes a tile of BM x BN. Slices of A and B, BK deep, come to shared memory; a thread multiplies columns of A
+// by rows of B, and keeps pieces of TM x TN results in registers. Every parameter is a macro, set with -DK9_..., and the
+// defaults are the kernel that the course's notes start from. The others are steps of a ladder that leads from it to
+// what the best SGEMM libraries do:
+//
+//   K9_PAD       floats between the columns of A's slice, against bank conflicts of the transposing stores
+//   K9_K_OUTER   1: a thread loads all that it needs for one k, then multiplies; 0: piece after piece, each over all k
+//   K9_WARP_M/N  each warp owns a rectangle of the tile; 0: all threads lie in a grid of 16 x 16 over all of it
+//   K9_COPY      how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA
+//   K9_STAGES    slices in flight; 1: none is copied while another is multiplied
+//   K9_LAG       with TMA: how many slices ago a stage was read when it is filled again
+//   K9_A_ROWS    1: A's slice stays as it lies in memory, swizzled, and is read 4 k at a time; 0: it is transposed
+//   K9_LANES_M   lanes of a warp in the direction of M; K9_LANES_Z: 1 numbers them so that loads need fewer turns
+//   K9_GROUP     tile rows side by side before n advances, for L2; 0: row after row
+//   K9_MIN_CTAS  per SM, that the compiler must leave registers for
+//   K9_UNROLL    of the loop over k inside a slice
+//   K9_SNAKE     1: the products of one k go down one column of the piece and up the next; 0: row by row
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/mma/swizzle.h"
+#include "common/mma/tensor_map.h"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/registers.cuh"
+#include "common/ptx/tma.cuh"
+
+#ifndef K9_BM
+#define K9_BM 128
+#endif
+#ifndef K9_BN
+#define K9_BN 128
+#endif
+#ifndef K9_BK
+#define K9_BK 16
+#endif
+#ifndef K9_TM
+#define K9_TM 8
+#endif
+#ifndef K9_TN
+#define K9_TN 8
+#endif
+#ifndef K9_THREADS
+#define K9_THREADS 256
+#endif
+#ifndef K9_PAD
+#define K9_PAD 0
+#endif
+#ifndef K9_K_OUTER
+#define K9_K_OUTER 0
+#endif
+#ifndef K9_WARP_M
+#define K9_WARP_M 0
+#endif
+#ifndef K9_WARP_N
+#define K9_WARP_N 0
+#endif
+#ifndef K9_COPY
+#define K9_COPY 0
+#endif
+#ifndef K9_STAGES
+#define K9_STAGES 1
+#endif
+#ifndef K9_LAG
+#define K9_LAG 1
+#endif
+#ifndef K9_A_ROWS
+#define K9_A_ROWS 0
+#endif
+#ifndef K9_LANES_M
+#define K9_LANES_M 8
+#endif
+#ifndef K9_LANES_Z
+#define K9_LANES_Z 0
+#endif
+#ifndef K9_GROUP
+#define K9_GROUP 0
+#endif
+#ifndef K9_MIN_CTAS
+#define K9_MIN_CTAS 1
+#endif
+#ifndef K9_UNROLL
+#define K9_UNROLL 8
+#endif
+#ifndef K9_SNAKE
+#define K9_SNAKE 0
+#endif
+
+namespace kernel9 {
+
+/// C[m,n] = A[m,k] * B[k,n], FP32, row-major, in device memory, 16-byte aligned. Row pitches are k, n and `ldc` >= n
+/// elements. Any m, n, k >= 1.
+struct Problem {
+  int m, n, k;
+  const float* a;
+  const float* b;
+  float* c;
+  int ldc;
+};
+
+// ------------------------------------------------------------------------------------------------------- configuration
+
+enum class Copy { registers, async, tma };
+
+struct Config {
+  static constexpr int BM = K9_BM, BN = K9_BN, BK = K9_BK;  // the tile of C, and how deep a slice is
+  static constexpr int TM = K9_TM, TN = K9_TN;              // one piece of a thread
+  static constexpr int THREADS = K9_THREADS;
+  static constexpr Copy COPY = static_cast<Copy>(K9_COPY);
+  static constexpr int STAGES = K9_STAGES, LAG = K9_LAG;
+  static constexpr bool A_ROWS = K9_A_ROWS, K_OUTER = K9_K_OUTER, LANES_Z = K9_LANES_Z, SNAKE = K9_SNAKE;
+  static constexpr int GROUP = K9_GROUP, MIN_CTAS = K9_MIN_CTAS, UNROLL = K9_UNROLL;
+
+  // Where threads stand. Without warp tiles they are a grid of 16 x 16 and step over the whole tile; with them the 32
+  // lanes are a grid, and step over their warp's rectangle. A step covers WM x WN results.
+  static constexpr bool WARP_TILES = K9_WARP_M > 0;
+  static constexpr int AREA_M = WARP_TILES ? K9_WARP_M : BM, AREA_N = WARP_TILES ? K9_WARP_N : BN;
+  static constexpr int ACROSS_M = WARP_TILES ? K9_LANES_M : 16, ACROSS_N = WARP_TILES ? 32 / K9_LANES_M : 16;
+  static constexpr int WM = ACROSS_M * TM, WN = ACROSS_N * TN;
+  static constexpr int WMITER = AREA_M / WM, WNITER = AREA_N / WN;
+  static_assert(AREA_M % WM == 0 && AREA_N % WN == 0, "the area of the threads must be whole steps of WM x WN");
+  static_assert(BM % AREA_M == 0 && BN % AREA_N == 0, "the tile must be whole areas");
+  static_assert(BM / AREA_M * (BN / AREA_N) * ACROSS_M * ACROSS_N == THREADS, "every thread must have its place");
+
+  // Slices in shared memory. B's is as in memory. A's is transposed, [BK][BM + PAD], or as in memory, [BM][BK], with
+  // the 16-byte chunks of its rows swizzled; then a thread reads 4 k of a row at once.
+  static constexpr int PITCH = A_ROWS ? BK : BM + K9_PAD;
+  static constexpr int A_BYTES = (A_ROWS ? BM : BK) * PITCH * 4, B_BYTES = BK * BN * 4;
+  static constexpr int STAGE_BYTES = (A_BYTES + B_BYTES + 1023) / 1024 * 1024;  // the swizzle repeats every 1,024 bytes
+  static constexpr int BARRIERS = STAGES * STAGE_BYTES;                         // TMA's, behind the slices
+  static constexpr int SMEM_BYTES = BARRIERS + (COPY == Copy::tma ? 2 * 8 * STAGES : 0);
+  static constexpr int K_STEP = A_ROWS ? 4 : 1;
+  static constexpr mma::Swizzle SWIZZLE = BK == 8    ? mma::Swizzle::B32
+                                          : BK == 16 ? mma::Swizzle::B64
+                                                     : mma::Swizzle::B128;
+  static_assert(SMEM_BYTES <= 232'448, "more shared memory than a CTA can have");
+  static_assert(TN % 4 == 0 && (A_ROWS || (TM % 4 == 0 && K9_PAD % 4 == 0)), "shared memory is read by float4");
+  static_assert(!A_ROWS || (K_OUTER && BK <= 32 && TM == 1 && WM % 8 == 0),
+                "rows of A are read by k, and a step over them must not change the swizzle");
+  static_assert(COPY != Copy::tma || (A_ROWS && BM <= 256 && BN <= 256), "TMA copies boxes and does not transpose");
+  static_assert(COPY != Copy::tma || (LAG >= 1 && LAG < STAGES), "a stage must have been read, and others be full");
+  static_assert((COPY == Copy::registers) == (STAGES == 1), "several slices in flight are what the others are for");
+
+  // One copy of all threads is a whole number of rows, and a slice is a whole number of copies.
+  static_assert(BM * BK % (4 * THREADS) == 0 && BN * BK % (4 * THREADS) == 0);
+  static_assert(4 * THREADS % BK == 0 && 4 * THREADS % BN == 0);
+};
+
+/// Where a CTA's tile begins in C. GROUP tiles below each other, then the next n: neighbours in this order share columns
+/// of B, and a group as a whole comes back to the same rows of A while they are still in L2.
+struct Tile {
+  int m, n;
+};
+__device__ __forceinline__ Tile tile_at(int index, int m, int n) {
+  const int n_tiles = (n + Config::BN - 1) / Config::BN;
+  if constexpr (Config::GROUP == 0) return {index / n_tiles * Config::BM, index % n_tiles * Config::BN};
+  const int m_tiles = (m + Config::BM - 1) / Config::BM, per_group = Config::GROUP * n_tiles;
+  const int first = index / per_group * Config::GROUP, in_group = index % per_group;
+  const int rows = min(m_tiles - first, Config::GROUP);  // the last group may be smaller
+  return {(first + in_group % rows) * Config::BM, in_group / rows * Config::BN};
+}
+
+/// Where this thread's first piece begins in the tile. The next begins WM rows or WN columns on.
+struct Place {
+  int m, n;
+};
+__device__ __forceinline__ Place my_place() {
+  const int thread = threadIdx.x;
+  if constexpr (!Config::WARP_TILES) return {thread / 16 * Config::TM, thread % 16 * Config::TN};
+  const int warp = thread / 32, lane = thread % 32;
+  constexpr int WARPS_N = Config::BN / Config::AREA_N;
+  int lane_m = lane / Config::ACROSS_N, lane_n = lane % Config::ACROSS_N;
+  // 16-byte loads take a half-warp at a time if lanes that differ in bit 0, or in bit 1, read the same.
+  if constexpr (Config::LANES_Z && Config::ACROSS_M == 8) {
+    lane_m = (lane & 1) | (lane >> 1 & 6), lane_n = (lane >> 1 & 1) | (lane >> 3 & 2);
+  } else if constexpr (Config::LANES_Z && Config::ACROSS_M == 4) {
+    lane_m = (lane & 1) | (lane >> 2 & 2), lane_n = (lane >> 1 & 3) | (lane >> 2 & 4);
+  }
+  return {warp / WARPS_N * Config::AREA_M + lane_m * Config::TM, warp % WARPS_N * Config::AREA_N + lane_n * Config::TN};
+}
+
+/// Where an element of A lies in its slice, in floats. Eight rows on, everything repeats.
+__device__ __forceinline__ int a_index(int row, int k) {
+  if constexpr (!Config::A_ROWS) return k * Config::PITCH + row;
+  return static_cast<int>(mma::swizzle_address(Config::SWIZZLE, (row * Config::BK + k) * 4)) / 4;
+}
+
+// -------------------------------------------------------------------------------------------------------------- pieces
+
+/// Calls copy(row, i, column) for every piece of V floats that is this thread's in a slice of ROWS x COLUMNS: it begins
+/// at `column` of row `row + i`, and the compiler knows i. WIDTH / V threads stand side by side.
+template <int ROWS, int COLUMNS, int V, int WIDTH, class Body>
+__device__ __forceinline__ void for_my_pieces(Body copy) {
+  constexpr int SIDE_BY_SIDE = WIDTH / V, ROWS_AT_ONCE = Config::THREADS / SIDE_BY_SIDE;
+  static_assert(COLUMNS % WIDTH == 0 && ROWS % ROWS_AT_ONCE == 0);
+  const int row = threadIdx.x / SIDE_BY_SIDE, column = threadIdx.x % SIDE_BY_SIDE * V;
+#pragma unroll
+  for (int i = 0; i < ROWS; i += ROWS_AT_ONCE) {
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j += WIDTH) copy(row, i, j + column);
+  }
+}
+
+/// Copies V floats to shared memory, or zeros if they are not `valid`. With STRIDE > 1 they are scattered.
+template <Copy COPY, int V, int STRIDE = 1>
+__device__ __forceinline__ void copy_piece(float* to, const float* from, bool valid) {
+  static_assert(STRIDE == 1 || V == 1 || COPY == Copy::registers);
+  if constexpr (COPY == Copy::async) {
+    ptx::cp_async<4 * V>(ptx::smem_address(to), from, valid ? 4 * V : 0);
+  } else if constexpr (V == 1) {
+    *to = valid ? *from : 0;
+  } else {
+    const float4 values = valid ? *reinterpret_cast<const float4*>(from) : float4{0, 0, 0, 0};
+    if constexpr (STRIDE == 1) {
+      *reinterpret_cast<float4*>(to) = values;
+    } else {
+      to[0 * STRIDE] = values.x;
+      to[1 * STRIDE] = values.y;
+      to[2 * STRIDE] = values.z;
+      to[3 * STRIDE] = values.w;
+    }
+  }
+}
+
+/// COUNT floats of shared memory, a multiple of 4, 16-byte aligned.
+template <int COUNT>
+__device__ __forceinline__ void load_floats(float* values, const float* from) {
+#pragma unroll
+  for (int i = 0; i < COUNT; i += 4) {
+    const float4 four = *reinterpret_cast<const float4*>(from + i);
+    values[i] = four.x, values[i + 1] = four.y, values[i + 2] = four.z, values[i + 3] = four.w;
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------------- kernel
+
+/// VECTOR: rows begin at multiples of 16 bytes, and global memory is read and written by float4.
+template <bool VECTOR>
+__global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
+    sgemm(const Problem p, const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b) {
+  constexpr Copy COPY = VECTOR || Config::COPY != Copy::tma ? Config::COPY : Copy::async;  // TMA needs such rows
+  constexpr int BM = Config::BM, BN = Config::BN, BK = Config::BK, TM = Config::TM, TN = Config::TN;
+  extern __shared__ __align__(1024) float smem[];
+  const auto a_slice = [&](int stage) { return smem + stage * (Config::STAGE_BYTES / 4); };
+  const auto b_slice = [&](int stage) { return a_slice(stage) + Config::A_BYTES / 4; };
+
+  // Step 1: which tile is this CTA's, and where in it do this thread's pieces begin?
+  const Tile tile = tile_at(blockIdx.x, p.m, p.n);
+  const int slices = (p.k + BK - 1) / BK;
+  const bool inside = tile.m + BM <= p.m && tile.n + BN <= p.n;
+  const Place place = my_place();
+
+  // Step 2: how slices of A and B come to shared memory.
+  // Each thread copies pieces of both. Where a slice lies wholly inside A and B, nobody looks for their ends.
+  const auto copy_slice_checked = [&]<bool CHECK>(int slice, int stage) {
+    constexpr bool SCATTER = !Config::A_ROWS;
+    constexpr int V = VECTOR ? 4 : 1, V_A = SCATTER && COPY == Copy::async ? 1 : V;
+    const int k0 = slice * BK;
+    for_my_pieces<BM, BK, V_A, V_A == 1 ? 8 : BK>([&](int row, int i, int k) {
+      const float* from = p.a + static_cast<int64_t>(tile.m + row) * p.k + k0 + k + static_cast<int64_t>(i) * p.k;
+      float* to = a_slice(stage) + a_index(row, k) + (SCATTER ? i : i * Config::PITCH);
+      const bool valid = !CHECK || (tile.m + row + i < p.m && k0 + k < p.k);
+      copy_piece<COPY, V_A, SCATTER ? Config::PITCH : 1>(to, from, valid);
+    });
+    for_my_pieces<BK, BN, V, BN>([&](int row, int i, int n) {
+      const float* from = p.b + static_cast<int64_t>(k0 + row) * p.n + tile.n + n + static_cast<int64_t>(i) * p.n;
+      const bool valid = !CHECK || (k0 + row + i < p.k && tile.n + n < p.n);
+      copy_piece<COPY, V>(b_slice(stage) + (row + i) * BN + n, from, valid);
+    });
+  };
+  const auto copy_slice = [&](int slice, int stage) {
+    if (inside && (slice + 1) * BK <= p.k)
+      copy_slice_checked.template operator()<false>(slice, stage);
+    else
+      copy_slice_checked.template operator()<true>(slice, stage);
+  };
+
+  // Step 3: what a thread does with a slice.
+  float c[Config::WMITER * TM][Config::WNITER * TN] = {};
+  const auto multiply = [&](int stage) {
+    const float* const a = a_slice(stage);
+    const float* const b = b_slice(stage) + place.n;
+    if constexpr (!Config::K_OUTER) {
+#pragma unroll
+      for (int wm = 0; wm < Config::WMITER; ++wm) {
+#pragma unroll
+        for (int wn = 0; wn < Config::WNITER; ++wn) {
+#pragma unroll(Config::UNROLL)
+          for (int k = 0; k < BK; ++k) {
+            float a_k[TM], b_k[TN];
+            load_floats<TM>(a_k, a + place.m + k * Config::PITCH + wm * Config::WM);
+            load_floats<TN>(b_k, b + k * BN + wn * Config::WN);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {
+#pragma unroll
+              for (int j = 0; j < TN; ++j) c[wm * TM + i][wn * TN + j] += a_k[i] * b_k[j];
+            }
+          }
+        }
+      }
+    } else {
+#pragma unroll(Config::UNROLL / Config::K_STEP)
+      for (int k = 0; k < BK; k += Config::K_STEP) {
+        float a_k[Config::WMITER * TM][Config::K_STEP];
+#pragma unroll
+        for (int wm = 0; wm < Config::WMITER; ++wm) {
+          if constexpr (Config::A_ROWS) {
+            load_floats<4>(a_k[wm], a + (a_index(place.m, 0) ^ k) + wm * Config::WM * Config::PITCH);
+          } else {
+            load_floats<TM>(&a_k[wm * TM][0], a + place.m + k * Config::PITCH + wm * Config::WM);
+          }
+        }
+#pragma unroll
+        for (int s = 0; s < Config::K_STEP; ++s) {
+          float b_k[Config::WNITER * TN];
+#pragma unroll
+          for (int wn = 0; wn < Config::WNITER; ++wn) {
+            load_floats<TN>(b_k + wn * TN, b + (k + s) * BN + wn * Config::WN);
+          }
+          // Back and forth: what two products in a row share is read from the register file once.
+          constexpr int ROWS = Config::WMITER * TM, COLUMNS = Config::WNITER * TN;
+#pragma unroll
+          for (int step = 0; step < ROWS * COLUMNS; ++step) {
+            const int along = Config::SNAKE ? step % ROWS : step / COLUMNS;
+            const int j = Config::SNAKE ? step / ROWS : step % COLUMNS;
+            const int i = Config::SNAKE && j % 2 == 1 ? ROWS - 1 - along : along;
+            c[i][j] += a_k[i][s] * b_k[j];
+          }
+        }
+      }
+    }
+  };
+
+  // Step 4: the main loop.
+  if constexpr (COPY == Copy::registers) {
+    for (int slice = 0; slice < slices; ++slice) {
+      copy_slice(slice, 0);
+      __syncthreads();  // everybody's pieces are there
+      multiply(0);
+      __syncthreads();  // everybody has read them
+    }
+  } else if constexpr (COPY == Copy::async) {
+    // A group of copies per slice, also where there is no slice left, so that the count of groups stays the same.
+    for (int slice = 0; slice < Config::STAGES - 1; ++slice) {
+      if (slice < slices) copy_slice(slice, slice);
+      ptx::cp_async_commit_group();
+    }
+    int stage = 0, free_stage = Config::STAGES - 1;
+    for (int slice = 0; slice < slices; ++slice) {
+      ptx::cp_async_wait_group<Config::STAGES - 2>();
+      __syncthreads();  // everybody's pieces of this slice are there, and everybody has read the slice before
+      if (slice + Config::STAGES - 1 < slices) copy_slice(slice + Config::STAGES - 1, free_stage);
+      ptx::cp_async_commit_group();
+      multiply(stage);
+      free_stage = stage;
+      if (++stage == Config::STAGES) stage = 0;
+    }
+  } else {
+    // One thread asks TMA for whole slices. Barriers: full[s], an arrival and the bytes; empty[s], an arrival per warp.
+    const uint32_t barriers = ptx::smem_address(smem) + Config::BARRIERS;
+    const auto full = [&](int stage) { return barriers + 16 * stage; };
+    const auto empty = [&](int stage) { return barriers + 16 * stage + 8; };
+    const auto request = [&](int slice, int stage) {
+      ptx::mbarrier_arrive_expect_tx(full(stage), Config::A_BYTES + Config::B_BYTES);
+      ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(a_slice(stage)), &map_a, slice * BK, tile.m, full(stage));
+      ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(b_slice(stage)), &map_b, tile.n, slice * BK, full(stage));
+    };
+    if (threadIdx.x == 0) {
+      for (int stage = 0; stage < Config::STAGES; ++stage) {
+        ptx::mbarrier_init(full(stage), 1);
+        ptx::mbarrier_init(empty(stage), Config::THREADS / 32);
+      }
+      ptx::fence_mbarrier_init();  // orders the inits before TMA uses the barriers
+      for (int stage = 0; stage < Config::STAGES && stage < slices; ++stage) request(stage, stage);
+    }
+    __syncthreads();  // the barriers exist before any thread waits on them
+    int stage = 0;
+    uint32_t phase = 0;
+    for (int slice = 0; slice < slices; ++slice) {
+      // The stage of LAG slices ago is free, or about to be: most warps have left it already.
+      if (threadIdx.x == 0 && slice >= Config::LAG && slice - Config::LAG + Config::STAGES < slices) {
+        const bool turned = stage < Config::LAG;  // it lies in the turn of the ring before this one
+        const int before = stage - Config::LAG + (turned ? Config::STAGES : 0);
+        ptx::mbarrier_wait(empty(before), turned ? phase ^ 1 : phase);
+        request(slice - Config::LAG + Config::STAGES, before);
+      }
+      ptx::mbarrier_wait(full(stage), phase);
+      multiply(stage);
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty(stage));
+      if (++stage == Config::STAGES) stage = 0, phase ^= 1;
+    }
+  }
+
+  // Step 5: from registers to C.
+#pragma unroll
+  for (int i = 0; i < Config::WMITER * TM; ++i) {
+    const int row = tile.m + place.m + i / TM * Config::WM + i % TM;
+    if (row >= p.m) continue;
+    float* const c_row = p.c + static_cast<int64_t>(row) * p.ldc;
+#pragma unroll
+    for (int j = 0; j < Config::WNITER * TN; j += 4) {
+      const int column = tile.n + place.n + j / TN * Config::WN + j % TN;
+      if constexpr (VECTOR) {
+        if (column < p.n)
+          *reinterpret_cast<float4*>(c_row + column) = float4{c[i][j], c[i][j + 1], c[i][j + 2], c[i][j + 3]};
+      } else {
+#pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          if (column + v < p.n) c_row[column + v] = c[i][j + v];
+        }
+      }
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------------- launch
+
+/// Enqueues the product on `stream`. Returns what CUDA says of the launch and, with TMA, of the tensor maps.
+inline cudaError_t launch(const Problem& p, cudaStream_t stream) {
+  const bool vector = p.n % 4 == 0 && p.k % 4 == 0 && p.ldc % 4 == 0;
+  CUtensorMap map_a{}, map_b{};
+  if (Config::COPY == Copy::tma && vector) {
+    cudaError_t status = mma::encode_tensor_map_2d(&map_a, p.a, p.m, p.k, p.k, Config::BM, Config::BK, Config::SWIZZLE);
+    if (status != cudaSuccess) return status;
+    status = mma::encode_tensor_map_2d(&map_b, p.b, p.k, p.n, p.n, Config::BK, Config::BN, mma::Swizzle::None);
+    if (status != cudaSuccess) return status;
+  }
+  const auto kernel = vector ? sgemm<true> : sgemm<false>;
+  const cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::SMEM_BYTES);
+  if (status != cudaSuccess) return status;
+  const int64_t tiles = int64_t{(p.m + Config::BM - 1) / Config::BM} * ((p.n + Config::BN - 1) / Config::BN);
+  kernel<<<static_cast<unsigned>(tiles), Config::THREADS, Config::SMEM_BYTES, stream>>>(p, map_a, map_b);
+  return cudaGetLastError();
+}
+
+}  // namespace kernel9

@@ -1,0 +1,389 @@
+"""The tuner: spaces and their rules, sweeps with a fake compiler and fake variants, and real ones on the simulated
+device."""
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from support import ROOT, SCRIPTS
+
+sys.path.insert(0, str(SCRIPTS / "autotune"))
+
+import autotune  # noqa: E402
+import ladder  # noqa: E402
+import runner  # noqa: E402
+import space  # noqa: E402
+import variants  # noqa: E402
+
+SGEMM = space.KERNELS["sgemm", 90]
+
+# "Compiles" definitions into a file that holds them. K9_GROUP says what is special about a variant.
+FAKE_NVCC = f"#!{sys.executable} -ES" + r"""
+import sys
+if "--version" in sys.argv:
+    print("release 13.0")
+    sys.exit(0)
+definitions = " ".join(a for a in sys.argv if a.startswith("-DK9_"))
+if "K9_GROUP=100 " in definitions + " ":
+    print('sgemm.cuh(7): error: static assertion failed with "no such tile"')
+    sys.exit(1)
+if "K9_GROUP=99 " in definitions + " ":
+    print("ld: final link failed: No space left on device")
+    sys.exit(1)
+with open(sys.argv[sys.argv.index("-o") + 1], "w") as file:
+    file.write(definitions)
+for entry, registers in ("sgemmILb0E", 40), ("sgemmILb1E", 123):
+    print(f"ptxas info    : Compiling entry function '_ZN7kernel9{entry}' for 'sm_90a'")
+    print("    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads")
+    print(f"ptxas info    : Used {registers} registers, used 1 barriers")
+"""
+
+# Answers like autotune_measure, and misbehaves as the variant's K9_GROUP demands.
+FAKE_MEASURE = f"#!{sys.executable} -ES" + r"""
+import json, os, re, signal, sys, time
+def value(flag):
+    return sys.argv[sys.argv.index(flag) + 1]
+folder = os.path.dirname(sys.argv[0])
+def say(**words):
+    print(json.dumps(words), flush=True)
+with open(os.path.join(folder, "starts"), "a") as file:
+    print(os.environ.get("CUDA_VISIBLE_DEVICES"), file=file)
+if os.path.exists(os.path.join(folder, "no_device")):
+    print("autotune_measure: there is no GPU here.", file=sys.stderr)
+    sys.exit(77)
+say(gpu="NVIDIA H200", simulated=False, driver="580", cuda="13.0", cublas="13.1.0")
+for line in sys.stdin:
+    point = dict(re.findall(r"-DK9_(\w+)=(\d+)", open(line.strip()).read()))
+    with open(os.path.join(folder, "calls"), "a") as file:
+        print(os.environ.get("CUDA_VISIBLE_DEVICES"), value("--sizes"), point["BM"], point["GROUP"], file=file)
+    for size in value("--sizes").split(","):
+        what = point["GROUP"]
+        if what == "101":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if what == "102":
+            time.sleep(60)
+        if what == "105":
+            time.sleep(0.3)
+        if what == "103":
+            say(status="wrong", why="3 of 16 elements are wrong")
+        elif what == "104":
+            say(status="error", why="cudaErrorIllegalAddress (an illegal memory access was encountered) while running.")
+            sys.exit(3)
+        else:
+            speed = int(point["BM"]) / 8 + int(point["BK"]) / 16
+            say(status="ok", tflops=speed, cublas_tflops=50, ratio_cublas=speed / 50)
+"""
+
+
+class Spaces(unittest.TestCase):
+    def count(self, name: str, limit: int = space.SMEM_LIMIT) -> Counter[str]:
+        found = space.load(space.SPACES / f"{name}.space", SGEMM).candidates(SGEMM, limit)
+        return Counter(candidate.reason.split(":")[0] for candidate in found)
+
+    def test_the_space_of_the_notes(self) -> None:
+        self.assertEqual(self.count("sgemm_notes"), {"": 133, "divisibility": 443})
+        self.assertEqual(self.count("sgemm_notes", space.STATIC_SMEM), {"": 93, "divisibility": 443, "SMEM": 40})
+
+    def test_every_listed_point_is_legal(self) -> None:
+        for kernel in space.KERNELS.values():
+            for path in space.SPACES.glob(f"{kernel.name}*.space"):
+                if f"sm{190 - kernel.arch}" in path.stem:
+                    continue
+                listed = [c for c in space.load(path, kernel).candidates(kernel) if c.name]
+                self.assertEqual([c.name for c in listed if c.reason], [], path)
+
+    def reason(self, **values: int) -> str:
+        return space.sgemm_reason(SGEMM.complete(values), space.SMEM_LIMIT)
+
+    def test_reasons(self) -> None:
+        self.assertEqual(self.reason(), "")
+        self.assertIn("vector width", self.reason(tm=2))
+        self.assertIn("BN = 64 is not a multiple of 128", self.reason(bn=64))
+        self.assertIn("registers: 512 accumulators per thread", self.reason(bm=512, bn=256))
+        self.assertIn("registers: 64 accumulators per thread, and a thread can have 51", self.reason(min_ctas=5))
+        self.assertIn("stages", self.reason(stages=2))
+        self.assertIn("TMA", self.reason(copy=2, stages=2))
+        self.assertIn("unrolling", self.reason(unroll=64))
+        self.assertIn("SMEM: 327680 bytes", self.reason(bm=256, bk=64, copy=1, stages=4, bn=64, tn=4))
+        self.assertIn("places for 512 threads", self.reason(bm=256, warp_m=64, warp_n=32))
+        self.assertIn("A_ROWS", self.reason(a_rows=1))
+
+    def refused(self, text: str, sentence: str) -> None:
+        with self.assertRaises(space.SpaceError) as caught:
+            space.parse(textwrap.dedent(text), SGEMM, "my.space")
+        self.assertIn(sentence, str(caught.exception))
+
+    def test_errors_name_line_and_reason(self) -> None:
+        self.refused("kernel sgemm\nbm 64\nbmm 64\n", "my.space:3: sgemm has no parameter 'bmm', only bm, bn, bk")
+        self.refused("kernel sgemm\nbk 8 16 24\n", "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
+        self.refused("kernel sgemm\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
+        self.refused("kernel sgemm\ncopy warp\n", "copy can be registers, async, tma, and 'warp' is none")
+        self.refused("kernel sgemm\nbm 64\nbm 128\n", "my.space:3: bm was given already")
+        self.refused("kernel sgemm\nbm 64 64\n", "my.space:2: bm has a value twice")
+        self.refused("kernel sgemm\nbm\n", "my.space:2: bm has no values")
+        self.refused("kernel level08\n", "my.space:1: this space is for kernel 'level08', not for sgemm")
+        self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel sgemm")
+        self.refused("kernel sgemm\n# nothing\n", "the space is empty")
+        self.refused("kernel sgemm\npoint bm=64\n", "my.space:2: a point needs a name")
+        self.refused("kernel sgemm\npoint a bm=64\npoint a bm=128\n", "my.space:3: there is a point 'a' already")
+        self.refused("kernel sgemm\npoint a bm\n", "my.space:2: parameter=value is needed, not 'bm'")
+        self.refused("kernel sgemm\npoint a bm=64 bm=128\n", "my.space:2: bm was given already")
+
+    def test_a_point_counts_once(self) -> None:
+        parsed = space.parse("kernel sgemm\nbm 64 128\ntm 4\npoint mine bm=64 tm=4 # again\n", SGEMM, "")
+        found = list(parsed.candidates(SGEMM))
+        self.assertEqual([(c.name, c.point["bm"]) for c in found], [("mine", 64), ("", 128)])
+
+    def test_occupancy(self) -> None:
+        self.assertEqual(space.ctas_per_sm(128, 256, 16_384), 2)
+        self.assertEqual(space.ctas_per_sm(129, 256, 16_384), 1)
+        self.assertEqual(space.ctas_per_sm(32, 256, 100_000), 2)
+        self.assertEqual(space.ctas_per_sm(32, 1024, 0), 2)
+        self.assertEqual(space.ctas_per_sm(16, 32, 0), 32)
+
+
+class Tuner(unittest.TestCase):
+    """autotune.main in a folder of its own, with the fakes."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.output = self.root / "sweep.csv"
+        for name, content in ("nvcc", FAKE_NVCC), ("autotune_measure", FAKE_MEASURE):
+            (self.root / name).write_text(content)
+            (self.root / name).chmod(0o755)
+        self.gpus = [ladder.Gpu("NVIDIA H200", 90)]
+        measure = self.root / "autotune_measure"
+        for target, name, thing in ((variants, "find_nvcc", lambda: str(self.root / "nvcc")),
+                                    (autotune, "build_programs", lambda _: measure), (autotune, "BUILD", self.root),
+                                    (ladder, "find_gpus", lambda: self.gpus), (ladder, "program", "autotune.py")):
+            patch = mock.patch.object(target, name, thing)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def tune(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, output, errors."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code: Any = autotune.main(["--kernel", "sgemm", "--output", str(self.output), "--no-charts",
+                                           "--jobs", "2", *arguments])
+            except SystemExit as exit:
+                code = exit.code
+        return code, out.getvalue(), err.getvalue()
+
+    def points(self, *groups: int, more: str = "") -> list[str]:
+        return [word for group in groups for word in ("--point", f"group={group} {more}")]
+
+    def rows(self) -> list[dict[str, str]]:
+        with self.output.open() as file:
+            return list(csv.DictReader(file))
+
+    def calls(self) -> list[str]:
+        file = self.root / "calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def test_a_sweep(self) -> None:
+        space_file = self.root / "my.space"
+        space_file.write_text("kernel sgemm\nbm 64 128 256\nbn 128\ntm 8\npoint base bm=128 bn=128\n")
+        code, out, err = self.tune("--space", str(space_file), "--sizes", "4096", "--best", "1",
+                                   "--best-sizes", "2048,8192")
+        self.assertEqual(code, 0, err)
+        self.assertIn("3 points: 2 are legal; dropped are 1 for divisibility.", err)
+        self.assertIn("4096: 33.0 TFLOPS, 0.660 of cuBLAS: bm=256 bn=128 bk=16 tm=8 tn=8", out)
+        header = self.output.read_text().splitlines()[0].split(",")
+        self.assertEqual(header[:10], "bm bn bk tm tn size tflops cublas_tflops ratio_cublas status".split())
+        for column in "threads copy stages unroll registers spill_bytes smem_bytes occupancy".split():
+            self.assertIn(column, header)
+        rows = {(r["bm"], r["size"]): r for r in self.rows()}
+        self.assertEqual(set(rows), {("64", "4096"), ("128", "4096"), ("256", "4096"),
+                                     *((bm, size) for bm in ("128", "256") for size in ("2048", "8192"))})
+        self.assertEqual(rows["64", "4096"]["status"],
+                         "divisibility: BM = 64 is not a multiple of 128, what one step of all threads covers")
+        row = rows["256", "4096"]
+        self.assertEqual([row[c] for c in ("status", "tflops", "registers", "spill_bytes", "smem_bytes", "ctas_per_sm",
+                                           "kind", "gpu")], ["ok", "33.0", "123", "16", "24576", "2", "measured",
+                                                             "NVIDIA H200"])
+        self.assertEqual(rows["128", "4096"]["name"], "base")
+
+    def test_what_fails_is_recorded_and_the_sweep_goes_on(self) -> None:
+        code, out, err = self.tune(*self.points(100, 101, 102, 103, 104, 1), "--timeout", "0.5", "--best", "0",
+                                   "--sizes", "512,1024")
+        self.assertEqual(code, 1, err)
+        status = {row["group"]: row["status"] for row in self.rows() if row["size"] == "1024"}
+        self.assertEqual(status, {
+            "100": 'does not compile: static assertion failed with "no such tile"',
+            "101": "crashed: SIGSEGV", "102": "hung: no answer in 0.65 s", "103": "wrong: 3 of 16 elements are wrong",
+            "104": "error: cudaErrorIllegalAddress (an illegal memory access was encountered) while running.",
+            "1": "ok"})
+        self.assertIn("crashed: SIGSEGV", out)
+        self.assertEqual(len(self.rows()), 12)
+
+    def test_it_goes_on_where_it_stopped(self) -> None:
+        arguments = [*self.points(1, 2, 3), "--best", "0"]
+        self.assertEqual(self.tune(*self.points(1, 2), "--best", "0")[0], 0)
+        self.assertEqual(len(self.calls()), 2)
+        code, _, err = self.tune(*arguments)
+        self.assertEqual(code, 0)
+        self.assertIn("sweep: 2 of 3 were done before.", err)
+        self.assertEqual(len(self.calls()), 3)
+        self.tune(*arguments)
+        self.assertEqual(len(self.calls()), 3)
+        self.tune(*arguments, "--fresh")
+        self.assertEqual(len(self.calls()), 6)
+        with mock.patch.object(variants.Compiler, "_hash_sources", lambda _: "other sources"):
+            self.tune(*arguments)
+        self.assertEqual(len(self.calls()), 9)
+        self.assertEqual(len(self.rows()), 3)
+
+    def test_ctrl_c_loses_nothing(self) -> None:
+        arguments = [*self.points(105, more="bk=8"), *self.points(105), *self.points(105, more="bk=32"), "--best", "0"]
+        step = autotune.Progress.step
+
+        def interrupt(progress: autotune.Progress, status: str) -> None:
+            step(progress, status)
+            raise KeyboardInterrupt
+
+        with mock.patch.object(autotune.Progress, "step", interrupt):
+            start = time.monotonic()
+            code, _, err = self.tune(*arguments)
+        self.assertEqual(code, 130)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertIn(f"{self.output} holds what was measured so far; the same command goes on from there", err)
+        self.assertEqual([row["status"] for row in self.rows()], ["ok"])
+        self.assertEqual(self.tune(*arguments)[0], 0)
+        self.assertEqual([row["status"] for row in self.rows()], ["ok"] * 3)
+
+    def test_several_gpus(self) -> None:
+        self.gpus = [ladder.Gpu("NVIDIA H200", 90)] * 2
+        code, _, err = self.tune("--gpus", "0,1", *(w for bk in (8, 16, 32) for w in self.points(105, more=f"bk={bk}")),
+                                 "--best", "0")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({call.split()[0] for call in self.calls()}, {"0", "1"})
+
+    def refused(self, code: int, sentence: str, *arguments: str) -> None:
+        answer, _, err = self.tune(*arguments)
+        self.assertEqual(answer, code, err)
+        self.assertIn(sentence, err)
+        self.assertNotIn("Traceback", err)
+
+    def test_bad_input(self) -> None:
+        self.refused(2, "sgemm has no parameter 'bmm'", "--point", "bmm=64")
+        self.refused(2, "--point 1: bk can be", "--point", "bk=7")
+        self.refused(2, "The space is empty: all of its 1 points are dropped, 1 for divisibility", "--point",
+                     "bm=64 tm=8")
+        self.refused(2, "no.space cannot be read: No such file or directory. There are:", "--space", "no")
+        self.refused(2, "A size is an edge", "--sizes", "4096x4")
+        self.refused(2, "there is no GPU '1', the machine has 1", "--gpus", "1")
+        self.refused(2, "there is nothing to tune in sgemm for sm100", "--arch", "100")
+        self.refused(2, "a number of seconds above 0", "--budget", "fast")
+        self.output.write_text("a,b\n1,2\n")
+        self.refused(2, "holds something else than a sweep of sgemm: its columns are a, b", *self.points(1))
+        self.output.unlink()
+        self.gpus = [ladder.Gpu("NVIDIA A100", 80)]
+        self.refused(2, "NVIDIA A100 is no GPU for sm90", "--gpus", "0")
+
+    def test_no_gpu(self) -> None:
+        self.gpus = []
+        self.refused(77, "Without one, --quick verifies a handful of points on the simulated device")
+        self.gpus = [ladder.Gpu("NVIDIA H200", 90)]
+        (self.root / "no_device").touch()
+        self.refused(77, "there is no GPU here", *self.points(1))
+
+    def test_a_full_disk(self) -> None:
+        self.tune(*self.points(1), "--best", "0")
+        before = self.output.read_text()
+        full = OSError(errno.ENOSPC, "No space left on device")
+        with mock.patch.object(ladder, "replace_file", side_effect=full):
+            self.refused(2, f"Nothing more can be written (No space left on device). {self.output} holds what was",
+                         *self.points(1, 2), "--best", "0")
+        self.assertEqual(self.output.read_text(), before)
+        self.refused(2, "No space left on device", *self.points(1, 99), "--best", "0")
+        self.assertEqual(self.tune(*self.points(1, 2), "--best", "0")[0], 0)
+        self.assertEqual([row["status"] for row in self.rows()], ["ok", "ok"])
+
+    def test_list_does_nothing(self) -> None:
+        code, out, _ = self.tune("--list", *self.points(1), "--point", "bm=64 tm=8")
+        self.assertEqual(code, 0)
+        self.assertIn("2 points: 1 are legal; dropped are 1 for divisibility.", out)
+        self.assertFalse(self.output.exists())
+
+
+MEASURE = ROOT / "build" / "bin" / "autotune_measure"
+READY = MEASURE.exists() and (ROOT / "build" / "sim" / "libcudart.so.13").exists() and shutil.which("nvcc") is not None
+
+
+@unittest.skipUnless(READY, "scripts/build.sh has not built autotune_measure and the simulated device")
+class OnTheSimulatedDevice(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def test_quick(self) -> None:
+        output = self.root / "quick.csv"
+        answer = subprocess.run(
+            [sys.executable, "-B", SCRIPTS / "autotune" / "autotune.py", "--kernel", "sgemm", "--quick",
+             "--output", output, "--charts", self.root, "--point", "bm=128",
+             "--point", "copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32"],
+            capture_output=True, text=True, timeout=100, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, check=False)
+        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+        self.assertIn("67x131x29: 2 variants are right on the simulated device.", answer.stdout)
+        with output.open() as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({(row["status"], row["tflops"], row["gpu"]) for row in rows}, {("ok", "", "Simulated H200")})
+
+    def variant(self, name: str, body: str) -> str:
+        """A library whose launch does something else than a product."""
+        source = self.root / f"{name}.cpp"
+        source.write_text('#include <csignal>\n#include <unistd.h>\n#include "scripts/autotune/variant.h"\n'
+                          "cudaError_t launch_variant(const autotune::Problem& p, cudaStream_t stream) {\n"
+                          f"  static_cast<void>(p), static_cast<void>(stream);\n  {body}\n  return cudaSuccess;\n}}\n")
+        library = self.root / f"{name}.so"
+        toolkit = Path(os.path.realpath(shutil.which("nvcc") or "")).parents[1]
+        subprocess.run(["g++", "-shared", "-fPIC", "-std=c++20", f"-I{ROOT}", f"-I{toolkit}/include", source,
+                        "-o", library], check=True)
+        return str(library)
+
+    def test_what_is_not_a_product_is_found_out(self) -> None:
+        settings = runner.Settings(sizes=[(96, 64, 32)], timeout_s=3)
+        driver = runner.Runner(SGEMM, runner.Device(None), settings, MEASURE, threading.Event())
+        self.addCleanup(driver.close)
+
+        def answer(name: str, body: str) -> dict[str, object]:
+            return driver.measure(self.variant(name, body))[0]
+
+        nothing = answer("nothing", "")
+        self.assertEqual(nothing["status"], "wrong")
+        self.assertIn("6144 of 6144 elements are wrong, 6144 of them never written; D[0][0] is", str(nothing["why"]))
+        zeros = answer("zeros", "return cudaMemsetAsync(p.d, 0, 4ull * p.m * p.ldd, stream);")
+        self.assertEqual(zeros["status"], "wrong")
+        crash = answer("crash", "raise(SIGSEGV);")
+        self.assertEqual((crash["status"], crash["why"]), ("crashed", "SIGSEGV"))
+        hang = answer("hang", "for (;;) pause();")
+        self.assertEqual(hang["status"], "hung")
+        refusal = answer("refusal", "return cudaErrorInvalidValue;")
+        self.assertEqual(refusal["status"], "error")
+        self.assertIn("cudaErrorInvalidValue", str(refusal["why"]))
+        missing = driver.measure(str(self.root / "missing.so"))[0]
+        self.assertEqual(missing["status"], "broken")
+
+
+if __name__ == "__main__":
+    unittest.main()

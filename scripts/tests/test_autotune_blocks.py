@@ -1,0 +1,81 @@
+"""The blocks that show what the tuner found, from sweeps that are made up here and nowhere else."""
+from __future__ import annotations
+
+import sys
+
+from support import SCRIPTS, Sandbox
+
+sys.path.insert(0, str(SCRIPTS / "autotune"))
+
+import record  # noqa: E402
+import space  # noqa: E402
+from blocks import BLOCKS  # noqa: E402
+from recorded import Context  # noqa: E402
+
+SGEMM = space.KERNELS["sgemm", 90]
+
+
+class Blocks(Sandbox):
+    def render(self, block: str, **options: str) -> str:
+        text = BLOCKS[block](Context(self.root, []), options)
+        self.assertEqual(options, {})
+        return text
+
+    def sweep(self) -> None:
+        """TFLOPS are 10, 20 and 30 for BM 64, 128 and 256, and BK / 16 more, at 4096; the best again at 8192."""
+        sweep = record.Record(self.root / "docs" / "results" / "h200_autotune_sgemm.csv", SGEMM)
+        points = [(bm, bk, 4096) for bm in (64, 128, 256) for bk in (16, 64)]
+        for bm, bk, size in [*points, (256, 64, 8192)]:
+            speed = 10 * (bm // 64).bit_length() + bk / 16
+            sweep.put([{**SGEMM.fields(SGEMM.complete(dict(bm=bm, bk=bk))), "size": str(size), "status": "ok",
+                        "tflops": str(speed), "cublas_tflops": "50", "ratio_cublas": str(speed / 50), "registers": "99",
+                        "spill_bytes": "0", "ctas_per_sm": "2", "gpu": "Test GPU", "driver": "1", "cuda": "13.0",
+                        "cublas": "13.1", "name": "base" if (bm, bk) == (128, 16) else "",
+                        "date": "2000-01-02T00:00:00Z"}])
+        sweep.put([{**SGEMM.fields(SGEMM.complete(dict(bm=512))), "size": "4096", "status": "wrong: all of it"}])
+        sweep.save()
+
+    def test_nothing_measured(self) -> None:
+        for name in "autotune_best", "autotune_ladder", "autotune_influence":
+            self.assertEqual(self.render(name), "Nothing has been measured yet.\n")
+        self.assertEqual(self.render("autotune_parameter", name="bk"), "Nothing has been measured yet.\n")
+        self.assertEqual(self.render("autotune_checked"), "Nothing has been checked yet.\n")
+
+    def test_space(self) -> None:
+        text = self.render("autotune_space", name="sgemm_notes")
+        self.assertIn("| all points | 576 | 576 |", text)
+        self.assertIn("| **legal** | 93 | 133 |", text)
+        self.assertIn("| dropped: SMEM | 40 | 0 |", text)
+
+    def test_best(self) -> None:
+        self.sweep()
+        lines = self.render("autotune_best", count="1", space="notes").splitlines()
+        self.assertEqual(lines[2:4], ["| 4096 | 34.0 | 50.0 | 0.680 | 256 | 128 | 64 | 8 | 8 | 99 | 0 | 2 |",
+                                      "| 8192 | 34.0 | 50.0 | 0.680 | 256 | 128 | 64 | 8 | 8 | 99 | 0 | 2 |"])
+        self.assertEqual(lines[-1], "Measured: Test GPU; driver 1; CUDA 13.0; cuBLAS 13.1; 2000-01-02.")
+
+    def test_parameter(self) -> None:
+        self.sweep()
+        lines = self.render("autotune_parameter", name="bm").splitlines()
+        self.assertEqual(lines[2:5], ["| 64 | 2 | 14.0 | 12.5 | 11.0 | BN 128, BK 64, TM 8, TN 8 |",
+                                      "| 128 | 2 | 24.0 | 22.5 | 21.0 | BN 128, BK 64, TM 8, TN 8 |",
+                                      "| 256 | 2 | 34.0 | 32.5 | 31.0 | BN 128, BK 64, TM 8, TN 8 |"])
+
+    def test_influence(self) -> None:
+        self.sweep()
+        lines = self.render("autotune_influence").splitlines()
+        self.assertRegex(lines[2], r"\| BM \| 9\d % \|")
+        self.assertRegex(lines[3], r"\| BK \| \d % \|")
+        self.assertEqual(lines[7].split("|")[2], " 100 % ")
+
+    def test_ladder(self) -> None:
+        self.sweep()
+        lines = self.render("autotune_ladder").splitlines()
+        self.assertIn("| base | the kernel of the notes | 21.0 (0.42) |", lines[2])
+        self.assertIn("| padded | PAD 4 | - |", lines[3])
+
+    def test_options(self) -> None:
+        for name, options in (("autotune_best", dict(kernel="hgemm")), ("autotune_best", dict(space="some")),
+                              ("autotune_parameter", dict(name="pad"))):
+            with self.assertRaises(ValueError):
+                self.render(name, **options)  # type: ignore[arg-type]
