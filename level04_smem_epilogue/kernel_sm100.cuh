@@ -232,7 +232,8 @@ inline harness::Description describe() {
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.tmem_columns = Config::TMEM_COLUMNS;
-  d.smem = {{"barriers", 0, Smem::STAGES},
+  d.smem = {{"barriers", 0, Smem::CD},
+            {"tile of D on its way out", Smem::CD, Config::CD_BYTES},
             {"stages of A and B", Smem::STAGES, Config::NUM_STAGES * Config::STAGE_BYTES}};
   d.barriers = {{"smem_full", Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
                  "both CTAs' TMA warps, at the leader's barrier; TMA with the bytes", "MMA warp", 0},

@@ -179,7 +179,7 @@ def find_gpus(timeout: float = 60) -> list[Gpu]:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_program(process: subprocess.Popen[bytes]) -> None:
     """Ends a program and all that it started, politely first. One that hangs in the driver may not even die at once."""
     for number, patience in ((signal.SIGTERM, 1), (signal.SIGKILL, 10)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -197,10 +197,10 @@ def run_program(command: Sequence[str], timeout: float, env: Optional[dict[str, 
     try:
         return process.wait(timeout=timeout)
     except subprocess.TimeoutExpired:
-        _end(process)
+        end_program(process)
         return None
     except BaseException:
-        _end(process)
+        end_program(process)
         raise
 
 
@@ -246,15 +246,15 @@ def commit_id(root: Path = ROOT) -> str:
     return commit + ("-dirty" if changes else "")
 
 
-def replace_file(path: Path, content: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Gives a file new content in one step, or leaves it as it was."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
-        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
+        with os.fdopen(number, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         # mkstemp makes files private; results are as public as any other file.
         mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
         temporary.chmod(mode)

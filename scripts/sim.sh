@@ -31,7 +31,7 @@ fail() {
 }
 
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-libraries=${LADDER_SIM_DIR:-$here/../build/sim}
+libraries=${LADDER_SIM_DIR:-${here%/*}/build/sim}
 
 value() {  # value OPTION ARGUMENT-COUNT VALUE: checks that the option has a value
   [[ $2 -ge 2 && -n $3 ]] || fail "$1 needs a value (scripts/sim.sh --help)."
@@ -99,7 +99,7 @@ esac
 for library in libcudart.so.13 libcuda.so.1; do
   [[ -e $libraries/$library ]] ||
     fail "the simulated device is not built: there is no $libraries/$library." \
-      "Run: cmake --preset default && cmake --build build --target cudart cuda"
+      "Run scripts/build.sh cudart cuda."
 done
 libraries=$(cd "$libraries" && pwd)
 

@@ -16,6 +16,7 @@ from typing import Callable, Iterable, Optional, Sequence
 import ladder
 
 RESULTS = ladder.ROOT / "docs" / "results"
+REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
 
 # The order in which these columns come first in every file of results.
 COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_tflops", "ratio_cublas",
@@ -101,11 +102,12 @@ def to_result(row: Fields) -> Result:
 
 
 def load_results(folder: Path = RESULTS) -> list[Result]:
-    """The results of all files in `folder` that have the columns of results; other tables are none of these."""
+    """The results of all files in `folder` that have the columns of results; other tables are none of these, nor are
+    ablations, which measure something else than the level as it is."""
     results = []
     for path in sorted(folder.glob("*.csv")):
         columns, rows = read_rows(path)
-        if not set(COLUMNS) <= set(columns):
+        if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
             continue
         for number, row in enumerate(rows, start=1):
             try:

@@ -10,13 +10,23 @@ usage: scripts/test.sh [CTEST-OPTION...]
 Sets up and builds what is missing, then runs every test, as many at a time as there are processors.
 Options go to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them.
 
-Exit codes: CTest's; 4 to 8 as scripts/build.sh.
+Exit codes: CTest's; 2 wrong command line; 4 to 8 as scripts/build.sh.
 END
   exit 0
 fi
 
-scripts/build.sh --tests
 # shellcheck source=scripts/toolchain.sh
 source scripts/toolchain.sh
+find_cmake
+# CTest itself overlooks options that it does not know; nobody should build for minutes to learn that.
+known=${CMAKE:+$("$(dirname "$CMAKE")/ctest" --help || true)}
+for argument in ${known:+"$@"}; do
+  [[ $argument != --* ]] || grep -qE -- "[ ,]${argument%%=*}([ =,]|\$)" <<<"$known" || {
+    printf "test.sh: neither this script nor CTest has an option '%s' (scripts/test.sh --help).\n" "$argument" >&2
+    exit 2
+  }
+done
+
+scripts/build.sh --tests
 find_cmake
 exec "$(dirname "$CMAKE")/ctest" --preset default --parallel "$(nproc)" "$@"

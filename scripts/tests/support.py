@@ -13,6 +13,7 @@ from typing import Optional, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
+PACKAGES = ("autotune", "blocks", "pictures")
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 # This very Python also where a script asks for python3: what stands on the PATH may be a slow wrapper.
@@ -87,6 +88,9 @@ class Sandbox(unittest.TestCase):
         self.scripts.mkdir()
         for path in [*SCRIPTS.glob("*.py"), *SCRIPTS.glob("*.sh")]:
             shutil.copy(path, self.scripts)
+        for package in PACKAGES:
+            shutil.copytree(SCRIPTS / package, self.scripts / package,
+                            ignore=shutil.ignore_patterns("__pycache__", "*.md"))
         self.write("CMakeLists.txt", "".join(f"add_level({level})\n" for level in self.LEVELS))
         self.write("CMakePresets.json", "{}")
         (self.root / "docs" / "results").mkdir(parents=True)

@@ -5,6 +5,8 @@ import unittest
 import support
 from test_tables import SAMPLE
 
+import ladder
+import recorded
 import render
 import tables
 
@@ -15,7 +17,7 @@ class Render(support.Sandbox):
         self.write("docs/results/a.csv", SAMPLE)
         self.write("docs/results/gb200_ablations_reported.csv",
                    "optimisation,expected,observed,reason,kind,gpu\nearly,faster,slower,a|b,reported,GB200\n")
-        self.context = render.Context(self.root, tables.load_results(self.root / "docs" / "results"))
+        self.context = recorded.Context(self.root, tables.load_results(self.root / "docs" / "results"))
 
     def render(self, text: str) -> str:
         return render.render_text(text, self.context, "README.md")
@@ -58,6 +60,7 @@ class Render(support.Sandbox):
                 self.render("\n" + text)
 
     def test_check_and_write(self) -> None:
+        (self.root / "docs/results/a.csv").unlink()  # no figures, so that there are no charts
         path = self.write("level01_baseline/README.md", "<!-- render:progression -->\nstale\n<!-- /render -->\n")
         self.write("build/CMakeCache.txt", "")
         self.write("build/README.md", "<!-- render:nonsense -->\n")
@@ -67,12 +70,18 @@ class Render(support.Sandbox):
         answer = self.run_command(script, "--check")
         self.assert_exit(1, answer, "1 file is out of date")
         self.assertIn("-stale", answer.stdout)
-        self.assertIn("+| level |", answer.stdout)
+        self.assertIn("+No figures yet.", answer.stdout)
         self.assertIn("stale", path.read_text(encoding="utf-8"))
 
         self.assertEqual(self.run_command(script).stdout, "rendered level01_baseline/README.md\n")
         self.assert_exit(0, self.run_command(script, "--check"))
-        self.assertIn("| level |", path.read_text(encoding="utf-8"))
+        self.assertIn("No figures yet.", path.read_text(encoding="utf-8"))
+
+    def test_single_pages(self) -> None:
+        page = self.write("docs/guide.md", "<!-- render:progression -->\nstale\n<!-- /render -->\n")
+        self.write("README.md", "<!-- render:nonsense -->\n")
+        answer = self.run_command(self.scripts / "render.py", page)
+        self.assertEqual((answer.returncode, answer.stdout), (0, "rendered docs/guide.md\n"))
 
     def test_nothing_is_written_if_anything_is_wrong(self) -> None:
         path = self.write("README.md", "<!-- render:progression -->\nstale\n<!-- /render -->\n")
@@ -85,10 +94,79 @@ class Render(support.Sandbox):
         self.assert_exit(2, self.run_command(self.scripts / "render.py"), "kind must be")
 
 
+class OfTheKernels(unittest.TestCase):
+    """Blocks that are made of the levels themselves: here on the real ones."""
+
+    def setUp(self) -> None:
+        self.context = recorded.Context(support.ROOT, tables.load_results(support.ROOT / recorded.RESULTS))
+        self.context.page = recorded.Path("level05_persistent/README.md")
+
+    def render(self, block: str) -> str:
+        text = render.render_text(f"<!-- render:{block} -->\n<!-- /render -->\n", self.context, "README.md")
+        return "\n".join(text.splitlines()[1:-1])
+
+    def test_every_block_of_every_level(self) -> None:
+        for level in ladder.all_levels():
+            number = ladder.level_number(level)
+            for name in ("shape", "instructions", "counters", "changes", "timeline"):
+                self.assertTrue(self.render(f"{name} level={number}"))
+            for arch in (90, 100):
+                for name in ("barriers", "budget", "roles", "timeline"):
+                    self.assertTrue(self.render(f"{name} level={number} arch=sm{arch}"))
+
+    def test_shape(self) -> None:
+        text = self.render("shape level=5")
+        self.assertIn("| tile of D | 128 x 128 per cluster | 128 x 128 per CTA |", text)
+        self.assertIn("| shared memory | 230,400 bytes | 230,400 bytes |", text)
+        self.assertIn("requested", self.render("shape level=1"))
+        self.assertNotIn("requested", text)
+
+    def test_budget_adds_up(self) -> None:
+        for level in ladder.all_levels():
+            for arch in (90, 100):
+                for d in self.context.described(level, arch):
+                    with self.subTest(level, arch=arch, config=d.config):
+                        self.assertEqual(sum(r.bytes for r in d.smem), d.smem_bytes)
+                        self.assertLessEqual(d.smem_bytes, recorded.SMEM_LIMIT)
+        self.assertIn("| | **230,400** |".replace("| |", "|  |"), self.render("budget level=5 arch=sm100"))
+
+    def test_barriers(self) -> None:
+        self.assertIn("| `smem_full` [8] | 2, plus 49,152 bytes |", self.render("barriers level=5 arch=sm100"))
+
+    def test_instructions_link_to_their_source(self) -> None:
+        text = self.render("instructions level=5")
+        self.assertIn("../common/ptx/tma.cuh#L", text)
+        self.assertIn("`fence.proxy.async.shared::cta;`", text)
+
+    def test_counters_stand_beside_the_level_before(self) -> None:
+        text = self.render("counters level=4 arch=sm100")
+        self.assertIn("Blackwell<br>level 03 | Blackwell<br>level 04", text)
+        self.assertIn("| cache lines per global store of a warp | 32 | 2 |", text)
+        self.assertIn("Modelled:", text)
+
+    def test_changes(self) -> None:
+        self.assertIn("diff_levels.py 4 5 --arch sm90", self.render("changes level=5"))
+        self.assertIn("first level", self.render("changes level=1"))
+
+    def test_images_have_words_and_a_file(self) -> None:
+        for block in ("picture name=swizzles", "timeline level=5 arch=sm90", "chart name=smem_budget"):
+            with self.subTest(block):
+                text = self.render(block)
+                self.assertRegex(text, r"^!\[[^]]{40,}\]\(\.\./docs/charts/\w+\.svg\)$")
+        self.assertIn("Nothing has been measured", self.render("chart name=autotune_nothing_heatmap"))
+
+    def test_wrong_options_name_what_there_is(self) -> None:
+        for block, words in (("picture name=nonsense", "level01_tiles_sm100"), ("chart name=nonsense", "roofline"),
+                             ("shape", "level=N"), ("shape level=9", "level=9"), ("barriers level=1", "arch=sm90"),
+                             ("budget level=1 arch=sm80", "sm80"), ("shape level=1 colour=red", "colour")):
+            with self.subTest(block), self.assertRaisesRegex(render.RenderError, words):
+                self.render(block)
+
+
 class UpToDate(unittest.TestCase):
-    def test_every_page_of_this_repository(self) -> None:
+    def test_every_page_picture_and_chart_of_this_repository(self) -> None:
         answer = subprocess.run([sys.executable, "-B", support.SCRIPTS / "render.py", "--check"],
-                                        capture_output=True, text=True, check=False)
+                                capture_output=True, text=True, check=False)
         self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
 
 

@@ -291,6 +291,14 @@ class Build(support.Sandbox):
             expected = ["ctest", "--preset", "default", "--parallel", PROCESSORS, *command[1:]]
             self.assertEqual(answer.stdout.splitlines()[-1].split(), expected)
 
+    def test_test_sh_does_not_build_for_an_option_that_nobody_knows(self) -> None:
+        self.program("bin/ctest", "#!/bin/sh\necho '  --verbose, -V   = tell more'\n")
+        path = f"{self.root}/bin:{os.environ['PATH']}"
+        self.assert_exit(2, self.run_command(self.scripts / "test.sh", "--colour", PATH=path), "an option '--colour'")
+        self.assertFalse((self.root / "cmake.log").exists())
+        self.assert_exit(0, self.run_command(self.scripts / "test.sh", "--verbose", PATH=path,
+                                             LADDER_IGNORE_SYSTEM_CUDA="1"))
+
 
 class Style(unittest.TestCase):
     def test_shellcheck(self) -> None:

@@ -1,0 +1,69 @@
+"""Ablations that were measured: a level with one thing changed, against the level as it is.
+
+docs/results/*.csv with a column `optimisation` and ratios: a row per variant and size. The rows named BASELINE are the
+level as it is, measured at the same time. A column `ratio_level` holds the speed in units of the level's, if it was
+measured so; otherwise it follows from the two ratios to cuBLAS.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+import ladder
+import tables
+
+BASELINE = "as it is"
+
+
+@dataclass
+class Ablation:
+    """One variant of one level, at all its sizes."""
+
+    level: str
+    series: tables.Series
+    name: str
+    option: str
+    expected: str
+    reason: str
+    ratios: dict[ladder.Shape, float] = field(default_factory=dict)  # above 1: faster than the level
+    results: list[tables.Result] = field(default_factory=list)
+
+
+def load(folder: Path) -> list[Ablation]:
+    """Those of all files in `folder`, in the order of the files. Raises tables.DataError."""
+    found: dict[tuple[object, ...], Ablation] = {}
+    for path in sorted(folder.glob("*.csv")):
+        columns, rows = tables.read_rows(path)
+        if not {"optimisation", "ratio_cublas", "m"} <= set(columns):
+            continue
+        try:
+            results = [tables.to_result(row) for row in rows]
+        except (ValueError, KeyError) as error:
+            raise tables.DataError(f"{path}: {error}.") from None
+        baselines = {_key(r): r for r in results if r.fields["optimisation"] == BASELINE}
+        for result in results:
+            row = result.fields
+            if row["optimisation"] == BASELINE:
+                continue
+            ratio = _ratio(result, baselines.get(_key(result)))
+            if ratio is None:
+                where = f"'{row['optimisation']}' at {ladder.size_text(result.shape)}"
+                raise tables.DataError(f"{path}: {where} has neither ratio_level nor a row '{BASELINE}' beside it.")
+            key = (result.level, result.series, row["optimisation"], row.get("option", ""))
+            variant = found.setdefault(key, Ablation(*key, row.get("expected", ""), row.get("reason", "")))
+            variant.ratios[result.shape] = ratio
+            variant.results.append(result)
+    return list(found.values())
+
+
+def _key(result: tables.Result) -> tuple[object, ...]:
+    return result.level, result.series, result.shape
+
+
+def _ratio(result: tables.Result, baseline: Optional[tables.Result]) -> Optional[float]:
+    direct = result.number("ratio_level")
+    if direct is not None or baseline is None:
+        return direct
+    mine, its = result.number("ratio_cublas"), baseline.number("ratio_cublas")
+    return mine / its if mine and its else None

@@ -1,0 +1,82 @@
+"""The order in which tiles are taken, from the kernels' own functions."""
+from __future__ import annotations
+
+from functools import partial
+from typing import Callable, Optional
+
+import kernels
+import ladder
+from pictures.svg import SMALL, Drawing
+from recorded import Context, Description
+
+Draw = Callable[[], Optional[Drawing]]
+M_BLOCKS, N_BLOCKS = 20, 6
+LEVELS = (5, 7, 8)
+FIRST_WAVE = 32  # tiles that are coloured: what 32 CTAs or clusters would have at the same time
+
+
+def gallery(context: Context) -> dict[str, Draw]:
+    return {f"tile_order_{number:02}": partial(tile_order, context, level) for level in ladder.all_levels(context.root)
+            if (number := ladder.level_number(level)) in LEVELS}
+
+
+def tile_order(context: Context, level: str) -> Optional[Drawing]:
+    """A grid of tiles per architecture and configuration, numbered as they are taken."""
+    shown = [d for arch in kernels.ARCH_NAMES for d in context.described(level, arch)]
+    if not shown:
+        return None
+    wide, high = 28, 15
+    panel = N_BLOCKS * wide + 64
+    groups = [context.kernel(d).config.SWIZZLE_GROUP_SIZE for d in shown]
+    drawing = Drawing(
+        f"Level {ladder.level_number(level):02}: the order of tiles",
+        f"{M_BLOCKS} by {N_BLOCKS} tiles of D, numbered in the order in which they are taken: "
+        + "; ".join(f"{_name(d)} goes down groups of {g} m-blocks before n advances" for d, g in zip(shown, groups))
+        + ".", max(16 + len(shown) * panel + 8, 520), 96 + M_BLOCKS * high + 64)
+    drawing.heading(f"{M_BLOCKS} x {N_BLOCKS} tiles, numbered in the order in which they are taken.")
+    pairs = False
+    for index, (description, group) in enumerate(zip(shown, groups)):
+        left, top = 52 + index * panel, 96
+        pairs |= _panel(drawing, context, description, group, left, top, wide, high)
+    drawing.legend(16, drawing.height - 30, {"blue": f"the first {FIRST_WAVE} tiles", "none": "later ones"})
+    if pairs:
+        drawing.frame(252, drawing.height - 20, 12, 12, "line", 1.5)
+        drawing.text(270, drawing.height - 10, "a pair of CTAs: same n, neighbours in m", "soft", SMALL)
+    drawing.text(16, drawing.height - 10, "Thick lines part the groups.", "soft", SMALL)
+    return drawing
+
+
+def _name(description: Description) -> str:
+    is_config = description.config.count("x") == 1  # configurations of level 08 on Hopper are named after their tile
+    return kernels.ARCH_NAMES[description.arch] + (f" {description.config}" if is_config else "")
+
+
+def _panel(drawing: Drawing, context: Context, description: Description, group: int, left: float, top: float,
+           wide: float, high: float) -> bool:
+    """Returns whether tiles belong together in pairs."""
+    order = context.kernel(description).function("tile_coordinates")
+    extra = [group] if _takes_group(context, description) else []
+    is_pair = description.cluster == 2 and description.tile_owner == "CTA"
+    drawing.text(left, top - 24, _name(description), bold=True)
+    drawing.text(left, top - 8, f"groups of {group}", "soft", SMALL)
+    for block in range(0, M_BLOCKS, 4):
+        drawing.text(left - 6, top + block * high + 11, f"m {block}" if block == 0 else str(block), "soft", 9, "end")
+    for tile in range(M_BLOCKS * N_BLOCKS):
+        m_block, n_block = order(tile, M_BLOCKS, N_BLOCKS, *extra)
+        x, y = left + n_block * wide, top + m_block * high
+        drawing.rect(x, y, wide, high, "blue" if tile < FIRST_WAVE else "none", radius=0)
+        drawing.label(x, y, wide, high, str(tile), size=SMALL)
+    for tile in range(0, M_BLOCKS * N_BLOCKS if is_pair else 0, 2):
+        m_block, n_block = order(tile, M_BLOCKS, N_BLOCKS, *extra)
+        drawing.frame(left + n_block * wide + 1, top + m_block * high + 1, wide - 2, 2 * high - 2, "line", 1.5)
+    for edge in range(group, M_BLOCKS, group):
+        drawing.line((left - 3, top + edge * high), (left + N_BLOCKS * wide + 3, top + edge * high), stroke="strong",
+                     thick=2.5)
+    drawing.text(left, top + M_BLOCKS * high + 14, "n", "soft", SMALL)
+    drawing.arrow(left + 12, top + M_BLOCKS * high + 10, left + 44, top + M_BLOCKS * high + 10, "line")
+    return is_pair
+
+
+def _takes_group(context: Context, description: Description) -> bool:
+    """Whether the function is told how large a group is, as where it serves several configurations."""
+    return "int full_group" in context.kernel(description).source

@@ -1,0 +1,134 @@
+import re
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+import support
+from test_tables import SAMPLE
+
+import ablations
+import charts
+import recorded
+import tables
+
+ABLATIONS = """\
+level,arch,optimisation,option,expected,reason,m,n,k,tflops,ratio_cublas,kind,gpu,ratio_level
+level08_deep_pipeline,90,as it is,,,,4096,4096,4096,700,1.00,measured,NVIDIA H200,
+level08_deep_pipeline,90,plain CD,-DSWIZZLED_CD=0,slower,banks,4096,4096,4096,690,0.98,measured,NVIDIA H200,
+level08_deep_pipeline,90,3 stages,,slower,,4096,4096,4096,680,,measured,NVIDIA H200,0.97
+"""
+
+
+class Data(support.Sandbox):
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("docs/results/a.csv", SAMPLE)
+        self.write("docs/results/gpus.csv", "gpu,arch,bf16_tflops,memory_tb_per_s\nGB200,100,2500,8\n")
+        self.context = recorded.Context(self.root, tables.load_results(self.root / recorded.RESULTS))
+
+    def test_kinds_have_panels_of_their_own(self) -> None:
+        for make in (charts.progression, charts.tflops_by_size, charts.percent_of_cublas):
+            chart = make(self.context)
+            assert chart
+            self.assertEqual([panel.title for panel in chart.panels],
+                             ["Blackwell, reported: GB200", "Hopper, measured: NVIDIA H200"])
+
+    def test_progression(self) -> None:
+        chart = charts.progression(self.context)
+        assert chart
+        self.assertEqual(chart.panels[1].series, {"level": [250.4, 460.0]})
+        self.assertEqual(chart.panels[1].notes, ["250  (0.357 x)", "460  (0.657 x)"])
+        self.assertEqual(chart.panels[0].notes[0], "91.5  (0.054* x)")
+        self.assertEqual(chart.panels[1].ticks, [700.0, 700.0])
+
+    def test_percent(self) -> None:
+        chart = charts.percent_of_cublas(self.context)
+        assert chart
+        self.assertEqual(chart.panels[1].x, [512.0, 8192.0])
+        self.assertEqual(chart.panels[1].series["01 baseline"], [None, 35.7])
+
+    def test_a_roof_needs_a_data_sheet(self) -> None:
+        chart = charts.roofline(self.context)
+        assert chart
+        self.assertEqual([panel.roof for panel in chart.panels], [(2500.0, 8.0)])
+
+    def test_nothing_recorded_nothing_drawn(self) -> None:
+        nothing = recorded.Context(self.root, [])
+        self.assertEqual([name for name, make in charts.CATALOGUE.items() if make(nothing)], [])
+
+    def test_ablations_are_relative_to_the_level(self) -> None:
+        self.write("docs/results/h200_ablations.csv", ABLATIONS)
+        found = ablations.load(self.root / recorded.RESULTS)
+        self.assertEqual([(a.name, a.ratios) for a in found],
+                         [("plain CD", {(4096, 4096, 4096): 0.98}), ("3 stages", {(4096, 4096, 4096): 0.97})])
+        chart = charts.ablations(self.context)
+        assert chart
+        self.assertEqual(chart.panels[0].series, {"4096": [-2.0, -3.0]})
+        self.assertEqual(len(tables.load_results(self.root / recorded.RESULTS)), 7)  # they are no results of the ladder
+
+    def test_ablations_need_something_to_compare_with(self) -> None:
+        self.write("docs/results/h200_ablations.csv", re.sub(r".*as it is.*\n", "", ABLATIONS))
+        with self.assertRaisesRegex(tables.DataError, "'plain CD' at 4096 has neither ratio_level"):
+            ablations.load(self.root / recorded.RESULTS)
+
+
+class Files(support.Sandbox):
+    def setUp(self) -> None:
+        super().setUp()
+        self.chart = charts.Chart("T", "D", [charts.Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, None]})])
+        self.path = self.root / "chart"
+
+    def write_files(self, chart: charts.Chart) -> None:
+        """As if drawn."""
+        body = "<svg/>\n"
+        self.path.with_suffix(".svg").write_text(body + "<!-- " + charts._seal(chart, body), encoding="utf-8")
+        self.path.with_suffix(".png").write_bytes(b"PNG " + chart.digest().encode())
+
+    def test_other_data_make_files_stale(self) -> None:
+        self.assertFalse(charts.is_current(self.chart, self.path))
+        self.write_files(self.chart)
+        self.assertTrue(charts.is_current(self.chart, self.path))
+        other = charts.Chart("T", "D", [charts.Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, 3.0]})])
+        self.assertFalse(charts.is_current(other, self.path))
+
+    def test_edited_files_are_stale(self) -> None:
+        self.write_files(self.chart)
+        svg = self.path.with_suffix(".svg")
+        svg.write_text(svg.read_text(encoding="utf-8").replace("<svg/>", "<svg></svg>"), encoding="utf-8")
+        self.assertFalse(charts.is_current(self.chart, self.path))
+        self.write_files(self.chart)
+        self.path.with_suffix(".png").unlink()
+        self.assertFalse(charts.is_current(self.chart, self.path))
+
+    def test_without_matplotlib_the_rest_is_rendered(self) -> None:
+        self.write("docs/results/a.csv", SAMPLE)
+        self.write("README.md", "<!-- render:progression -->\n<!-- /render -->\n")
+        answer = self.run_with_gpus("render", [], PYTHONPATH=str(self.hidden()))
+        self.assert_exit(1, answer, "drawing charts needs matplotlib: progression, ")
+        self.assertIn("rendered README.md", answer.stdout)
+
+    def hidden(self) -> Path:
+        """A folder whose sitecustomize makes matplotlib impossible to find."""
+        self.write("hidden/sitecustomize.py", """\
+            import importlib.util
+            find_spec = importlib.util.find_spec
+            importlib.util.find_spec = lambda name, *more: None if name == "matplotlib" else find_spec(name, *more)
+        """)
+        return self.root / "hidden"
+
+    @unittest.skipUnless(charts.can_draw(), "drawing charts needs matplotlib: scripts/setup.sh installs it")
+    def test_drawing(self) -> None:
+        context = recorded.Context(support.ROOT, tables.load_results(support.ROOT / recorded.RESULTS))
+        drawn = {name: chart for name, make in charts.CATALOGUE.items() if (chart := make(context))}
+        for name in ("counters", "roofline"):
+            first, second = (charts.draw(drawn[name], self.path) for _ in range(2))
+            self.assertEqual(first, second)
+            for path, content in first.items():
+                path.write_bytes(content)
+            self.assertTrue(charts.is_current(drawn[name], self.path))
+            root = xml.etree.ElementTree.fromstring(self.path.with_suffix(".svg").read_bytes())
+            self.assertEqual([node.text for node in root][:2], [drawn[name].title, drawn[name].description])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+"""Statements of the pages in docs/ that follow from the sources, and the block that only they have."""
+import re
+import unittest
+
+import support
+
+import blocks.costs
+import recorded
+from recorded import Context
+
+DOCS = support.ROOT / "docs"
+
+
+class Costs(support.Sandbox):
+    HEADER = """
+        struct Costs {
+          int issue = 1;         ///< one warp instruction
+          int latency = 1'700;   ///< from here
+                                 ///< to there
+        };
+        struct Gpu {
+          int major = 0;  ///< not a cost
+    """
+
+    def table(self, other: str) -> str:
+        self.write("common/sim/machine/gpu.h", self.HEADER.replace("        struct", "struct").replace("          int", "  int"))
+        self.write("common/sim/machine/gpu.cpp", f"Gpu b200() {{\n}}\nGpu h200() {{\n  {other}\n}}\n")
+        return blocks.costs.of_device(Context(self.root, []), {})
+
+    def test_both_gpus(self) -> None:
+        text = self.table("gpu.costs.latency = 66;  // shorter")
+        self.assertIn("| `issue` | one warp instruction | 1 | 1 |\n", text)
+        self.assertIn("| `latency` | from here | 1,700 | 66 |\n", text)
+        self.assertNotIn("major", text)
+        self.assertIn("Modelled", text)
+
+    def test_a_cost_that_does_not_exist(self) -> None:
+        with self.assertRaisesRegex(ValueError, "cannot be read"):
+            self.table("gpu.costs.colour = 66;")
+
+
+class Statements(unittest.TestCase):
+    CONTEXT = Context(support.ROOT, [])
+
+    def test_a_K_block_is_128_bytes_of_a_row(self) -> None:
+        self.assertIn("64 elements, which are 128 bytes per row", self.words("glossary.md"))
+        for description in self.CONTEXT.descriptions:
+            self.assertEqual(description.tile_k, 64, description)
+
+    def test_tensor_memory(self) -> None:
+        self.assertIn(f"128 lanes by {recorded.TMEM_COLUMNS} columns", self.words("glossary.md"))
+
+    def test_exit_codes(self) -> None:
+        harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")
+        self.assertIn("ends with exit code 77", self.words("gpus.md"))
+        self.assertRegex(harness, r"\b77\b")
+        self.assertIn("86 if a kernel failed", self.words("simulator.md"))
+        self.assertIn("86 if a kernel failed", (support.SCRIPTS / "sim.sh").read_text(encoding="utf-8"))
+
+    def test_the_options_of_the_simulated_device(self) -> None:
+        """The page has all of them, and no others."""
+        usage = (support.SCRIPTS / "sim.sh").read_text(encoding="utf-8").partition("usage() {")[2].partition("END\n}")[0]
+        there = set(re.findall(r"^  (--[a-z]+)", usage, re.MULTILINE)) - {"--help"}
+        rows = re.findall(r"^\| (`--.*?) \|", (DOCS / "simulator.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(set(re.findall(r"--[a-z]+", " ".join(rows))), there)
+
+    def test_every_page_is_listed(self) -> None:
+        text = (DOCS / "README.md").read_text(encoding="utf-8")
+        for page in DOCS.glob("*.md"):
+            if page.name != "README.md":
+                self.assertIn(f"]({page.name})", text)
+
+    def words(self, page: str) -> str:
+        return " ".join((DOCS / page).read_text(encoding="utf-8").split())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,192 @@
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import support
+
+import labs
+import ladder
+
+# A kernel that is a shell script, and a compiler that copies it: what a lab does to it shows at once.
+KERNEL = "#!/bin/sh\n# the kernel\necho level01 is right\nexit 0\n"
+NVCC = f"""#!{sys.executable} -ES
+import os, re, shutil, sys
+out = sys.argv[sys.argv.index("-o") + 1]
+source = next(a for a in sys.argv if a.endswith("main.cu"))
+kernel = os.path.join(os.path.dirname(source), "kernel_sm100.cuh")
+if "not_cuda" in open(kernel).read():
+    sys.exit("Arguments mismatch")
+shutil.copy(kernel, out)
+os.chmod(out, 0o755)
+"""
+SIM = """#!/bin/sh
+while [ ! -x "$1" ]; do
+  case $1 in --latest) latest=1 ;; esac
+  [ "$1" = --counters ] && echo '{"launches": [{"waits": 3, "shared": [
+    {"instruction": "st.shared.u32", "warp_accesses": 2, "wavefronts": 64}]}]}' > "$2"
+  shift
+done
+LATEST=$latest exec "$@"
+"""
+
+
+def lab_text(change: str, modes: str = "default=wrong", more: str = "") -> str:
+    return (f"Question: what\n  happens?\nExpect: this.\nModes: {modes}\n{more}\n"
+            f"--- a/level01_baseline/kernel_sm100.cuh\n+++ b/level01_baseline/kernel_sm100.cuh\n"
+            f"@@ -1,4 +1,4 @@\n #!/bin/sh\n # the kernel\n echo level01 is right\n-exit 0\n+{change}\n")
+
+
+class Fakes(support.Sandbox):
+    """labs.py on levels that are shell scripts."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for path in (self.root / "level01_baseline").iterdir():
+            path.unlink()
+        self.program("level01_baseline/kernel_sm100.cuh", KERNEL)
+        self.program("build/bin/level01_baseline_sm100", KERNEL)
+        self.program("scripts/sim.sh", SIM)
+        self.write("level01_baseline/main.cu", "")
+        self.write("common/mma/a.h", "")
+        self.write("common/ptx/b.cuh", "")
+        nvcc = self.program("nvcc", NVCC)
+        self.write("build/common/harness/libharness.a", "")
+        cudart = self.write("cuda/libcudart.so.13", "")
+        self.write("build/CMakeCache.txt", f"CMAKE_CUDA_COMPILER:FILEPATH={nvcc}\nLADDER_CUDART:FILEPATH={cudart}\n")
+
+    def lab(self, name: str, *arguments: str, **more: str) -> None:
+        self.write(f"level01_baseline/labs/{name}.patch", lab_text(*arguments, **more))
+
+    def labs(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return self.run_command(sys.executable, "-B", self.scripts / "labs.py", *arguments)
+
+    def test_a_lab_that_does_what_it_predicts(self) -> None:
+        self.lab("broken", "echo D is WRONG; exit 1")
+        answer = self.labs("run", "1", "bro")
+        self.assert_exit(0, answer)
+        for words in ("Question  what happens?", "-exit 0", "D is WRONG", "default: wrong, as predicted",
+                      "Expected  this."):
+            self.assertIn(words, answer.stdout)
+
+    def test_a_prediction_that_fails(self) -> None:
+        self.lab("harmless", "exit 0 # nothing")
+        self.lab("silent", "exit 1", more="Shows: something\n")
+        self.lab("counted", "exit 0 #", "default=right", more="Counts: waits 3 -> 4\n")
+        self.assertIn("default: right, but wrong was predicted", self.labs("--check", "level01/harmless").stdout)
+        answer = self.labs("--check")
+        self.assert_exit(1, answer)
+        self.assertIn("nothing says 'something', which was predicted", answer.stdout)
+        self.assertIn("waits: 3 -> 3, but 3 -> 4 was predicted", answer.stdout)
+        self.assertIn("0 of 3 labs", answer.stdout)
+        self.assert_exit(1, self.labs("run", "level01_baseline", "harmless"))
+
+    def test_all_outcomes(self) -> None:
+        self.lab("error", "echo sim: error in kernel k >&2; exit 3", "default=error")
+        self.lab("hang", "echo sim: deadlock in kernel k >&2; exit 3", "default=hang|error")
+        self.lab("late", "exit ${LATEST:-0}", "default=right latest=wrong seeds=right")
+        self.lab("refused", "not_cuda", "compile=refused", more="Shows: Arguments mismatch\n")
+        self.lab("counted", "exit 0 #", "default=right",
+                 more="Counts: waits 3 -> 3\nCounts: shared st.shared wavefronts 32 -> 32\n")
+        answer = self.labs("--check", "--jobs", "1")
+        self.assert_exit(0, answer)
+        self.assertIn("All 5 labs do what they predict.", answer.stdout)
+        self.assertEqual([line.split("/")[1].split()[0] for line in self.labs().stdout.splitlines()],
+                         ["counted", "error", "hang", "late", "refused"])
+
+    def test_broken_labs(self) -> None:
+        self.lab("stale", "exit 1")
+        self.write("level01_baseline/kernel_sm100.cuh", KERNEL.replace("exit 0", "exit  0"))
+        self.assert_exit(4, self.labs("run", "1", "stale"), "level01/stale does not apply to the kernel any more")
+        self.assert_exit(1, self.labs("--check"))
+        for text, sentence in ((lab_text("exit 1", "later=wrong"), "'Modes: later=wrong'"),
+                               (lab_text("exit 1", more="Colour: red\n"), "no field 'Colour'"),
+                               (lab_text("exit 1", more="Counts: waits\n"), "'waits' is not like"),
+                               (lab_text("exit 1", more="Arch: sm90\n"), "one architecture"),
+                               (lab_text("exit 1").replace("Expect", "Shows"), "'Expect' is missing"),
+                               (lab_text("exit 1").partition("---")[0], "no patch below the header")):
+            with self.subTest(sentence):
+                self.write("level01_baseline/labs/stale.patch", text)
+                self.assert_exit(4, self.labs(), sentence)
+
+    def test_wrong_command_lines(self) -> None:
+        self.lab("one", "exit 1")
+        for arguments, sentence in ((["run"], "run needs a level and the name"),
+                                    (["run", "x", "one"], "'x' is no level"),
+                                    (["run", "1", "two"], "Level 1 has no lab 'two'; it has: one."),
+                                    (["list", "2"], "no labs of level 2"),
+                                    (["list", "1", "one"], "list takes a level only"),
+                                    (["walk"], "invalid choice"), (["--check", "1/x"], "no lab 'x'"),
+                                    (["--check", "--device", "gpu"], "--check runs on the simulated device")):
+            with self.subTest(arguments):
+                self.assert_exit(2, self.labs(*arguments), sentence)
+
+    def test_nothing_is_built(self) -> None:
+        self.lab("one", "exit 1")
+        (self.root / "build" / "CMakeCache.txt").unlink()
+        self.assert_exit(4, self.labs("run", "1", "one"), "Run scripts/build.sh first")
+
+    def test_no_gpu(self) -> None:
+        self.lab("one", "exit 1")
+        self.assert_exit(77, self.run_with_gpus("labs", [("NVIDIA H200", 90)], "run", "1", "one", "--device", "gpu"),
+                         "needs a GPU such as B200, GB200")
+
+    def test_on_a_gpu(self) -> None:
+        self.lab("one", "exit 1")
+        self.lab("two", "echo with $*; exit 0", "default=right")
+        answer = self.run_with_gpus("labs", [("NVIDIA B200", 100)], "run", "1", "one", "--device", "gpu")
+        self.assert_exit(0, answer)
+        self.assertIn("WRONG", answer.stdout)
+        answer = self.run_with_gpus("labs", [("NVIDIA B200", 100)], "run", "1", "two", "--device", "gpu")
+        self.assertIn("with --bench --sizes 4096", answer.stdout)
+
+
+class TheLabs(unittest.TestCase):
+    """The labs of the course."""
+
+    LABS = labs.all_labs()
+
+    def test_every_level_has_some(self) -> None:
+        number = collections.Counter(lab.level for lab in self.LABS)
+        for level in ladder.all_levels():
+            self.assertGreaterEqual(number[level], 2, level)
+
+    def test_every_patch_applies(self) -> None:
+        for lab in self.LABS:
+            with self.subTest(lab.title):
+                labs.apply(lab, support.ROOT, dry=True)
+                self.assertTrue(all(name.startswith((f"{lab.level}/", "common/")) for name in lab.files), lab.files)
+
+    def test_the_debugging_page_quotes_them(self) -> None:
+        """What docs/debugging.md says that a lab shows is what the lab is checked for."""
+        page = (support.ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+        linked = set()
+        for row in page.splitlines():
+            cells = row.strip("|").split("|")
+            found = [lab for lab in self.LABS if f"](../{lab.level}/labs/{lab.name}.patch)" in row]
+            linked |= {lab.title for lab in found}
+            for words in re.findall(r"`([^`]+)`", cells[0]) if row.startswith("| ") and found else []:
+                for lab in found:
+                    self.assertTrue(any(words in shown or shown in words for shown in lab.shows), (lab.title, words))
+        self.assertGreater(len(linked), 30)
+
+    def test_two_of_them_run(self) -> None:
+        build = labs.Build(Path(os.environ.get("LADDER_BUILD", support.ROOT / "build")))
+        chosen = [labs.find_lab(self.LABS, level, name) for level, name in (("2", "own_barrier"), ("4", "pitch"))]
+        try:
+            build.compiler()
+            for lab in chosen:
+                build.original(lab)
+        except labs.LabError as error:
+            self.skipTest(str(error))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for report in pool.map(lambda lab: labs.run_simulated(lab, build), chosen):
+                self.assertTrue(report.right, (report.lab.title, report.lines))
+
+
+if __name__ == "__main__":
+    unittest.main()

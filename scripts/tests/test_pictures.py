@@ -1,0 +1,122 @@
+import itertools
+import unittest
+import xml.etree.ElementTree
+
+import support
+
+import ladder
+import pictures
+import recorded
+from pictures import layout, svg
+
+CONTEXT = recorded.Context(support.ROOT, [])
+
+
+class All(unittest.TestCase):
+    """Every picture of the course, as it is drawn from the code now."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.drawn = {name: drawing for name, draw in pictures.gallery(CONTEXT).items() if (drawing := draw())}
+
+    def test_all_are_there(self) -> None:
+        wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08"}
+        for level in ladder.all_levels():
+            short = level[:len("level00")]
+            wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
+            wanted.add(f"{short}_tmem")
+        self.assertEqual(set(self.drawn), wanted)
+
+    def test_they_are_well_formed_and_described(self) -> None:
+        for name, drawing in self.drawn.items():
+            with self.subTest(name):
+                xml.etree.ElementTree.fromstring(drawing.svg())
+                self.assertGreater(len(drawing.description), 60)
+                self.assertNotIn("]", drawing.description)  # it becomes the alternative text of a link
+
+    def test_no_words_leave_the_picture(self) -> None:
+        for name, drawing in self.drawn.items():
+            for word in drawing.words:
+                with self.subTest(name, words=word.text):
+                    self.assertGreaterEqual(min(word.left, word.top), 0)
+                    self.assertLessEqual(word.right, drawing.width)
+                    self.assertLessEqual(word.bottom, drawing.height)
+
+    def test_no_words_lie_on_others(self) -> None:
+        for name, drawing in self.drawn.items():
+            for one, other in itertools.combinations(drawing.words, 2):
+                wide = min(one.right, other.right) - max(one.left, other.left)
+                high = min(one.bottom, other.bottom) - max(one.top, other.top)
+                if wide > 4 and high > 4:
+                    self.fail(f"{name}: '{one.text}' and '{other.text}'")
+
+    def test_two_drawings_are_the_same(self) -> None:
+        for name in ("level05_timeline_sm100", "swizzles"):
+            again = pictures.draw(CONTEXT, name)
+            self.assertEqual(again and again.svg(), self.drawn[name].svg())
+
+    def test_unknown_names(self) -> None:
+        self.assertIsNone(pictures.draw(CONTEXT, "nonsense"))
+
+
+class Truth(unittest.TestCase):
+    """The pictures say what was counted."""
+
+    def test_lanes_touch_as_many_lines_as_were_counted(self) -> None:
+        for number in (3, 4):
+            for arch in (90, 100):
+                counted = CONTEXT.counted(CONTEXT.level(number), arch)
+                assert counted
+                store = layout.store_of(CONTEXT, number, arch)
+                self.assertEqual(layout.lines_touched(store), recorded.lines_per_store(counted), f"{number} {arch}")
+
+    def test_parts_of_a_layout_cover_the_tile_once(self) -> None:
+        for d in CONTEXT.descriptions:
+            with self.subTest(d.level, arch=d.arch, config=d.config):
+                found = layout.layout_of(CONTEXT, d)
+                tiles = d.cluster if d.tile_owner == "CTA" else 1
+                self.assertEqual(sum(part.size for part in found.d), d.tile_m * tiles)
+                self.assertEqual(sum(part.size for part in found.b), d.tile_n)
+                for parts in (found.a, found.b, found.d):
+                    self.assertEqual([part.begin for part in parts],
+                                     list(itertools.accumulate([0] + [part.size for part in parts[:-1]])))
+
+    def test_loads_of_a_layout_are_those_of_the_barrier(self) -> None:
+        """What each CTA loads per K block fills its stage; with multicast, it loads B for the others too."""
+        for d in CONTEXT.descriptions:
+            with self.subTest(d.level, arch=d.arch, config=d.config):
+                b_share = d.cluster if d.arch == 100 else 1
+                self.assertEqual((d.tile_m + d.tile_n // b_share) * d.tile_k * 2, d.stage_bytes)
+
+
+class Primitives(unittest.TestCase):
+    def setUp(self) -> None:
+        self.drawing = svg.Drawing("A <title>", "What & why", 100, 50)
+
+    def test_words_are_escaped(self) -> None:
+        self.drawing.text(5, 20, "a < b & c")
+        root = xml.etree.ElementTree.fromstring(self.drawing.svg())
+        self.assertIn("a < b & c", [node.text for node in root])
+        self.assertEqual([node.text for node in root][:2], ["A <title>", "What & why"])
+
+    def test_labels_shrink_and_then_vanish(self) -> None:
+        self.assertTrue(self.drawing.label(0, 0, 100, 20, "short"))
+        self.assertTrue(self.drawing.label(0, 0, 60, 20, "a long label"[:10]))
+        self.assertFalse(self.drawing.label(0, 0, 12, 20, "a long label"))
+        self.assertEqual(len(self.drawing.words), 2)
+
+    def test_legends_wrap(self) -> None:
+        self.drawing.legend(5, 20, {"blue": "first", "orange": "second", "green": "third"})
+        self.assertGreater(len({word.bottom for word in self.drawing.words}), 1)
+        self.assertLessEqual(max(word.right for word in self.drawing.words), 100)
+
+    def test_both_schemes_have_all_colours(self) -> None:
+        text = svg.style()
+        light, dark = text.split("@media")
+        for name in (*svg.INKS, *svg.FILLS, *svg.STROKES):
+            self.assertIn(f".{name}{{", light)
+            self.assertIn(f".{name}{{", dark)
+
+
+if __name__ == "__main__":
+    unittest.main()

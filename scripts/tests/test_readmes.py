@@ -1,0 +1,132 @@
+"""The pages of the course: their sections, their exercises, and that no figure, sum, link or command in them is wrong."""
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import support
+
+SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Fences and waits", "New instructions",
+            "Barriers", "Budget", "The Hopper twin", "Build it, run it", "Results", "Break it", "Exercises",
+            "What is still slow"]
+LEVELS = sorted(path.parent.name for path in support.ROOT.glob("level0*_*/main.cu"))
+PAGES = ["README.md", *(f"{level}/README.md" for level in LEVELS)]
+
+BLOCK = re.compile(r"<!-- render:.*?<!-- /render -->", re.DOTALL)
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+# Speeds, rates, times, shares: they are measured, reported or modelled, so they come out of a file.
+FIGURE = re.compile(r"\d[\d,.]*\s*(?:[TG]FLOPS|%|percent\b|[num]s\b|[GT]i?B/s|[MG]Hz|W\b)")
+# `1,024 + 9 x 24,576 <= 232,448`: a statement that can be checked.
+ARITHMETIC = re.compile(r"[\d\s,.x+*/%()<>=-]*(?:==|<=|>=|<|>)[\d\s,.x+*/%()<>=-]*")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def page(name: str) -> str:
+    return (support.ROOT / name).read_text(encoding="utf-8")
+
+
+def written(name: str) -> str:
+    """What somebody wrote: without what was rendered, and without code."""
+    return FENCED.sub("", BLOCK.sub("", page(name)))
+
+
+def arithmetic(name: str) -> list[str]:
+    spans = re.findall(r"`([^`\n]+)`", written(name))
+    return [span for span in spans if ARITHMETIC.fullmatch(span) and re.search(r"\d", span)]
+
+
+def build_line(level: str, arch: int) -> str:
+    return (f"nvcc -std=c++20 -O3 -DLADDER_ARCH={arch} "
+            f'-gencode "arch=compute_{arch}a,code=[sm_{arch}a,compute_{arch}a]" '
+            f"--no-compress -lineinfo -cudart shared -I. {level}/main.cu common/harness/*.cpp -o {level}_sm{arch}")
+
+
+def anchors(text: str) -> set[str]:
+    """As GitHub makes them of headings."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ (.+)$", FENCED.sub("", text), re.MULTILINE)}
+
+
+class Pages(unittest.TestCase):
+    def test_every_level_has_the_same_sections(self) -> None:
+        for level in LEVELS:
+            headings = re.findall(r"^## (.+)$", written(f"{level}/README.md"), re.MULTILINE)
+            self.assertEqual(headings, SECTIONS, level)
+
+    def test_every_page_ends_with_what_to_read_next(self) -> None:
+        for level, following in zip(LEVELS, [*LEVELS[1:], None]):
+            last = page(f"{level}/README.md").strip().rsplit("\n\n", 1)[-1]
+            self.assertIn(f"../{following}/README.md" if following else "../README.md", last, level)
+
+    def test_at_least_three_exercises_with_answers(self) -> None:
+        for level in LEVELS:
+            text = page(f"{level}/README.md")
+            exercises = text.split("\n## Exercises\n")[1].split("\n## ")[0]
+            self.assertGreaterEqual(exercises.count("<details><summary>Answer</summary>\n\n"), 3, level)
+            self.assertEqual(exercises.count("<details>"), exercises.count("</details>"), level)
+            numbered = re.findall(r"^\*\*\d+\. ", exercises, re.MULTILINE)
+            self.assertEqual(exercises.count("<details>"), len(numbered), level)
+
+    def test_figures_stand_in_rendered_blocks_only(self) -> None:
+        for name in PAGES:
+            text = written(name)
+            for span in arithmetic(name):
+                text = text.replace(f"`{span}`", "")
+            self.assertEqual([match[0] for match in FIGURE.finditer(text)], [], name)
+
+    def test_arithmetic_is_right(self) -> None:
+        statements = [(name, span) for name in PAGES for span in arithmetic(name)]
+        self.assertGreater(len(statements), 10)
+        for name, span in statements:
+            expression = re.sub(r"(?<=\d),(?=\d{3})", "", span).replace("x", "*")
+            self.assertTrue(eval(expression, {"__builtins__": {}}), f"{name}: {span}")  # digits and operators alone
+
+    def test_links_lead_somewhere(self) -> None:
+        for name in PAGES:
+            folder = (support.ROOT / name).parent
+            for link in LINK.findall(FENCED.sub("", page(name))):
+                if re.match(r"https?://", link):
+                    continue
+                path, _, anchor = link.partition("#")
+                target = folder / path if path else support.ROOT / name
+                self.assertTrue(target.exists(), f"{name}: {link}")
+                if anchor and target.suffix == ".md":
+                    self.assertIn(anchor, anchors(target.read_text(encoding="utf-8")), f"{name}: {link}")
+
+
+class Alone(unittest.TestCase):
+    """A level can be built with one line, which its page gives."""
+
+    def test_the_line_of_every_level(self) -> None:
+        for level in LEVELS:
+            for arch in (100, 90):
+                self.assertIn("\n" + build_line(level, arch) + "\n", page(f"{level}/README.md"))
+
+    def test_level_01_builds_and_runs(self) -> None:
+        # One of its two lines: the other differs in the architecture alone, and takes as long.
+        level, arch = LEVELS[0], 100
+        find = f"source {shlex.quote(str(support.SCRIPTS / 'toolchain.sh'))}; find_nvcc; printf %s \"$NVCC\""
+        nvcc = subprocess.run(["bash", "-c", find], capture_output=True, text=True, check=True).stdout
+        if not nvcc:
+            self.skipTest("there is no nvcc of CUDA 13: run scripts/setup.sh")
+        with tempfile.TemporaryDirectory(prefix="ladder-test-") as name:
+            folder = Path(name)
+            for source in ("common", level):
+                (folder / source).symlink_to(support.ROOT / source)
+            built = subprocess.run(["bash", "-c", build_line(level, arch)], cwd=folder, capture_output=True, text=True,
+                                   env={**os.environ, "PATH": f"{Path(nvcc).parent}:{os.environ['PATH']}"}, check=False)
+            self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+            for option, words in (("--help", "Exit codes"), ("--explain", f"(sm_{arch}a)")):
+                said = subprocess.run([folder / f"{level}_sm{arch}", option], capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual(said.returncode, 0, said.stderr)
+                self.assertIn(words, said.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
