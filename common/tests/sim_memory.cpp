@@ -74,9 +74,9 @@ TEST(Access, Vectors) {
   for (uint64_t value : {uint64_t{0x1122'3344'5566'7788}, uint64_t{0x99AA'BBCC'DDEE'FF00}}) {
     EXPECT_EQ(evaluate("mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 4; mov.u32 %r3, boxes; add.u32 %r3, %r3, %r2; "
                        "st.shared.u64 [%r3], 0; st.shared.u32 [%r3], a; ld.shared.u64 d, [%r3]; st.shared.u8 [%r3], 0; "
-                       "st.shared.v2.u16 [%r3+2], {a, a}; ld.shared.u64 e, [%r3];",
+                       "st.shared.v2.u16 [%r3+4], {a, a}; ld.shared.u64 e, [%r3];",
                        "b64 a", "b64 d, b64 e", {{1}, {value}, {value + 1}}, ".shared .align 16 .b8 boxes[512];")[1],
-              (Row{value & 0xFFFF'FFFF, (value & 0xFF00) | (value & 0xFFFF) << 16 | (value & 0xFFFF) << 32}));
+              (Row{value & 0xFFFF'FFFF, (value & 0xFFFF'FF00) | (value & 0xFFFF) << 32 | (value & 0xFFFF) << 48}));
   }
   // 32-byte accesses of global memory.
   const std::string global = ".global .align 32 .b8 box[64];";

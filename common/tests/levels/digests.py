@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Compares D, bit for bit, of a real H200 (docs/results/h200_digests.csv) and the simulated one in exact arithmetic.
+
+    digests.py --sim scripts/sim.sh --bin build/bin --results docs/results/h200_digests.csv
+
+Every recorded level runs at every recorded shape that takes a moment; of larger shapes, up to 2048 x 2048 x 2048, only
+one run is made. Exit codes: 0 all equal, 1 some differ, 77 nothing has been recorded.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SMALL = 2**30  # multiply-adds: about a second of one core
+LARGE = 2048**3
+
+
+def multiply_adds(row: dict[str, str]) -> int:
+    return int(row["m"]) * int(row["n"]) * int(row["k"])
+
+
+def selection(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """All small rows; of each larger shape that is not too large, the last row."""
+    small = [row for row in rows if multiply_adds(row) <= SMALL]
+    large = {(row["m"], row["n"], row["k"]): row for row in rows if SMALL < multiply_adds(row) <= LARGE}
+    return [*sorted(large.values(), key=multiply_adds, reverse=True), *small]  # the longest first
+
+
+def compare(sim: str, folder: Path, row: dict[str, str]) -> str:
+    """"" if the simulated device gives the recorded D, else what it gives."""
+    program = folder / f"{row['level']}_sm{row['arch']}"
+    command = [sim, "--gpu", "h200", "--arith", "exact", "--threads", "1", str(program), "--verify", "off", "--digest"]
+    for option in ("m", "n", "k", "init", "seed", "config"):
+        if row.get(option):
+            command += [f"--{option}", row[option]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    found = re.search(r"digest ([0-9a-f]{16})", done.stdout)
+    if done.returncode == 0 and found and found[1] == row["digest"]:
+        return ""
+    said = f"digest {found[1]}" if found else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return f"{' '.join(command)}\n  the H200 gave {row['digest']}, the simulated one: {said}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sim", required=True)
+    parser.add_argument("--bin", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True)
+    options = parser.parse_args()
+    if not options.results.exists():
+        print(f"There is no {options.results}: scripts/bench.py --digests records it on an H200.")
+        return 77
+    with options.results.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["arch"] == "90" and "H200" in row["gpu"]]
+    chosen = selection(rows)
+    if not chosen:
+        print(f"{options.results} has no row that the simulated device could repeat.")
+        return 1
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        differences = [text for text in pool.map(lambda row: compare(options.sim, options.bin, row), chosen) if text]
+    for text in differences:
+        print(text)
+    print(f"{len(chosen) - len(differences)} of {len(chosen)} runs give the H200's D, bit for bit.")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+// A program as it stands in many a code base: a matrix product with mma.sync, ldmatrix and cp.async; a histogram in
+// distributed shared memory; and what the occupancy calculator says of clusters. Nothing in it knows of the simulated
+// device.
+#include <cooperative_groups.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#define CHECK(call)                                                                                        \
+  do {                                                                                                     \
+    const cudaError_t status = (call);                                                                     \
+    if (status != cudaSuccess) {                                                                           \
+      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
+    }                                                                                                      \
+  } while (0)
+
+namespace cg = cooperative_groups;
+
+static void expect(bool right, const char* what) {
+  std::printf("%s: %s\n", what, right ? "PASSED" : "FAILED");
+  if (!right) std::exit(1);
+}
+
+// ---- C[64x64 per block] = A * B^T, in steps of 32 of K through two buffers
+
+constexpr int TILE = 64, STEP = 32, PITCH = STEP + 8;  // the padding keeps ldmatrix free of bank conflicts
+
+__device__ void load_async(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from));
+}
+
+__global__ void __launch_bounds__(128) gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int n, int k) {
+  __shared__ __align__(16) __nv_bfloat16 sa[2][TILE][PITCH], sb[2][TILE][PITCH];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  a += static_cast<size_t>(blockIdx.y) * TILE * k, b += static_cast<size_t>(blockIdx.x) * TILE * k;
+  const auto prefetch = [&](int step) {
+    for (int i = threadIdx.x; i < TILE * STEP / 8; i += 128) {
+      const int row = i / (STEP / 8), column = i % (STEP / 8) * 8;
+      load_async(&sa[step % 2][row][column], a + static_cast<size_t>(row) * k + step * STEP + column);
+      load_async(&sb[step % 2][row][column], b + static_cast<size_t>(row) * k + step * STEP + column);
+    }
+    asm volatile("cp.async.commit_group;");
+  };
+  float sum[8][4] = {};
+  prefetch(0);
+  const int steps = k / STEP;
+  for (int step = 0; step < steps; ++step) {
+    if (step + 1 < steps) {
+      prefetch(step + 1);
+      asm volatile("cp.async.wait_group 1;");
+    } else {
+      asm volatile("cp.async.wait_group 0;");
+    }
+    __syncthreads();
+    for (int kk = 0; kk < STEP; kk += 16) {
+      uint32_t fa[4];
+      const auto at = [](const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); };
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(fa[0]), "=r"(fa[1]), "=r"(fa[2]), "=r"(fa[3])
+                   : "r"(at(&sa[step % 2][warp * 16 + lane % 16][kk + lane / 16 * 8])));
+      for (int j = 0; j < 8; ++j) {
+        uint32_t fb[2];
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                     : "=r"(fb[0]), "=r"(fb[1])
+                     : "r"(at(&sb[step % 2][j * 8 + lane % 8][kk + lane / 8 % 2 * 8])));
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(sum[j][0]), "+f"(sum[j][1]), "+f"(sum[j][2]), "+f"(sum[j][3])
+            : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
+      }
+    }
+    __syncthreads();
+  }
+  for (int j = 0; j < 8; ++j) {
+    for (int half = 0; half < 2; ++half) {
+      const int row = blockIdx.y * TILE + warp * 16 + lane / 4 + 8 * half,
+                column = blockIdx.x * TILE + 8 * j + lane % 4 * 2;
+      *reinterpret_cast<float2*>(&c[static_cast<size_t>(row) * n + column]) =
+          make_float2(sum[j][2 * half], sum[j][2 * half + 1]);
+    }
+  }
+}
+
+static void matrix_product() {
+  const int m = 128, n = 192, k = 160;
+  std::vector<__nv_bfloat16> a(m * k), b(n * k);
+  for (int i = 0; i < m * k; ++i) a[i] = __float2bfloat16(static_cast<float>(i * 7 % 11 - 5));
+  for (int i = 0; i < n * k; ++i) b[i] = __float2bfloat16(static_cast<float>(i * 5 % 13 - 6));
+  __nv_bfloat16 *da, *db;
+  float* dc;
+  CHECK(cudaMalloc(&da, a.size() * 2));
+  CHECK(cudaMalloc(&db, b.size() * 2));
+  CHECK(cudaMalloc(&dc, m * n * sizeof(float)));
+  CHECK(cudaMemcpy(da, a.data(), a.size() * 2, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy(db, b.data(), b.size() * 2, cudaMemcpyHostToDevice));
+  gemm<<<dim3(n / TILE, m / TILE), 128>>>(da, db, dc, n, k);
+  CHECK(cudaGetLastError());
+  std::vector<float> c(m * n);
+  CHECK(cudaMemcpy(c.data(), dc, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  bool right = true;
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int l = 0; l < k; ++l) sum += __bfloat162float(a[i * k + l]) * __bfloat162float(b[j * k + l]);
+      right &= c[i * n + j] == sum;  // small integers: exact in any order
+    }
+  }
+  expect(right, "matrix product with mma.sync");
+}
+
+// ---- every block of a cluster holds a part of the bins
+
+__global__ void cluster_histogram(int* bins, int bin_count, const int* input, int size) {
+  extern __shared__ int local[];
+  const cg::cluster_group cluster = cg::this_cluster();
+  const int per_block = bin_count / static_cast<int>(cluster.num_blocks());
+  for (int i = threadIdx.x; i < per_block; i += blockDim.x) local[i] = 0;
+  cluster.sync();  // all blocks run, and their bins are empty
+  for (int i = cg::this_grid().thread_rank(); i < size; i += blockDim.x * gridDim.x) {
+    const int bin = input[i];
+    atomicAdd(cluster.map_shared_rank(local, bin / per_block) + bin % per_block, 1);
+  }
+  cluster.sync();  // nobody leaves while others count in its bins
+  for (int i = threadIdx.x; i < per_block; i += blockDim.x)
+    atomicAdd(&bins[cluster.block_rank() * per_block + i], local[i]);
+}
+
+static void histogram(unsigned cluster_size) {
+  const int bin_count = 1024, size = 20'000;
+  std::vector<int> input(size), expected(bin_count), zeros(bin_count);
+  for (int i = 0; i < size; ++i)
+    ++expected[input[i] = static_cast<int>(static_cast<unsigned>(i) * 2654435761u % bin_count)];
+  int *bins, *data;
+  CHECK(cudaMalloc(&bins, bin_count * sizeof(int)));
+  CHECK(cudaMalloc(&data, size * sizeof(int)));
+  CHECK(cudaMemset(bins, 0, bin_count * sizeof(int)));
+  CHECK(cudaMemcpy(data, input.data(), size * sizeof(int), cudaMemcpyHostToDevice));
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 2 * cluster_size, config.blockDim = 128,
+  config.dynamicSmemBytes = bin_count / cluster_size * sizeof(int);
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = cluster_size, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  config.attrs = &attribute, config.numAttrs = 1;
+  CHECK(cudaLaunchKernelEx(&config, cluster_histogram, bins, bin_count, static_cast<const int*>(data), size));
+  std::vector<int> result(bin_count);
+  CHECK(cudaMemcpy(result.data(), bins, bin_count * sizeof(int), cudaMemcpyDeviceToHost));
+  expect(result == expected, "histogram in distributed shared memory");
+}
+
+static void occupancy() {
+  CHECK(cudaFuncSetAttribute(cluster_histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  CHECK(cudaFuncSetAttribute(cluster_histogram, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024));
+  std::string line = "clusters that fit:";
+  for (const unsigned size : {2u, 4u, 8u, 16u}) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = size, config.blockDim = 128, config.dynamicSmemBytes = 227 * 1024;
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = size, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute, config.numAttrs = 1;
+    int clusters = 0;
+    CHECK(cudaOccupancyMaxActiveClusters(&clusters, cluster_histogram, &config));
+    line += ' ' + std::to_string(clusters);
+  }
+  std::printf("%s\n", line.c_str());
+}
+
+int main() {
+  matrix_product();
+  histogram(2);
+  histogram(8);
+  occupancy();
+  return 0;
+}

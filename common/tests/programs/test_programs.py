@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Runs the programs of this folder on the simulated device: right ones in every schedule, wrong ones once."""
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ["LADDER_BIN"])
+SIM = os.environ["LADDER_SIM"]
+SCHEDULES = ((), ("--latest",), ("--seed", "1"), ("--seed", "2"))
+
+
+def run(program: str, *arguments: str, sim: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    command = [SIM, *sim, str(BIN / f"sim_program_{program}"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+class Programs(unittest.TestCase):
+    def test_right_ones(self) -> None:
+        for program, passes in (("samples", 8), ("clusters_and_mma", 3)):
+            for gpu in ("b200", "h200"):
+                for schedule in SCHEDULES:
+                    with self.subTest(program=program, gpu=gpu, schedule=schedule):
+                        done = run(program, sim=("--gpu", gpu, *schedule))
+                        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                        self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
+                        self.assertNotIn("warning", done.stderr)
+
+    def test_printf_in_order(self) -> None:
+        lines = run("samples").stdout.splitlines()[-4:]
+        says = "thread {} of block {} says hello, {:.2f}"
+        self.assertEqual(lines, [says.format(t, b, 0.5 * t) for b in (0, 1) for t in (0, 1)])
+
+    def test_clusters_that_fit_as_measured_on_an_H200(self) -> None:
+        self.assertIn("clusters that fit: 66 30 15 7\n", run("clusters_and_mma", sim=("--gpu", "h200")).stdout)
+
+
+class Faults(unittest.TestCase):
+    """The report, what the program is told, and the exit code that says so if the program does not."""
+
+    def expect(self, name: str, status: str, *texts: str, kernel: bool = True) -> None:
+        start = time.monotonic()
+        done = run("faults", name)
+        self.assertEqual(done.returncode, 86, done.stdout + done.stderr)
+        self.assertIn(f"status: {status}\n", done.stdout)
+        for text in (*texts, *(("PTX line", "programs/faults.cu:", "CTA (") if kernel else ())):
+            self.assertIn(text, done.stderr)
+        self.assertLess(time.monotonic() - start, 10)
+
+    def test_memory(self) -> None:
+        illegal = "an illegal memory access was encountered"
+        self.expect("null", illegal, "store of 4 bytes at 0x10", "a null pointer", "warp 0, lane 0 (thread 0)")
+        self.expect("host", illegal, "not device memory; the host's own has to be copied")
+        self.expect("end", illegal, "past the end of cudaMalloc #1 (1,000 bytes", "lane 20 (thread 20)")
+        self.expect("freed", illegal, "which has been freed")
+        self.expect("misaligned", "misaligned address", "needs an address that is a multiple of 4")
+
+    def test_waiting_for_ever(self) -> None:
+        timeout = "the launch timed out and was terminated"
+        self.expect("forever", timeout, "polls without seeing anything change")
+        self.expect("barrier", timeout, "deadlock", "barrier 0: 64 of 128 threads have arrived", "warps 2, 3")
+
+    def test_leaving_too_early(self) -> None:
+        self.expect("exit", "unspecified launch failure", "CTA 0 has exited", "rank 1 of its cluster")
+
+    def test_an_unknown_instruction(self) -> None:
+        self.expect("unknown", "an illegal instruction was encountered", "does not know the instruction 'vabsdiff4")
+
+    def test_launches_that_cannot_fit(self) -> None:
+        self.expect("threads", "no error", "blocks of 128 threads but compiled for at most 64", kernel=False)
+        self.expect("shared", "no error", "cudaFuncAttributeMaxDynamicSharedMemorySize, 100000", kernel=False)
+
+    def test_memory_that_is_not_there(self) -> None:
+        done = run("faults", "memory")
+        self.assertIn("asks for 35,184,372,088,832 bytes", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
