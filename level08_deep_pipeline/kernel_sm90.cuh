@@ -45,13 +45,28 @@
 #ifndef TC_UTIL_PERCENT  // below 100: consumers wait for the MMAs of each K block, then idle for the rest of this share
 #define TC_UTIL_PERCENT 100
 #endif
+#ifndef MULTICAST  // 0: no clusters; each CTA loads everything for itself
+#define MULTICAST 1
+#endif
+#ifndef CUT_LAST_WAVE  // 0: tiles are never cut in two
+#define CUT_LAST_WAVE 1
+#endif
+#ifndef NUM_STAGES  // 0: as many as each shape's figures say
+#define NUM_STAGES 0
+#endif
+#ifndef SWIZZLE_GROUP_SIZE  // 0: as each shape's figures say; otherwise rows of clusters
+#define SWIZZLE_GROUP_SIZE 0
+#endif
 
 namespace level08 {
 
 struct Options {
   static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD;
-  static constexpr int tc_util_percent = TC_UTIL_PERCENT;
+  static constexpr bool multicast = MULTICAST, cut_last_wave = CUT_LAST_WAVE;
+  static constexpr int tc_util_percent = TC_UTIL_PERCENT, num_stages = NUM_STAGES, group_size = SWIZZLE_GROUP_SIZE;
 };
+#undef NUM_STAGES  // from here on these are members of Config
+#undef SWIZZLE_GROUP_SIZE
 static_assert(Options::tc_util_percent >= 1 && Options::tc_util_percent <= 100, "TC_UTIL_PERCENT is 1 to 100");
 
 // ------------------------------------------------------------------------------------------------------- configuration
@@ -512,9 +527,13 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
 }
 
 // [L08] The shapes, and which one a problem gets.
-using Tall = Config<256, 192, 4, 2, 1, 4, true>;    // fewest bytes per product
-using Wide = Config<128, 256, 4, 2, 1, 8, false>;   // fits power-of-two sizes without a ragged last wave
-using Small = Config<128, 128, 6, 2, 1, 8, false>;  // many tiles where the others would leave SMs without one
+template <int M, int N, int STAGES, int GROUP, bool SPLIT>
+using Shape = Config<M, N, Options::num_stages ? Options::num_stages : STAGES, Options::multicast ? 2 : 1, 1,
+                     Options::group_size ? Options::group_size : GROUP*(Options::multicast ? 1 : 2),
+                     SPLIT && Options::cut_last_wave>;
+using Tall = Shape<256, 192, 4, 4, true>;    // fewest bytes per product
+using Wide = Shape<128, 256, 4, 8, false>;   // fits power-of-two sizes without a ragged last wave
+using Small = Shape<128, 128, 6, 8, false>;  // many tiles where the others would leave SMs without one
 
 /// Work of the busiest CTA, in elements of D, as if every shape were equally fast per element. The factors are measured.
 template <class Config>

@@ -349,6 +349,22 @@ class OnTheSimulatedDevice(unittest.TestCase):
             rows = list(csv.DictReader(file))
         self.assertEqual({(row["status"], row["tflops"], row["gpu"]) for row in rows}, {("ok", "", "Simulated H200")})
 
+    def test_the_rules_of_level_08_are_those_of_its_kernel(self) -> None:
+        """Every point that is called legal compiles as a Config, and takes the shared memory that is said."""
+        kernel = space.KERNELS["level08", 90]
+        found = space.load(space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
+        lines = ['#include "level08_deep_pipeline/kernel_sm90.cuh"']
+        for point in (c.point for c in found if not c.reason):
+            values = ", ".join(str(point[p.name]) for p in kernel.parameters)
+            lines.append(f"static_assert(level08::SmemOf<level08::Config<{values}>>::BYTES == {space.sm90_smem(point)});")
+        source = self.root / "rules.cu"
+        source.write_text("\n".join(lines))
+        answer = subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-c", source,
+                                 "-o", self.root / "rules.o"],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+        self.assertGreater(len(lines), 100)
+
     def variant(self, name: str, body: str) -> str:
         """A library whose launch does something else than a product."""
         source = self.root / f"{name}.cpp"
