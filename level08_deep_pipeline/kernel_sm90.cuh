@@ -527,13 +527,15 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
 }
 
 // [L08] The shapes, and which one a problem gets.
-template <int M, int N, int STAGES, int GROUP, bool SPLIT>
-using Shape = Config<M, N, Options::num_stages ? Options::num_stages : STAGES, Options::multicast ? 2 : 1, 1,
-                     Options::group_size ? Options::group_size : GROUP*(Options::multicast ? 1 : 2),
-                     SPLIT && Options::cut_last_wave>;
-using Tall = Shape<256, 192, 4, 4, true>;    // fewest bytes per product
-using Wide = Shape<128, 256, 4, 8, false>;   // fits power-of-two sizes without a ragged last wave
-using Small = Shape<128, 128, 6, 8, false>;  // many tiles where the others would leave SMs without one
+using Tall =  // fewest bytes per product
+    Config<256, 192, Options::num_stages ? Options::num_stages : 4, 1 + Options::multicast, 1,
+           Options::group_size ? Options::group_size : 4, Options::cut_last_wave>;
+using Wide =  // fits power-of-two sizes without a ragged last wave
+    Config<128, 256, Options::num_stages ? Options::num_stages : 4, 1 + Options::multicast, 1,
+           Options::group_size ? Options::group_size : 8, false>;
+using Small =  // many tiles where the others would leave SMs without one
+    Config<128, 128, Options::num_stages ? Options::num_stages : 6, 1 + Options::multicast, 1,
+           Options::group_size ? Options::group_size : 8, false>;
 
 /// Work of the busiest CTA, in elements of D, as if every shape were equally fast per element. The factors are measured.
 template <class Config>

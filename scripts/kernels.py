@@ -227,14 +227,14 @@ def kernel_path(root: Path, level: str, arch: int) -> Path:
     return root / level / f"kernel_sm{arch}.cuh"
 
 
-def _template_arguments(source: str, shape: str) -> dict[str, Any]:
+def _template_arguments(source: str, shape: str, scope: dict[str, Any]) -> dict[str, Any]:
     """M = 256, N = 192, ... for the alias `using Tall = Config<256, 192, ...>` that `--config 256x192` runs."""
     parameters = re.search(r"template <((?:int|bool)[^>]+)>\s*struct Config \{", source)
     if not parameters:
         return {}
     names = [item.split()[-1] for item in parameters[1].split(",")]
-    aliases = [[evaluate(item, {}) for item in match[1].split(",")]
-               for match in re.finditer(r"using \w+ = Config<([^>]+)>;", source)]
+    aliases = [[evaluate(item, scope) for item in match[1].split(",")]
+               for match in re.finditer(r"using \w+\s*=\s*Config<([^>]+)>;", source)]
     chosen = [values for values in aliases if f"{values[0]}x{values[1]}" == shape]
     if not chosen:
         raise SourceError(f"there is no configuration {shape}")
@@ -249,7 +249,7 @@ def read_kernel(root: Path, level: str, arch: int, config: str) -> Kernel:
         scope: dict[str, Any] = {name: evaluate(value, {})
                                  for name, value in re.findall(r"^#define (\w+) (\d+)\s*$", source, re.MULTILINE)}
         scope["Options"] = read_struct(source, "Options", scope) or SimpleNamespace()
-        scope.update(_template_arguments(source, config))
+        scope.update(_template_arguments(source, config, scope))
         scope["Config"] = read_struct(source, "Config", scope)
         scope["Smem"] = read_struct(source, "Smem", scope) or read_struct(source, "SmemOf", scope)
         if scope["Config"] is None or scope["Smem"] is None:

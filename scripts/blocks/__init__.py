@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from blocks import autotune, breaking, costs, figures, images, kernel, observed
+from blocks import autotune, breaking, costs, figures, images, kernel, observed, tuning
 from recorded import Context
 
 Options = dict[str, str]
@@ -16,7 +16,7 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "progression": figures.progression, "level": figures.level, "ablations": figures.ablations,
     "shape": kernel.shape, "barriers": kernel.barriers, "budget": kernel.budget, "roles": kernel.roles,
     "instructions": kernel.instructions, "ptx_map": kernel.ptx_map, "changes": kernel.changes,
-    "counters": observed.counters, "labs": breaking.of_level, "sim_costs": costs.of_device,
+    "counters": observed.counters, "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": tuning.log,
     "picture": images.picture, "timeline": images.timeline, "chart": images.chart,
     **autotune.BLOCKS,
 }

@@ -1,0 +1,33 @@
+"""The log of what was tried at the top of the Hopper ladder."""
+from __future__ import annotations
+
+import tables
+from blocks.options import Options, number, table
+from recorded import RESULTS, Context
+
+# Column of the file, and how its figure reads.
+FIGURES = {
+    "cycles": lambda text: f"{number(int(text))} cycles",
+    "dram_bytes": lambda text: f"{int(text) / 1e9:.2f} GB from DRAM",
+    "l2_bytes": lambda text: f"{int(text) / 1e9:.1f} GB in L2",
+    "us": lambda text: f"{float(text):,.0f} us",
+    "ratio_cublas": lambda text: f"{float(text):.3f} x cuBLAS",
+}
+
+
+def log(context: Context, _: Options) -> str:
+    """A row per attempt: what it was, what it was expected to bring, what came of it, and why."""
+    _, rows = tables.read_rows(context.root / RESULTS / "h200_tuning.csv")
+    lines = []
+    for row in rows:
+        figures = [FIGURES[column](row[column]) for column in FIGURES if row[column]]
+        if row["ratio_cublaslt"]:
+            error = f" ± {float(row['ratio_cublaslt_error']):.3f}" if row["ratio_cublaslt_error"] else ""
+            figures.append(f"{float(row['ratio_cublaslt']):.3f}{error} x cublasLt")
+        observed = "; ".join(filter(None, [row["outcome"], f"{row['m']}: " + ", ".join(figures)]))
+        how = row["how"].split(":")[0].split(",")[0]
+        lines.append([row["nr"], row["attempt"], row["expected"], observed, row["why"], how])
+    ways = sorted({row["how"] for row in rows})
+    source = sorted({f"{row['kind']}: {row['gpu']}, {row['date']}" for row in rows})
+    return (table(["", "optimisation", "expected", "observed", "why", "how"], lines, "r")
+            + f"\n{'; '.join(source)}. How: {'; '.join(ways)}.\n")
