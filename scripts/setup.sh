@@ -15,6 +15,7 @@ Installs what is missing, and only that:
                                            CUDACXX, the PATH, CUDA_HOME and /usr/local/cuda are looked at
   cuBLAS                                   likewise, with that toolkit and on a machine with a GPU
   matplotlib                               from PyPI into .venv/; the charts alone need it
+  cuobjdump and nvdisasm                   likewise; the test that reads machine code needs them
 
   --no-tests         without what only the unit tests need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
@@ -67,7 +68,9 @@ look() {
 # Can Python make virtual environments? Debian and Ubuntu leave that to a package of its own.
 has_venv() { [[ -n $PYTHON ]] && "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; }
 
-needs_pypi() { [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || ! has_matplotlib "$PYTHON"; }
+needs_pypi() { [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || ! has_matplotlib "$PYTHON" || needs_disassembler; }
+
+needs_disassembler() { [[ -n $tests ]] && ! has_disassembler; }
 
 # The names that apt-get knows them by.
 missing_packages() {
@@ -262,6 +265,7 @@ if [[ -n $dry_run ]]; then
   [[ ${#packages[@]} -eq 0 ]] || printf 'Would install with apt-get: %s\n' "${packages[*]}"
   [[ -n $NVCC ]] || printf 'Would install from PyPI into .cuda: CUDA %s\n' "${CUDA_WHEELS_VERSION%.*}"
   if [[ -z $PYTHON ]] || ! has_matplotlib "$PYTHON"; then printf 'Would install from PyPI into .venv: matplotlib\n'; fi
+  if needs_disassembler; then printf 'Would install from PyPI into .venv: cuobjdump and nvdisasm\n'; fi
   exit 0
 fi
 
@@ -279,6 +283,11 @@ fi
 if ! has_matplotlib "$PYTHON"; then
   { get_venv && step "Installing matplotlib from PyPI into .venv" pip_install matplotlib; } ||
     without+=("matplotlib (no charts; tables do not need it)")
+  find_python
+fi
+if needs_disassembler; then
+  { get_venv && step "Installing cuobjdump and nvdisasm from PyPI into .venv" \
+    pip_install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm; } || without+=("cuobjdump (one test is skipped)")
   find_python
 fi
 

@@ -95,6 +95,15 @@ has_matplotlib() {
   "$1" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("matplotlib") is None)' 2>/dev/null
 }
 
+# Beside nvcc, as in a whole toolkit, or from the wheels in .venv.
+has_disassembler() {
+  local folder
+  for folder in "${NVCC%/*}" "$VENV"/lib/python3*/site-packages/nvidia/cu13/bin; do
+    if [[ -x $folder/cuobjdump && -x $folder/nvdisasm ]]; then return 0; fi
+  done
+  return 1
+}
+
 has_gtest() {
   local prefix prefixes
   [[ -z ${GTest_DIR-}${GTest_ROOT-} ]] || return 0

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The machine code of the Hopper levels: nobody touches an accumulator before the MMAs that write it are waited for.
+
+wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its accumulators
+must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved conversions of a plain
+__float2bfloat16 epilogue above that wait, without a warning. D was then wrong in other places in every run.
+
+LADDER_BIN names the folder of the executables. Exit code 77 without a disassembler.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import unittest
+from pathlib import Path
+from typing import Iterable, Optional
+
+FUNCTION = re.compile(r"Function : (\S+)")
+INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,6})\*/\s+(.*?)\s*;")
+MMA = re.compile(r"HGMMA\.64x(\d+)x16\S* R(\d+),")
+WAIT = "WARPGROUP.DEPBAR.LE gsb0, 0x0"
+REGISTER = re.compile(r"\bR(\d+)((?:\.64|\.128)?)")
+
+
+def registers(text: str) -> set[int]:
+    """All that an instruction names; R8.64 is R8 and R9."""
+    found: set[int] = set()
+    for number, width in REGISTER.findall(text):
+        found |= set(range(int(number), int(number) + {"": 1, ".64": 2, ".128": 4}[width]))
+    return found
+
+
+def early_accesses(sass: Iterable[str]) -> dict[str, list[str]]:
+    """Per kernel that has MMAs: what names an accumulator while MMAs may still write it, in the order of the code."""
+    kernels: dict[str, list[str]] = {}
+    name, accumulators = "", set()
+    for line in sass:
+        if match := FUNCTION.search(line):
+            name, accumulators = match[1], set()
+        match = INSTRUCTION.search(line)
+        if not match:
+            continue
+        if mma := MMA.search(match[2]):
+            kernels.setdefault(name, [])
+            accumulators |= set(range(int(mma[2]), int(mma[2]) + int(mma[1]) // 2))
+        elif WAIT in match[2]:
+            accumulators = set()
+        elif accumulators & registers(match[2]):
+            kernels[name].append(f"{match[1]}: {match[2]}")
+    return kernels
+
+
+def disassembler() -> Optional[Path]:
+    """cuobjdump: from CUDA, or from its wheel; nvdisasm, which it calls, is beside it."""
+    wheel = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin"
+    nvcc = shutil.which("nvcc")
+    folders = [wheel, *([Path(nvcc).resolve().parent] if nvcc else []), Path("/usr/local/cuda/bin")]
+    return next((f / "cuobjdump" for f in folders if (f / "cuobjdump").exists() and (f / "nvdisasm").exists()), None)
+
+
+class Sass(unittest.TestCase):
+    def test_levels_wait_before_they_read(self) -> None:
+        tool = disassembler()
+        assert tool
+        environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+        programs = sorted(Path(os.environ["LADDER_BIN"]).glob("level0[1-8]_*_sm90"))
+        self.assertTrue(programs)
+        for program in programs:
+            with self.subTest(program.name):
+                done = subprocess.run([tool, "-sass", program], env=environment, capture_output=True, text=True, check=True)
+                kernels = early_accesses(done.stdout.splitlines())
+                self.assertTrue(kernels, "no kernel with MMAs was found")
+                for kernel, accesses in kernels.items():
+                    self.assertEqual(accesses, [], kernel)
+
+    def test_an_access_before_the_wait_is_found(self) -> None:
+        code = ["Function : kernel", "/*0010*/ HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24, gsb0 ;", "/*0020*/ {} ;",
+                "/*0030*/ WARPGROUP.DEPBAR.LE gsb0, 0x0 ;", "/*0040*/ F2FP.BF16.F32.PACK_AB R0, R25, R24 ;"]
+        for between, found in (("IADD3 R2, R3, R4", False), ("F2FP.BF16.F32.PACK_AB R2, RZ, R87", True),
+                               ("MOV R88, R2", False), ("STG.E.64 desc[UR4][R2.64], R86", True),
+                               ("WARPGROUP.DEPBAR.LE gsb0, 0x1", False)):
+            with self.subTest(between):
+                self.assertEqual(bool(early_accesses([line.format(between) for line in code])["kernel"]), found)
+
+
+if __name__ == "__main__":
+    if not disassembler():
+        print("There is no cuobjdump with nvdisasm. scripts/setup.sh installs them, or a whole CUDA toolkit has them.")
+        sys.exit(77)
+    unittest.main()
