@@ -177,17 +177,24 @@ class Build:
         match = re.search(rf"^{name}:\w+=(.*)$", text, re.MULTILINE)
         return match[1] if match else ""
 
-    def compiler(self) -> list[str]:
-        """nvcc and what it needs to make a level's program."""
-        nvcc = self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC")
-        harness, cudart = self.folder / "common" / "harness" / "libharness.a", self.entry("LADDER_CUDART")
-        for needed in (nvcc, cudart, str(harness)):
-            if not needed or not Path(needed).exists():
-                raise LabError("the levels are not built. Run scripts/build.sh first.")
+    def tools(self) -> tuple[str, str, str, str]:
+        """nvcc, the linker, the CUDA runtime and the harness."""
+        harness = str(self.folder / "common" / "harness" / "libharness.a")
+        found = (self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC"), self.entry("CMAKE_CXX_COMPILER"),
+                 self.entry("LADDER_CUDART"), harness)
+        if not all(name and Path(name).exists() for name in found):
+            raise LabError("the levels are not built. Run scripts/build.sh first.")
+        return found
+
+    def commands(self, flags: Sequence[str], source: Path, program: Path) -> list[list[str]]:
+        """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
+        nvcc, linker, cudart, harness = self.tools()
         host = self.entry("CMAKE_CUDA_HOST_COMPILER")
-        return [nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", "-cudart",
-                "none", "-Xlinker", str(harness), "-Xlinker", cudart, "-Xlinker", "-rpath", "-Xlinker",
-                str(Path(cudart).parent), "-lpthread", "-ldl"]
+        compiled = str(program.with_suffix(".o"))
+        return [[nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", *flags,
+                 "-c", str(source), "-o", compiled],
+                [linker, compiled, harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
+                 str(program)]]
 
     def original(self, lab: Lab) -> Path:
         program = ladder.executable(lab.level, lab.arch, self.folder)
@@ -218,11 +225,15 @@ def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optio
     apply(lab, folder)
     kind = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
     program = folder / ladder.target(lab.level, lab.arch)
-    command = [*build.compiler(), f"-DLADDER_ARCH={lab.arch}", "-I", str(folder), "-I", str(ladder.ROOT), "-gencode",
-               f"arch=compute_{lab.arch}a,code={kind}", str(folder / lab.level / "main.cu"), "-o", str(program)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = (answer.stdout + answer.stderr).replace(f"{folder}/", "")
-    return (program, said) if answer.returncode == 0 else (None, said)
+    flags = [f"-DLADDER_ARCH={lab.arch}", "-I", str(folder), "-I", str(ladder.ROOT), "-gencode",
+             f"arch=compute_{lab.arch}a,code={kind}"]
+    said = ""
+    for command in build.commands(flags, folder / lab.level / "main.cu", program):
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
+        if answer.returncode != 0:
+            return None, said
+    return program, said
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -426,7 +437,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if not options.name:
             raise ladder.UsageError("run needs a level and the name of a lab: labs.py run level01 NAME.")
         lab = find_lab(labs, options.level, options.name)
-        build.compiler()  # says so, if there is none, before anything else is said
+        build.tools()  # if there are none, that comes first
         print_question(lab)
         report = Report(lab)
         if options.device == "gpu":

@@ -252,6 +252,17 @@ class Tuner(unittest.TestCase):
         self.assertEqual(len(self.calls()), 9)
         self.assertEqual(len(self.rows()), 3)
 
+    def test_a_file_from_before_the_kernel_had_a_parameter(self) -> None:
+        self.tune(*self.points(1), "--best", "0")
+        rows = self.rows()
+        with self.output.open("w", newline="") as file:
+            writer = csv.DictWriter(file, [c for c in rows[0] if c not in ("snake", "power_w")], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        self.assertEqual(self.tune(*self.points(1, 2), "--best", "0")[0], 0)
+        self.assertEqual(len(self.calls()), 2)
+        self.assertEqual([(row["group"], row["snake"]) for row in self.rows()], [("1", "0"), ("2", "0")])
+
     def test_ctrl_c_loses_nothing(self) -> None:
         arguments = [*self.points(105, more="bk=8"), *self.points(105), *self.points(105, more="bk=32"), "--best", "0"]
         step = autotune.Progress.step
@@ -355,8 +366,8 @@ class OnTheSimulatedDevice(unittest.TestCase):
         found = space.load(space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
         lines = ['#include "level08_deep_pipeline/kernel_sm90.cuh"']
         for point in (c.point for c in found if not c.reason):
-            values = ", ".join(str(point[p.name]) for p in kernel.parameters)
-            lines.append(f"static_assert(level08::SmemOf<level08::Config<{values}>>::BYTES == {space.sm90_smem(point)});")
+            config = f"level08::Config<{', '.join(str(point[p.name]) for p in kernel.parameters)}>"
+            lines.append(f"static_assert(level08::SmemOf<{config}>::BYTES == {space.sm90_smem(point)});")
         source = self.root / "rules.cu"
         source.write_text("\n".join(lines))
         answer = subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-c", source,
