@@ -156,8 +156,9 @@ TEST(Registers, ThePoolIsShared) {
   EXPECT_EQ(out[0], 40u);
   EXPECT_EQ(out[383], 232u);
   Outcome outcome;
+  // 40 and 240 do not add up, and warps that exit give nothing back.
   run("setp.lt.u32 %p1, %r1, 4; @%p1 bra small; setmaxnreg.inc.sync.aligned.u32 240; bra done; small: "
-      "setmaxnreg.dec.sync.aligned.u32 64; bar.sync 1, 128; done: bar.sync 0;",
+      "setmaxnreg.dec.sync.aligned.u32 40; done:",
       384, &outcome, 1, 1, ".maxntid 384\n.minnctapersm 1");
   expect_failure(outcome, Status::LaunchTimeout, {"deadlock", "setmaxnreg", "pool"});
   // Without launch bounds the instruction does nothing.
