@@ -939,5 +939,18 @@ TEST(Literals, InEveryPosition) {
             (Rows{{std::bit_cast<uint64_t>(1.5), std::bit_cast<uint64_t>(2.5), ~uint64_t{0}, 0xFFFF'FFFF'0000'0001}}));
 }
 
+TEST(Float, CoarseReciprocalsOfDoubles) {
+  // Division and the mathematical functions start from these: 20 bits, the lower word 0, no subnormals.
+  const auto upper = [](double x) { return std::bit_cast<uint64_t>(x) & ~uint64_t{0xFFFF'FFFF}; };
+  const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
+  EXPECT_EQ(evaluate("rcp.approx.ftz.f64 d, a; rsqrt.approx.ftz.f64 e, a;", "f64 a", "f64 d, f64 e",
+                     {{bits(3.0)}, {bits(0.25)}, {bits(0.0)}, {bits(0x1p-1070)}, {bits(INFINITY)}}),
+            (Rows{{upper(1.0 / 3), upper(1 / std::sqrt(3.0))},
+                  {bits(4.0), bits(2.0)},
+                  {bits(INFINITY), bits(INFINITY)},
+                  {bits(INFINITY), bits(INFINITY)},
+                  {0, 0}}));
+}
+
 }  // namespace
 }  // namespace sim::test

@@ -2,6 +2,7 @@
 // correct programs are never reported is what all the other tests show.
 #include <chrono>
 
+#include "check/report.h"
 #include "sim_support.h"
 
 namespace sim::test {
@@ -193,6 +194,17 @@ TEST(Report, TheFirstClusterThatFailsIsReported) {
                        "@%p1 st.global.u32 [%rd9], %r1;",
                        64, 40, 1, options),
                    Status::IllegalAddress, {"at 0x10:", "CTA (0), warp 0"});
+}
+
+TEST(Report, NamesOfKernelsAreThoseOfTheSource) {
+  EXPECT_EQ(readable_name("_ZN7level0110gemm_sm100E14CUtensorMap_stS0_P13__nv_bfloat16iiii"), "level01::gemm_sm100");
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14gemmIfLi3EEEvPT_"), "(anonymous namespace)::gemm<float, 3>");
+  EXPECT_EQ(readable_name("k"), "k");
+  std::string deep = "_Z4gemmI";
+  for (int i = 0; i < 40; ++i) deep += "St6vectorI";
+  deep += "i";
+  for (int i = 0; i < 40; ++i) deep += "E";
+  EXPECT_EQ(readable_name(deep + "EvT_"), "gemm<...>");
 }
 
 TEST(Report, TrapBreakpointAndAssert) {

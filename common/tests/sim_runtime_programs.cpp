@@ -186,7 +186,7 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
   }
   const Ending unbuilt = shell("LADDER_SIM_DIR=/nowhere " SIM_SCRIPT + program);
   EXPECT_EQ(unbuilt.code, 2);
-  EXPECT_TRUE(unbuilt.says("cmake --build build"));
+  EXPECT_TRUE(unbuilt.says("scripts/build.sh cudart cuda"));
 }
 
 TEST(Script, PassesThrough) {

@@ -5,12 +5,14 @@
 //   sim_speed [--size N] [--threads N] [--level PROGRAM] [--sim-sh SCRIPT] [--check]
 #include <dlfcn.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -26,6 +28,10 @@ constexpr double kTensorTarget = 0.25;  // of OpenBLAS's rate
 constexpr double kLaneTarget = 300e6;   // lane instructions a second and core
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string scratch_file(const std::string& name) {
+  return std::filesystem::temp_directory_path() / ("sim_speed_" + name + "." + std::to_string(getpid()));
+}
 
 // ---- ordinary instructions
 
@@ -134,7 +140,7 @@ double lane_rate(const char* name, const char* ptx, sim::LaunchConfig config, ui
     return seconds;
   };
   // Counting costs time: once to count, then to measure.
-  const std::string file = "/tmp/sim_speed_counters." + std::to_string(getpid());
+  const std::string file = scratch_file("counters");
   launch(file);
   std::ifstream stream(file);
   const std::string json((std::istreambuf_iterator<char>(stream)), {});
@@ -176,7 +182,7 @@ struct LevelRun {
   long peak_kib = 0;
 };
 LevelRun run_level(const std::string& script, const std::string& program, int size, int threads) {
-  const std::string file = "/tmp/sim_speed_level." + std::to_string(getpid());
+  const std::string file = scratch_file("level");
   const auto command = [&](const std::string& options, int k) {
     const std::string problem =
         " --m " + std::to_string(size) + " --n " + std::to_string(size) + " --k " + std::to_string(k);

@@ -14,17 +14,26 @@
 namespace sim {
 
 std::string readable_name(const std::string& mangled) {
+  std::string name = mangled;
 #if __has_include(<cxxabi.h>)
   int status = 0;
   char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (status == 0) {
-    std::string name(text);
-    std::free(text);
-    // The arguments say nothing here, and there are many.
-    return name.substr(0, name.find('('));
-  }
+  if (status == 0) name = text;
+  std::free(text);
 #endif
-  return mangled;
+  // The arguments say nothing here, and there are many. A template's may fill pages.
+  if (name.ends_with(')')) {
+    size_t at = name.size();
+    for (int depth = 0; at > 0;) {
+      depth += name[--at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    name.resize(at);
+  }
+  if (name.starts_with("void ")) name.erase(0, 5);  // a template's name begins with what it returns
+  constexpr size_t kLongest = 120;
+  if (name.size() > kLongest) name = name.substr(0, std::min(name.find('<'), kLongest)) + "<...>";
+  return name;
 }
 
 namespace {

@@ -70,8 +70,8 @@ class Module {
   virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
 };
 
-/// An error together with the sentence or report that explains it (already complete; may span lines). After a success, a
-/// report is a warning.
+/// An error together with the sentence or report that explains it (already complete; may span lines). After a success,
+/// a report is a warning.
 struct Outcome {
   Status status = Status::Success;
   std::string report;

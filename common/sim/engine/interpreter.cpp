@@ -8,12 +8,15 @@
 namespace sim {
 namespace {
 
+/// std::has_single_bit without a population count, which costs a call where it must run on any processor.
+bool is_single(uint32_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; }
+
 /// Chooses the split to run and merges splits that stand at the same place. Lowest pc first, so that lanes that took
 /// the longer way are waited for; now and then another, so that lanes which wait for those cannot be starved. `stop`
 /// becomes the pc at which the choice must be made anew.
 bool pick(Warp& warp, uint32_t* stop) {
   *stop = ~0u;
-  if (std::has_single_bit(warp.used)) {
+  if (is_single(warp.used)) {
     warp.current = static_cast<uint8_t>(std::countr_zero(warp.used));
     return warp.split().wait == Wait::None;
   }
@@ -69,7 +72,7 @@ void run(Warp& warp, uint64_t horizon) {
     if (!pick(warp, &stop)) return;
     Split& split = warp.split();
     const uint32_t used = warp.used;
-    const uint64_t turn_ends = std::has_single_bit(used) ? ~0ull : warp.executed + kTurn;
+    const uint64_t turn_ends = is_single(used) ? ~0ull : warp.executed + kTurn;
     for (;;) {
       const Op& op = ops[split.pc];
       Mask mask = split.mask;

@@ -1051,6 +1051,15 @@ Handler float_unary(Decoder& d, Type type) {
   }
   return nullptr;
 }
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: of the upper 32 bits, and with zeros in the lower 32 bits.
+template <class F>
+struct UpperHalf {
+  static double apply(double x) { return upper(F::apply(upper(x))); }
+  static double upper(double x) {
+    if (std::fpclassify(x) == FP_SUBNORMAL) return std::copysign(0.0, x);
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & ~uint64_t{0xFFFF'FFFF});
+  }
+};
 /// rcp and sqrt, which also exist with directed rounding.
 template <class F>
 Handler rounded_unary(Decoder& d, Type type) {
@@ -1450,7 +1459,9 @@ void decode_arithmetic(Decoder& d) {
     operands(d, type, 1);
     if (is_half(type)) {
       op.run = name == "ex2" ? half_handler<HEx2>(d, type) : name == "tanh" ? half_handler<HTanh>(d, type) : nullptr;
-    } else if (name == "rcp")
+    } else if (type == Type::F64 && (name == "rcp" || name == "rsqrt") && d.has("ftz"))
+      op.run = name == "rcp" ? unary<double, UpperHalf<Rcp>> : unary<double, UpperHalf<Rsqrt>>;
+    else if (name == "rcp")
       op.run = rounded_unary<Rcp>(d, type);
     else if (name == "sqrt")
       op.run = rounded_unary<Sqrt>(d, type);

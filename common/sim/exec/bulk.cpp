@@ -216,8 +216,8 @@ std::vector<Credit> credits_of(Warp& w, uint32_t destination, uint32_t barrier, 
 
 // ---- operations
 
-/// Drops the copy into memory of the CTA that started it and has left without waiting: hardware lets that pass, although
-/// a later CTA may find the bytes in its own memory. Returns whether any destination is left.
+/// Drops the copy into memory of the CTA that started it and has left without waiting: hardware lets that pass,
+/// although a later CTA may find the bytes in its own memory. Returns whether any destination is left.
 bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
   if (!cluster.launch->lenient || !cluster.ctas[origin.cta_rank].exited) return true;
   const auto dropped =
@@ -402,7 +402,8 @@ void submit_write(Cluster& cluster, std::unique_ptr<BulkWrite> write, Cta& cta) 
 }
 
 /// The first half: reads the source in shared memory.
-/// Where a store of this CTA reads. A CTA that has left without waiting was remarked upon then; its memory is still there.
+/// Where a store of this CTA reads. A CTA that has left without waiting was remarked upon then; its memory is still
+/// there.
 const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
                             const char* what) {
   if (cta.exited && cluster.launch->lenient) return cta.smem.data() + offset;

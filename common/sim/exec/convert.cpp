@@ -233,7 +233,8 @@ double round_to_integer(double value, uint8_t mode) {
 }
 
 // shape[0] destination type, shape[1] source type, shape[2] rounding: 0 nearest, 1 zero, 2 down, 3 up;
-// flags 1: to an integral value (rni..), 2: sat, 4: ftz, 8: relu, 16: satfinite, 64: a register of 64 bits; d's width in shape[3].
+// flags 1: to an integral value (rni..), 2: sat, 4: ftz, 8: relu, 16: satfinite, 64: a register of 64 bits; d's width
+// in shape[3].
 Flow cvt_general(Warp& w, const Op& op, Mask m) {
   const Type to = static_cast<Type>(op.shape[0]), from = static_cast<Type>(op.shape[1]);
   const auto mode = static_cast<uint8_t>(op.shape[2]);

@@ -112,6 +112,7 @@ void decode_bulk(Decoder&);
 void decode_tcgen05(Decoder&);
 void decode_wgmma(Decoder&);
 void decode_mma(Decoder&);
+void decode_wmma(Decoder&);
 
 /// The family of an opcode; nullptr if nobody knows it.
 Decode family_of(std::string_view opcode, const ptx::Instruction& instruction);

@@ -27,6 +27,7 @@ Decode family_of(std::string_view opcode, const ptx::Instruction& instruction) {
     all(decode_tcgen05, {"tcgen05"});
     all(decode_wgmma, {"wgmma"});
     all(decode_mma, {"mma"});
+    all(decode_wmma, {"wmma"});
     all(decode_address, {"mapa", "getctarank"});
     return map;
   }();

@@ -12,7 +12,7 @@ using tensor::Format;
 
 // shape[0] K in elements, shape[1] formats (a | b << 8), shape[2] Result; list: d, list2: a, then b, then c
 // All shapes here are m16n8kK. Fragments, in units of 32-bit registers and with t = lane / 4, q = lane % 4:
-//   A register i: row t + 8 (i % 2), bytes of K from 16 (i / 2) + 4 q      (K of 32 bytes; half of that for the short shapes)
+//   A register i: row t + 8 (i % 2), bytes of K from 16 (i / 2) + 4 q      (K of 32 bytes; half for the short shapes)
 //   B register i: column t, bytes of K from 16 i + 4 q
 //   C, D: row t + 8 (i / 2), column 2 q + i % 2
 Flow mma(Warp& w, const Op& op, Mask m) {

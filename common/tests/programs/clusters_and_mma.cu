@@ -1,9 +1,11 @@
-// A program as it stands in many a code base: a matrix product with mma.sync, ldmatrix and cp.async; a histogram in
-// distributed shared memory; and what the occupancy calculator says of clusters. Nothing in it knows of the simulated
-// device.
+// A program as it stands in many a code base: a matrix product with mma.sync, ldmatrix and cp.async; fragments of all
+// types with wmma; a histogram in distributed shared memory; and what the occupancy calculator says of clusters. Nothing
+// in it knows of the simulated device.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <mma.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -115,6 +117,56 @@ static void matrix_product() {
   expect(right, "matrix product with mma.sync");
 }
 
+// ---- one warp, one product of fragments: D = 2 * (A * B + C), B by columns
+
+template <int M, int N, int K, class Fragment, class Element, class Sum>
+__global__ void fragments(const Element* a, const Element* b, Sum* d) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, M, N, K, Fragment, row_major> fa;
+  fragment<matrix_b, M, N, K, Fragment, col_major> fb;
+  fragment<accumulator, M, N, K, Sum> sum;
+  load_matrix_sync(fa, a, K);
+  load_matrix_sync(fb, b, K);
+  load_matrix_sync(sum, d, N, mem_row_major);
+  mma_sync(sum, fa, fb, sum);
+  for (int i = 0; i < sum.num_elements; ++i) sum.x[i] = sum.x[i] + sum.x[i];
+  store_matrix_sync(d, sum, N, mem_row_major);
+}
+
+template <int M, int N, int K, class Fragment, class Element, class Sum>
+static bool product_of_fragments() {
+  Element *a, *b;
+  Sum* d;
+  CHECK(cudaMallocManaged(&a, M * K * sizeof(Element)));
+  CHECK(cudaMallocManaged(&b, N * K * sizeof(Element)));
+  CHECK(cudaMallocManaged(&d, M * N * sizeof(Sum)));
+  for (int i = 0; i < M * K; ++i) a[i] = static_cast<Element>(static_cast<float>(i * 5 % 7));
+  for (int i = 0; i < N * K; ++i) b[i] = static_cast<Element>(static_cast<float>(i * 3 % 5));
+  for (int i = 0; i < M * N; ++i) d[i] = static_cast<Sum>(static_cast<float>(i % 9));
+  fragments<M, N, K, Fragment><<<1, 32>>>(a, b, d);
+  CHECK(cudaDeviceSynchronize());
+  bool right = true;
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) {
+      float sum = static_cast<float>((i * N + j) % 9);
+      for (int l = 0; l < K; ++l) sum += static_cast<float>(a[i * K + l]) * static_cast<float>(b[j * K + l]);
+      right &= static_cast<float>(d[i * N + j]) == 2 * sum;
+    }
+  }
+  return right;
+}
+
+static void fragment_types() {
+  namespace wmma = nvcuda::wmma;
+  expect(product_of_fragments<16, 16, 16, half, half, float>() && product_of_fragments<32, 8, 16, half, half, half>() &&
+             product_of_fragments<8, 32, 16, __nv_bfloat16, __nv_bfloat16, float>() &&
+             product_of_fragments<16, 16, 8, wmma::precision::tf32, float, float>() &&
+             product_of_fragments<16, 16, 16, signed char, signed char, int>() &&
+             product_of_fragments<8, 32, 16, unsigned char, unsigned char, int>() &&
+             product_of_fragments<8, 8, 4, double, double, double>(),
+         "fragments of every type with wmma");
+}
+
 // ---- every block of a cluster holds a part of the bins
 
 __global__ void cluster_histogram(int* bins, int bin_count, const int* input, int size) {
@@ -175,6 +227,7 @@ static void occupancy() {
 
 int main() {
   matrix_product();
+  fragment_types();
   histogram(2);
   histogram(8);
   occupancy();

@@ -20,7 +20,7 @@ def run(program: str, *arguments: str, sim: tuple[str, ...] = ()) -> subprocess.
 
 class Programs(unittest.TestCase):
     def test_right_ones(self) -> None:
-        for program, passes in (("samples", 8), ("clusters_and_mma", 3)):
+        for program, passes in (("samples", 8), ("clusters_and_mma", 4)):
             for gpu in ("b200", "h200"):
                 for schedule in SCHEDULES:
                     with self.subTest(program=program, gpu=gpu, schedule=schedule):

@@ -1,9 +1,9 @@
 // The multiplications: 32 lanes of accumulators at a time. Two arithmetics:
 //
 //   fast   one FP32 fused multiply-add per product, in order of k. The same on every machine.
-//   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the greatest exponent,
-//          truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32. Bit-identical to
-//          wgmma on an H200 (levels.digests compares whole products); assumed for tcgen05.
+//   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the greatest
+//          exponent, truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32.
+//          Bit-identical to wgmma on an H200 (levels.digests compares whole products); assumed for tcgen05.
 //
 // Compiled for several instruction sets; `kernels()` picks the best that this processor has.
 #pragma once
