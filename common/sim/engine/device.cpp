@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "check/report.h"
 #include "check/store_audit.h"
@@ -82,6 +83,7 @@ struct Device::Impl {
   void* grid_workspace = nullptr;  // of cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
+  uint64_t useful_flops = 0;  // of the next launch
 };
 
 Device::Device(Gpu gpu, Options options)
@@ -235,12 +237,14 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
   std::optional<Failure> failure = run_grid(launch, schedule, threads, resident);
   if (launch.counters != nullptr) {
-    impl_->records.push_back(
-        {readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program, std::move(counters)});
+    impl_->records.push_back({readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program,
+                              std::exchange(impl_->useful_flops, 0), std::move(counters)});
   }
   if (failure) return {failure->status, std::move(failure->report)};
   return {Status::Success, std::move(launch.remark)};
 }
+
+void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }
 
 void Device::finish() {
   if (!options_.trace_file.empty() && !impl_->trace.write(options_.trace_file, gpu_.name)) {

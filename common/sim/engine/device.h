@@ -89,6 +89,9 @@ class Device {
   /// Parses `text` (not NUL-terminated necessarily). On a syntax error returns nullptr and says where in `outcome`.
   Module* load(std::string_view text, std::string name, Outcome* outcome);
 
+  /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
+  void note_useful_flops(uint64_t flops);
+
   /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs.
   Outcome launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
 

@@ -1,5 +1,6 @@
 // Launches by function, what programs set and ask about kernels, and occupancy.
 #include <algorithm>
+#include <cstdint>
 
 #include "runtime/launch.h"
 #include "runtime/streams.h"
@@ -228,4 +229,10 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
     }
     result(size, "clusterSize") = largest;
   });
+}
+
+/// Not CUDA's: a program may look it up and say how many tensor FLOPs its next launch is asked for (2*M*N*K of a product).
+/// The counters then show them beside those that were executed.
+SIM_API void sim_note_useful_flops(std::uint64_t flops) {
+  call("sim_note_useful_flops", [&](Process& process) { process.device().note_useful_flops(flops); });
 }

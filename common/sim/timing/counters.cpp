@@ -92,6 +92,8 @@ std::string to_json(const LaunchRecord& record) {
       {"cluster_barriers", c.cluster_barriers},
       {"tmem_reads", c.tmem_reads},
   };
+  if (record.useful_tensor_flops > 0)
+    out += ",\n    \"useful_tensor_flops\": " + std::to_string(record.useful_tensor_flops);
   for (const auto& [name, value] : numbers) out += ",\n    \"" + std::string(name) + "\": " + std::to_string(value);
   out += ",\n    \"global\": " + accesses_json(c.global_accesses, *record.program, true);
   out += ",\n    \"shared\": " + accesses_json(c.shared_accesses, *record.program, false);

@@ -47,6 +47,7 @@ struct LaunchRecord {
   std::string kernel;  ///< demangled, without its arguments
   std::array<uint32_t, 3> grid, block, cluster;
   const Program* program;
+  uint64_t useful_tensor_flops;  ///< as the program has announced them (Device::note_useful_flops); 0: it has not
   Counters counters;
 };
 std::string to_json(const LaunchRecord& record);

@@ -63,7 +63,8 @@ class Claims(unittest.TestCase):
         for level in LEVELS:
             # Whole tiles for everybody, so that padding plays no part.
             launch = counters(level, 512, 256, 192)
-            executed = launch["tensor_flops"] / (2 * 512 * 256 * 192)
+            self.assertEqual(launch["useful_tensor_flops"], 2 * 512 * 256 * 192)
+            executed = launch["tensor_flops"] / launch["useful_tensor_flops"]
             self.assertEqual(executed, 2 if level <= 6 else 1, LEVELS[level])
 
     def test_both_CTAs_store_the_same_tile_until_level_05(self) -> None:

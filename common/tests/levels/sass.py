@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import unittest
 from pathlib import Path
 from typing import Iterable, Optional
@@ -53,10 +52,11 @@ def early_accesses(sass: Iterable[str]) -> dict[str, list[str]]:
 
 
 def disassembler() -> Optional[Path]:
-    """cuobjdump: from CUDA, or from its wheel; nvdisasm, which it calls, is beside it."""
-    wheel = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin"
-    nvcc = shutil.which("nvcc")
-    folders = [wheel, *([Path(nvcc).resolve().parent] if nvcc else []), Path("/usr/local/cuda/bin")]
+    """cuobjdump: of CUDA, or of the wheel that scripts/setup.sh installs; nvdisasm, which it calls, is beside it."""
+    folders = list(Path(__file__).resolve().parents[3].glob(".venv/lib/python3*/site-packages/nvidia/cu13/bin"))
+    if nvcc := shutil.which("nvcc"):
+        folders.append(Path(nvcc).resolve().parent)
+    folders.append(Path("/usr/local/cuda/bin"))
     return next((f / "cuobjdump" for f in folders if (f / "cuobjdump").exists() and (f / "nvdisasm").exists()), None)
 
 
