@@ -150,8 +150,8 @@ def at_every_size(kernel: space.Kernel, rows: Iterable[Row]) -> list[Row]:
 
 
 def make(kernel: space.Kernel, all_rows: Sequence[Row], plan: Plan, size: str) -> Optional[HeatChart]:
-    """The picture of a sweep at one size, or None if there is nothing to show. Where each panel has a size of its own,
-    `size` does not matter."""
+    """The picture of a sweep at one size, or None if there are no two points to compare. Where each panel has a size of
+    its own, `size` does not matter."""
     rows = of_the_notes(kernel, all_rows)
     speeds = any(row["tflops"] for row in rows)
     if not speeds:
@@ -161,7 +161,7 @@ def make(kernel: space.Kernel, all_rows: Sequence[Row], plan: Plan, size: str) -
         counts = Counter(row["size"] for row in rows if row["tflops"])
         swept = [s for s in counts if counts[s] > max(counts.values()) / 2]  # at others only the best were timed again
         rows = [row for row in rows if row["size"] in (swept if plan.panel == "size" else [size])]
-    if not rows:
+    if len(rows) < 2:
         return None
     measured = [r for r in rows if r["status"] == record.OK and r["tflops"]]
     xs, ys, panels = _values(rows, plan.x), _values(rows, plan.y), _values(rows, [plan.panel])
@@ -357,7 +357,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                                     "installs it.")
         made = make_all(options.sweep)
         if not made:
-            raise ladder.UsageError(f"{options.sweep} holds no points yet.")
+            raise ladder.UsageError(f"{options.sweep} holds no two points of a space, which a map would compare.")
         for name, chart in made.items():
             for path, content in draw(chart, options.output / name).items():
                 path.parent.mkdir(parents=True, exist_ok=True)

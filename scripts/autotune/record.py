@@ -37,12 +37,11 @@ class Record:
             if not {*kernel.headline, "size", "status"} <= set(columns):
                 raise ladder.UsageError(f"{path} holds something else than a sweep of {kernel.name}: its columns are "
                                         f"{', '.join(columns)}.")
-            for row in rows:
-                self.rows[self._key(row)] = row
+            defaults = kernel.fields(kernel.complete({}))  # of parameters that the kernel did not have then
+            self.put({**defaults, **row} for row in rows)
 
     def _key(self, row: Row) -> tuple[str, ...]:
-        defaults = self.kernel.fields(self.kernel.complete({}))
-        return (*(row.get(name) or text for name, text in defaults.items()), row["size"])
+        return (*(row[p.name] for p in self.kernel.parameters), row["size"])
 
     def put(self, rows: Iterable[Row]) -> None:
         """Replaces rows of the same point and size, and makes a row complete with empty fields. Does not save."""
@@ -54,8 +53,8 @@ class Record:
 
     def save(self) -> None:
         def order(row: Row) -> list[tuple[int, str]]:
-            names = ["size", *self.kernel.headline, *(c for c in self.columns if c not in self.kernel.headline)]
-            return [(int(row[c]), "") if row[c].isdigit() else (-1, row[c]) for c in names]
+            names = ["size", *self.kernel.fields(self.kernel.complete({}))]
+            return [(int(row[name]), "") if row[name].isdigit() else (-1, row[name]) for name in names]
 
         tables.write_rows(self.path, self.columns, sorted(self.rows.values(), key=order))
 

@@ -176,6 +176,8 @@ def autotune_parameter(context: Context, options: Options) -> str:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[name], []).append(row)
+    if len(groups) < 2:
+        return NOTHING
     lines = []
     for value in sorted(groups, key=int):
         found = sorted(groups[value], key=_tflops)
@@ -196,6 +198,8 @@ def autotune_influence(context: Context, options: Options) -> str:
     size = _swept_size(rows)
     rows = [row for row in rows if row["size"] == size]
     names = [name for name in NAMES[kernel] if len({row[name] for row in rows}) > 1]
+    if len(names) < 2:
+        return NOTHING
     alone = {name: _explained(rows, [name]) for name in names}
     lines = [[name.upper().replace("_", " "), f"{100 * share:.0f} %"]
              for name, share in sorted(alone.items(), key=lambda item: -item[1])]
@@ -235,8 +239,8 @@ def autotune_checked(context: Context, options: Options) -> str:
     right = sum(all(status == "ok" for status in s) for s in tried)
     sizes = ", ".join(_sizes(rows))
     gpu = next((row["gpu"] for row in rows if row["gpu"]), "the simulated device")
-    return (f"{len(points)} points, of which {len(points) - len(tried)} cannot exist. Of the other {len(tried)}, {right} "
-            f"are right at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
+    return (f"{len(points)} points, of which {len(points) - len(tried)} cannot exist. Of the other {len(tried)}, "
+            f"{right} are right at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
 
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {

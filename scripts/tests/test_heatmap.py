@@ -70,6 +70,10 @@ class Maps(unittest.TestCase):
         self.assertEqual((row_64.value, row_64.why), (None, "not tried"))
         self.assertIn("512, 67x131x29", chart.title)
 
+    def test_one_point_is_no_map(self) -> None:
+        self.put("ok", 20, bm=64, bn=64, tm=4, tn=4)
+        self.assertEqual(self.charts(), {})
+
     def test_files(self) -> None:
         self.put("ok", 20, bm=64, bn=64, tm=4, tn=4)
         self.put("SMEM: too much", bm=128, bn=64)
