@@ -130,21 +130,22 @@ def _rival(results: Sequence[tables.Result], edge: int) -> Optional[float]:
 
 
 def tflops_by_size(context: Context) -> Optional[Chart]:
-    panels = _by_size(context, "tflops", 1, "TFLOPS")
-    if not panels:
-        return None
-    return Chart("TFLOPS by size", "Lines of TFLOPS over M = N = K, one per level. "
-                 + "; ".join(_summary(context, s) for s in _ladders(context)) + ".", panels,
-                 "cuBLAS: the median of its figures beside the levels. Each GPU has a scale of its own.")
+    return _chart_by_size(context, "TFLOPS", "tflops", 1, "TFLOPS",
+                          "cuBLAS: the median of its figures beside the levels. Each GPU has a scale of its own.")
 
 
 def percent_of_cublas(context: Context) -> Optional[Chart]:
-    panels = _by_size(context, "ratio_cublas", 100, "% of cuBLAS")
+    return _chart_by_size(context, "Percent of cuBLAS", "ratio_cublas", 100, "% of cuBLAS",
+                          "Level 01 on GB200 is compared with torch.matmul.")
+
+
+def _chart_by_size(context: Context, what: str, column: str, factor: float, axis: str, note: str) -> Optional[Chart]:
+    panels = _by_size(context, column, factor, axis)
     if not panels:
         return None
-    return Chart("Percent of cuBLAS by size", "Lines of percent of cuBLAS over M = N = K, one per level. "
-                 + "; ".join(_summary(context, s) for s in _ladders(context)) + ".", panels,
-                 "Level 01 on GB200 is compared with torch.matmul.")
+    words = what if what.isupper() else what[0].lower() + what[1:]
+    return Chart(f"{what} by size", f"Lines of {words} over M = N = K, one per level. "
+                 + "; ".join(_summary(context, s) for s in _ladders(context)) + ".", panels, note)
 
 
 def roofline(context: Context) -> Optional[Chart]:

@@ -51,21 +51,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::vector<Shape> shape_list(std::string_view text) {
-  std::vector<Shape> list;
-  for (const std::string_view item : split(text, ',')) {
-    const auto extents = split(item, 'x');
-    if (extents.size() != 1 && extents.size() != 3) {
-      throw usage_error(
-          format("--sizes needs a list such as 4096,1024x512x2048, and '%.*s' is neither an edge nor MxNxK.",
-                 static_cast<int>(item.size()), item.data()));
-    }
-    const auto get = [&](size_t i) { return extent("A size in --sizes", extents[extents.size() == 1 ? 0 : i]); };
-    list.push_back({get(0), get(1), get(2)});
-  }
-  return list;
-}
-
 /// The position of `text` among `names`.
 template <typename Enum>
 Enum choice(const char* flag, std::string_view text, std::span<const std::string_view> names) {
@@ -114,10 +99,10 @@ constexpr Flag FLAGS[] = {
     {"--m", true, [](Options& o, std::string_view v) { o.m = extent("--m", v); }},
     {"--n", true, [](Options& o, std::string_view v) { o.n = extent("--n", v); }},
     {"--k", true, [](Options& o, std::string_view v) { o.k = extent("--k", v); }},
-    {"--sizes", true, [](Options& o, std::string_view v) { o.sizes = shape_list(v); }},
+    {"--sizes", true, [](Options& o, std::string_view v) { o.sizes = parse_sizes(v); }},
     {"--config", true, [](Options& o, std::string_view v) { o.config = v; }},
     {"--verify", true, [](Options& o, std::string_view v) { o.verify = choice<Verify>("--verify", v, VERIFY_NAMES); }},
-    {"--init", true, [](Options& o, std::string_view v) { o.init = choice<Init>("--init", v, INIT_NAMES); }},
+    {"--init", true, [](Options& o, std::string_view v) { o.init = parse_init(v); }},
     {"--seed", true, [](Options& o, std::string_view v) { o.seed = seed_number(v); }},
     {"--digest", false, [](Options& o, std::string_view) { o.digest = true; }},
     {"--bench", false, [](Options& o, std::string_view) { o.bench = true; }},
@@ -134,6 +119,23 @@ constexpr Flag FLAGS[] = {
 };
 
 }  // namespace
+
+std::vector<Shape> parse_sizes(std::string_view text) {
+  std::vector<Shape> list;
+  for (const std::string_view item : split(text, ',')) {
+    const auto extents = split(item, 'x');
+    if (extents.size() != 1 && extents.size() != 3) {
+      throw usage_error(
+          format("--sizes needs a list such as 4096,1024x512x2048, and '%.*s' is neither an edge nor MxNxK.",
+                 static_cast<int>(item.size()), item.data()));
+    }
+    const auto get = [&](size_t i) { return extent("A size in --sizes", extents[extents.size() == 1 ? 0 : i]); };
+    list.push_back({get(0), get(1), get(2)});
+  }
+  return list;
+}
+
+Init parse_init(std::string_view text) { return choice<Init>("--init", text, INIT_NAMES); }
 
 Options parse_arguments(int argc, const char* const* argv) {
   Options options;

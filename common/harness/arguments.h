@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs.h"
@@ -36,6 +37,10 @@ struct Options {
 /// Throws a usage error for everything that is not exactly right. Shapes are only checked against each other here;
 /// `shapes` checks the rest.
 Options parse_arguments(int argc, const char* const* argv);
+
+/// The value of --sizes, "4096,1024x512x2048", and of --init. Throw usage errors; whether a shape is legal is not asked.
+std::vector<Shape> parse_sizes(std::string_view text);
+Init parse_init(std::string_view text);
 
 /// The shapes to run, with `default_edge` for each of m, n and k that was not given. Throws a usage error if one is not
 /// legal.

@@ -22,6 +22,14 @@ const Type kTypes[] = {{Element::BF16, tensor::Format::BF16, 16}, {Element::F16,
                        {Element::E5M2, tensor::Format::E5M2, 8},  {Element::E2M3, tensor::Format::E2M3, 6},
                        {Element::E3M2, tensor::Format::E3M2, 6},  {Element::E2M1, tensor::Format::E2M1, 4}};
 
+/// The values of a row or column of elements.
+void widen(const Type& type, const std::vector<uint32_t>& elements, float* values) {
+  const auto bytes = static_cast<size_t>(bytes_of(type.element));
+  uint8_t memory[32];
+  for (size_t i = 0; i < elements.size(); ++i) std::memcpy(memory + i * bytes, &elements[i], bytes);
+  tensor::widen(type.format, memory, static_cast<int>(elements.size()), values);
+}
+
 /// Kinds of input, as in the measurement: normal numbers, wide exponents, cancellation, subnormals, zeros beside huge
 /// values, infinities and NaNs, overflow, random bits, tiny results, all zeros.
 constexpr int kKinds = 12;
@@ -103,16 +111,9 @@ TEST(Exact, EveryInstructionSetEqualsTheIntegerModel) {
           how.k = k, how.fraction_bits = fraction_bits;
           alignas(64) float rows[32][tensor::kMaxK];
           std::vector<tensor::ColumnTile> columns(8);
-          const auto widen = [&](const std::vector<uint32_t>& values, float* out) {
-            uint8_t bytes[32];
-            for (int i = 0; i < k; ++i)
-              std::memcpy(bytes + i * bytes_of(type.element), &values[static_cast<size_t>(i)],
-                          static_cast<size_t>(bytes_of(type.element)));
-            tensor::widen(type.format, bytes, k, out);
-          };
-          for (size_t l = 0; l < 32; ++l) widen(a[l], rows[l]);
+          for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
           for (size_t c = 0; c < 8; ++c) {
-            widen(b[c], columns[c].value);
+            widen(type, b[c], columns[c].value);
             for (int i = 0; i < k; ++i)
               columns[c].exponent[i] = tensor::model_exponent(columns[c].value[i], tensor::min_exponent(type.format));
           }
@@ -184,15 +185,8 @@ TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
       how.k = k, how.exact = false;
       alignas(64) float rows[32][tensor::kMaxK];
       std::vector<tensor::ColumnTile> columns(11);
-      const auto widen = [&](const std::vector<uint32_t>& values, float* out) {
-        uint8_t bytes[32];
-        for (int i = 0; i < k; ++i)
-          std::memcpy(bytes + i * bytes_of(type.element), &values[static_cast<size_t>(i)],
-                      static_cast<size_t>(bytes_of(type.element)));
-        tensor::widen(type.format, bytes, k, out);
-      };
-      for (size_t l = 0; l < 32; ++l) widen(a[l], rows[l]);
-      for (size_t c = 0; c < 11; ++c) widen(b[c], columns[c].value);
+      for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
+      for (size_t c = 0; c < 11; ++c) widen(type, b[c], columns[c].value);
       for (const tensor::Kernels& set : tensor::all_kernels()) {
         tensor::LaneTile tile;
         set.transpose(rows, k, false, 0, &tile);

@@ -21,11 +21,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/harness/arguments.h"
 #include "common/harness/blas.h"
 #include "common/harness/device.h"
 #include "common/harness/environment.h"
@@ -377,23 +377,6 @@ double number(const std::string& flag, const std::string& text, double least) {
   return value;
 }
 
-std::vector<Shape> parse_sizes(const std::string& text, bool fp32) {
-  std::vector<Shape> sizes;
-  std::stringstream list(text);
-  for (std::string item; std::getline(list, item, ',');) {
-    Shape s{};
-    char rest = 0;
-    const int read = std::sscanf(item.c_str(), "%dx%dx%d%c", &s.m, &s.n, &s.k, &rest);
-    if (read == 1) s.n = s.k = s.m;
-    if ((read != 1 && read != 3) || (read == 1 && item.find('x') != std::string::npos) || s.m < 1 || s.n < 1 || s.k < 1)
-      throw harness::usage_error("--sizes needs edges or MxNxK, not '" + item + "'.");
-    if (!fp32) require_legal(s);
-    sizes.push_back(s);
-  }
-  if (sizes.empty()) throw harness::usage_error("--sizes is needed.");
-  return sizes;
-}
-
 Options parse(int argc, char** argv) {
   std::map<std::string, std::string> given;
   for (int i = 1; i < argc; i += 2) {
@@ -411,10 +394,9 @@ Options parse(int argc, char** argv) {
   options.arch = static_cast<int>(number("--arch", take("--arch", "90"), 1));
   options.budget_s = number("--budget", take("--budget", "0"), 0);
   options.rounds = static_cast<int>(number("--rounds", take("--rounds", "3"), 1));
-  const auto kind = std::find(std::begin(harness::INIT_NAMES), std::end(harness::INIT_NAMES), init);
-  if (kind == std::end(harness::INIT_NAMES)) throw harness::usage_error("--init: there is no '" + init + "'.");
-  options.init = static_cast<harness::Init>(kind - std::begin(harness::INIT_NAMES));
-  options.sizes = parse_sizes(sizes, options.fp32);
+  options.init = harness::parse_init(init);
+  options.sizes = harness::parse_sizes(sizes);
+  if (!options.fp32) std::ranges::for_each(options.sizes, harness::require_legal);
   if (!given.empty()) throw harness::usage_error("There is no option '" + given.begin()->first + "'.");
   return options;
 }
