@@ -37,7 +37,8 @@ struct Config {
   static constexpr int WGMMA_M = 64;  // of the 128 rows: each consumer has its half
   static constexpr int WGMMA_N = 128;
   static constexpr int WGMMA_K = 16;
-  static constexpr int NUM_STAGES = 6;
+  // More fit. But a deep ring lets CTAs drift apart, and L2 loses what neighbours share (README of level 03).
+  static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0 is the producer
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
@@ -62,7 +63,7 @@ struct Smem {
   static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
-static_assert(Smem::BYTES == 197'632);
+static_assert(Smem::BYTES == 132'096);
 static_assert(Smem::SMEM_EMPTY + 8 * Config::NUM_STAGES <= Smem::STAGES);
 static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0);
 static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM

@@ -15,7 +15,8 @@
 //   smem_empty[s]   8 per CTA of the cluster             a lane of each consumer warp, of     producer
 //                                                        every CTA; after D the store warps,
 //                                                        for all of these
-// Named barriers: a consumer and its store warp, before and after the consumer writes D.
+// Named barriers, one of each per consumer: D_FULL, where its store warp waits until the consumer has written its rows of D,
+// and D_EMPTY, where the consumer waits until the store warp has seen the rows before leave.
 #pragma once
 
 #include <cuda.h>
@@ -92,10 +93,11 @@ struct Config {
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 232;
-  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;  // rows of clusters that a group covers before n advances
-  static constexpr bool SPLIT_LAST_WAVE = SPLIT;    // [L08]
-  static constexpr int STORE_BARRIER = 1;           // bar.sync of consumer c and its store warp: number 1 + c
-  static constexpr int STORE_BARRIER_THREADS = 128 + 32;
+  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;    // rows of clusters that a group covers before n advances
+  static constexpr bool SPLIT_LAST_WAVE = SPLIT;      // [L08]
+  static constexpr int D_FULL_BARRIER = 1;            // [L08] consumer c's rows of D are written: number 1 + c
+  static constexpr int D_EMPTY_BARRIER = 3;           // and TMA has read them: number 3 + c
+  static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
 
   static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] of A: one chain of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
@@ -119,6 +121,9 @@ struct Config {
   static constexpr int RING_PIECES = D_PIECES - OWN_PIECES;
   static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
   static constexpr int D_STAGES = RING_PIECES == 0 ? 0 : NUM_CONSUMERS * RING_BYTES <= STAGE_BYTES ? 1 : NUM_CONSUMERS;
+  // Where the consumer waits for its stage: before the first piece that goes there. (In half a tile perhaps none does.)
+  static constexpr int HALF_PIECES = HALF_CHAINS * CD_PIECES;
+  static constexpr int WAITING_PIECE = std::min(OWN_PIECES, HALF_PIECES - 1);
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
   static constexpr int LEAD = NUM_STAGES - D_STAGES;
@@ -333,15 +338,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     // [L08] store warps: D has its own threads, which wait in place of the consumers until TMA has read it
     const int consumer = static_cast<int>(warp_idx) - Config::FIRST_STORE_WARP;
     if (consumer >= 0 && consumer < Config::NUM_CONSUMERS) {
-      const auto meet_consumer = [&] {
-        ptx::bar_sync(Config::STORE_BARRIER + consumer, Config::STORE_BARRIER_THREADS);
+      const auto tell_consumer = [&] {
+        ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
       };
       for (int index = cluster; index < schedule.items; index += clusters) {
         const Item item = item_at(index);
         ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
         const int stage = stage_of_d(index, consumer).stage;
-        meet_consumer();  // what was stored before has been read
-        meet_consumer();  // the rows of this tile are there
+        if constexpr (Options::early_release) tell_consumer();  // what was stored before has been read
+        ptx::bar_sync(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the rows of this tile are there
         if (ptx::elect_sync()) {
           // Few pieces at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
           const auto store = [&](int first, int end) {
@@ -367,8 +372,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           }
           store(0, min(Config::OWN_PIECES, pieces));
         }
-        __syncwarp();  // bar.sync wants converged warps
-        if constexpr (!Options::early_release) meet_consumer();
+        __syncwarp();  // bar.sync and bar.arrive want converged warps
+        if constexpr (!Options::early_release) tell_consumer();
       }
     }
     __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
@@ -422,16 +427,20 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         if (k_block > 0 && !released) release(last_stage);
         last_stage = ring.stage;
         ring += 1;
-        released = Config::D_STAGES > 0 && k_block + 1 == lead && !first_item;
-        if (released) {  // [L08] D has stages now, the loads have few: they get these back before the next MMAs, not after
-          ptx::wgmma_wait_group<0>();
-          release(last_stage);
+        released = false;
+        if (k_block + 1 == lead && !first_item) {  // [L08] here stand the stages of the D before
           ring += Config::D_STAGES;
+          // D has two of them, the loads have few: they get this one back before the next MMAs, not after.
+          if constexpr (Config::D_STAGES > 1) {
+            ptx::wgmma_wait_group<0>();
+            release(last_stage);
+            released = true;
+          }
         }
       }
     };
-    const auto meet_store_warp = [&] {
-      ptx::bar_sync(Config::STORE_BARRIER + consumer, Config::STORE_BARRIER_THREADS);
+    const auto wait_for_store_warp = [&] {
+      ptx::bar_sync(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
     };
     for (int index = cluster; index < schedule.items; index += clusters) {
       const Item item = item_at(index);
@@ -444,9 +453,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
       // Step 4: epilogue. [L08] Each consumer turns its rows from fragments into rows, beside the ring and in the stage whose
       // turn it is, and leaves the rest to its store warp.
-      meet_store_warp();  // the D before has left: its buffer is free
+      if constexpr (Options::early_release) wait_for_store_warp();  // the D before has left: its buffer is free
       const auto [stage, phase] = stage_of_d(index, consumer);
-      if constexpr (Config::D_STAGES > 0) ptx::mbarrier_wait(smem_full(stage), phase);  // the stage is ours
       __syncwarp();                                            // stmatrix wants converged warps
       const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the chain
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
@@ -461,13 +469,18 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const int column = 2 * i;
           const uint32_t swizzle = Options::swizzled_cd ? row % 8 : 0;
           const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
-          const uint32_t piece = cd_piece(chain * Config::CD_PIECES + column / Config::CD_N, stage, consumer);
-          ptx::stmatrix_x4(piece + row * Config::CD_N * 2 + chunk * 16, pair(i), pair(i + 2), pair(i + 4), pair(i + 6));
+          const int piece = chain * Config::CD_PIECES + column / Config::CD_N;
+          if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
+            ptx::mbarrier_wait(smem_full(stage), phase);  // the stage is ours
+            __syncwarp();
+          }
+          ptx::stmatrix_x4(cd_piece(piece, stage, consumer) + row * Config::CD_N * 2 + chunk * 16, pair(i), pair(i + 2),
+                           pair(i + 4), pair(i + 6));
         }
       }
       ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
-      meet_store_warp();                // all four warps' rows are there
-      if constexpr (!Options::early_release) meet_store_warp();
+      ptx::bar_arrive(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // my rows are there
+      if constexpr (!Options::early_release) wait_for_store_warp();
     }
   }
 

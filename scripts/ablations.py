@@ -28,6 +28,7 @@ class Ablation:
     reason: str
     ratios: dict[ladder.Shape, float] = field(default_factory=dict)  # above 1: faster than the level
     results: list[tables.Result] = field(default_factory=list)
+    baselines: dict[ladder.Shape, tables.Result] = field(default_factory=dict)  # the level as it is, where measured
 
 
 def load(folder: Path) -> list[Ablation]:
@@ -46,7 +47,8 @@ def load(folder: Path) -> list[Ablation]:
             row = result.fields
             if row["optimisation"] == BASELINE:
                 continue
-            ratio = _ratio(result, baselines.get(_key(result)))
+            baseline = baselines.get(_key(result))
+            ratio = _ratio(result, baseline)
             if ratio is None:
                 where = f"'{row['optimisation']}' at {ladder.size_text(result.shape)}"
                 raise tables.DataError(f"{path}: {where} has neither ratio_level nor a row '{BASELINE}' beside it.")
@@ -54,6 +56,8 @@ def load(folder: Path) -> list[Ablation]:
             variant = found.setdefault(key, Ablation(*key, row.get("expected", ""), row.get("reason", "")))
             variant.ratios[result.shape] = ratio
             variant.results.append(result)
+            if baseline:
+                variant.baselines[result.shape] = baseline
     return list(found.values())
 
 

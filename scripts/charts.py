@@ -218,9 +218,12 @@ def counters(context: Context) -> Optional[Chart]:
 
 
 def ablations(context: Context) -> Optional[Chart]:
+    """Those of the last level, which is made of choices; what others show with theirs stands on their own pages."""
+    level = ladder.all_levels(context.root)[-1]
+    of_level = [a for a in context.ablations if a.level == level]
     panels = []
-    for level, series in {(a.level, a.series): None for a in context.ablations}:
-        found = [a for a in context.ablations if (a.level, a.series) == (level, series)]
+    for series in {a.series: None for a in of_level}:
+        found = [a for a in of_level if a.series == series]
         shapes = sorted({shape for a in found for shape in a.ratios})
         columns: dict[str, Values] = {
             ladder.size_text(shape): [round(100 * (a.ratios[shape] - 1), 2) if shape in a.ratios else None

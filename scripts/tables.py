@@ -275,17 +275,6 @@ def by_size(results: Sequence[Result], level: str) -> Table:
     return Table("M = N = K", [ladder.size_text(s) for s in shapes], groups, _notes(cells))
 
 
-def table_from_file(path: Path, columns: Sequence[str]) -> str:
-    """Some columns of any CSV file, as they are, in Markdown."""
-    there, rows = read_rows(path)
-    for column in columns:
-        if column not in there:
-            raise DataError(f"{path}: there is no column '{column}', only {', '.join(there)}.")
-    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    lines += ["| " + " | ".join(row[c].replace("|", r"\|") for c in columns) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = ladder.Parser(description="Prints the ladder as docs/results/*.csv records it.", allow_abbrev=False)
     parser.add_argument("--size", type=ladder.whole_number, default=DEFAULT_EDGE, metavar="EDGE",

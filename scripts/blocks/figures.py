@@ -3,8 +3,16 @@ from __future__ import annotations
 
 import ladder
 import tables
-from blocks.options import Options, table
+from ablations import BASELINE, Ablation
+from blocks.options import Options, number, table, take_level
 from recorded import RESULTS, Context
+
+# What a profiler says of one launch: column of the file, head, and how its figure reads.
+TRAFFIC = {
+    "dram_bytes": ("from DRAM", lambda count: f"{count / 1e9:.1f} GB"),
+    "l2_bytes": ("through L2", lambda count: f"{count / 1e9:.1f} GB"),
+    "cycles": ("cycles", lambda count: number(int(count))),
+}
 
 
 def progression(context: Context, options: Options) -> str:
@@ -23,25 +31,55 @@ def level(context: Context, options: Options) -> str:
     return context.markdown(tables.by_size(context.results, named[0]))
 
 
-def ablations(context: Context, _: Options) -> str:
-    """What was tried beyond the levels, and what came of it: reported on GB200, and measured."""
-    reported = context.root / RESULTS / tables.REPORTED_ABLATIONS
-    kinds = {(row["kind"], row["gpu"]) for row in tables.read_rows(reported)[1]}
-    titles = ", ".join(f"{kind}: {gpu}" for kind, gpu in sorted(kinds))
-    parts = [tables.table_from_file(reported, ("optimisation", "expected", "observed", "reason")) + f"\n{titles}.\n"]
-    series = {(a.level, a.series): None for a in context.ablations}
-    return "\n".join(parts + [_measured(context, *key) for key in series])
+def ablations(context: Context, options: Options) -> str:
+    """level=N: what was tried with the level, and what came of it: reported on GB200, and measured."""
+    name = take_level(context, options)
+    measured = [a for a in context.ablations if a.level == name]
+    parts = _reported(context, name)
+    for series in {a.series: None for a in measured}:
+        parts += _measured([a for a in measured if a.series == series])
+    return "\n".join(parts) or "Not measured yet.\n"
 
 
-def _measured(context: Context, level_name: str, series: tables.Series) -> str:
+def _reported(context: Context, name: str) -> list[str]:
+    _, all_rows = tables.read_rows(context.root / RESULTS / tables.REPORTED_ABLATIONS)
+    rows = [row for row in all_rows if row["level"] == name]
+    if not rows:
+        return []
+    columns = ["optimisation", "expected", "observed", "reason"]
+    titles = sorted({f"{row['kind']}: {row['gpu']}" for row in rows})
+    return [table(columns, [[row[c] for c in columns] for row in rows]) + f"\n{', '.join(titles)}.\n"]
+
+
+def _measured(found: list[Ablation]) -> list[str]:
     """A row per variant; a column per size with the speed in units of the level as it is."""
-    found = [a for a in context.ablations if (a.level, a.series) == (level_name, series)]
     shapes = sorted({shape for a in found for shape in a.ratios})
     heads = ["optimisation", "option", "expected", *map(ladder.size_text, shapes), "reason"]
     rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected,
              *(f"{a.ratios[shape]:.3f}" if shape in a.ratios else tables.NOTHING for shape in shapes), a.reason]
             for a in found]
     conditions = tables.conditions([r for a in found for r in a.results])
-    return (f"Level {ladder.level_number(level_name):02}, {series.title()}; "
+    return [f"Level {ladder.level_number(found[0].level):02}, {found[0].series.title()}; "
             "speed in units of the level as it is, above 1 is faster:\n\n"
-            + table(heads, rows, "lll" + "r" * len(shapes)) + (f"\n{conditions}.\n" if conditions else ""))
+            + table(heads, rows, "lll" + "r" * len(shapes)) + (f"\n{conditions}.\n" if conditions else ""),
+            *_traffic(found)]
+
+
+def _traffic(found: list[Ablation]) -> list[str]:
+    """A row per size and variant, for what a profiler has seen of it; the level as it is comes first."""
+    results: dict[ladder.Shape, dict[str, tables.Result]] = {}
+    for ablation in found:
+        for shape, baseline in ablation.baselines.items():
+            results.setdefault(shape, {}).setdefault(BASELINE, baseline)
+        for result in ablation.results:
+            results.setdefault(result.shape, {})[ablation.name] = result
+    seen = [(name, result) for shape in sorted(results) for name, result in results[shape].items()
+            if any(result.fields.get(column) for column in TRAFFIC)]
+    if not seen:
+        return []
+    columns = [column for column in TRAFFIC if any(result.fields.get(column) for _, result in seen)]
+    heads = ["one launch", "M = N = K", *(TRAFFIC[column][0] for column in columns)]
+    rows = [[name, ladder.size_text(result.shape),
+             *(TRAFFIC[c][1](float(result.fields[c])) if result.fields.get(c) else tables.NOTHING for c in columns)]
+            for name, result in seen]
+    return [table(heads, rows, "l" + "r" * (len(heads) - 1))]

@@ -13,9 +13,9 @@ import tables
 
 ABLATIONS = """\
 level,arch,optimisation,option,expected,reason,m,n,k,tflops,ratio_cublas,kind,gpu,ratio_level
-level08_deep_pipeline,90,as it is,,,,4096,4096,4096,700,1.00,measured,NVIDIA H200,
-level08_deep_pipeline,90,plain CD,-DSWIZZLED_CD=0,slower,banks,4096,4096,4096,690,0.98,measured,NVIDIA H200,
-level08_deep_pipeline,90,3 stages,,slower,,4096,4096,4096,680,,measured,NVIDIA H200,0.97
+level02_tma_swizzle,90,as it is,,,,4096,4096,4096,700,1.00,measured,NVIDIA H200,
+level02_tma_swizzle,90,plain CD,-DSWIZZLED_CD=0,slower,banks,4096,4096,4096,690,0.98,measured,NVIDIA H200,
+level02_tma_swizzle,90,3 stages,,slower,,4096,4096,4096,680,,measured,NVIDIA H200,0.97
 """
 
 
@@ -63,8 +63,13 @@ class Data(support.Sandbox):
                          [("plain CD", {(4096, 4096, 4096): 0.98}), ("3 stages", {(4096, 4096, 4096): 0.97})])
         chart = charts.ablations(self.context)
         assert chart
-        self.assertEqual(chart.panels[0].series, {"4096": [-2.0, -3.0]})
+        self.assertEqual([panel.series for panel in chart.panels], [{"4096": [-2.0, -3.0]}])
         self.assertEqual(len(tables.load_results(self.root / recorded.RESULTS)), 7)  # they are no results of the ladder
+
+    def test_the_chart_of_ablations_shows_the_last_level(self) -> None:
+        self.write("docs/results/h200_ablations.csv", ABLATIONS.replace("level02_tma_swizzle", "level01_baseline"))
+        self.assertEqual(len(self.context.ablations), 2)
+        self.assertIsNone(charts.ablations(self.context))
 
     def test_ablations_need_something_to_compare_with(self) -> None:
         self.write("docs/results/h200_ablations.csv", re.sub(r".*as it is.*\n", "", ABLATIONS))

@@ -10,13 +10,24 @@ import recorded
 import render
 import tables
 
+ABLATIONS = """\
+level,arch,optimisation,option,expected,reason,m,n,k,tflops,ratio_cublas,kind,gpu,dram_bytes,l2_bytes,cycles
+level01_baseline,90,as it is,,,,4096,4096,4096,600,0.9,measured,NVIDIA H200,,,
+level01_baseline,90,as it is,,,,8192,8192,8192,520,0.8,measured,NVIDIA H200,4500000000,,2100000
+level01_baseline,90,6 stages,6,faster,L2,4096,4096,4096,612,0.918,measured,NVIDIA H200,,,
+level01_baseline,90,6 stages,6,faster,L2,8192,8192,8192,470,0.731,measured,NVIDIA H200,8100000000,,
+level02_tma_swizzle,90,as it is,,,,8192,8192,8192,500,0.7,measured,NVIDIA H200,,,
+level02_tma_swizzle,90,shallow,,slower,,8192,8192,8192,450,0.63,measured,NVIDIA H200,,,
+"""
+
 
 class Render(support.Sandbox):
     def setUp(self) -> None:
         super().setUp()
         self.write("docs/results/a.csv", SAMPLE)
         self.write("docs/results/gb200_ablations_reported.csv",
-                   "optimisation,expected,observed,reason,kind,gpu\nearly,faster,slower,a|b,reported,GB200\n")
+                   "level,optimisation,expected,observed,reason,kind,gpu\n"
+                   "level02_tma_swizzle,early,faster,slower,a|b,reported,GB200\n")
         self.context = recorded.Context(self.root, tables.load_results(self.root / "docs" / "results"))
 
     def render(self, text: str) -> str:
@@ -37,9 +48,30 @@ class Render(support.Sandbox):
         self.assertIn("\n| 8192 | 250 | 0.357 | 0.348 | 1700 | 500 | 91.5 |", text)
 
     def test_ablations_say_what_kind_they_are(self) -> None:
-        text = self.render("<!-- render:ablations -->\n<!-- /render -->\n")
+        text = self.render("<!-- render:ablations level=2 -->\n<!-- /render -->\n")
         self.assertIn(r"| early | faster | slower | a\|b |", text)
         self.assertIn("reported: GB200", text)
+
+    def test_ablations_of_one_level_at_a_time(self) -> None:
+        self.write("docs/results/h200_ablations.csv", ABLATIONS)
+        text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
+        self.assertIn("| 6 stages | `6` | faster | 1.020 | 0.914 | L2 |\n", text)
+        self.assertNotIn("early", text)
+        text = self.render("<!-- render:ablations level=2 -->\n<!-- /render -->\n")
+        self.assertIn("| early |", text)
+        self.assertIn("| shallow |  | slower | 0.900 |  |\n", text)
+        self.assertNotIn("6 stages", text)
+        self.assertNotIn("from DRAM", text)  # nobody has counted
+
+    def test_ablations_that_nobody_has_measured(self) -> None:
+        text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
+        self.assertEqual(text.splitlines()[1:-1], ["Not measured yet."])
+
+    def test_traffic_of_ablations_stands_beside_the_level_as_it_is(self) -> None:
+        self.write("docs/results/h200_ablations.csv", ABLATIONS)
+        text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
+        self.assertIn("| one launch | M = N = K | from DRAM | cycles |\n|---|--:|--:|--:|\n"
+                      "| as it is | 8192 | 4.5 GB | 2,100,000 |\n| 6 stages | 8192 | 8.1 GB | - |\n", text)
 
     def test_no_figures(self) -> None:
         text = self.render("<!-- render:progression size=64 -->\n<!-- /render -->\n")
@@ -53,7 +85,8 @@ class Render(support.Sandbox):
         for text in ("<!-- render:nonsense -->\n<!-- /render -->", "<!-- render:progression -->\ntext",
                      "<!-- /render -->", "<!-- render:progression -->\n<!-- render:level level=1 -->\n<!-- /render -->",
                      "<!-- render: progression -->", "<!--render:progression-->", "<!-- render:level level=9 -->\n",
-                     "<!-- render:level -->\n", "<!-- render:progression colour=red -->\n<!-- /render -->",
+                     "<!-- render:level -->\n", "<!-- render:ablations -->\n",
+                     "<!-- render:progression colour=red -->\n<!-- /render -->",
                      "<!-- render:progression size=big -->\n<!-- /render -->",
                      "<!-- render:progression arch=sm80 -->\n<!-- /render -->"):
             with self.subTest(text), self.assertRaisesRegex(render.RenderError, r"README.md:[23]: "):
@@ -117,7 +150,7 @@ class OfTheKernels(unittest.TestCase):
     def test_shape(self) -> None:
         text = self.render("shape level=5")
         self.assertIn("| tile of D | 128 x 128 per cluster | 128 x 128 per CTA |", text)
-        self.assertIn("| shared memory | 230,400 bytes | 230,400 bytes |", text)
+        self.assertIn("| shared memory | 230,400 bytes | 164,864 bytes |", text)
         self.assertIn("requested", self.render("shape level=1"))
         self.assertNotIn("requested", text)
 
