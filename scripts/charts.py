@@ -465,7 +465,18 @@ def _neighbours(series: dict[str, Values]) -> list[tuple[str, tuple[float, float
             groups.append([(value, intensity, name)])
         else:
             near.append((value, intensity, name))
-    return [(", ".join(sorted(name for _, _, name in g)), (max(i for _, i, _ in g), g[len(g) // 2][0])) for g in groups]
+    return [(_together(sorted(n for _, _, n in g)), (max(i for _, i, _ in g), g[len(g) // 2][0])) for g in groups]
+
+
+def _together(numbers: list[str]) -> str:
+    """03, 04, 05 and 08 as "03-05, 08"."""
+    runs: list[list[str]] = []
+    for number in numbers:
+        if runs and int(number) == int(runs[-1][-1]) + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 DRAWERS: dict[str, Callable[[Any, Panel], None]] = {"bars": _bars, "stack": _stack, "lines": _lines, "points": _points}

@@ -24,6 +24,7 @@ COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_
 KINDS = ("measured", "reported", "modelled")
 HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)
 DEFAULT_EDGE = 8192
+RATIOS = {"ratio_cublas": "x cuBLAS", "ratio_cublaslt": "x cublasLt"}
 NOTHING = "-"
 
 Fields = dict[str, str]
@@ -152,6 +153,26 @@ def ratio_text(result: Optional[Result], column: str) -> str:
     return f"{value:.3f}" + ("*" if other_rival else "")
 
 
+def burst_ratio(result: Result, column: str) -> Optional[float]:
+    """In a burst, what `column` of RATIOS is under load; None if the level or its rival was not timed so."""
+    own, rival = result.number("burst_tflops"), result.number(column.replace("ratio", "burst") + "_tflops")
+    return None if own is None or rival is None else own / rival
+
+
+def burst_ratio_text(result: Optional[Result], column: str) -> str:
+    value = burst_ratio(result, column) if result else None
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def interval_text(result: Optional[Result], column: str) -> str:
+    """The ratio with its confidence interval, where there is one: 0.851 [0.821, 0.862]. One that does not say how sure
+    it is says nothing."""
+    known = [result.number(name) if result else None
+             for name in (f"{column}_low", f"{column}_high", "interval_coverage", "rounds")]
+    interval = "" if None in known else " [{:.3f}, {:.3f}]".format(*known[:2])
+    return ratio_text(result, column) + interval
+
+
 def range_text(values: Iterable[Optional[float]], unit: str) -> str:
     known = [v for v in values if v is not None]
     if not known:
@@ -219,11 +240,12 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def figures(results: Sequence[Optional[Result]]) -> dict[str, list[str]]:
-    """The columns of figures: speed, and the ratios that any of the results has."""
+def figures(results: Sequence[Optional[Result]],
+            ratio: Callable[[Optional[Result], str], str] = ratio_text) -> dict[str, list[str]]:
+    """The columns of figures: speed, and the ratios that any of the results has, as `ratio` makes text of them."""
     columns = {"TFLOPS": [tflops_text(r) for r in results]}
-    for column, head in (("ratio_cublas", "x cuBLAS"), ("ratio_cublaslt", "x cublasLt")):
-        cells = [ratio_text(r, column) for r in results]
+    for column, head in RATIOS.items():
+        cells = [ratio(r, column) for r in results]
         if any(c != NOTHING for c in cells):
             columns[head] = cells
     return columns
@@ -245,6 +267,16 @@ def _notes(groups: Sequence[tuple[Series, Sequence[Optional[Result]]]]) -> list[
     return notes
 
 
+def _interval_notes(results: Sequence[Optional[Result]]) -> list[str]:
+    """What the brackets are, if there are any. How sure an interval is depends on how many rounds it is made of."""
+    sure = {(int(r.fields["rounds"]), float(r.fields["interval_coverage"])) for r in results
+            if r and any(interval_text(r, column) != ratio_text(r, column) for column in RATIOS)}
+    if not sure:
+        return []
+    rounds = " or ".join(f"{count} rounds (coverage {coverage:.3f})" for count, coverage in sorted(sure))
+    return [f"In brackets: the confidence interval of the ratio, which is the median of {rounds}."]
+
+
 def progression(results: Sequence[Result], levels: Sequence[str], edge: int = DEFAULT_EDGE,
                 first: Sequence[Group] = (), archs: Sequence[int] = ladder.ARCHES) -> Table:
     """The ladder at one size: a row per level. The groups `first`, with a cell for each of `levels`, come before the
@@ -260,19 +292,39 @@ def progression(results: Sequence[Result], levels: Sequence[str], edge: int = DE
 
 
 def by_size(results: Sequence[Result], level: str) -> Table:
-    """One level at all its sizes."""
+    """One level at all its sizes, the ratios with their confidence intervals."""
     of_level = [r for r in results if r.level == level]
     shapes = sorted({r.shape for r in of_level}, key=lambda s: (s[0] * s[1] * s[2], s))
     cells = [(series, [find(of_level, level, series, shape) for shape in shapes]) for series in all_series(of_level)]
     groups = []
     for series, found in cells:
-        group = Group(series.title(), figures(found))
+        group = Group(series.title(), figures(found, interval_text))
         for column, head in (("sm_mhz", "MHz"), ("power_w", "W")):
             numbers = [r.number(column) if r else None for r in found]
             if any(n is not None for n in numbers):
                 group.columns[head] = [NOTHING if n is None else f"{n:.0f}" for n in numbers]
         groups.append(group)
-    return Table("M = N = K", [ladder.size_text(s) for s in shapes], groups, _notes(cells))
+    notes = _notes(cells) + _interval_notes([r for _, found in cells for r in found])
+    return Table("M = N = K", [ladder.size_text(s) for s in shapes], groups, notes)
+
+
+def bursts(results: Sequence[Result], levels: Sequence[str], edge: int = DEFAULT_EDGE) -> Table:
+    """Short bursts on a cool chip beside the sustained figures, at one size: a row per level, as far as anybody has
+    timed bursts."""
+    shape = (edge, edge, edge)
+    timed = [r for r in results if r.shape == shape and r.number("burst_tflops") is not None]
+    cells = [(series, [find(timed, name, series, shape) for name in levels]) for series in all_series(timed)]
+    groups = []
+    for series, found in cells:
+        columns = {"TFLOPS, burst": [tflops_text(r, "burst_tflops") for r in found],
+                   "TFLOPS, sustained": [tflops_text(r) for r in found]}
+        for column, head in RATIOS.items():
+            columns[f"{head}, burst"] = [burst_ratio_text(r, column) for r in found]
+            columns[f"{head}, sustained"] = [ratio_text(r, column) for r in found]
+        groups.append(Group(series.title(), columns))
+    notes = [f"M = N = K = {edge}. Burst: a few milliseconds of work after a pause; its ratios are quotients of median "
+             "speeds, without intervals. Clock and power are those of the sustained load."]
+    return Table("level", list(levels), groups, notes + _notes(cells) if cells else [])
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

@@ -177,7 +177,9 @@ def make(kernel: space.Kernel, all_rows: Sequence[Row], plan: Plan, size: str) -
         known = [(cell.value, (i, j)) for i, line in enumerate(cells) for j, cell in enumerate(line)
                  if cell.value is not None]
         best = max(known)[1] if known and speeds else None
-        maps.append(Map(f"{plan.panel.upper().replace('_', ' ')} = {panel}", xs, ys, cells, best))
+        title = f"M = N = K = {panel}" if plan.panel == "size" and panel.isdigit() else \
+            f"{plan.panel.upper().replace('_', ' ')} = {panel}"
+        maps.append(Map(title, xs, ys, cells, best))
     if speeds and plan.panel != "size":  # one best of all panels
         top = max((cell.value or 0 for m in maps for line in m.cells for cell in line))
         maps = [m if m.best and m.cells[m.best[0]][m.best[1]].value == top else
@@ -193,9 +195,10 @@ def _chart(kernel: space.Kernel, plan: Plan, rows: Sequence[Row], measured: Sequ
     at = "" if plan.panel == "size" else f" at M = N = K = {size}" if size.isdigit() else f" at {size}"
     if measured:
         best = max(measured, key=lambda r: float(r["tflops"]))
-        point = ", ".join(f"{name.upper()} {best[name]}" for name in kernel.headline)
+        point = ", ".join(f"{name.upper().replace('_', ' ')} {best[name]}" for name in kernel.headline)
+        which = "the best of each size; of all" if plan.panel == "size" else "the best"
         note = (f"Measured: {best['gpu']}, CUDA {best['cuda']}. TFLOPS of the best point of each cell"
-                + (f", and its {name_of(others)}" if others else "") + f". Marked, the best: {point}: "
+                + (f", and its {name_of(others)}" if others else "") + f". Marked, {which}: {point}: "
                 f"{float(best['tflops']):.1f} TFLOPS, {float(best['ratio_cublas']):.2f} of cuBLAS's.")
     else:
         note = f"Right or wrong on the {next((r['gpu'] for r in rows if r.get('gpu')), 'simulated device')}; no speeds."
@@ -269,7 +272,7 @@ def draw(chart: HeatChart, path: Path) -> dict[Path, bytes]:
         return charts.files(figure, chart, path)
 
 
-def _wrapped(text: str, width: int = 150) -> str:
+def _wrapped(text: str, width: int = 130) -> str:
     words, lines = text.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > width:

@@ -13,9 +13,9 @@ from recorded import Context
 Options = dict[str, str]
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
-    "progression": figures.progression, "level": figures.level, "ablations": figures.ablations,
-    "shape": kernel.shape, "barriers": kernel.barriers, "budget": kernel.budget, "roles": kernel.roles,
-    "instructions": kernel.instructions, "ptx_map": kernel.ptx_map, "changes": kernel.changes,
+    "progression": figures.progression, "level": figures.level, "bursts": figures.bursts,
+    "ablations": figures.ablations, "shape": kernel.shape, "barriers": kernel.barriers, "budget": kernel.budget,
+    "roles": kernel.roles, "instructions": kernel.instructions, "ptx_map": kernel.ptx_map, "changes": kernel.changes,
     "counters": observed.counters, "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": tuning.log,
     "picture": images.picture, "timeline": images.timeline, "chart": images.chart,
     **autotune.BLOCKS,

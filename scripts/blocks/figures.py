@@ -22,8 +22,14 @@ def progression(context: Context, options: Options) -> str:
     return context.markdown(tables.progression(context.results, context.levels(), edge, archs=archs))
 
 
+def bursts(context: Context, options: Options) -> str:
+    """size=EDGE: short bursts beside the sustained figures, level by level."""
+    table = tables.bursts(context.results, context.levels(), int(options.pop("size", str(tables.DEFAULT_EDGE))))
+    return table.markdown() if table.groups else "Not measured yet.\n"
+
+
 def level(context: Context, options: Options) -> str:
-    """level=N: one level at all sizes."""
+    """level=N: one level at all sizes, with confidence intervals where there are any."""
     text = options.pop("level", "")
     named = [name for name in context.levels() if str(ladder.level_number(name)) == text]
     if not named:

@@ -47,6 +47,11 @@ class Data(support.Sandbox):
         self.assertEqual(chart.panels[1].x, [512.0, 8192.0])
         self.assertEqual(chart.panels[1].series["01 baseline"], [None, 35.7])
 
+    def test_neighbours_share_a_label(self) -> None:
+        for numbers, label in ((["03", "04", "05", "08"], "03-05, 08"), (["06", "07"], "06, 07"), (["02"], "02"),
+                               (["01", "03", "05"], "01, 03, 05"), (["08", "09", "10"], "08-10")):
+            self.assertEqual(charts._together(numbers), label)
+
     def test_a_roof_needs_a_data_sheet(self) -> None:
         chart = charts.roofline(self.context)
         assert chart

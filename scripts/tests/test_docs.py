@@ -5,7 +5,9 @@ import unittest
 import support
 
 import blocks.costs
+import ladder
 import recorded
+import tables
 from recorded import Context
 
 DOCS = support.ROOT / "docs"
@@ -49,6 +51,24 @@ class Statements(unittest.TestCase):
 
     def test_tensor_memory(self) -> None:
         self.assertIn(f"128 lanes by {recorded.TMEM_COLUMNS} columns", self.words("glossary.md"))
+
+    def test_bursts(self) -> None:
+        self.assertIn("the levels keep their order", self.words("measuring.md"))
+        self.assertIn("Levels 02 to 06, though, fall back against cuBLAS's default, by more than their intervals allow",
+                      self.words("measuring.md"))
+        self.assertIn("level 06, abreast of it under load, is behind", self.words("measuring.md"))
+        timed = [r for r in tables.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
+        for column in ("tflops", "burst_tflops"):
+            self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
+        for result in timed:
+            burst = tables.burst_ratio(result, "ratio_cublas") or 0
+            low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
+            self.assertGreater(result.number("burst_tflops"), result.number("tflops"), result.level)
+            level = ladder.level_number(result.level)
+            if 2 <= level <= 6:
+                self.assertLess(burst, low, result.level)
+            if level == 6:
+                self.assertTrue(burst < 1 and low < 1 < high, (burst, low, high))
 
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@ import sys
 import unittest
 
 import support
-from test_tables import SAMPLE
+from test_tables import SAMPLE, TIMED
 
 import ladder
 import recorded
@@ -47,6 +47,19 @@ class Render(support.Sandbox):
         text = self.render("<!-- render:level level=1 -->\n<!-- /render -->")
         self.assertIn("\n| 8192 | 250 | 0.357 | 0.348 | 1700 | 500 | 91.5 |", text)
 
+    def test_intervals(self) -> None:
+        self.context.results = tables.load_results(self.write("docs/results/a.csv", TIMED).parent)
+        text = self.render("<!-- render:level level=1 -->\n<!-- /render -->\n")
+        self.assertIn("\n| 8192 | 600 | 0.800 [0.790, 0.810] | 0.750 [0.740, 0.760] |\n", text)
+        self.assertIn("\nIn brackets: the confidence interval ", text)
+        self.assertNotIn("[", self.render("<!-- render:progression -->\n<!-- /render -->\n"))
+
+    def test_bursts(self) -> None:
+        block = "<!-- render:bursts size=8192 -->\n<!-- /render -->\n"
+        self.assertEqual(self.render(block).splitlines()[1:-1], ["Not measured yet."])
+        self.context.results = tables.load_results(self.write("docs/results/a.csv", TIMED).parent)
+        self.assertIn("\n| level01_baseline | 700 | 600 | 0.875 | 0.800 | 0.800 | 0.750 |\n", self.render(block))
+
     def test_ablations_say_what_kind_they_are(self) -> None:
         text = self.render("<!-- render:ablations level=2 -->\n<!-- /render -->\n")
         self.assertIn(r"| early | faster | slower | a\|b |", text)
@@ -88,6 +101,7 @@ class Render(support.Sandbox):
                      "<!-- render:level -->\n", "<!-- render:ablations -->\n",
                      "<!-- render:progression colour=red -->\n<!-- /render -->",
                      "<!-- render:progression size=big -->\n<!-- /render -->",
+                     "<!-- render:bursts level=1 -->\n<!-- /render -->",
                      "<!-- render:progression arch=sm80 -->\n<!-- /render -->"):
             with self.subTest(text), self.assertRaisesRegex(render.RenderError, r"README.md:[23]: "):
                 self.render("\n" + text)

@@ -16,6 +16,13 @@ level02_tma_swizzle,100,8192,8192,8192,700,,,,,reported,GB200,1,,,,,,
 level02_tma_swizzle,100,8192,8192,8192,710,1000,,0.71,,reported,GB200,0,cuBLAS,,,,,
 level01_baseline,100,8192,8192,8192,88,,,,,modelled,Simulated B200,,,,,,,
 """
+TIMED = ",".join(tables.COLUMNS) + """\
+,rounds,ratio_cublas_low,ratio_cublas_high,ratio_cublaslt_low,ratio_cublaslt_high,interval_coverage,burst_tflops,\
+burst_cublas_tflops,burst_cublaslt_tflops
+level01_baseline,90,4096,4096,4096,600,700,,0.8571,,measured,NVIDIA H200,10,0.8494,0.862,,,0.9785,660,,
+level01_baseline,90,8192,8192,8192,600,750,800,0.8,0.75,measured,NVIDIA H200,20,0.79,0.81,0.74,0.76,0.9586,700,800,875
+level02_tma_swizzle,90,8192,8192,8192,700,750,,0.9333,,measured,NVIDIA H200,,,,,,,,,
+"""
 LEVELS = ["level01_baseline", "level02_tma_swizzle", "level03_warp_specialize"]
 
 
@@ -60,6 +67,48 @@ class Tables(support.Sandbox):
         table = tables.by_size(self.loaded, "level02_tma_swizzle")
         self.assertEqual(table.names, ["512", "8192"])
         self.assertEqual(table.groups[0].columns["W"], ["-", "641"])
+
+    def test_intervals(self) -> None:
+        self.write("docs/results/a.csv", TIMED)
+        table = tables.by_size(tables.load_results(self.results), "level01_baseline")
+        self.assertEqual(table.groups[0].columns["x cuBLAS"], ["0.857 [0.849, 0.862]", "0.800 [0.790, 0.810]"])
+        self.assertEqual(table.groups[0].columns["x cublasLt"], ["-", "0.750 [0.740, 0.760]"])
+        self.assertEqual(table.notes[-1], "In brackets: the confidence interval of the ratio, which is the median "
+                         "of 10 rounds (coverage 0.979) or 20 rounds (coverage 0.959).")
+
+    def test_no_intervals_no_brackets(self) -> None:
+        for level in ("level01_baseline", "level02_tma_swizzle"):
+            self.assertNotIn("[", tables.by_size(self.loaded, level).text())
+        self.write("docs/results/a.csv", TIMED)
+        loaded = tables.load_results(self.results)
+        self.assertNotIn("[", tables.by_size(loaded, "level02_tma_swizzle").text())
+        self.assertNotIn("[", tables.progression(loaded, LEVELS).text())
+
+    def test_an_interval_that_does_not_say_how_sure_it_is(self) -> None:
+        for doubtful in (TIMED.replace(",20,0.79,", ",,0.79,"), TIMED.replace(",0.9586,", ",,")):
+            self.write("docs/results/a.csv", doubtful)
+            table = tables.by_size(tables.load_results(self.results), "level01_baseline")
+            self.assertEqual(table.groups[0].columns["x cuBLAS"], ["0.857 [0.849, 0.862]", "0.800"])
+            self.assertTrue(table.notes[-1].endswith("is the median of 10 rounds (coverage 0.979)."))
+
+    def test_bursts(self) -> None:
+        self.write("docs/results/b.csv", TIMED)  # beside figures that nobody timed bursts of
+        table = tables.bursts(tables.load_results(self.results), LEVELS)
+        self.assertEqual([g.title for g in table.groups], ["measured: NVIDIA H200 (sm90)"])
+        self.assertEqual(table.groups[0].columns, {
+            "TFLOPS, burst": ["700", "-", "-"], "TFLOPS, sustained": ["600", "-", "-"],
+            "x cuBLAS, burst": ["0.875", "-", "-"], "x cuBLAS, sustained": ["0.800", "-", "-"],
+            "x cublasLt, burst": ["0.800", "-", "-"], "x cublasLt, sustained": ["0.750", "-", "-"]})
+        self.assertIn("M = N = K = 8192. Burst: ", table.notes[0])
+
+    def test_bursts_without_rivals(self) -> None:
+        self.write("docs/results/a.csv", TIMED)
+        columns = tables.bursts(tables.load_results(self.results), LEVELS, 4096).groups[0].columns
+        self.assertEqual((columns["TFLOPS, burst"][0], columns["x cuBLAS, burst"][0]), ("660", "-"))
+
+    def test_bursts_that_nobody_timed(self) -> None:
+        table = tables.bursts(self.loaded, LEVELS)
+        self.assertEqual((table.groups, table.notes), ([], []))
 
     def test_text_is_aligned(self) -> None:
         first = tables.Group("this run: simulated device, 512", {"sm90": ["right", "WRONG", "-"]})
