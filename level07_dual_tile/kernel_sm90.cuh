@@ -83,7 +83,7 @@ static_assert(Smem::STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config:
               Config::B_LOAD_BYTES % 1024 == 0);
 static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks side by side, then the next n. Neighbours in this order share their
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
 // columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;

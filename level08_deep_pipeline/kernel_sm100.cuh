@@ -144,7 +144,7 @@ static_assert(Config::BLOCK_M != 128 || Config::BLOCK_N != 128 || Options::num_s
 static_assert(Smem::TMEM_ADDRESS + 4 <= Smem::CD);
 static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0 && Config::CD_BYTES % 1024 == 0);
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks side by side, then the next n. Neighbours in this order share their
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
 // columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;

@@ -586,11 +586,15 @@ inline harness::Description describe() {
   if (Smem::STAGES > Smem::CD) d.smem.push_back({"pieces of D beside the ring", Smem::CD, Smem::STAGES - Smem::CD});
   d.smem.push_back({Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B", Smem::STAGES,
                     Config::NUM_STAGES * Config::STAGE_BYTES});
+  const bool holds_d = Config::D_STAGES > 0;
   d.barriers = {
       {"smem_full", Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
-       "producer of every CTA in the cluster; TMA with the bytes, none for D", "both consumers; for D one of them", 0},
+       holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every CTA in the cluster"
+               : "producer; TMA with the bytes",
+       holds_d ? "both consumers; for D those that write it" : "both consumers", 0},
       {"smem_empty", Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::CLUSTER_SIZE, 0,
-       "one lane of each consumer warp, in every CTA of the cluster; after D its store warp, for all of them",
+       holds_d ? "one lane of each consumer warp, in every CTA of the cluster; after D its store warp, for all of them"
+               : "one lane of each consumer warp, in every CTA of the cluster",
        "producer", 1}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
              {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},

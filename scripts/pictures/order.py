@@ -27,7 +27,7 @@ def tile_order(context: Context, level: str) -> Optional[Drawing]:
         return None
     wide, high = 28, 15
     panel = N_BLOCKS * wide + 64
-    groups = [context.kernel(d).config.SWIZZLE_GROUP_SIZE for d in shown]
+    groups = [context.kernel(d).config.SWIZZLE_GROUP_SIZE * _rows(context, d) for d in shown]
     drawing = Drawing(
         f"Level {ladder.level_number(level):02}: the order of tiles",
         f"{M_BLOCKS} by {N_BLOCKS} tiles of D, numbered in the order in which they are taken: "
@@ -54,20 +54,19 @@ def _name(description: Description) -> str:
 def _panel(drawing: Drawing, context: Context, description: Description, group: int, left: float, top: float,
            wide: float, high: float) -> bool:
     """Returns whether tiles belong together in pairs."""
-    order = context.kernel(description).function("tile_coordinates")
-    extra = [group] if _takes_group(context, description) else []
+    order = _order(context, description)
     is_pair = description.cluster == 2 and description.tile_owner == "CTA"
     drawing.text(left, top - 24, _name(description), bold=True)
     drawing.text(left, top - 8, f"groups of {group}", "soft", SMALL)
     for block in range(0, M_BLOCKS, 4):
         drawing.text(left - 6, top + block * high + 11, f"m {block}" if block == 0 else str(block), "soft", 9, "end")
     for tile in range(M_BLOCKS * N_BLOCKS):
-        m_block, n_block = order(tile, M_BLOCKS, N_BLOCKS, *extra)
+        m_block, n_block = order(tile)
         x, y = left + n_block * wide, top + m_block * high
         drawing.rect(x, y, wide, high, "blue" if tile < FIRST_WAVE else "none", radius=0)
         drawing.label(x, y, wide, high, str(tile), size=SMALL)
     for tile in range(0, M_BLOCKS * N_BLOCKS if is_pair else 0, 2):
-        m_block, n_block = order(tile, M_BLOCKS, N_BLOCKS, *extra)
+        m_block, n_block = order(tile)
         drawing.frame(left + n_block * wide + 1, top + m_block * high + 1, wide - 2, 2 * high - 2, "line", 1.5)
     for edge in range(group, M_BLOCKS, group):
         drawing.line((left - 3, top + edge * high), (left + N_BLOCKS * wide + 3, top + edge * high), stroke="strong",
@@ -77,6 +76,24 @@ def _panel(drawing: Drawing, context: Context, description: Description, group: 
     return is_pair
 
 
-def _takes_group(context: Context, description: Description) -> bool:
-    """Whether the function is told how large a group is, as where it serves several configurations."""
+def _order(context: Context, description: Description) -> Callable[[int], tuple[int, int]]:
+    """Where a tile lies: row and column in the grid of tiles."""
+    kernel = context.kernel(description)
+    function, rows = kernel.function("tile_coordinates"), _rows(context, description)
+    if not _counts_clusters(context, description):
+        return lambda tile: function(tile, M_BLOCKS, N_BLOCKS)
+
+    def of_clusters(tile: int) -> tuple[int, int]:
+        m_block, n_block = function(tile // rows, M_BLOCKS // rows, N_BLOCKS, kernel.config.SWIZZLE_GROUP_SIZE)
+        return m_block * rows + tile % rows, n_block
+    return of_clusters
+
+
+def _rows(context: Context, description: Description) -> int:
+    """Rows of tiles in one row of what the kernel's order counts: tiles, or clusters of them."""
+    return context.kernel(description).config.CLUSTER_M if _counts_clusters(context, description) else 1
+
+
+def _counts_clusters(context: Context, description: Description) -> bool:
+    """Whether the order is that of the clusters. Its function is told then how many of them a group has."""
     return "int full_group" in context.kernel(description).source

@@ -54,7 +54,7 @@ class Statements(unittest.TestCase):
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", self.words("measuring.md"))
-        self.assertIn("Levels 02 to 06, though, fall back against cuBLAS's default, by more than their intervals allow",
+        self.assertIn("Levels 02 to 07, though, fall back against cuBLAS's default, by more than their intervals allow",
                       self.words("measuring.md"))
         self.assertIn("level 06, abreast of it under load, is behind", self.words("measuring.md"))
         timed = [r for r in tables.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
@@ -65,10 +65,22 @@ class Statements(unittest.TestCase):
             low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
             self.assertGreater(result.number("burst_tflops"), result.number("tflops"), result.level)
             level = ladder.level_number(result.level)
-            if 2 <= level <= 6:
+            if 2 <= level <= 7:
                 self.assertLess(burst, low, result.level)
             if level == 6:
                 self.assertTrue(burst < 1 and low < 1 < high, (burst, low, high))
+
+    def test_level_08_beside_cublas(self) -> None:
+        text = self.words("tuning_h200.md")
+        self.assertIn("ahead at all five sizes, by more than the interval of its rounds", text)
+        self.assertIn("The fifth is 4096, where it draws level", text)
+        last = {r.shape[0]: r.fields for r in tables.load_results()
+                if ladder.level_number(r.level) == 8 and r.fields["kind"] == "measured"}
+        self.assertEqual(len(last), 5)
+        for size, row in last.items():
+            self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
+            self.assertEqual(float(row["ratio_cublas_low"]) > 1, size != 4096, size)
+        self.assertGreater(float(last[4096]["ratio_cublas_high"]), 1)
 
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")

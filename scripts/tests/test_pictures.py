@@ -50,6 +50,11 @@ class All(unittest.TestCase):
                 if wide > 4 and high > 4:
                     self.fail(f"{name}: '{one.text}' and '{other.text}'")
 
+    def test_groups_of_clusters_are_drawn_as_the_tiles_that_they_are(self) -> None:
+        description = self.drawn["tile_order_08"].description
+        for config, rows in (("256x192", 8), ("128x256", 16)):
+            self.assertIn(f"Hopper {config} goes down groups of {rows} m-blocks", description)
+
     def test_two_drawings_are_the_same(self) -> None:
         for name in ("level05_timeline_sm100", "swizzles"):
             again = pictures.draw(CONTEXT, name)

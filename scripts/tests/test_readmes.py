@@ -1,6 +1,7 @@
 """The pages of the course: their sections, their exercises, and that no figure, sum, link or command in them is wrong."""
 from __future__ import annotations
 
+import operator
 import os
 import re
 import shlex
@@ -10,6 +11,9 @@ import unittest
 from pathlib import Path
 
 import support
+
+import ladder
+import tables
 
 SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Fences and waits", "New instructions",
             "Barriers", "Budget", "The Hopper twin", "Build it, run it", "Results", "Break it", "Exercises",
@@ -97,6 +101,55 @@ class Pages(unittest.TestCase):
                 self.assertTrue(target.exists(), f"{name}: {link}")
                 if anchor and target.suffix == ".md":
                     self.assertIn(anchor, anchors(target.read_text(encoding="utf-8")), f"{name}: {link}")
+
+
+class Measured(unittest.TestCase):
+    """What the pages say in words about figures that this project measured on Hopper."""
+
+    def test_level_07_beside_level_08(self) -> None:
+        text = self.words("level08_deep_pipeline/README.md")
+        self.assertIn("ahead of level 07 at all sizes in TFLOPS and beside cublasLt", text)
+        self.assertIn("from 8192 up the ratio of level 07 is the higher one. Its interval contains that of level 08", text)
+        found = {(ladder.level_number(r.level), r.shape[0]): r.fields for r in tables.load_results()
+                 if r.fields["kind"] == "measured"}
+        for size in (4096, 6144, 8192, 10240, 12288):
+            def pair(column: str) -> tuple[float, float]:
+                return float(found[7, size][column]), float(found[8, size][column])
+
+            for column in ("tflops", "ratio_cublaslt"):
+                self.assertLess(*pair(column), (size, column))
+            self.assertEqual(operator.gt(*pair("ratio_cublas")), size >= 8192, size)
+            if size >= 8192:
+                self.assertLess(*pair("ratio_cublas_low"), size)
+                self.assertGreater(*pair("ratio_cublas_high"), size)
+
+    def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
+        text = self.words("level05_persistent/README.md")
+        self.assertIn("At 4096 and 8192 that is the whole gain", text)
+        self.assertIn("At 12288 CTAs that stay earn a good part of it, too", text)
+        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
+        cycles = {(ladder.level_number(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
+                  for row in rows if row["cycles"]}
+        for size, by_staying in ((4096, False), (8192, False), (12288, True)):
+            before, row_major, after = (cycles[key] for key in (
+                (4, "as it is", size), (5, "row-major order", size), (5, "as it is", size)))
+            self.assertLess(after, 0.97 * row_major, size)
+            self.assertEqual(row_major < 0.9 * before, by_staying, size)
+            self.assertEqual(row_major > 0.98 * before, not by_staying, size)
+
+    def test_pairs_and_a_deep_ring(self) -> None:
+        self.assertIn("tiles of 128 x 128 with six stages are clearly faster in pairs",
+                      self.words("level07_dual_tile/README.md"))
+        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_autotune_level08.csv")
+        small = [row for row in rows if (row["block_m"], row["block_n"], row["stages"]) == ("128", "128", "6")
+                 and row["status"] == "ok"]
+        for size in ("4096", "8192"):
+            single, pair = (max(float(row["ratio_cublas"]) for row in small
+                                if (row["size"], row["cluster_m"], row["cluster_n"]) == (size, m, "1")) for m in "12")
+            self.assertGreater(pair, 1.05 * single, size)
+
+    def words(self, name: str) -> str:
+        return " ".join(page(name).split())
 
 
 class Alone(unittest.TestCase):
