@@ -164,13 +164,16 @@ def burst_ratio_text(result: Optional[Result], column: str) -> str:
     return NOTHING if value is None else f"{value:.3f}"
 
 
+def interval(result: Result, column: str) -> Optional[tuple[float, float]]:
+    """The confidence interval of a ratio. One that does not say how sure it is, is none."""
+    low, high, *sure = map(result.number, (f"{column}_low", f"{column}_high", "interval_coverage", "rounds"))
+    return None if low is None or high is None or None in sure else (low, high)
+
+
 def interval_text(result: Optional[Result], column: str) -> str:
-    """The ratio with its confidence interval, where there is one: 0.851 [0.821, 0.862]. One that does not say how sure
-    it is says nothing."""
-    known = [result.number(name) if result else None
-             for name in (f"{column}_low", f"{column}_high", "interval_coverage", "rounds")]
-    interval = "" if None in known else " [{:.3f}, {:.3f}]".format(*known[:2])
-    return ratio_text(result, column) + interval
+    """The ratio with its confidence interval, where there is one: 0.851 [0.821, 0.862]."""
+    found = interval(result, column) if result else None
+    return ratio_text(result, column) + (f" [{found[0]:.3f}, {found[1]:.3f}]" if found else "")
 
 
 def range_text(values: Iterable[Optional[float]], unit: str) -> str:
@@ -270,7 +273,7 @@ def _notes(groups: Sequence[tuple[Series, Sequence[Optional[Result]]]]) -> list[
 def _interval_notes(results: Sequence[Optional[Result]]) -> list[str]:
     """What the brackets are, if there are any. How sure an interval is depends on how many rounds it is made of."""
     sure = {(int(r.fields["rounds"]), float(r.fields["interval_coverage"])) for r in results
-            if r and any(interval_text(r, column) != ratio_text(r, column) for column in RATIOS)}
+            if r and any(interval(r, column) for column in RATIOS)}
     if not sure:
         return []
     rounds = " or ".join(f"{count} rounds (coverage {coverage:.3f})" for count, coverage in sorted(sure))

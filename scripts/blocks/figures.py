@@ -4,9 +4,10 @@ from __future__ import annotations
 import ladder
 import tables
 from ablations import BASELINE, Ablation
-from blocks.options import Options, number, table, take_level
+from blocks.options import Options, number, table, take_archs, take_level
 from recorded import RESULTS, Context
 
+NOT_MEASURED = "Not measured yet.\n"
 # What a profiler says of one launch: column of the file, head, and how its figure reads.
 TRAFFIC = {
     "dram_bytes": ("from DRAM", lambda count: f"{count / 1e9:.1f} GB"),
@@ -18,23 +19,19 @@ TRAFFIC = {
 def progression(context: Context, options: Options) -> str:
     """size=EDGE arch=sm90|sm100: the whole ladder at one size, every series in columns of its own."""
     edge = int(options.pop("size", str(tables.DEFAULT_EDGE)))
-    archs = [ladder.parse_arch(options.pop("arch"))] if "arch" in options else ladder.ARCHES
+    archs = take_archs(options, ladder.ARCHES)
     return context.markdown(tables.progression(context.results, context.levels(), edge, archs=archs))
 
 
 def bursts(context: Context, options: Options) -> str:
     """size=EDGE: short bursts beside the sustained figures, level by level."""
-    table = tables.bursts(context.results, context.levels(), int(options.pop("size", str(tables.DEFAULT_EDGE))))
-    return table.markdown() if table.groups else "Not measured yet.\n"
+    found = tables.bursts(context.results, context.levels(), int(options.pop("size", str(tables.DEFAULT_EDGE))))
+    return found.markdown() if found.groups else NOT_MEASURED
 
 
 def level(context: Context, options: Options) -> str:
     """level=N: one level at all sizes, with confidence intervals where there are any."""
-    text = options.pop("level", "")
-    named = [name for name in context.levels() if str(ladder.level_number(name)) == text]
-    if not named:
-        raise ValueError("level=N must name a level")
-    return context.markdown(tables.by_size(context.results, named[0]))
+    return context.markdown(tables.by_size(context.results, take_level(context, options)))
 
 
 def ablations(context: Context, options: Options) -> str:
@@ -44,7 +41,7 @@ def ablations(context: Context, options: Options) -> str:
     parts = _reported(context, name)
     for series in {a.series: None for a in measured}:
         parts += _measured([a for a in measured if a.series == series])
-    return "\n".join(parts) or "Not measured yet.\n"
+    return "\n".join(parts) or NOT_MEASURED
 
 
 def _reported(context: Context, name: str) -> list[str]:

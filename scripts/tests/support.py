@@ -19,6 +19,12 @@ sys.dont_write_bytecode = True
 # This very Python also where a script asks for python3: what stands on the PATH may be a slow wrapper.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
+
+def words(page: str) -> str:
+    """The text of a page of this repository, without its line breaks."""
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
 # A level's executable, as far as the scripts can tell. The file `behaviour` beside it says what it does.
 FAKE_LEVEL = f"#!{sys.executable} -ES" + r"""
 import csv, os, signal, sys, time

@@ -45,18 +45,18 @@ class Statements(unittest.TestCase):
     CONTEXT = Context(support.ROOT, [])
 
     def test_a_K_block_is_128_bytes_of_a_row(self) -> None:
-        self.assertIn("64 elements, which are 128 bytes per row", self.words("glossary.md"))
+        self.assertIn("64 elements, which are 128 bytes per row", support.words("docs/glossary.md"))
         for description in self.CONTEXT.descriptions:
             self.assertEqual(description.tile_k, 64, description)
 
     def test_tensor_memory(self) -> None:
-        self.assertIn(f"128 lanes by {recorded.TMEM_COLUMNS} columns", self.words("glossary.md"))
+        self.assertIn(f"128 lanes by {recorded.TMEM_COLUMNS} columns", support.words("docs/glossary.md"))
 
     def test_bursts(self) -> None:
-        self.assertIn("the levels keep their order", self.words("measuring.md"))
+        self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
         self.assertIn("Levels 02 to 07, though, fall back against cuBLAS's default, by more than their intervals allow",
-                      self.words("measuring.md"))
-        self.assertIn("level 06, abreast of it under load, is behind", self.words("measuring.md"))
+                      support.words("docs/measuring.md"))
+        self.assertIn("level 06, abreast of it under load, is behind", support.words("docs/measuring.md"))
         timed = [r for r in tables.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
             self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
@@ -71,7 +71,7 @@ class Statements(unittest.TestCase):
                 self.assertTrue(burst < 1 and low < 1 < high, (burst, low, high))
 
     def test_level_08_beside_cublas(self) -> None:
-        text = self.words("tuning_h200.md")
+        text = support.words("docs/tuning_h200.md")
         self.assertIn("ahead at all five sizes, by more than the interval of its rounds", text)
         self.assertIn("The fifth is 4096, where it draws level", text)
         last = {r.shape[0]: r.fields for r in tables.load_results()
@@ -84,9 +84,9 @@ class Statements(unittest.TestCase):
 
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")
-        self.assertIn("ends with exit code 77", self.words("gpus.md"))
+        self.assertIn("ends with exit code 77", support.words("docs/gpus.md"))
         self.assertRegex(harness, r"\b77\b")
-        self.assertIn("86 if a kernel failed", self.words("simulator.md"))
+        self.assertIn("86 if a kernel failed", support.words("docs/simulator.md"))
         self.assertIn("86 if a kernel failed", (support.SCRIPTS / "sim.sh").read_text(encoding="utf-8"))
 
     def test_the_options_of_the_simulated_device(self) -> None:
@@ -101,9 +101,6 @@ class Statements(unittest.TestCase):
         for page in DOCS.glob("*.md"):
             if page.name != "README.md":
                 self.assertIn(f"]({page.name})", text)
-
-    def words(self, page: str) -> str:
-        return " ".join((DOCS / page).read_text(encoding="utf-8").split())
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ class Measured(unittest.TestCase):
     """What the pages say in words about figures that this project measured on Hopper."""
 
     def test_level_07_beside_level_08(self) -> None:
-        text = self.words("level08_deep_pipeline/README.md")
+        text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("ahead of level 07 at all sizes in TFLOPS and beside cublasLt", text)
         self.assertIn("from 8192 up the ratio of level 07 is the higher one. Its interval contains that of level 08", text)
         found = {(ladder.level_number(r.level), r.shape[0]): r.fields for r in tables.load_results()
@@ -124,7 +124,7 @@ class Measured(unittest.TestCase):
                 self.assertGreater(*pair("ratio_cublas_high"), size)
 
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
-        text = self.words("level05_persistent/README.md")
+        text = support.words("level05_persistent/README.md")
         self.assertIn("At 4096 and 8192 that is the whole gain", text)
         self.assertIn("At 12288 CTAs that stay earn a good part of it, too", text)
         _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
@@ -139,7 +139,7 @@ class Measured(unittest.TestCase):
 
     def test_pairs_and_a_deep_ring(self) -> None:
         self.assertIn("tiles of 128 x 128 with six stages are clearly faster in pairs",
-                      self.words("level07_dual_tile/README.md"))
+                      support.words("level07_dual_tile/README.md"))
         _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_autotune_level08.csv")
         small = [row for row in rows if (row["block_m"], row["block_n"], row["stages"]) == ("128", "128", "6")
                  and row["status"] == "ok"]
@@ -147,9 +147,6 @@ class Measured(unittest.TestCase):
             single, pair = (max(float(row["ratio_cublas"]) for row in small
                                 if (row["size"], row["cluster_m"], row["cluster_n"]) == (size, m, "1")) for m in "12")
             self.assertGreater(pair, 1.05 * single, size)
-
-    def words(self, name: str) -> str:
-        return " ".join(page(name).split())
 
 
 class Alone(unittest.TestCase):
