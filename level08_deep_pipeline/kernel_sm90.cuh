@@ -1,20 +1,23 @@
-// Level 08, Hopper: large tiles, D in the ring of A and B, and the shape of the tile chosen for the size of the problem.
+// Level 08, Hopper: large tiles, clusters of four, D in the ring of A and B, and the shape of the tile chosen for the size of the
+// problem.
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: both consumers work on the same tile, one half of its rows
-// each, so that a tile may be as large as their registers allow: 256x192 or 128x256. A large tile reads each byte of A and B
-// for more products, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
+// each, so that a tile may be as large as their registers allow: 256x192 or 128x256. Four CTAs, two by two, share what they
+// load, and where SMs are left over for which no cluster of four fits, pairs run beside them. Every byte of A and B is used for
+// more products that way, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
 // warps of their own store it, and the consumers are at the next tile by then. No more CTAs run than are needed; and where
 // the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 //
-// Barriers (one of each per CTA and stage, in shared memory)
+// Barriers (one of each per CTA and stage, in shared memory). A CTA's peers are those that share its rows of A or its columns
+// of B, and itself.
 //   name            arrivals per phase                   who arrives                          who waits
 //   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    both consumers; for D
-//                   if D uses stages, 1 per CTA of       for D the producer of every CTA,     the one that writes it
-//                   the cluster                          for a K block its own, for all
-//   smem_empty[s]   8 per CTA of the cluster             a lane of each consumer warp, of     producer
-//                                                        every CTA; after D the store warps,
-//                                                        for all of these
+//                   if D uses stages, 1 per peer         for D the producer of every peer,    the one that writes it
+//                                                        for a K block its own, for all
+//   smem_empty[s]   8 per peer                           a lane of each consumer warp, of     producer
+//                                                        every peer; after D the store
+//                                                        warps, for all of these
 // Named barriers, one of each per consumer: D_FULL, where its store warp waits until the consumer has written its rows of D,
 // and D_EMPTY, where the consumer waits until the store warp has seen the rows before leave.
 #pragma once
@@ -46,8 +49,8 @@
 #ifndef TC_UTIL_PERCENT  // below 100: consumers wait for the MMAs of each K block, then idle for the rest of this share
 #define TC_UTIL_PERCENT 100
 #endif
-#ifndef MULTICAST  // 0: no clusters; each CTA loads everything for itself
-#define MULTICAST 1
+#ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
+#define CLUSTER_CTAS 4
 #endif
 #ifndef CUT_LAST_WAVE  // 0: tiles are never cut in two
 #define CUT_LAST_WAVE 1
@@ -55,7 +58,7 @@
 #ifndef NUM_STAGES  // 0: as many as each shape's figures say
 #define NUM_STAGES 0
 #endif
-#ifndef SWIZZLE_GROUP_SIZE  // 0: as each shape's figures say; otherwise rows of clusters
+#ifndef SWIZZLE_GROUP_SIZE  // 0: as each shape's figures say; otherwise rows of patches
 #define SWIZZLE_GROUP_SIZE 0
 #endif
 
@@ -63,21 +66,25 @@ namespace level08 {
 
 struct Options {
   static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD;
-  static constexpr bool multicast = MULTICAST, cut_last_wave = CUT_LAST_WAVE;
+  static constexpr bool cut_last_wave = CUT_LAST_WAVE;
+  static constexpr int cluster_m = CLUSTER_CTAS > 1 ? 2 : 1, cluster_n = CLUSTER_CTAS > 2 ? 2 : 1;
   static constexpr int tc_util_percent = TC_UTIL_PERCENT, num_stages = NUM_STAGES, group_size = SWIZZLE_GROUP_SIZE;
 };
 #undef NUM_STAGES  // from here on these are members of Config
 #undef SWIZZLE_GROUP_SIZE
+static_assert(CLUSTER_CTAS == 1 || CLUSTER_CTAS == 2 || CLUSTER_CTAS == 4, "CLUSTER_CTAS is 1, 2 or 4");
 static_assert(Options::tc_util_percent >= 1 && Options::tc_util_percent <= 100, "TC_UTIL_PERCENT is 1 to 100");
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
 template <int M, int N, int STAGES, int M_SHARERS, int N_SHARERS, int GROUP, bool SPLIT>
 struct Config {
-  static constexpr int CLUSTER_M =
-      M_SHARERS;  // [L07] CTAs of a cluster one above the other, which share their tile of B
-  static constexpr int CLUSTER_N = N_SHARERS;  // [L08] and side by side, which share their tile of A
+  static constexpr int CLUSTER_M = M_SHARERS;  // [L07] CTAs of a cluster one above the other share their tile of B,
+  static constexpr int CLUSTER_N = N_SHARERS;  // [L08] and side by side, their tile of A
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
+  static constexpr int NUM_PEERS = CLUSTER_M + CLUSTER_N - 1;  // [L08] CTAs that share A or B with one, and itself
+  // [L08] A smaller cluster: one column of this one, for SMs and tiles that are left over.
+  using Column = Config<M, N, STAGES, M_SHARERS, 1, GROUP, SPLIT>;
   static constexpr int BLOCK_M = M;  // tile of D per CTA
   static constexpr int BLOCK_N = N;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
@@ -93,8 +100,9 @@ struct Config {
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 232;
-  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;    // rows of clusters that a group covers before n advances
+  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;    // rows of patches that a group covers before n advances
   static constexpr bool SPLIT_LAST_WAVE = SPLIT;      // [L08]
+  static constexpr int MIN_PATCH_WAVES = 3;           // [L08] with fewer, columns of clusters work alone
   static constexpr int D_FULL_BARRIER = 1;            // [L08] consumer c's rows of D are written: number 1 + c
   static constexpr int D_EMPTY_BARRIER = 3;           // and TMA has read them: number 3 + c
   static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
@@ -117,7 +125,6 @@ struct Config {
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
   // both consumers or in one for each.
   static constexpr int OWN_PIECES = std::min(D_PIECES, BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES);
-  static constexpr int STORES_IN_FLIGHT = 1;  // pieces that a store warp hands to TMA before it waits
   static constexpr int RING_PIECES = D_PIECES - OWN_PIECES;
   static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
   static constexpr int D_STAGES = RING_PIECES == 0 ? 0 : NUM_CONSUMERS * RING_BYTES <= STAGE_BYTES ? 1 : NUM_CONSUMERS;
@@ -127,8 +134,8 @@ struct Config {
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
   static constexpr int LEAD = NUM_STAGES - D_STAGES;
-  static constexpr int FULL_ARRIVALS = D_STAGES > 0 ? CLUSTER_SIZE : 1;  // this CTA's producer, and the others
-  static constexpr int EMPTY_ARRIVALS = 4 * NUM_CONSUMERS;               // per CTA: the consumers' warps
+  static constexpr int FULL_ARRIVALS = D_STAGES > 0 ? NUM_PEERS : 1;  // this CTA's producer, and its peers'
+  static constexpr int EMPTY_ARRIVALS = 4 * NUM_CONSUMERS;            // per peer: the consumers' warps
   // [L08] Cycles to idle after a K block's MMAs, which take 2 per column and instruction and share the tensor core.
   static constexpr int K_BLOCK_CYCLES = NUM_CHAINS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
   static constexpr int IDLE_CYCLES = K_BLOCK_CYCLES * (100 - Options::tc_util_percent) / Options::tc_util_percent;
@@ -156,8 +163,8 @@ struct SmemOf {
   static_assert(2 * BYTES > 228 * 1024);  // one CTA runs per SM
 };
 
-// [L05] The order of the clusters' tiles: SWIZZLE_GROUP_SIZE of them one above the other, then the next n. Neighbours in this
-// order share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of the patches: SWIZZLE_GROUP_SIZE of them one above the other, then the next n. Neighbours in this order
+// share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -170,22 +177,33 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
 }
 
-// [L08] What the clusters take in turn: whole tiles (a tile for each of their CTAs), and at the end halves of tiles, if that
-// fills the last wave better. A half is the upper or lower rows of its tile, one after the other.
+// [L08] What is taken in turn: whole *patches* of D, which are a tile for each CTA of a cluster, and at the end halves of
+// patches if that fills the last wave better. A half is the upper or lower rows of its patch, one after the other.
 struct Schedule {
-  int m_blocks, n_blocks;  ///< tiles of a whole cluster, down and across D
-  int whole;               ///< tiles that are taken whole
-  int items;               ///< whole tiles and halves
+  int m_blocks, n_blocks;  ///< patches, down and across D
+  int whole;               ///< patches that are taken whole
+  int items;               ///< whole patches and halves
+  int places;              ///< patches that are worked on at a time; item i is done at place i % places
+  int patch_n;             ///< tiles of a patch side by side; CLUSTER_M of them stand one above the other
+
+  /// Turns until everything is done; those of halves count half.
+  constexpr double waves() const {
+    return places == 0 ? 0.0 : (whole + places - 1) / places + (items > whole ? 0.5 : 0.0);
+  }
 };
+/// The schedule of m x n elements of D at no more than `most` >= 1 places. If all of these need as many waves as a few less,
+/// the few stay dark, which leaves their power to the others.
 template <class Config>
-__host__ __device__ constexpr Schedule make_schedule(int m, int n, int clusters) {
-  constexpr int CLUSTER_ROWS = Config::CLUSTER_M * Config::BLOCK_M, CLUSTER_COLS = Config::CLUSTER_N * Config::BLOCK_N;
-  const int m_blocks = (m + CLUSTER_ROWS - 1) / CLUSTER_ROWS;
-  const int n_blocks = (n + CLUSTER_COLS - 1) / CLUSTER_COLS;
-  const int tiles = m_blocks * n_blocks;
-  const int rest = tiles % clusters;
-  if (!Config::SPLIT_LAST_WAVE || 2 * rest > clusters) return {m_blocks, n_blocks, tiles, tiles};
-  return {m_blocks, n_blocks, tiles - rest, tiles + rest};
+constexpr Schedule make_schedule(int m, int n, int patch_n, int most) {
+  const int patch_rows = Config::CLUSTER_M * Config::BLOCK_M, patch_cols = patch_n * Config::BLOCK_N;
+  const int m_blocks = (m + patch_rows - 1) / patch_rows;
+  const int n_blocks = (n + patch_cols - 1) / patch_cols;
+  const int patches = m_blocks * n_blocks;
+  const int rest = patches % most;
+  if (Config::SPLIT_LAST_WAVE && 2 * rest <= most && rest > 0)
+    return {m_blocks, n_blocks, patches - rest, patches + rest, std::min(most, patches + rest), patch_n};
+  const int waves = (patches + most - 1) / most;
+  return {m_blocks, n_blocks, patches, patches, (patches + waves - 1) / waves, patch_n};
 }
 
 // [L08] A place in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
@@ -207,7 +225,8 @@ struct RingPosition {
 template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-              const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
+              const __grid_constant__ CUtensorMap map_d, int k, const __grid_constant__ Schedule schedule,
+              int first_place) {
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
@@ -218,13 +237,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const uint32_t warpgroup_idx = warp_idx / 4;
   const uint32_t cta_rank = Config::CLUSTER_SIZE > 1 ? ptx::cluster_ctarank() : 0;
 
-  // [L07] Where this CTA is in its cluster, and which cluster it is in. All CTAs of a cluster take the same items.
+  // [L07] Where this CTA is in its cluster, [L08] which tile of a patch is its own, and the place where it works. A cluster has
+  // all of a patch or a column of it. All CTAs of a place take the same items.
   const int m_rank = static_cast<int>(cta_rank) % Config::CLUSTER_M;
   const int n_rank = static_cast<int>(cta_rank) / Config::CLUSTER_M;
-  const int cluster = static_cast<int>(blockIdx.x) / Config::CLUSTER_SIZE;
-  const int clusters = static_cast<int>(gridDim.x) / Config::CLUSTER_SIZE;
-
-  const Schedule schedule = make_schedule<Config>(m, n, clusters);
+  const int column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
+  const int place = first_place + column / schedule.patch_n;
   const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
   // [L08] A whole tile or half of one: its first row and column of D, and how many chains each consumer has in it.
   struct Item {
@@ -238,7 +256,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const int rows = half ? Config::BLOCK_M / 2 : Config::BLOCK_M;  // per CTA
     const int first_row =
         m_block * Config::CLUSTER_M * Config::BLOCK_M + (half ? beyond % 2 * Config::CLUSTER_M * rows : 0);
-    return Item{first_row + m_rank * rows, (n_block * Config::CLUSTER_N + n_rank) * Config::BLOCK_N,
+    return Item{first_row + m_rank * rows, (n_block * schedule.patch_n + column % schedule.patch_n) * Config::BLOCK_N,
                 half ? Config::HALF_CHAINS : Config::NUM_CHAINS};
   };
 
@@ -251,8 +269,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   // its own, or directly behind them if it is the last.
   RingPosition<Config> ring;
   const int lead = min(Config::LEAD, k_blocks);
-  const auto is_first = [&](int index) { return index == cluster; };
-  const auto is_last = [&](int index) { return index + clusters >= schedule.items; };
+  const auto is_first = [&](int index) { return index == place; };
+  const auto is_last = [&](int index) { return index + schedule.places >= schedule.items; };
   const auto stage_of_d = [&](int index, int consumer) {  // `ring` is behind the tile's K blocks
     RingPosition<Config> position = ring;
     return position += (is_last(index) ? 0 : lead) + (Config::D_STAGES > 1 ? consumer : 0);
@@ -264,21 +282,34 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
                        : stage_a(stage) + consumer * IN_STAGE + in_ring * Config::CD_PIECE_BYTES;
   };
 
-  // Step 2: set up the barriers.
+  // [L08] The peers of this CTA, by their rank in the cluster: those of its column, then the others of its row.
+  const auto peer = [&](int i) {
+    const int beyond = i - Config::CLUSTER_M;
+    return beyond < 0 ? n_rank * Config::CLUSTER_M + i : (beyond + (beyond >= n_rank)) * Config::CLUSTER_M + m_rank;
+  };
+  const auto arrive_at_peer = [&](int i, uint32_t bar, uint32_t count) {
+    if constexpr (Config::CLUSTER_SIZE > 1)
+      ptx::mbarrier_arrive_cluster(ptx::mapa(bar, peer(i)), count);
+    else
+      ptx::mbarrier_arrive(bar, count);
+  };
+
+  // Step 2: set up the barriers. [L08] A launch that is to run beside this one may start.
+  ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x == 0) {
     ptx::prefetch_tensormap(&map_a);
     ptx::prefetch_tensormap(&map_b);
     ptx::prefetch_tensormap(&map_d);
     for (int stage = 0; stage < Config::NUM_STAGES; ++stage) {
       ptx::mbarrier_init(smem_full(stage), Config::FULL_ARRIVALS);
-      ptx::mbarrier_init(smem_empty(stage), Config::EMPTY_ARRIVALS * Config::CLUSTER_SIZE);
+      ptx::mbarrier_init(smem_empty(stage), Config::EMPTY_ARRIVALS * Config::NUM_PEERS);
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA and the peer use the barriers
   }
   __syncwarp();  // the cluster barrier wants converged warps
   if constexpr (Config::CLUSTER_SIZE > 1) {
     ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist
+    ptx::barrier_cluster_wait();  // all CTAs of the cluster run, and their barriers exist
   } else {
     __syncthreads();  // the barriers exist before any thread waits on them
   }
@@ -288,14 +319,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although few threads work
     if (warp_idx == 0 && ptx::elect_sync()) {
       const auto wait_until_empty = [&] { ptx::mbarrier_wait(smem_empty(ring.stage), ring.phase ^ 1); };
-      // [L08] D gets its stages from the producers, all of them: who waits for every phase of a barrier cannot mistake one, and
+      // [L08] D gets its stages from the producers of all peers: who waits for every phase of a barrier cannot mistake one, and
       // no D is stored, and its stage given back to all, while a producer still waits for what the stage held before.
       const auto give_stages_to_d = [&] {
         for (int i = 0; i < Config::D_STAGES; ++i, ring += 1) {
           wait_until_empty();
-          ptx::mbarrier_arrive(smem_full(ring.stage));
-          for (int peer = 1; peer < Config::CLUSTER_SIZE; ++peer)
-            ptx::mbarrier_arrive_cluster(ptx::mapa(smem_full(ring.stage), (cta_rank + peer) % Config::CLUSTER_SIZE));
+          for (int p = 0; p < Config::NUM_PEERS; ++p) arrive_at_peer(p, smem_full(ring.stage), 1);
         }
       };
       // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
@@ -310,12 +339,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       for (int i = 0; i < Config::CLUSTER_N; ++i) a_sharers |= 1 << (i * Config::CLUSTER_M + m_rank);
       for (int i = 0; i < Config::CLUSTER_M; ++i) b_sharers |= 1 << (n_rank * Config::CLUSTER_M + i);
       // [L05] Persistent tile loop. The ring does not start afresh with a tile.
-      for (int index = cluster; index < schedule.items; index += clusters) {
+      for (int index = place; index < schedule.items; index += schedule.places) {
         const Item item = item_at(index);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           const int k_start = k_block * Config::BLOCK_K;
           const uint32_t full = smem_full(ring.stage);
-          wait_until_empty();  // every CTA's MMAs are done; the first turn passes
+          wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
           ptx::mbarrier_arrive_expect_tx(full, item.chains * Config::A_BOX_BYTES + Config::B_BYTES);
           for (int box = 0; box < item.chains; ++box) {
@@ -341,34 +370,28 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       const auto tell_consumer = [&] {
         ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
       };
-      for (int index = cluster; index < schedule.items; index += clusters) {
+      for (int index = place; index < schedule.items; index += schedule.places) {
         const Item item = item_at(index);
         ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
         const int stage = stage_of_d(index, consumer).stage;
         if constexpr (Options::early_release) tell_consumer();  // what was stored before has been read
         ptx::bar_sync(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the rows of this tile are there
         if (ptx::elect_sync()) {
-          // Few pieces at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
+          // A piece at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
           const auto store = [&](int first, int end) {
             for (int piece = first; piece < end; ++piece) {
               const int row = (consumer * item.chains + piece / Config::CD_PIECES) * Config::WGMMA_M;
               ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + piece % Config::CD_PIECES * Config::CD_N,
                                                item.row + row, cd_piece(piece, stage, consumer));
               ptx::cp_async_bulk_commit_group();
-              ptx::cp_async_bulk_wait_group_read<Config::STORES_IN_FLIGHT - 1>();
+              ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
             }
-            ptx::cp_async_bulk_wait_group_read<0>();
           };
           const int pieces = item.chains * Config::CD_PIECES;
           store(Config::OWN_PIECES, pieces);  // those in the ring first: somebody waits for their stage
           if constexpr (Config::D_STAGES > 0) {
             constexpr int ARRIVALS = Config::EMPTY_ARRIVALS * Config::D_STAGES / Config::NUM_CONSUMERS;
-            if constexpr (Config::CLUSTER_SIZE > 1) {
-              for (int cta = 0; cta < Config::CLUSTER_SIZE; ++cta)
-                ptx::mbarrier_arrive_cluster(ptx::mapa(smem_empty(stage), cta), ARRIVALS);
-            } else {
-              ptx::mbarrier_arrive(smem_empty(stage), ARRIVALS);
-            }
+            for (int i = 0; i < Config::NUM_PEERS; ++i) arrive_at_peer(i, smem_empty(stage), ARRIVALS);
           }
           store(0, min(Config::OWN_PIECES, pieces));
         }
@@ -387,13 +410,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     descriptor.start_address = stage_b(0);
     const uint64_t b_desc = descriptor.encode();
     // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'. [L07] In a cluster it
-    // reports to every CTA, a lane for each. No data is passed on: the arrivals need no release at cluster scope.
+    // reports to every peer, a lane for each. No data is passed on: the arrivals need no release at cluster scope.
     const auto release = [&](int stage) {
-      if constexpr (Config::CLUSTER_SIZE > 1) {
-        if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(smem_empty(stage), lane_idx));
-      } else {
-        if (lane_idx == 0) ptx::mbarrier_arrive(smem_empty(stage));
-      }
+      if (lane_idx < Config::NUM_PEERS) arrive_at_peer(static_cast<int>(lane_idx), smem_empty(stage), 1);
     };
     constexpr uint32_t A_CHAIN_BYTES =
         Config::WGMMA_M * Config::BLOCK_K * 2;                    // from one chain's rows of A to the next's
@@ -442,7 +461,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const auto wait_for_store_warp = [&] {
       ptx::bar_sync(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
     };
-    for (int index = cluster; index < schedule.items; index += clusters) {
+    for (int index = place; index < schedule.items; index += schedule.places) {
       const Item item = item_at(index);
       if (!Config::SPLIT_LAST_WAVE || item.chains == Config::NUM_CHAINS)
         multiply.template operator()<Config::NUM_CHAINS>(is_first(index));
@@ -484,7 +503,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     }
   }
 
-  // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
+  // Step 5: tear down. [L08] Who waits for the end of this launch means also the one that it runs beside.
+  ptx::griddepcontrol_wait();
+  // No CTA may exit while a peer still loads into it, or arrives at its barriers.
   if constexpr (Config::CLUSTER_SIZE > 1) {
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
@@ -493,22 +514,58 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
-/// [L08] How many clusters run: as few as need no more waves than all SMs would. The other SMs stay dark, which saves power
-/// for those that work. Where halves of tiles fill the last wave, all SMs have work.
+/// [L08] Who computes what of D. Clusters of four move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs,
+/// which a cluster cannot leave) are not always a multiple of four. So some places are taken by pairs, one for each column of a
+/// patch. And where a last column of tiles is too narrow for a patch, it is a *strip*, a problem of its own for pairs.
+struct Plan {
+  int main_n;            ///< columns of D that are cut in patches; the strip has the others
+  Schedule main, strip;  ///< patches of a whole cluster's width, and of one tile's. No places: there is nothing
+  double waves;          ///< turns of the slower of the two
+};
+/// The plan with the fewest waves for an m x n matrix D. What runs beside other launches begins some microseconds later: small
+/// problems are strip as a whole.
 template <class Config>
-constexpr int choose_clusters(int m, int n, int num_sms) {
-  const int most = std::max(1, num_sms / Config::CLUSTER_SIZE);
-  const Schedule schedule = make_schedule<Config>(m, n, most);
-  if (schedule.items != schedule.whole) return std::min(most, schedule.items);
-  const int waves = (schedule.items + most - 1) / most;
-  return (schedule.items + waves - 1) / waves;
+constexpr Plan make_plan(int m, int n, int num_sms) {
+  const int most_columns = std::max(1, num_sms / Config::CLUSTER_M);
+  const Schedule whole = make_schedule<Config>(m, n, 1, most_columns);
+  const int tiles = (n + Config::BLOCK_N - 1) / Config::BLOCK_N;
+  const int main_n = std::min(n, tiles / Config::CLUSTER_N * Config::CLUSTER_N * Config::BLOCK_N);
+  if (Config::CLUSTER_N == 1 || main_n == 0 || whole.waves() < Config::MIN_PATCH_WAVES)
+    return {0, {}, whole, whole.waves()};
+  Plan best{};
+  for (int places = std::max(1, num_sms / Config::CLUSTER_SIZE); places >= 1; --places) {
+    const Schedule main = make_schedule<Config>(m, main_n, Config::CLUSTER_N, places);
+    if (main_n == n) return {n, main, {}, main.waves()};
+    const int others = (num_sms - main.places * Config::CLUSTER_SIZE) / Config::CLUSTER_M;  // for the strip
+    const Schedule strip = make_schedule<Config>(m, n - main_n, 1, others > 0 ? others : most_columns);
+    const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
+    if (best.waves == 0 || waves < best.waves) best = {main_n, main, strip, waves};
+  }
+  return best;
 }
 
-/// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// How Config's kernel is launched: its grid (in CTAs) is left to the caller.
 template <class Config>
-inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
-  constexpr int SMEM_BYTES = SmemOf<Config>::BYTES;
+struct LaunchOf {
+  cudaLaunchAttribute attributes[2] = {
+      {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}},
+      {.id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = {.programmaticStreamSerializationAllowed = 1}}};
+  /// `beside`: need not wait for the launch before.
+  cudaLaunchConfig_t config(int ctas, bool beside, cudaStream_t stream) {
+    return {.gridDim = static_cast<unsigned>(ctas),
+            .blockDim = Config::NUM_THREADS,
+            .dynamicSmemBytes = SmemOf<Config>::BYTES,
+            .stream = stream,
+            .attrs = attributes,
+            .numAttrs = beside ? 2u : 1u};
+  }
+};
+
+/// Enqueues what `schedule` has for the places from `first` to before `end`, one after the other for clusters of Config.
+/// `problem` is the schedule's part of the whole; `beside`: the launch before is another part.
+template <class Config>
+inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& schedule, int first, int end,
+                               bool beside, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k,
                                                  Config::A_LOAD_ROWS, Config::BLOCK_K, mma::Swizzle::B128);
@@ -519,44 +576,72 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
                                      Config::CD_N, Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None);
   if (status != cudaSuccess) return status;
-  status = cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES);
+  status = cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
   if (status != cudaSuccess) return status;
+  LaunchOf<Config> launch;
+  const cudaLaunchConfig_t config = launch.config((end - first) * Config::CLUSTER_M * schedule.patch_n, beside, stream);
+  return cudaLaunchKernelEx(&config, gemm_sm90<Config>, map_a, map_b, map_d, problem.k, schedule, first);
+}
 
+/// Sets `clusters` to how many of `most` clusters of Config run at a time.
+template <class Config>
+inline cudaError_t count_resident(int* clusters, int most) {
+  const cudaError_t status =
+      cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
+  if (status != cudaSuccess) return status;
+  LaunchOf<Config> launch;
+  const cudaLaunchConfig_t config = launch.config(most * Config::CLUSTER_SIZE, false, nullptr);
+  int resident = 0;
+  const cudaError_t answer = cudaOccupancyMaxActiveClusters(&resident, gemm_sm90<Config>, &config);
+  *clusters = std::min(resident, most);
+  return answer;
+}
+
+/// Enqueues D = A * B^T on `stream`, in up to three launches that run beside one another. Any m >= 1; n, k, ldd multiples of 8
+/// (harness::Problem says why). Returns what the driver says of the tensor maps and of the launches.
+template <class Config>
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   int device = 0, num_sms = 0;
-  status = cudaGetDevice(&device);
+  cudaError_t status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;
   status = cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension,
-                              .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}};
-  const int clusters = choose_clusters<Config>(problem.m, problem.n, num_sms);
-  const cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(clusters * Config::CLUSTER_SIZE),
-                                  .blockDim = Config::NUM_THREADS,
-                                  .dynamicSmemBytes = SMEM_BYTES,
-                                  .stream = stream,
-                                  .attrs = &cluster,
-                                  .numAttrs = 1};
-  return cudaLaunchKernelEx(&config, gemm_sm90<Config>, map_a, map_b, map_d, problem.m, problem.n, problem.k);
+
+  const Plan plan = make_plan<Config>(problem.m, problem.n, num_sms);
+  harness::Problem main = problem, strip = problem;
+  main.n = plan.main_n;
+  strip.n -= plan.main_n;
+  strip.b += static_cast<size_t>(plan.main_n) * problem.k;
+  strip.d += plan.main_n;
+  int clusters = 0;  // whole ones, as many as fit; columns of them take the other places, and the strip
+  if (plan.main.places > 0) status = count_resident<Config>(&clusters, plan.main.places);
+  bool beside = false;
+  const auto enqueue = [&]<class Cluster>(const harness::Problem& part, const Schedule& schedule, int first, int end) {
+    if (status != cudaSuccess || first == end) return;
+    status = launch_part<Cluster>(part, schedule, first, end, beside, stream);
+    beside = true;
+  };
+  enqueue.template operator()<Config>(main, plan.main, 0, clusters);
+  enqueue.template operator()<typename Config::Column>(main, plan.main, clusters, plan.main.places);
+  enqueue.template operator()<typename Config::Column>(strip, plan.strip, 0, plan.strip.places);
+  return status;
 }
 
 // [L08] The shapes, and which one a problem gets.
 using Tall =  // fewest bytes per product
-    Config<256, 192, Options::num_stages ? Options::num_stages : 4, 1 + Options::multicast, 1,
+    Config<256, 192, Options::num_stages ? Options::num_stages : 4, Options::cluster_m, Options::cluster_n,
            Options::group_size ? Options::group_size : 4, Options::cut_last_wave>;
 using Wide =  // fits power-of-two sizes without a ragged last wave
-    Config<128, 256, Options::num_stages ? Options::num_stages : 4, 1 + Options::multicast, 1,
+    Config<128, 256, Options::num_stages ? Options::num_stages : 4, Options::cluster_m, Options::cluster_n,
            Options::group_size ? Options::group_size : 8, false>;
 using Small =  // many tiles where the others would leave SMs without one
-    Config<128, 128, Options::num_stages ? Options::num_stages : 6, 1 + Options::multicast, 1,
+    Config<128, 128, Options::num_stages ? Options::num_stages : 6, Options::cluster_m, 1,
            Options::group_size ? Options::group_size : 8, false>;
 
 /// Work of the busiest CTA, in elements of D, as if every shape were equally fast per element. The factors are measured.
 template <class Config>
 constexpr double cost(int m, int n, int num_sms, double factor) {
-  const int clusters = std::max(1, num_sms / Config::CLUSTER_SIZE);
-  const Schedule schedule = make_schedule<Config>(m, n, clusters);
-  const double waves = (schedule.whole + clusters - 1) / clusters + (schedule.items > schedule.whole ? 0.5 : 0.0);
-  return waves * Config::BLOCK_M * Config::BLOCK_N * factor;
+  return make_plan<Config>(m, n, num_sms).waves * Config::BLOCK_M * Config::BLOCK_N * factor;
 }
 
 /// Index of the cheapest of the three, in the order above.
@@ -587,15 +672,14 @@ inline harness::Description describe() {
   d.smem.push_back({Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B", Smem::STAGES,
                     Config::NUM_STAGES * Config::STAGE_BYTES});
   const bool holds_d = Config::D_STAGES > 0;
-  d.barriers = {
-      {"smem_full", Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
-       holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every CTA in the cluster"
-               : "producer; TMA with the bytes",
-       holds_d ? "both consumers; for D those that write it" : "both consumers", 0},
-      {"smem_empty", Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::CLUSTER_SIZE, 0,
-       holds_d ? "one lane of each consumer warp, in every CTA of the cluster; after D its store warp, for all of them"
-               : "one lane of each consumer warp, in every CTA of the cluster",
-       "producer", 1}};
+  d.barriers = {{"smem_full", Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
+                 holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every peer"
+                         : "producer; TMA with the bytes",
+                 holds_d ? "both consumers; for D those that write it" : "both consumers", 0},
+                {"smem_empty", Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::NUM_PEERS, 0,
+                 holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
+                         : "one lane of each consumer warp, of every peer",
+                 "producer", 1}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
              {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},
              {"warp 3", "none: registers are given back by whole warpgroups"},

@@ -234,7 +234,7 @@ def _template_arguments(source: str, shape: str, scope: dict[str, Any]) -> dict[
         return {}
     names = [item.split()[-1] for item in parameters[1].split(",")]
     aliases = [[evaluate(item, scope) for item in match[1].split(",")]
-               for match in re.finditer(r"using \w+\s*=\s*Config<([^>]+)>;", source)]
+               for match in re.finditer(r"^using \w+\s*=\s*Config<([^>]+)>;", source, re.MULTILINE)]
     chosen = [values for values in aliases if f"{values[0]}x{values[1]}" == shape]
     if not chosen:
         raise SourceError(f"there is no configuration {shape}")

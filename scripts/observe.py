@@ -38,7 +38,7 @@ import timeline
 COUNTERS_SHAPE = (512, 4216, 256)
 COUNTERS_SMS = 8
 
-# Per architecture: the CTAs of which the picture shows one cluster, and how many tiles each takes.
+# Per architecture: the CTAs of the picture, a cluster of them or what fits, and how many tiles each takes.
 TIMELINE_SMS = {100: 2, 90: 2}
 TIMELINE_K_BLOCKS = 8
 TIMELINE_TILES = 3
@@ -102,9 +102,9 @@ COUNTED = ("tensor_flops", "tensor_instructions", "tma_instructions", "tma_load_
 STORES = ("st.", "stmatrix")
 
 
-def accesses(launch: dict[str, Any], space: str, cost: str) -> tuple[int, int]:
+def accesses(launches: list[dict[str, Any]], space: str, cost: str) -> tuple[int, int]:
     """Warp instructions that store to this space, and what they cost together."""
-    stores = [a for a in launch[space] if a["instruction"].startswith(STORES)]
+    stores = [a for launch in launches for a in launch[space] if a["instruction"].startswith(STORES)]
     return sum(a["warp_accesses"] for a in stores), sum(a[cost] for a in stores)
 
 
@@ -112,11 +112,12 @@ def counters(levels: Levels, level: str, arch: int) -> dict[str, str]:
     m, n, k = COUNTERS_SHAPE
     text = levels.output(level, arch, shape_arguments(COUNTERS_SHAPE), ["--sms", str(COUNTERS_SMS)], "--counters")
     data = json.loads(text)
-    launch = data["launches"][0]
-    global_stores, lines = accesses(launch, "global", "lines")
-    shared_stores, wavefronts = accesses(launch, "shared", "wavefronts")
+    launches = data["launches"]  # a product may be shared out to several
+    global_stores, lines = accesses(launches, "global", "lines")
+    shared_stores, wavefronts = accesses(launches, "shared", "wavefronts")
     row = {"level": level, "arch": arch, "m": m, "n": n, "k": k, "sms": data["sms"], "useful_flops": 2 * m * n * k,
-           **{name: launch[name] for name in COUNTED}, "global_stores": global_stores, "global_store_lines": lines,
+           **{name: sum(launch[name] for launch in launches) for name in COUNTED},
+           "global_stores": global_stores, "global_store_lines": lines,
            "shared_stores": shared_stores, "shared_store_wavefronts": wavefronts, "kind": "modelled",
            "gpu": data["gpu"]}
     return {name: str(value) for name, value in row.items()}
@@ -131,8 +132,9 @@ def shape_arguments(shape: ladder.Shape) -> list[str]:
 
 def timeline_shape(description: recorded.Description, is_persistent: bool) -> ladder.Shape:
     """One tile, or a few for each CTA of a cluster where CTAs take several."""
-    ctas = description.cluster if description.tile_owner == "CTA" else 1
-    clusters = TIMELINE_SMS[description.arch] // description.cluster
+    sms = TIMELINE_SMS[description.arch]
+    ctas = min(description.cluster, sms) if description.tile_owner == "CTA" else 1
+    clusters = max(1, sms // description.cluster)
     tiles = TIMELINE_TILES * clusters if is_persistent else 1
     return (description.tile_m * ctas * tiles, description.tile_n, description.tile_k * TIMELINE_K_BLOCKS)
 

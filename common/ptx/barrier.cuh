@@ -55,4 +55,19 @@ __device__ __forceinline__ void fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// `griddepcontrol.launch_dependents;`
+/// Lets a launch that has the attribute programmatic stream serialization start before this one ends, as soon as every CTA
+/// of this one has said so or has exited. Nothing happens if no such launch follows.
+/// Who: any thread; the first of its CTA counts. Orders: nothing.
+/// ISA 9.7.13.13 (griddepcontrol), PTX 7.8, sm_90.
+__device__ __forceinline__ void griddepcontrol_launch_dependents() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/// `griddepcontrol.wait;`
+/// Waits until the launches that this one was allowed to overtake have ended. Does not wait if there are none.
+/// Who: any thread. Orders: all of their memory accesses before what follows here.
+/// ISA 9.7.13.13 (griddepcontrol), PTX 7.8, sm_90.
+__device__ __forceinline__ void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 }  // namespace ptx

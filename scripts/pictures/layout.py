@@ -11,7 +11,7 @@ from pictures.svg import SMALL, Drawing
 from recorded import Context, Description, executed_share, lines_per_store
 
 Draw = Callable[[], Optional[Drawing]]
-CTAS = ("blue", "orange")
+CTAS = ("blue", "orange", "green", "purple")
 BOTH = "both"
 WARPGROUP = 128  # threads
 
@@ -34,6 +34,7 @@ class Part:
     begin: int
     size: int
     owner: str  # a fill
+    left: int = 0  # first column, of parts of D
 
     def who(self, cluster: int) -> str:
         if cluster == 1:
@@ -47,29 +48,40 @@ class Layout:
 
     a: list[Part]
     b: list[Part]
-    d: list[Part]
+    d: list[Part]  # each as wide as a tile
     bands: list[str]  # how each part of D is divided by rows, from above
     facts: list[str]
 
     @property
     def rows(self) -> int:
-        return sum(part.size for part in self.d)
+        return max(part.begin + part.size for part in self.d)
+
+    @property
+    def columns(self) -> int:
+        return sum(part.size for part in self.b)
 
 
 def layout_of(context: Context, description: Description) -> Layout:
     config = context.kernel(description).config
-    pair = description.cluster == 2
-    own = pair and description.tile_owner == "CTA"
-    rows, columns = description.tile_m, description.tile_n
-    d = [Part(i * rows, rows, CTAS[i]) for i in range(2)] if own else [Part(0, rows, BOTH if pair else CTAS[0])]
-    b = [Part(i * columns // 2, columns // 2, CTAS[i]) for i in range(2)] if pair else [Part(0, columns, CTAS[0])]
+    rows, columns, block_k = description.tile_m, description.tile_n, config.BLOCK_K
+    across = config.CLUSTER_N if description.cluster > 2 else 1  # CTAs side by side, which share A
+    down = description.cluster // across  # and one above the other, which share B
+    ctas = [(CTAS[n * down + m], m, n) for n in range(across) for m in range(down)]
+    d = [Part(m * rows, rows, cta, n * columns) for cta, m, n in ctas]
+    if description.tile_owner != "CTA":
+        d = [Part(0, rows, BOTH if description.cluster > 1 else CTAS[0])]
+    share = columns // down
+    b = [Part(n * columns + m * share, share, cta) for cta, m, n in ctas]
+    a = d
+    if across > 1:  # each takes its share of every box
+        a = [Part(m * rows + box + n * config.A_LOAD_ROWS, config.A_LOAD_ROWS, CTAS[n * down + m]) for m in range(down)
+             for box in range(0, rows, config.A_BOX_ROWS) for n in range(across)]
     bands, facts = _work(context, description)
-    per_cta = f"{'Each CTA loads' if pair else 'Loads'}, per K block of {config.BLOCK_K}:"
-    b_rows = b[0].size
-    multicast = " for both CTAs" if pair and description.arch == 90 else ""
-    loads = [per_cta, f"   A {rows} x {config.BLOCK_K}: {rows * config.BLOCK_K * 2:,} bytes",
-             f"   B {b_rows} x {config.BLOCK_K}{multicast}: {b_rows * config.BLOCK_K * 2:,} bytes"]
-    return Layout(d, b, d, bands, loads + facts)
+    others = {1: "", 2: " for both CTAs", 4: " for two CTAs"}[description.cluster if description.arch == 90 else 1]
+    loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
+    head = f"{'Each CTA loads' if description.cluster > 1 else 'Loads'}, per K block of {block_k}:"
+    sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes" for name, size, whom in loads]
+    return Layout(a, b, d, bands, [head, *sizes, *facts])
 
 
 def _work(context: Context, description: Description) -> tuple[list[str], list[str]]:
@@ -93,7 +105,7 @@ def _work(context: Context, description: Description) -> tuple[list[str], list[s
     if counted:
         stored_twice = int(counted["redundant_store_bytes"]) > 0
         facts.append(f"Executed: {executed_share(counted):.1f} x the useful FLOPs (counted)")
-        if description.cluster == 2:
+        if description.cluster > 1:
             facts.append("Both CTAs store the whole tile" if stored_twice else "Each CTA stores its own tile"
                          if description.tile_owner == "CTA" else "The leader alone stores it")
     return bands, facts
@@ -105,13 +117,13 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
     if not configs:
         return None
     layouts = [layout_of(context, d) for d in configs]
-    largest = max(max(layout.rows, d.tile_n) for layout, d in zip(layouts, configs))
+    largest = max(max(layout.rows, layout.columns) for layout in layouts)
     scale = min(1.4, (360 if len(configs) == 1 else 300) / largest)
     heights = [layout.rows * scale + 134 for layout in layouts]
     drawing = Drawing(f"{configs[0].title}: who loads and computes what",
                       " ".join(_in_words(d, layout, len(configs) > 1) for d, layout in zip(configs, layouts)),
-                      740, 60 + sum(heights) + 24)
-    is_pair = any(d.cluster == 2 for d in configs)
+                      max(740, 480 + max(layout.columns for layout in layouts) * scale), 60 + sum(heights) + 24)
+    most = max(d.cluster for d in configs)
     unit = "cluster of two CTAs" if configs[0].cluster == 2 else "CTA"
     drawing.heading(f"One K block of one {unit}, rows and columns to scale."
                     if len(configs) == 1 else "One K block of each configuration, rows and columns to scale.")
@@ -121,8 +133,10 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
             drawing.text(40, top + 32, description.config, bold=True)
         _gemm(drawing, description, layout, 40, top + 110, scale, description.tile_k)
         top += height
-    if is_pair:
-        entries = {"blue": "CTA 0, the leader" if arch == 100 else "CTA 0", "orange": "CTA 1"}
+    if most > 1:
+        entries = {CTAS[cta]: f"CTA {cta}" for cta in range(most)}
+        if arch == 100:
+            entries[CTAS[0]] = "CTA 0, the leader"
         if any(part.owner == BOTH for layout in layouts for part in layout.a):
             entries[BOTH] = "both, the same"
         drawing.legend(16, drawing.height - 16, entries)
@@ -137,7 +151,8 @@ def _in_words(description: Description, layout: Layout, several: bool) -> str:
     name = f"{description.config}: " if several else ""
     loads = [part("A", item, "rows") for item in layout.a] + [part("B", item, "rows") for item in layout.b]
     computes = [f"{item.who(description.cluster)} compute{'' if item.owner == BOTH else 's'} rows {item.begin} to "
-                f"{item.begin + item.size - 1} of D" for item in layout.d]
+                f"{item.begin + item.size - 1} of D" + (f" from column {item.left}" if description.cluster > 2 else "")
+                for item in layout.d]
     words = name + "; ".join(loads + computes) + f", {description.tile_n} columns wide."
     return words[0].upper() + words[1:]
 
@@ -148,14 +163,15 @@ def _gemm(drawing: Drawing, description: Description, layout: Layout, left: floa
     blocks = 3  # of K that are shown; the first is the one in work
     step_a, step_b, gap = 44.0, 28.0, 16.0
     d_left, d_top = left + blocks * step_a + gap, top
-    wide = description.tile_n * scale
+    wide = layout.columns * scale
     b_top = d_top - gap - blocks * step_b
     for part in layout.a:
         y, high = top + part.begin * scale, part.size * scale
         for block in range(blocks):
             drawing.rect(left + block * step_a, y, step_a, high, part.owner if block == 0 else "none", radius=0)
         drawing.label(left, y, step_a, high, "A", bold=True)
-        drawing.text(left - 8, y + high / 2, f"{part.size} rows", "soft", SMALL, "middle", turned=True)
+        rows = f"{part.size} rows" if high > 50 else str(part.size)
+        drawing.text(left - 8, y + high / 2, rows, "soft", SMALL, "middle", turned=True)
     for part in layout.b:
         x, part_wide = d_left + part.begin * scale, part.size * scale
         for block in range(blocks):
@@ -163,14 +179,15 @@ def _gemm(drawing: Drawing, description: Description, layout: Layout, left: floa
         drawing.label(x, b_top, part_wide, step_b, "B", bold=True)
         drawing.text(x + part_wide / 2, b_top - 6, str(part.size), "soft", SMALL, "middle")
     for part in layout.d:
+        x, tile_wide = d_left + part.left * scale, description.tile_n * scale
         y, high = d_top + part.begin * scale, part.size * scale
-        drawing.rect(d_left, y, wide, high, part.owner, radius=0)
+        drawing.rect(x, y, tile_wide, high, part.owner, radius=0)
         bands = layout.bands or [""]
         for band, name in enumerate(bands):
             at = y + band * high / len(bands)
             if band:
-                drawing.line((d_left, at), (d_left + wide, at), dashed=True, stroke="strong")
-            drawing.label(d_left, at, wide, high / len(bands), f"D: {name}" if name else "D", bold=not name)
+                drawing.line((x, at), (x + tile_wide, at), dashed=True, stroke="strong")
+            drawing.label(x, at, tile_wide, high / len(bands), f"D: {name}" if name else "D", bold=not name)
     drawing.frame(d_left, d_top, wide, layout.rows * scale, thick=1.5)
     drawing.text(left, top - 8, f"K, {block_k} at a time", "soft", SMALL)
     for number, fact in enumerate(layout.facts):

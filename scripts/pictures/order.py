@@ -27,21 +27,21 @@ def tile_order(context: Context, level: str) -> Optional[Drawing]:
         return None
     wide, high = 28, 15
     panel = N_BLOCKS * wide + 64
-    groups = [context.kernel(d).config.SWIZZLE_GROUP_SIZE * _rows(context, d) for d in shown]
+    groups = [context.kernel(d).config.SWIZZLE_GROUP_SIZE * _counted(context, d)[0] for d in shown]
     drawing = Drawing(
         f"Level {ladder.level_number(level):02}: the order of tiles",
         f"{M_BLOCKS} by {N_BLOCKS} tiles of D, numbered in the order in which they are taken: "
         + "; ".join(f"{_name(d)} goes down groups of {g} m-blocks before n advances" for d, g in zip(shown, groups))
         + ".", max(16 + len(shown) * panel + 8, 520), 96 + M_BLOCKS * high + 64)
     drawing.heading(f"{M_BLOCKS} x {N_BLOCKS} tiles, numbered in the order in which they are taken.")
-    pairs = False
+    clusters = False
     for index, (description, group) in enumerate(zip(shown, groups)):
         left, top = 52 + index * panel, 96
-        pairs |= _panel(drawing, context, description, group, left, top, wide, high)
+        clusters |= _panel(drawing, context, description, group, left, top, wide, high)
     drawing.legend(16, drawing.height - 30, {"blue": f"the first {FIRST_WAVE} tiles", "none": "later ones"})
-    if pairs:
+    if clusters:
         drawing.frame(252, drawing.height - 20, 12, 12, "line", 1.5)
-        drawing.text(270, drawing.height - 10, "a pair of CTAs: same n, neighbours in m", "soft", SMALL)
+        drawing.text(270, drawing.height - 10, "a cluster of CTAs", "soft", SMALL)
     drawing.text(16, drawing.height - 10, "Thick lines part the groups.", "soft", SMALL)
     return drawing
 
@@ -53,9 +53,10 @@ def _name(description: Description) -> str:
 
 def _panel(drawing: Drawing, context: Context, description: Description, group: int, left: float, top: float,
            wide: float, high: float) -> bool:
-    """Returns whether tiles belong together in pairs."""
+    """Returns whether tiles belong together in clusters."""
     order = _order(context, description)
-    is_pair = description.cluster == 2 and description.tile_owner == "CTA"
+    is_cluster = description.cluster > 1 and description.tile_owner == "CTA"
+    rows, columns = (2, 1) if description.cluster == 2 else _counted(context, description)
     drawing.text(left, top - 24, _name(description), bold=True)
     drawing.text(left, top - 8, f"groups of {group}", "soft", SMALL)
     for block in range(0, M_BLOCKS, 4):
@@ -65,33 +66,36 @@ def _panel(drawing: Drawing, context: Context, description: Description, group: 
         x, y = left + n_block * wide, top + m_block * high
         drawing.rect(x, y, wide, high, "blue" if tile < FIRST_WAVE else "none", radius=0)
         drawing.label(x, y, wide, high, str(tile), size=SMALL)
-    for tile in range(0, M_BLOCKS * N_BLOCKS if is_pair else 0, 2):
+    for tile in range(0, M_BLOCKS * N_BLOCKS if is_cluster else 0, description.cluster):
         m_block, n_block = order(tile)
-        drawing.frame(left + n_block * wide + 1, top + m_block * high + 1, wide - 2, 2 * high - 2, "line", 1.5)
+        drawing.frame(left + n_block * wide + 1, top + m_block * high + 1, columns * wide - 2, rows * high - 2, "line",
+                      1.5)
     for edge in range(group, M_BLOCKS, group):
         drawing.line((left - 3, top + edge * high), (left + N_BLOCKS * wide + 3, top + edge * high), stroke="strong",
                      thick=2.5)
     drawing.text(left, top + M_BLOCKS * high + 14, "n", "soft", SMALL)
     drawing.arrow(left + 12, top + M_BLOCKS * high + 10, left + 44, top + M_BLOCKS * high + 10, "line")
-    return is_pair
+    return is_cluster
 
 
 def _order(context: Context, description: Description) -> Callable[[int], tuple[int, int]]:
     """Where a tile lies: row and column in the grid of tiles."""
     kernel = context.kernel(description)
-    function, rows = kernel.function("tile_coordinates"), _rows(context, description)
+    function, (rows, columns) = kernel.function("tile_coordinates"), _counted(context, description)
     if not _counts_clusters(context, description):
         return lambda tile: function(tile, M_BLOCKS, N_BLOCKS)
 
     def of_clusters(tile: int) -> tuple[int, int]:
-        m_block, n_block = function(tile // rows, M_BLOCKS // rows, N_BLOCKS, kernel.config.SWIZZLE_GROUP_SIZE)
-        return m_block * rows + tile % rows, n_block
+        cluster, rank = divmod(tile, rows * columns)
+        m_block, n_block = function(cluster, M_BLOCKS // rows, N_BLOCKS // columns, kernel.config.SWIZZLE_GROUP_SIZE)
+        return m_block * rows + rank % rows, n_block * columns + rank // rows
     return of_clusters
 
 
-def _rows(context: Context, description: Description) -> int:
-    """Rows of tiles in one row of what the kernel's order counts: tiles, or clusters of them."""
-    return context.kernel(description).config.CLUSTER_M if _counts_clusters(context, description) else 1
+def _counted(context: Context, description: Description) -> tuple[int, int]:
+    """Rows and columns of tiles in what the kernel's order counts: a tile, or a cluster of them."""
+    config = context.kernel(description).config
+    return (config.CLUSTER_M, config.CLUSTER_N) if _counts_clusters(context, description) else (1, 1)
 
 
 def _counts_clusters(context: Context, description: Description) -> bool:

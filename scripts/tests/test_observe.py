@@ -33,7 +33,8 @@ class Parts(unittest.TestCase):
         launch = {"global": [{"instruction": "st.global.b32", "warp_accesses": 2, "lines": 64},
                              {"instruction": "ld.global.b32", "warp_accesses": 1, "lines": 1},
                              {"instruction": "st.global.v2.b32", "warp_accesses": 1, "lines": 2}]}
-        self.assertEqual(observe.accesses(launch, "global", "lines"), (3, 66))
+        self.assertEqual(observe.accesses([launch], "global", "lines"), (3, 66))
+        self.assertEqual(observe.accesses([launch, launch], "global", "lines"), (6, 132))
 
     def test_tables(self) -> None:
         text = observe.to_csv([{"level": "a", "n": "1"}, {"level": "b", "n": "2"}])

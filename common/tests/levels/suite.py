@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs one level's executable on the simulated device, over the shapes and schedules of a suite.
 
-    suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite shapes|schedules|small_gpus|refused
+    suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite NAME
+
+NAME is shapes, schedules, small_gpus, mixed or refused.
 
 Every run must end with exit code 0 (D is right; with --init int, bit for bit), or 2 with the right sentence for shapes
 that are refused. Prints what failed, with the command to repeat it.
@@ -32,6 +34,8 @@ SHAPES: list[Shape] = [
 BUSY: list[Shape] = [(300, 264, 1160), (640, 392, 200)]
 # On a GPU this small every CTA takes many tiles.
 MANY_TILES: list[Shape] = [(900, 520, 136), (1040, 392, 72)]
+# On 20 SMs, 18 of them in one GPC, and on 22: clusters of four, pairs beside them, and columns of tiles left over.
+MIXED: list[Shape] = [(1536, 1928, 136), (1800, 2080, 72)]
 
 REFUSED = {
     ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
@@ -87,12 +91,20 @@ def small_gpus(suite: Suite) -> None:
             suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
 
 
+def mixed(suite: Suite) -> None:
+    for sms in (20, 22):
+        for shape in MIXED:
+            suite.shape(["--sms", str(sms)], shape, "--init", "int")
+            suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
+            suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
+
+
 def refused(suite: Suite) -> None:
     for arguments, sentence in REFUSED.items():
         suite.run([], list(arguments), expected=2, sentence=sentence)
 
 
-SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "refused": refused}
+SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "mixed": mixed, "refused": refused}
 
 
 def main() -> int:
