@@ -270,7 +270,7 @@ def _notes(groups: Sequence[tuple[Series, Sequence[Optional[Result]]]]) -> list[
     return notes
 
 
-def _interval_notes(results: Sequence[Optional[Result]]) -> list[str]:
+def interval_notes(results: Sequence[Optional[Result]]) -> list[str]:
     """What the brackets are, if there are any. How sure an interval is depends on how many rounds it is made of."""
     sure = {(int(r.fields["rounds"]), float(r.fields["interval_coverage"])) for r in results
             if r and any(interval(r, column) for column in RATIOS)}
@@ -307,7 +307,7 @@ def by_size(results: Sequence[Result], level: str) -> Table:
             if any(n is not None for n in numbers):
                 group.columns[head] = [NOTHING if n is None else f"{n:.0f}" for n in numbers]
         groups.append(group)
-    notes = _notes(cells) + _interval_notes([r for _, found in cells for r in found])
+    notes = _notes(cells) + interval_notes([r for _, found in cells for r in found])
     return Table("M = N = K", [ladder.size_text(s) for s in shapes], groups, notes)
 
 

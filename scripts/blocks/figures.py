@@ -8,7 +8,7 @@ from blocks.options import Options, number, table, take_archs, take_level
 from recorded import RESULTS, Context
 
 NOT_MEASURED = "Not measured yet.\n"
-# What a profiler says of one launch: column of the file, head, and how its figure reads.
+# What a profiler says of one product: column of the file, head, and how its figure reads.
 TRAFFIC = {
     "dram_bytes": ("from DRAM", lambda count: f"{count / 1e9:.1f} GB"),
     "l2_bytes": ("through L2", lambda count: f"{count / 1e9:.1f} GB"),
@@ -58,14 +58,24 @@ def _measured(found: list[Ablation]) -> list[str]:
     """A row per variant; a column per size with the speed in units of the level as it is."""
     shapes = sorted({shape for a in found for shape in a.ratios})
     heads = ["optimisation", "option", "expected", *map(ladder.size_text, shapes), "reason"]
-    rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected,
-             *(f"{a.ratios[shape]:.3f}" if shape in a.ratios else tables.NOTHING for shape in shapes), a.reason]
+    rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected, *(_speed(a, shape) for shape in shapes), a.reason]
             for a in found]
-    conditions = tables.conditions([r for a in found for r in a.results])
+    results = [r for a in found for r in a.results]
+    notes = [f"{note}." for note in [tables.conditions(results)] if note] + [
+        note for note in tables.interval_notes(results) if any(tables.interval(r, "ratio_level") for r in results)]
     return [f"Level {ladder.level_number(found[0].level):02}, {found[0].series.title()}; "
             "speed in units of the level as it is, above 1 is faster:\n\n"
-            + table(heads, rows, "lll" + "r" * len(shapes)) + (f"\n{conditions}.\n" if conditions else ""),
+            + table(heads, rows, "lll" + "r" * len(shapes)) + "".join(f"\n{note}\n" for note in notes),
             *_traffic(found)]
+
+
+def _speed(ablation: Ablation, shape: ladder.Shape) -> str:
+    """In units of the level's, with an interval if the two took turns."""
+    if shape not in ablation.ratios:
+        return tables.NOTHING
+    result = next(r for r in ablation.results if r.shape == shape)
+    return tables.interval_text(result, "ratio_level") if tables.interval(result, "ratio_level") \
+        else f"{ablation.ratios[shape]:.3f}"
 
 
 def _traffic(found: list[Ablation]) -> list[str]:
@@ -81,7 +91,7 @@ def _traffic(found: list[Ablation]) -> list[str]:
     if not seen:
         return []
     columns = [column for column in TRAFFIC if any(result.fields.get(column) for _, result in seen)]
-    heads = ["one launch", "M = N = K", *(TRAFFIC[column][0] for column in columns)]
+    heads = ["one product", "M = N = K", *(TRAFFIC[column][0] for column in columns)]
     rows = [[name, ladder.size_text(result.shape),
              *(TRAFFIC[c][1](float(result.fields[c])) if result.fields.get(c) else tables.NOTHING for c in columns)]
             for name, result in seen]

@@ -149,10 +149,14 @@ def _in_words(description: Description, layout: Layout, several: bool) -> str:
         return f"{item.who(description.cluster)} {verb} {what} {item.begin} to {item.begin + item.size - 1} of {of}"
 
     name = f"{description.config}: " if several else ""
+    if description.cluster > 2:
+        rows = sum(part.size for part in layout.a) // description.cluster
+        return (f"{name}{description.cluster} CTAs compute {layout.rows} rows and {layout.columns} columns of D; each "
+                f"loads {rows} rows of A, for the CTA beside it too, and {layout.b[0].size} columns of B, for the one "
+                "above or below it too.")
     loads = [part("A", item, "rows") for item in layout.a] + [part("B", item, "rows") for item in layout.b]
     computes = [f"{item.who(description.cluster)} compute{'' if item.owner == BOTH else 's'} rows {item.begin} to "
-                f"{item.begin + item.size - 1} of D" + (f" from column {item.left}" if description.cluster > 2 else "")
-                for item in layout.d]
+                f"{item.begin + item.size - 1} of D" for item in layout.d]
     words = name + "; ".join(loads + computes) + f", {description.tile_n} columns wide."
     return words[0].upper() + words[1:]
 

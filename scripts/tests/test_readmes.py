@@ -1,7 +1,6 @@
 """The pages of the course: their sections, their exercises, and that no figure, sum, link or command in them is wrong."""
 from __future__ import annotations
 
-import operator
 import os
 import re
 import shlex
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import support
 
+import ablations
 import ladder
 import tables
 
@@ -108,20 +108,35 @@ class Measured(unittest.TestCase):
 
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
-        self.assertIn("ahead of level 07 at all sizes in TFLOPS and beside cublasLt", text)
-        self.assertIn("from 8192 up the ratio of level 07 is the higher one. Its interval contains that of level 08", text)
+        self.assertIn("level 08 is ahead of level 07 at all sizes, and of both rivals", text)
+        self.assertIn("above 1, and above the interval of level 07, at every size", text)
+        self.assertIn("the intervals of the two levels overlap at some sizes", text)
         found = {(ladder.level_number(r.level), r.shape[0]): r.fields for r in tables.load_results()
                  if r.fields["kind"] == "measured"}
+        overlaps = 0
         for size in (4096, 6144, 8192, 10240, 12288):
-            def pair(column: str) -> tuple[float, float]:
-                return float(found[7, size][column]), float(found[8, size][column])
+            before, last = ({column: float(found[level, size][column]) for column in (
+                "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
+                "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
+            for column in ("tflops", "ratio_cublas", "ratio_cublaslt"):
+                self.assertLess(before[column], last[column], (size, column))
+            self.assertGreater(last["ratio_cublaslt_low"], max(1, before["ratio_cublaslt_high"]), size)
+            self.assertGreater(last["ratio_cublas_low"], 1, size)
+            overlaps += last["ratio_cublas_low"] < before["ratio_cublas_high"]
+        self.assertGreater(overlaps, 0)
 
-            for column in ("tflops", "ratio_cublaslt"):
-                self.assertLess(*pair(column), (size, column))
-            self.assertEqual(operator.gt(*pair("ratio_cublas")), size >= 8192, size)
-            if size >= 8192:
-                self.assertLess(*pair("ratio_cublas_low"), size)
-                self.assertGreater(*pair("ratio_cublas_high"), size)
+    def test_what_clusters_are_worth(self) -> None:
+        text = support.words("level08_deep_pipeline/README.md")
+        self.assertIn("What weighs most are the clusters: five percent", text)
+        tuner = support.words("scripts/autotune/README.md")
+        self.assertIn("CLUSTER M and CLUSTER N explain nothing here", tuner)
+        for parameter in ("CLUSTER M", "CLUSTER N"):
+            self.assertIn(f"| {parameter} | 0 % |", page("scripts/autotune/README.md"))
+        found = {a.option: a.ratios for a in ablations.load(support.ROOT / "docs" / "results")
+                 if ladder.level_number(a.level) == 8 and a.series.title().startswith("measured")}
+        for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
+            self.assertAlmostEqual(ratio, 0.95, delta=0.01)
+            self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
 
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
         text = support.words("level05_persistent/README.md")

@@ -83,7 +83,7 @@ class Render(support.Sandbox):
     def test_traffic_of_ablations_stands_beside_the_level_as_it_is(self) -> None:
         self.write("docs/results/h200_ablations.csv", ABLATIONS)
         text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
-        self.assertIn("| one launch | M = N = K | from DRAM | cycles |\n|---|--:|--:|--:|\n"
+        self.assertIn("| one product | M = N = K | from DRAM | cycles |\n|---|--:|--:|--:|\n"
                       "| as it is | 8192 | 4.5 GB | 2,100,000 |\n| 6 stages | 8192 | 8.1 GB | - |\n", text)
 
     def test_no_figures(self) -> None:
