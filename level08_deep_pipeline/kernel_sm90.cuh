@@ -9,11 +9,14 @@
 // warps of their own store it, and the consumers are at the next tile by then. No more CTAs run than are needed; and where
 // the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 //
-// Barriers (one of each per CTA and stage, in shared memory). A CTA's peers are those that share its rows of A or its columns
-// of B, and itself.
+// Words: a *patch* of D is a tile for each CTA of a cluster of four; a *strip* is what pairs compute without such clusters: the
+// columns of tiles that do not fill a patch, or all of a small D. A CTA's *peers* are those of its cluster that share its rows
+// of A or its rows of B, and itself.
+//
+// Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
 //   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    both consumers; for D
-//                   if D uses stages, 1 per peer         for D the producer of every peer,    the one that writes it
+//                   if D uses stages, 1 per peer         for D the producer of every peer,    those that write it
 //                                                        for a K block its own, for all
 //   smem_empty[s]   8 per peer                           a lane of each consumer warp, of     producer
 //                                                        every peer; after D the store
@@ -82,7 +85,7 @@ struct Config {
   static constexpr int CLUSTER_M = M_SHARERS;  // [L07] CTAs of a cluster one above the other share their tile of B,
   static constexpr int CLUSTER_N = N_SHARERS;  // [L08] and side by side, their tile of A
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
-  static constexpr int NUM_PEERS = CLUSTER_M + CLUSTER_N - 1;  // [L08] CTAs that share A or B with one, and itself
+  static constexpr int NUM_PEERS = CLUSTER_M + CLUSTER_N - 1;  // [L08] that share A or B, counting this one
   // [L08] A smaller cluster: one column of this one, for SMs and tiles that are left over.
   using Column = Config<M, N, STAGES, M_SHARERS, 1, GROUP, SPLIT>;
   static constexpr int BLOCK_M = M;  // tile of D per CTA
@@ -102,7 +105,7 @@ struct Config {
   static constexpr int CONSUMER_REGISTERS = 232;
   static constexpr int SWIZZLE_GROUP_SIZE = GROUP;    // rows of patches that a group covers before n advances
   static constexpr bool SPLIT_LAST_WAVE = SPLIT;      // [L08]
-  static constexpr int MIN_PATCH_WAVES = 3;           // [L08] with fewer, columns of clusters work alone
+  static constexpr int MIN_PATCH_WAVES = 3;           // [L08] with fewer, everything is a strip
   static constexpr int D_FULL_BARRIER = 1;            // [L08] consumer c's rows of D are written: number 1 + c
   static constexpr int D_EMPTY_BARRIER = 3;           // and TMA has read them: number 3 + c
   static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
@@ -206,7 +209,7 @@ constexpr Schedule make_schedule(int m, int n, int patch_n, int most) {
   return {m_blocks, n_blocks, patches, patches, (patches + waves - 1) / waves, patch_n};
 }
 
-// [L08] A place in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
+// [L08] A position in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
 // K blocks of a CTA's tiles, one tile after the other, and in between, LEAD K blocks late, the stages that hold a tile's D.
 template <class Config>
 struct RingPosition {
@@ -241,8 +244,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   // all of a patch or a column of it. All CTAs of a place take the same items.
   const int m_rank = static_cast<int>(cta_rank) % Config::CLUSTER_M;
   const int n_rank = static_cast<int>(cta_rank) / Config::CLUSTER_M;
-  const int column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
-  const int place = first_place + column / schedule.patch_n;
+  const int tile_column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
+  const int place = first_place + tile_column / schedule.patch_n;
   const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
   // [L08] A whole tile or half of one: its first row and column of D, and how many chains each consumer has in it.
   struct Item {
@@ -256,7 +259,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const int rows = half ? Config::BLOCK_M / 2 : Config::BLOCK_M;  // per CTA
     const int first_row =
         m_block * Config::CLUSTER_M * Config::BLOCK_M + (half ? beyond % 2 * Config::CLUSTER_M * rows : 0);
-    return Item{first_row + m_rank * rows, (n_block * schedule.patch_n + column % schedule.patch_n) * Config::BLOCK_N,
+    return Item{first_row + m_rank * rows,
+                (n_block * schedule.patch_n + tile_column % schedule.patch_n) * Config::BLOCK_N,
                 half ? Config::HALF_CHAINS : Config::NUM_CHAINS};
   };
 
@@ -294,7 +298,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::mbarrier_arrive(bar, count);
   };
 
-  // Step 2: set up the barriers. [L08] A launch that is to run beside this one may start.
+  // Step 2: set up the barriers. [L08] First of all, a launch that is to run beside this one may start. This orders nothing.
   ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x == 0) {
     ptx::prefetch_tensormap(&map_a);
@@ -304,7 +308,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::mbarrier_init(smem_full(stage), Config::FULL_ARRIVALS);
       ptx::mbarrier_init(smem_empty(stage), Config::EMPTY_ARRIVALS * Config::NUM_PEERS);
     }
-    ptx::fence_mbarrier_init();  // orders the inits before TMA and the peer use the barriers
+    ptx::fence_mbarrier_init();  // orders the inits before TMA and the peers use the barriers
   }
   __syncwarp();  // the cluster barrier wants converged warps
   if constexpr (Config::CLUSTER_SIZE > 1) {
@@ -319,8 +323,10 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although few threads work
     if (warp_idx == 0 && ptx::elect_sync()) {
       const auto wait_until_empty = [&] { ptx::mbarrier_wait(smem_empty(ring.stage), ring.phase ^ 1); };
-      // [L08] D gets its stages from the producers of all peers: who waits for every phase of a barrier cannot mistake one, and
-      // no D is stored, and its stage given back to all, while a producer still waits for what the stage held before.
+      // [L08] D gets its stages from the producers of all peers: no D is stored, and its stage given back to all, while a
+      // producer still waits for what the stage held before. And who waits for every phase of a barrier cannot mistake one.
+      // (A consumer leaves out the phase in which the other's stage becomes D's. It can: the grant comes before the loads of
+      // the next K block, and it waits for these first.)
       const auto give_stages_to_d = [&] {
         for (int i = 0; i < Config::D_STAGES; ++i, ring += 1) {
           wait_until_empty();
@@ -503,7 +509,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     }
   }
 
-  // Step 5: tear down. [L08] Who waits for the end of this launch means also the one that it runs beside.
+  // Step 5: tear down. [L08] This launch ends after the one that it runs beside: who waits for it has waited for both. Orders
+  // everything that the other stored before that end.
   ptx::griddepcontrol_wait();
   // No CTA may exit while a peer still loads into it, or arrives at its barriers.
   if constexpr (Config::CLUSTER_SIZE > 1) {

@@ -160,7 +160,7 @@ def roofline(context: Context) -> Optional[Chart]:
             row = context.counted(level, series.arch)
             result = tables.find(context.results, level, series, _cube(tables.DEFAULT_EDGE))
             if row and result:
-                asked = int(row["tma_load_bytes"]) + int(row["tma_store_bytes"]) + int(row["global_store_bytes"])
+                asked = int(row["tma_fetch_bytes"]) + int(row["tma_store_bytes"]) + int(row["global_store_bytes"])
                 points[_short(level)] = [round(int(row["useful_flops"]) / asked, 2), result.number("tflops")]
         panels.append(Panel("points", _title(series), "TFLOPS", series=points,
                             roof=(float(gpu["bf16_tflops"]), float(gpu["memory_tb_per_s"]))))
@@ -442,9 +442,14 @@ def _points(axes: Any, panel: Panel) -> None:
                   label=name)
     labels = _neighbours(panel.series)
     for names, (x, y) in labels:
-        crowded = any(x < other_x and 0.75 < y / other_y < 1.33 for _, (other_x, other_y) in labels)
-        axes.annotate(names, (x, y), xytext=(-7 if crowded else 7, -3), ha="right" if crowded else "left",
-                      textcoords="offset points", fontsize=8)
+        level = [other_x for _, (other_x, other_y) in labels if other_x != x and 0.75 < y / other_y < 1.33]
+        if level and len(names) == 2:  # a single point with others at its height: above
+            offset, side = (0, 6), "center"
+        elif any(x < other_x for other_x in level):
+            offset, side = (-7, -3), "right"
+        else:
+            offset, side = (7, -3), "left"
+        axes.annotate(names, (x, y), xytext=offset, ha=side, textcoords="offset points", fontsize=8)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(low, high)

@@ -96,9 +96,9 @@ def explain(levels: Levels, level: str, arch: int) -> list[str]:
 
 # --- counters ---------------------------------------------------------------------------------------------------------
 
-COUNTED = ("tensor_flops", "tensor_instructions", "tma_instructions", "tma_load_bytes", "tma_store_bytes",
-           "global_store_bytes", "redundant_store_bytes", "barrier_waits", "barrier_waits_blocked", "cta_barriers",
-           "cluster_barriers", "tmem_reads")
+COUNTED = ("tensor_flops", "tensor_instructions", "tma_instructions", "tma_load_bytes", "tma_fetch_bytes",
+           "tma_store_bytes", "global_store_bytes", "redundant_store_bytes", "barrier_waits", "barrier_waits_blocked",
+           "cta_barriers", "cluster_barriers", "tmem_reads")
 STORES = ("st.", "stmatrix")
 
 

@@ -152,7 +152,7 @@ def _in_words(description: Description, layout: Layout, several: bool) -> str:
     if description.cluster > 2:
         rows = sum(part.size for part in layout.a) // description.cluster
         return (f"{name}{description.cluster} CTAs compute {layout.rows} rows and {layout.columns} columns of D; each "
-                f"loads {rows} rows of A, for the CTA beside it too, and {layout.b[0].size} columns of B, for the one "
+                f"loads {rows} rows of A, for the CTA beside it too, and {layout.b[0].size} rows of B, for the one "
                 "above or below it too.")
     loads = [part("A", item, "rows") for item in layout.a] + [part("B", item, "rows") for item in layout.b]
     computes = [f"{item.who(description.cluster)} compute{'' if item.owner == BOTH else 's'} rows {item.begin} to "

@@ -152,16 +152,24 @@ class Measured(unittest.TestCase):
             self.assertEqual(row_major < 0.9 * before, by_staying, size)
             self.assertEqual(row_major > 0.98 * before, not by_staying, size)
 
-    def test_pairs_and_a_deep_ring(self) -> None:
-        self.assertIn("tiles of 128 x 128 with six stages are clearly faster in pairs",
-                      support.words("level07_dual_tile/README.md"))
-        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_autotune_level08.csv")
-        small = [row for row in rows if (row["block_m"], row["block_n"], row["stages"]) == ("128", "128", "6")
-                 and row["status"] == "ok"]
+    def test_what_pairs_are_worth_in_level_07(self) -> None:
+        text = support.words("level07_dual_tile/README.md")
+        self.assertIn("at 8192 they read nearly three times as much from memory", text)
+        self.assertIn("costs more than a third of the speed", text)
+        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
+        found = {(row["optimisation"], row["m"]): row for row in rows if ladder.level_number(row["level"]) == 7}
+        apart, together = (float(found[name, "8192"]["dram_bytes"]) for name in ("no pairs", "as it is"))
+        self.assertTrue(2.5 < apart / together < 3, apart / together)
         for size in ("4096", "8192"):
-            single, pair = (max(float(row["ratio_cublas"]) for row in small
-                                if (row["size"], row["cluster_m"], row["cluster_n"]) == (size, m, "1")) for m in "12")
-            self.assertGreater(pair, 1.05 * single, size)
+            self.assertLess(float(found["release at cluster scope", size]["ratio_level_high"]), 2 / 3, size)
+
+    def test_level_01_unpinned_is_twice_as_fast(self) -> None:
+        self.assertIn("and this level is twice as fast", support.words("level01_baseline/README.md"))
+        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
+        ratios = [float(row["ratio_level"]) for row in rows if row["optimisation"] == "three CTAs per SM"]
+        self.assertEqual(len(ratios), 2)
+        for ratio in ratios:
+            self.assertAlmostEqual(ratio, 2, delta=0.1)
 
 
 class Alone(unittest.TestCase):

@@ -541,6 +541,7 @@ Flow tensor_load(Warp& w, const Op& op, Mask m) {
     if (cluster.counters != nullptr) {
       ++cluster.counters->tma_instructions;
       cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->box.bytes()) * load->credits.size();
+      cluster.counters->tma_fetch_bytes += static_cast<uint64_t>(load->box.bytes());
     }
     const Costs& costs = cluster.costs();
     const uint64_t busy = std::max<uint64_t>(static_cast<uint64_t>(costs.tma_issue),
@@ -628,6 +629,7 @@ Flow bulk_load(Warp& w, const Op& op, Mask m) {  // d: slot of the size
     if (cluster.counters != nullptr) {
       ++cluster.counters->tma_instructions;
       cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->bytes) * load->credits.size();
+      cluster.counters->tma_fetch_bytes += load->bytes;
     }
     const uint64_t busy = load->bytes / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
     const auto latency =

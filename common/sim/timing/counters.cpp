@@ -81,6 +81,7 @@ std::string to_json(const LaunchRecord& record) {
       {"tensor_instructions", c.tensor_instructions},
       {"tma_instructions", c.tma_instructions},
       {"tma_load_bytes", c.tma_load_bytes},
+      {"tma_fetch_bytes", c.tma_fetch_bytes},
       {"tma_store_bytes", c.tma_store_bytes},
       {"global_load_bytes", c.global_load_bytes},
       {"global_store_bytes", c.global_store_bytes},
@@ -106,6 +107,7 @@ void Counters::add(const Counters& other) {
   tensor_flops += other.tensor_flops;
   tensor_instructions += other.tensor_instructions;
   tma_load_bytes += other.tma_load_bytes;
+  tma_fetch_bytes += other.tma_fetch_bytes;
   tma_store_bytes += other.tma_store_bytes;
   tma_instructions += other.tma_instructions;
   global_load_bytes += other.global_load_bytes;

@@ -16,6 +16,7 @@ struct Counters {
   uint64_t tensor_instructions = 0;
   // Bytes
   uint64_t tma_load_bytes = 0;   ///< whole boxes, as counted on mbarriers, once per destination
+  uint64_t tma_fetch_bytes = 0;  ///< the same, once for all destinations of a multicast
   uint64_t tma_store_bytes = 0;  ///< bytes that reach global memory
   uint64_t tma_instructions = 0;
   uint64_t global_load_bytes = 0, global_store_bytes = 0;  ///< by ordinary loads and stores, active lanes

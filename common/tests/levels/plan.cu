@@ -31,6 +31,17 @@ void expect_covered(const Schedule& schedule, int m, int n) {
   EXPECT_LE(schedule.places, schedule.items);  // nobody is launched for nothing
 }
 
+/// Whether no other division of the SMs between patches and strip needs fewer waves.
+template <class Config>
+void expect_fewest_waves(const Plan& plan, int m, int n, int sms) {
+  for (int places = 1; places * Config::CLUSTER_SIZE + Config::CLUSTER_M <= sms; ++places) {
+    const Schedule main = level08::make_schedule<Config>(m, plan.main_n, Config::CLUSTER_N, places);
+    const int left = (sms - places * Config::CLUSTER_SIZE) / Config::CLUSTER_M;
+    const Schedule strip = level08::make_schedule<Config>(m, n - plan.main_n, 1, left);
+    EXPECT_LE(plan.waves, std::max(main.waves(), strip.waves())) << places << " places";
+  }
+}
+
 template <class Config>
 void expect_sound() {
   for (const int sms : {2, 4, 5, 8, 20, 22, 114, 132}) {
@@ -45,9 +56,17 @@ void expect_sound() {
         EXPECT_EQ(plan.main.places > 0, plan.main_n > 0);
         EXPECT_EQ(plan.strip.places > 0, plan.main_n < n);
         // Everybody has an SM, unless the strip has to wait until the others are done.
-        if (sms >= Config::CLUSTER_SIZE && plan.waves < plan.main.waves() + plan.strip.waves())
-          EXPECT_LE(ctas(plan.main) + ctas(plan.strip), sms);
-        EXPECT_GE(plan.waves, std::max(plan.main.waves(), plan.strip.waves()));
+        if (sms < Config::CLUSTER_SIZE) continue;
+        EXPECT_LE(ctas(plan.main), sms);
+        EXPECT_LE(ctas(plan.strip), sms);
+        const bool together = ctas(plan.main) + ctas(plan.strip) <= sms;
+        EXPECT_EQ(plan.waves,
+                  together ? std::max(plan.main.waves(), plan.strip.waves()) : plan.main.waves() + plan.strip.waves());
+        // No plan is faster than all SMs at work all the time.
+        const double tiles =
+            double{1} * ((m + Config::BLOCK_M - 1) / Config::BLOCK_M) * ((n + Config::BLOCK_N - 1) / Config::BLOCK_N);
+        EXPECT_GE(plan.waves * sms, tiles);
+        if (plan.main_n > 0 && plan.main_n < n) expect_fewest_waves<Config>(plan, m, n, sms);
       }
     }
   }

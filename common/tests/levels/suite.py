@@ -11,9 +11,12 @@ that are refused. Prints what failed, with the command to repeat it.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Shape = tuple[int, int, int]
 
@@ -34,8 +37,14 @@ SHAPES: list[Shape] = [
 BUSY: list[Shape] = [(300, 264, 1160), (640, 392, 200)]
 # On a GPU this small every CTA takes many tiles.
 MANY_TILES: list[Shape] = [(900, 520, 136), (1040, 392, 72)]
-# On 20 SMs, 18 of them in one GPC, and on 22: clusters of four, pairs beside them, and columns of tiles left over.
-MIXED: list[Shape] = [(1536, 1928, 136), (1800, 2080, 72)]
+# Level 08 on Hopper, clusters of four: alone, with pairs beside them (of 20 SMs 18 are in one GPC), and with columns of
+# tiles left over. The rings turn often, so that CTAs may drift as far apart as they can.
+MIXED: list[tuple[int, Shape, set[int]]] = [
+    (4, (900, 520, 648), {2, 4}),
+    (12, (1030, 1160, 328), {4}),
+    (20, (1536, 1928, 136), {2, 4}),
+    (22, (1800, 2080, 72), {2, 4}),
+]
 
 REFUSED = {
     ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
@@ -61,6 +70,16 @@ class Suite:
             return
         if done.returncode != expected or sentence not in done.stderr + done.stdout:
             self.failures.append(f"{' '.join(command)}\n  exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    def clusters(self, sms: int, shape: Shape) -> set[int]:
+        """The sizes of the clusters that a run launches."""
+        m, n, k = map(str, shape)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "counters.json"
+            self.run(["--sms", str(sms), "--counters", str(file)], ["--m", m, "--n", n, "--k", k, "--init", "int"])
+            if not file.exists():
+                return set()
+            return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
 
     def shape(self, sim_options: list[str], shape: Shape, *extra: str) -> None:
         m, n, k = shape
@@ -92,11 +111,12 @@ def small_gpus(suite: Suite) -> None:
 
 
 def mixed(suite: Suite) -> None:
-    for sms in (20, 22):
-        for shape in MIXED:
-            suite.shape(["--sms", str(sms)], shape, "--init", "int")
-            suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
-            suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
+    for sms, shape, expected in MIXED:
+        found = suite.clusters(sms, shape)
+        if not found >= expected:
+            suite.failures.append(f"{shape} on {sms} SMs: clusters of {sorted(found)} CTAs, not of {sorted(expected)}")
+        suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
+        suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
 
 
 def refused(suite: Suite) -> None:
