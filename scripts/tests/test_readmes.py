@@ -163,6 +163,14 @@ class Measured(unittest.TestCase):
         for size in ("4096", "8192"):
             self.assertLess(float(found["release at cluster scope", size]["ratio_level_high"]), 2 / 3, size)
 
+    def test_what_stores_of_two_elements_are_worth(self) -> None:
+        text = support.words("level03_warp_specialize/README.md")
+        self.assertIn("more than half of this level's gain on Hopper", text)
+        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
+        ratios = {(row["optimisation"], row["m"]): float(row["ratio_level"]) for row in rows if row["ratio_level"]}
+        for size in ("4096", "8192"):
+            self.assertGreater(1 - ratios["stores of one element", size], 0.5 * (1 - ratios["level 02", size]), size)
+
     def test_level_01_unpinned_is_twice_as_fast(self) -> None:
         self.assertIn("and this level is twice as fast", support.words("level01_baseline/README.md"))
         _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
