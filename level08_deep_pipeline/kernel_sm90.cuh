@@ -539,10 +539,14 @@ constexpr Plan make_plan(int m, int n, int num_sms) {
   const int main_n = std::min(n, tiles / Config::CLUSTER_N * Config::CLUSTER_N * Config::BLOCK_N);
   if (Config::CLUSTER_N == 1 || main_n == 0 || whole.waves() < Config::MIN_PATCH_WAVES)
     return {0, {}, whole, whole.waves()};
+  const int most = std::max(1, num_sms / Config::CLUSTER_SIZE);
+  if (main_n == n) {  // no strip
+    const Schedule main = make_schedule<Config>(m, n, Config::CLUSTER_N, most);
+    return {n, main, {}, main.waves()};
+  }
   Plan best{};
-  for (int places = std::max(1, num_sms / Config::CLUSTER_SIZE); places >= 1; --places) {
+  for (int places = most; places >= 1; --places) {
     const Schedule main = make_schedule<Config>(m, main_n, Config::CLUSTER_N, places);
-    if (main_n == n) return {n, main, {}, main.waves()};
     const int others = (num_sms - main.places * Config::CLUSTER_SIZE) / Config::CLUSTER_M;  // for the strip
     const Schedule strip = make_schedule<Config>(m, n - main_n, 1, others > 0 ? others : most_columns);
     const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
@@ -551,28 +555,12 @@ constexpr Plan make_plan(int m, int n, int num_sms) {
   return best;
 }
 
-/// How Config's kernel is launched: its grid (in CTAs) is left to the caller.
-template <class Config>
-struct LaunchOf {
-  cudaLaunchAttribute attributes[2] = {
-      {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}},
-      {.id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = {.programmaticStreamSerializationAllowed = 1}}};
-  /// `beside`: need not wait for the launch before.
-  cudaLaunchConfig_t config(int ctas, bool beside, cudaStream_t stream) {
-    return {.gridDim = static_cast<unsigned>(ctas),
-            .blockDim = Config::NUM_THREADS,
-            .dynamicSmemBytes = SmemOf<Config>::BYTES,
-            .stream = stream,
-            .attrs = attributes,
-            .numAttrs = beside ? 2u : 1u};
-  }
-};
-
-/// Enqueues what `schedule` has for the places from `first` to before `end`, one after the other for clusters of Config.
+/// Enqueues what `schedule` has for its places from `*place` on, for clusters of Config, and sets `*place` to the first place
+/// that is left over: clusters that share A are launched only as far as they find room at the same time.
 /// `problem` is the schedule's part of the whole; `beside`: the launch before is another part.
 template <class Config>
-inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& schedule, int first, int end,
-                               bool beside, cudaStream_t stream) {
+inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& schedule, int* place, bool beside,
+                               cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k,
                                                  Config::A_LOAD_ROWS, Config::BLOCK_K, mma::Swizzle::B128);
@@ -585,23 +573,27 @@ inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& 
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
   if (status != cudaSuccess) return status;
-  LaunchOf<Config> launch;
-  const cudaLaunchConfig_t config = launch.config((end - first) * Config::CLUSTER_M * schedule.patch_n, beside, stream);
+  cudaLaunchAttribute attributes[2] = {
+      {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}},
+      {.id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = {.programmaticStreamSerializationAllowed = 1}}};
+  const int first = *place, ctas_per_place = Config::CLUSTER_M * schedule.patch_n;
+  int places = schedule.places - first;
+  cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(places * ctas_per_place),
+                            .blockDim = Config::NUM_THREADS,
+                            .dynamicSmemBytes = SmemOf<Config>::BYTES,
+                            .stream = stream,
+                            .attrs = attributes,
+                            .numAttrs = beside ? 2u : 1u};
+  if constexpr (Config::CLUSTER_N > 1) {
+    int resident = 0;
+    status = cudaOccupancyMaxActiveClusters(&resident, gemm_sm90<Config>, &config);
+    if (status != cudaSuccess) return status;
+    places = std::min(places, resident);
+    if (places == 0) return cudaSuccess;
+    config.gridDim = static_cast<unsigned>(places * ctas_per_place);
+  }
+  *place += places;
   return cudaLaunchKernelEx(&config, gemm_sm90<Config>, map_a, map_b, map_d, problem.k, schedule, first);
-}
-
-/// Sets `clusters` to how many of `most` clusters of Config run at a time.
-template <class Config>
-inline cudaError_t count_resident(int* clusters, int most) {
-  const cudaError_t status =
-      cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
-  if (status != cudaSuccess) return status;
-  LaunchOf<Config> launch;
-  const cudaLaunchConfig_t config = launch.config(most * Config::CLUSTER_SIZE, false, nullptr);
-  int resident = 0;
-  const cudaError_t answer = cudaOccupancyMaxActiveClusters(&resident, gemm_sm90<Config>, &config);
-  *clusters = std::min(resident, most);
-  return answer;
 }
 
 /// Enqueues D = A * B^T on `stream`, in up to three launches that run beside one another. Any m >= 1; n, k, ldd multiples of 8
@@ -620,17 +612,14 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   strip.n -= plan.main_n;
   strip.b += static_cast<size_t>(plan.main_n) * problem.k;
   strip.d += plan.main_n;
-  int clusters = 0;  // whole ones, as many as fit; columns of them take the other places, and the strip
-  if (plan.main.places > 0) status = count_resident<Config>(&clusters, plan.main.places);
-  bool beside = false;
-  const auto enqueue = [&]<class Cluster>(const harness::Problem& part, const Schedule& schedule, int first, int end) {
-    if (status != cudaSuccess || first == end) return;
-    status = launch_part<Cluster>(part, schedule, first, end, beside, stream);
-    beside = true;
-  };
-  enqueue.template operator()<Config>(main, plan.main, 0, clusters);
-  enqueue.template operator()<typename Config::Column>(main, plan.main, clusters, plan.main.places);
-  enqueue.template operator()<typename Config::Column>(strip, plan.strip, 0, plan.strip.places);
+  // Whole clusters take as many places as they can, columns of them the others, and the strip.
+  using Column = typename Config::Column;
+  int place = 0, strip_place = 0;
+  if (plan.main.places > 0) status = launch_part<Config>(main, plan.main, &place, false, stream);
+  if (status == cudaSuccess && place < plan.main.places)
+    status = launch_part<Column>(main, plan.main, &place, place > 0, stream);
+  if (status == cudaSuccess && plan.strip.places > 0)
+    status = launch_part<Column>(strip, plan.strip, &strip_place, plan.main.places > 0, stream);
   return status;
 }
 

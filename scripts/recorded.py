@@ -99,6 +99,12 @@ def per_access(row: tables.Fields, total: str, accesses: str) -> Optional[float]
     return int(row[total]) / count if count else None
 
 
+def cluster_shape(context: Context, description: Description) -> tuple[int, int]:
+    """CTAs of a cluster one above the other, which share columns of D, and side by side."""
+    across = int(context.kernel(description).config.CLUSTER_N) if description.cluster > 2 else 1
+    return description.cluster // across, across
+
+
 def lines_per_store(row: tables.Fields) -> Optional[float]:
     """Cache lines that a warp touches with a store to global memory."""
     return per_access(row, "global_store_lines", "global_stores")

@@ -61,8 +61,9 @@ def _measured(found: list[Ablation]) -> list[str]:
     rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected, *(_speed(a, shape) for shape in shapes), a.reason]
             for a in found]
     results = [r for a in found for r in a.results]
-    notes = [f"{note}." for note in [tables.conditions(results)] if note] + [
-        note for note in tables.interval_notes(results) if any(tables.interval(r, "ratio_level") for r in results)]
+    conditions = tables.conditions(results)
+    notes = [f"{conditions}."] if conditions else []
+    notes += tables.interval_notes([r for r in results if tables.interval(r, "ratio_level")])
     return [f"Level {ladder.level_number(found[0].level):02}, {found[0].series.title()}; "
             "speed in units of the level as it is, above 1 is faster:\n\n"
             + table(heads, rows, "lll" + "r" * len(shapes)) + "".join(f"\n{note}\n" for note in notes),
@@ -74,8 +75,9 @@ def _speed(ablation: Ablation, shape: ladder.Shape) -> str:
     if shape not in ablation.ratios:
         return tables.NOTHING
     result = next(r for r in ablation.results if r.shape == shape)
-    return tables.interval_text(result, "ratio_level") if tables.interval(result, "ratio_level") \
-        else f"{ablation.ratios[shape]:.3f}"
+    if tables.interval(result, "ratio_level"):
+        return tables.interval_text(result, "ratio_level")
+    return f"{ablation.ratios[shape]:.3f}"
 
 
 def _traffic(found: list[Ablation]) -> list[str]:

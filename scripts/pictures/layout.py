@@ -8,7 +8,7 @@ from typing import Callable, Optional
 import kernels
 import ladder
 from pictures.svg import SMALL, Drawing
-from recorded import Context, Description, executed_share, lines_per_store
+from recorded import Context, Description, cluster_shape, executed_share, lines_per_store
 
 Draw = Callable[[], Optional[Drawing]]
 CTAS = ("blue", "orange", "green", "purple")
@@ -64,8 +64,7 @@ class Layout:
 def layout_of(context: Context, description: Description) -> Layout:
     config = context.kernel(description).config
     rows, columns, block_k = description.tile_m, description.tile_n, config.BLOCK_K
-    across = config.CLUSTER_N if description.cluster > 2 else 1  # CTAs side by side, which share A
-    down = description.cluster // across  # and one above the other, which share B
+    down, across = cluster_shape(context, description)
     ctas = [(CTAS[n * down + m], m, n) for n in range(across) for m in range(down)]
     d = [Part(m * rows, rows, cta, n * columns) for cta, m, n in ctas]
     if description.tile_owner != "CTA":

@@ -7,7 +7,7 @@ from typing import Callable, Optional
 import kernels
 import ladder
 from pictures.svg import SMALL, Drawing
-from recorded import Context, Description
+from recorded import Context, Description, cluster_shape
 
 Draw = Callable[[], Optional[Drawing]]
 M_BLOCKS, N_BLOCKS = 20, 6
@@ -56,7 +56,7 @@ def _panel(drawing: Drawing, context: Context, description: Description, group: 
     """Returns whether tiles belong together in clusters."""
     order = _order(context, description)
     is_cluster = description.cluster > 1 and description.tile_owner == "CTA"
-    rows, columns = (2, 1) if description.cluster == 2 else _counted(context, description)
+    rows, columns = cluster_shape(context, description)
     drawing.text(left, top - 24, _name(description), bold=True)
     drawing.text(left, top - 8, f"groups of {group}", "soft", SMALL)
     for block in range(0, M_BLOCKS, 4):
@@ -94,8 +94,7 @@ def _order(context: Context, description: Description) -> Callable[[int], tuple[
 
 def _counted(context: Context, description: Description) -> tuple[int, int]:
     """Rows and columns of tiles in what the kernel's order counts: a tile, or a cluster of them."""
-    config = context.kernel(description).config
-    return (config.CLUSTER_M, config.CLUSTER_N) if _counts_clusters(context, description) else (1, 1)
+    return cluster_shape(context, description) if _counts_clusters(context, description) else (1, 1)
 
 
 def _counts_clusters(context: Context, description: Description) -> bool:

@@ -30,6 +30,10 @@ ARITHMETIC = re.compile(r"[\d\s,.x+*/%()<>=-]*(?:==|<=|>=|<|>)[\d\s,.x+*/%()<>=-
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
+def ablation_rows() -> list[tables.Fields]:
+    return tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")[1]
+
+
 def page(name: str) -> str:
     return (support.ROOT / name).read_text(encoding="utf-8")
 
@@ -142,7 +146,7 @@ class Measured(unittest.TestCase):
         text = support.words("level05_persistent/README.md")
         self.assertIn("At 4096 and 8192 that is the whole gain", text)
         self.assertIn("At 12288 CTAs that stay earn a good part of it, too", text)
-        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
+        rows = ablation_rows()
         cycles = {(ladder.level_number(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
                   for row in rows if row["cycles"]}
         for size, by_staying in ((4096, False), (8192, False), (12288, True)):
@@ -156,8 +160,8 @@ class Measured(unittest.TestCase):
         text = support.words("level07_dual_tile/README.md")
         self.assertIn("at 8192 they read nearly three times as much from memory", text)
         self.assertIn("costs more than a third of the speed", text)
-        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
-        found = {(row["optimisation"], row["m"]): row for row in rows if ladder.level_number(row["level"]) == 7}
+        found = {(row["optimisation"], row["m"]): row for row in ablation_rows()
+                 if ladder.level_number(row["level"]) == 7}
         apart, together = (float(found[name, "8192"]["dram_bytes"]) for name in ("no pairs", "as it is"))
         self.assertTrue(2.5 < apart / together < 3, apart / together)
         for size in ("4096", "8192"):
@@ -166,15 +170,14 @@ class Measured(unittest.TestCase):
     def test_what_stores_of_two_elements_are_worth(self) -> None:
         text = support.words("level03_warp_specialize/README.md")
         self.assertIn("more than half of this level's gain on Hopper", text)
-        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
-        ratios = {(row["optimisation"], row["m"]): float(row["ratio_level"]) for row in rows if row["ratio_level"]}
+        ratios = {(row["optimisation"], row["m"]): float(row["ratio_level"]) for row in ablation_rows()
+                  if row["ratio_level"]}
         for size in ("4096", "8192"):
             self.assertGreater(1 - ratios["stores of one element", size], 0.5 * (1 - ratios["level 02", size]), size)
 
     def test_level_01_unpinned_is_twice_as_fast(self) -> None:
         self.assertIn("and this level is twice as fast", support.words("level01_baseline/README.md"))
-        _, rows = tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")
-        ratios = [float(row["ratio_level"]) for row in rows if row["optimisation"] == "three CTAs per SM"]
+        ratios = [float(row["ratio_level"]) for row in ablation_rows() if row["optimisation"] == "three CTAs per SM"]
         self.assertEqual(len(ratios), 2)
         for ratio in ratios:
             self.assertAlmostEqual(ratio, 2, delta=0.1)

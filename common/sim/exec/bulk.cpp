@@ -539,9 +539,7 @@ Flow tensor_load(Warp& w, const Op& op, Mask m) {
       poison(target, load->offset, load->box);
     }
     if (cluster.counters != nullptr) {
-      ++cluster.counters->tma_instructions;
-      cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->box.bytes()) * load->credits.size();
-      cluster.counters->tma_fetch_bytes += static_cast<uint64_t>(load->box.bytes());
+      cluster.counters->count_tma_load(static_cast<uint64_t>(load->box.bytes()), load->credits.size());
     }
     const Costs& costs = cluster.costs();
     const uint64_t busy = std::max<uint64_t>(static_cast<uint64_t>(costs.tma_issue),
@@ -626,11 +624,7 @@ Flow bulk_load(Warp& w, const Op& op, Mask m) {  // d: slot of the size
       Cta& target = check_target(cluster, credit.destination, load->offset, load->bytes, 16, "bulk copy");
       if (load->how == Reduction::None) poison(target, load->offset, load->bytes);
     }
-    if (cluster.counters != nullptr) {
-      ++cluster.counters->tma_instructions;
-      cluster.counters->tma_load_bytes += static_cast<uint64_t>(load->bytes) * load->credits.size();
-      cluster.counters->tma_fetch_bytes += load->bytes;
-    }
+    if (cluster.counters != nullptr) { cluster.counters->count_tma_load(load->bytes, load->credits.size()); }
     const uint64_t busy = load->bytes / static_cast<uint64_t>(cluster.costs().tma_bytes_per_cycle);
     const auto latency =
         static_cast<uint64_t>(load->from_shared ? cluster.costs().remote_arrive : cluster.costs().tma_load_latency);

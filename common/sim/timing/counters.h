@@ -39,6 +39,13 @@ struct Counters {
   std::vector<Access> global_accesses, shared_accesses;
 
   void add(const Counters& other);
+
+  /// One load by TMA, of so many bytes, to so many CTAs.
+  void count_tma_load(uint64_t bytes, std::size_t destinations) {
+    ++tma_instructions;
+    tma_fetch_bytes += bytes;
+    tma_load_bytes += bytes * destinations;
+  }
 };
 
 struct Program;

@@ -73,10 +73,9 @@ class Suite:
 
     def clusters(self, sms: int, shape: Shape) -> set[int]:
         """The sizes of the clusters that a run launches."""
-        m, n, k = map(str, shape)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "counters.json"
-            self.run(["--sms", str(sms), "--counters", str(file)], ["--m", m, "--n", n, "--k", k, "--init", "int"])
+            self.shape(["--sms", str(sms), "--counters", str(file)], shape, "--init", "int")
             if not file.exists():
                 return set()
             return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
