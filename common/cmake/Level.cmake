@@ -12,21 +12,27 @@ find_library(LADDER_CUDART NAMES cudart libcudart.so.13
 get_filename_component(LADDER_CUDART_DIR "${LADDER_CUDART}" DIRECTORY)
 
 # What every kernel of a level is compiled with. -lineinfo: reports of the simulated device and profilers name source
-# lines. --no-compress: the PTX stays readable in the executable. --resource-usage: the spill check below reads it.
-set(LADDER_NVCC_FLAGS -lineinfo --no-compress --resource-usage -Werror=all-warnings)
+# lines. --no-compress: the PTX stays readable in the executable.
+set(LADDER_NVCC_FLAGS -lineinfo --no-compress -Werror=all-warnings)
 
-function(add_level_target target source arch)
+# add_program(TARGET SOURCE ARCH [DEFINES ...]): compiled for one architecture, to run on a GPU or on the simulated device.
+function(add_program target source arch)
   cmake_parse_arguments(ARG "" "" "DEFINES" ${ARGN})
   add_executable(${target} ${source})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${target} PRIVATE LADDER_ARCH=${arch} ${ARG_DEFINES})
   target_compile_options(${target} PRIVATE
     "SHELL:-gencode arch=compute_${arch}a,code=[sm_${arch}a,compute_${arch}a]" ${LADDER_NVCC_FLAGS})
-  target_link_libraries(${target} PRIVATE harness)
   set_target_properties(${target} PROPERTIES
-    CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared BUILD_RPATH "${LADDER_CUDART_DIR}"
-    # nvcc's report of registers, stack frames and spills passes through this launcher, which fails the build on any.
-    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/check_spills.sh")
+    CUDA_ARCHITECTURES OFF CUDA_RUNTIME_LIBRARY Shared BUILD_RPATH "${LADDER_CUDART_DIR}")
+endfunction()
+
+function(add_level_target target source arch)
+  add_program(${target} ${source} ${arch} ${ARGN})
+  target_link_libraries(${target} PRIVATE harness)
+  # nvcc's report of registers, stack frames and spills passes through this launcher, which fails the build on any.
+  target_compile_options(${target} PRIVATE --resource-usage)
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/check_spills.sh")
 endfunction()
 
 function(add_level level)
@@ -36,5 +42,13 @@ function(add_level level)
       continue()
     endif()
     add_level_target(${level}_sm${arch} ${level}/main.cu ${arch})
+  endforeach()
+endfunction()
+
+# add_warm_up(NAME) makes warm_up_NAME_sm100 and warm_up_NAME_sm90 out of level01_baseline/warm_up: programs of one file
+# each, without the harness.
+function(add_warm_up name)
+  foreach(arch IN ITEMS 100 90)
+    add_program(warm_up_${name}_sm${arch} level01_baseline/warm_up/${name}_sm${arch}.cu ${arch})
   endforeach()
 endfunction()

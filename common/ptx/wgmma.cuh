@@ -40,10 +40,12 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
 #define LADDER_D32(d, i) LADDER_D8(d, i), LADDER_D8(d, i + 8), LADDER_D8(d, i + 16), LADDER_D8(d, i + 24)
+#define LADDER_D16(d) LADDER_D8(d, 0), LADDER_D8(d, 8)
 #define LADDER_D64(d) LADDER_D32(d, 0), LADDER_D32(d, 32)
 #define LADDER_D88(d) LADDER_D64(d), LADDER_D8(d, 64), LADDER_D8(d, 72), LADDER_D8(d, 80)
 #define LADDER_D96(d) LADDER_D64(d), LADDER_D32(d, 64)
 #define LADDER_D128(d) LADDER_D96(d), LADDER_D32(d, 96)
+#define LADDER_R16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define LADDER_R64                                                                   \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
@@ -83,6 +85,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 /// Done: asynchronous; `d` belongs to the tensor core until wgmma_wait_group. Orders: wgmmas on the same accumulators run
 /// in program order; shared memory written by ordinary stores needs fence_proxy_async_shared() before, bytes from TMA
 /// only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
+LADDER_WGMMA(32, 16, "16", "17", "18")
 LADDER_WGMMA(128, 64, "64", "65", "66")
 LADDER_WGMMA(176, 88, "88", "89", "90")
 LADDER_WGMMA(192, 96, "96", "97", "98")
@@ -105,11 +108,13 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_R96
 #undef LADDER_R88
 #undef LADDER_R64
+#undef LADDER_R16
 #undef LADDER_D128
 #undef LADDER_D96
 #undef LADDER_D88
 #undef LADDER_D64
 #undef LADDER_D32
+#undef LADDER_D16
 #undef LADDER_D8
 
 }  // namespace ptx
