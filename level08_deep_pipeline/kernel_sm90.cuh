@@ -9,9 +9,14 @@
 // warps of their own store it, and the consumers are at the next tile by then. No more CTAs run than are needed; and where
 // the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 //
-// Words: a *patch* of D is a tile for each CTA of a cluster of four; a *strip* is what pairs compute without such clusters: the
-// columns of tiles that do not fill a patch, or all of a small D. A CTA's *peers* are those of its cluster that share its rows
-// of A or its rows of B, and itself.
+// Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip)
+//   band      64 rows of a consumer's tile, the height of one MMA, along all of K
+//   piece     64 rows and 64 columns of D: what one TMA store takes. Those of a tile that find room beside the ring are its
+//             *own* pieces, the others its *ring* pieces
+//   box       one band of each consumer: the rows of A that lie together in a stage
+//   peer      a CTA of the cluster that shares rows of A or rows of B with this one; and this one itself
+//   grant     what gives a stage to D: arrivals without bytes, by the producers of all peers
+//   lead      how many K blocks of the next tile come before the stages that a tile's D is granted
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
@@ -41,8 +46,10 @@
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "level08_deep_pipeline/plan_sm90.h"
 
-// Options, for example nvcc -DSWIZZLED_CD=0. The defaults are the level; the README shows what each of the others is worth.
+// Options, for example nvcc -DSWIZZLED_CD=0; those that change tiles and their order are in plan_sm90.h. The defaults are the
+// level; the README shows what each of the others is worth.
 #ifndef EARLY_RELEASE  // 1: a consumer begins its next tile when D is in shared memory; 0: when TMA has read it
 #define EARLY_RELEASE 1
 #endif
@@ -52,79 +59,60 @@
 #ifndef TC_UTIL_PERCENT  // below 100: consumers wait for the MMAs of each K block, then idle for the rest of this share
 #define TC_UTIL_PERCENT 100
 #endif
-#ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
-#define CLUSTER_CTAS 4
-#endif
-#ifndef CUT_LAST_WAVE  // 0: tiles are never cut in two
-#define CUT_LAST_WAVE 1
-#endif
-#ifndef NUM_STAGES  // 0: as many as each shape's figures say
-#define NUM_STAGES 0
-#endif
-#ifndef SWIZZLE_GROUP_SIZE  // 0: as each shape's figures say; otherwise rows of patches
-#define SWIZZLE_GROUP_SIZE 0
-#endif
 
 namespace level08 {
 
 struct Options {
   static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD;
-  static constexpr bool cut_last_wave = CUT_LAST_WAVE;
-  static constexpr int cluster_m = CLUSTER_CTAS > 1 ? 2 : 1, cluster_n = CLUSTER_CTAS > 2 ? 2 : 1;
-  static constexpr int tc_util_percent = TC_UTIL_PERCENT, num_stages = NUM_STAGES, group_size = SWIZZLE_GROUP_SIZE;
+  static constexpr int tc_util_percent = TC_UTIL_PERCENT;
 };
-#undef NUM_STAGES  // from here on these are members of Config
-#undef SWIZZLE_GROUP_SIZE
-static_assert(CLUSTER_CTAS == 1 || CLUSTER_CTAS == 2 || CLUSTER_CTAS == 4, "CLUSTER_CTAS is 1, 2 or 4");
 static_assert(Options::tc_util_percent >= 1 && Options::tc_util_percent <= 100, "TC_UTIL_PERCENT is 1 to 100");
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
-template <int M, int N, int STAGES, int M_SHARERS, int N_SHARERS, int GROUP, bool SPLIT>
+template <TileShape SHAPE>
 struct Config {
-  static constexpr int CLUSTER_M = M_SHARERS;  // [L07] CTAs of a cluster one above the other share their tile of B,
-  static constexpr int CLUSTER_N = N_SHARERS;  // [L08] and side by side, their tile of A
+  // [L07] CTAs of a cluster one above the other share their tile of B, [L08] and side by side, their tile of A.
+  static constexpr int CLUSTER_M = SHAPE.cluster_m;
+  static constexpr int CLUSTER_N = SHAPE.cluster_n;
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
-  static constexpr int NUM_PEERS = CLUSTER_M + CLUSTER_N - 1;  // [L08] that share A or B, counting this one
-  // [L08] A smaller cluster: one column of this one, for SMs and tiles that are left over.
-  using Column = Config<M, N, STAGES, M_SHARERS, 1, GROUP, SPLIT>;
-  static constexpr int BLOCK_M = M;  // tile of D per CTA
-  static constexpr int BLOCK_N = N;
+  static constexpr int NUM_PEERS = CLUSTER_M + CLUSTER_N - 1;  // [L08] this CTA is one of them
+  static constexpr int BLOCK_M = SHAPE.block_m;                // tile of D per CTA
+  static constexpr int BLOCK_N = SHAPE.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
-  static constexpr int WGMMA_N = N;
+  static constexpr int WGMMA_N = BLOCK_N;
   static constexpr int WGMMA_K = 16;
-  static constexpr int NUM_STAGES = STAGES;
-  static constexpr int NUM_CONSUMERS = 2;                         // warpgroups that multiply
-  static constexpr int NUM_CHAINS = M / NUM_CONSUMERS / WGMMA_M;  // [L08] MMAs, one above the other, per consumer
-  static constexpr int HALF_CHAINS = NUM_CHAINS > 1 ? NUM_CHAINS / 2 : 1;  // in half a tile
-  static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);            // warpgroup 0: producer and store warps
-  static constexpr int FIRST_STORE_WARP = 1;                               // [L08] one for each consumer
+  static constexpr int NUM_STAGES = SHAPE.stages;
+  static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
+  static constexpr int NUM_BANDS = BLOCK_M / NUM_CONSUMERS / WGMMA_M;    // [L08] per consumer, in a whole tile
+  static constexpr int HALF_BANDS = NUM_BANDS > 1 ? NUM_BANDS / 2 : 1;   // and in half of one
+  static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
+  static constexpr int FIRST_STORE_WARP = 1;                             // [L08] one for each consumer
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 232;
-  static constexpr int SWIZZLE_GROUP_SIZE = GROUP;    // rows of patches that a group covers before n advances
-  static constexpr bool SPLIT_LAST_WAVE = SPLIT;      // [L08]
-  static constexpr int MIN_PATCH_WAVES = 3;           // [L08] with fewer, everything is a strip
-  static constexpr int D_FULL_BARRIER = 1;            // [L08] consumer c's rows of D are written: number 1 + c
-  static constexpr int D_EMPTY_BARRIER = 3;           // and TMA has read them: number 3 + c
-  static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
+  static constexpr int SWIZZLE_GROUP_SIZE = SHAPE.group;       // rows of patches that a group covers before n advances
+  static constexpr bool CUTS_LAST_WAVE = SHAPE.cut_last_wave;  // [L08]
+  static constexpr int D_FULL_BARRIER = 1;                     // [L08] consumer c's rows of D are written: number 1 + c
+  static constexpr int D_EMPTY_BARRIER = 3;                    // and TMA has read them: number 3 + c
+  static constexpr int D_BARRIER_THREADS = 128 + 32;           // the consumer's, and its store warp's
 
-  static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] of A: one chain of each consumer
+  static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] one band of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
   static constexpr int A_LOAD_ROWS =
       A_BOX_ROWS / CLUSTER_N;  // [L08] of these, that one CTA loads for all that share it
   static constexpr int A_LOAD_BYTES = A_LOAD_ROWS * BLOCK_K * 2;
-  static constexpr int A_BYTES = NUM_CHAINS * A_BOX_BYTES;
+  static constexpr int A_BYTES = NUM_BANDS * A_BOX_BYTES;
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
   static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
   static constexpr int CD_N = 64;  // [L08] columns of a piece of D: 128 bytes, the swizzle's span
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
-  static constexpr int CD_PIECES = BLOCK_N / CD_N;         // per chain
-  static constexpr int D_PIECES = NUM_CHAINS * CD_PIECES;  // per consumer
-  static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - STAGES * STAGE_BYTES;
+  static constexpr int CD_PIECES = BLOCK_N / CD_N;        // per band
+  static constexpr int D_PIECES = NUM_BANDS * CD_PIECES;  // per consumer
+  static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - NUM_STAGES * STAGE_BYTES;
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
   // both consumers or in one for each.
   static constexpr int OWN_PIECES = std::min(D_PIECES, BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES);
@@ -132,7 +120,7 @@ struct Config {
   static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
   static constexpr int D_STAGES = RING_PIECES == 0 ? 0 : NUM_CONSUMERS * RING_BYTES <= STAGE_BYTES ? 1 : NUM_CONSUMERS;
   // Where the consumer waits for its stage: before the first piece that goes there. (In half a tile perhaps none does.)
-  static constexpr int HALF_PIECES = HALF_CHAINS * CD_PIECES;
+  static constexpr int HALF_PIECES = HALF_BANDS * CD_PIECES;
   static constexpr int WAITING_PIECE = std::min(OWN_PIECES, HALF_PIECES - 1);
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
@@ -140,13 +128,13 @@ struct Config {
   static constexpr int FULL_ARRIVALS = D_STAGES > 0 ? NUM_PEERS : 1;  // this CTA's producer, and its peers'
   static constexpr int EMPTY_ARRIVALS = 4 * NUM_CONSUMERS;            // per peer: the consumers' warps
   // [L08] Cycles to idle after a K block's MMAs, which take 2 per column and instruction and share the tensor core.
-  static constexpr int K_BLOCK_CYCLES = NUM_CHAINS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
+  static constexpr int K_BLOCK_CYCLES = NUM_BANDS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
   static constexpr int IDLE_CYCLES = K_BLOCK_CYCLES * (100 - Options::tc_util_percent) / Options::tc_util_percent;
 
-  static_assert(M % (NUM_CONSUMERS * WGMMA_M) == 0 && N % CD_N == 0 && N <= 256);
-  static_assert(NUM_CHAINS * N / 2 <= 192, "accumulators per thread: more would spill");
+  static_assert(BLOCK_M % (NUM_CONSUMERS * WGMMA_M) == 0 && BLOCK_N % CD_N == 0 && BLOCK_N <= 256);
+  static_assert(NUM_BANDS * BLOCK_N / 2 <= 192, "accumulators per thread: more would spill");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
-  static_assert(!SPLIT || NUM_CHAINS % 2 == 0, "half a tile is half of each consumer's chains");
+  static_assert(!CUTS_LAST_WAVE || NUM_BANDS % 2 == 0, "half a tile is half of each consumer's bands");
   // A warpgroup that asks for more registers than the others have given back waits for ever.
   static_assert(PRODUCER_REGISTERS + NUM_CONSUMERS * CONSUMER_REGISTERS <= (1 + NUM_CONSUMERS) * LAUNCH_REGISTERS);
 };
@@ -178,35 +166,6 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   const int group_size = rest < full_group ? rest : full_group;  // the last may be smaller
   const int tile_in_group = tile % tiles_per_group;
   return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
-}
-
-// [L08] What is taken in turn: whole *patches* of D, which are a tile for each CTA of a cluster, and at the end halves of
-// patches if that fills the last wave better. A half is the upper or lower rows of its patch, one after the other.
-struct Schedule {
-  int m_blocks, n_blocks;  ///< patches, down and across D
-  int whole;               ///< patches that are taken whole
-  int items;               ///< whole patches and halves
-  int places;              ///< patches that are worked on at a time; item i is done at place i % places
-  int patch_n;             ///< tiles of a patch side by side; CLUSTER_M of them stand one above the other
-
-  /// Turns until everything is done; those of halves count half.
-  constexpr double waves() const {
-    return places == 0 ? 0.0 : (whole + places - 1) / places + (items > whole ? 0.5 : 0.0);
-  }
-};
-/// The schedule of m x n elements of D at no more than `most` >= 1 places. If all of these need as many waves as a few less,
-/// the few stay dark, which leaves their power to the others.
-template <class Config>
-constexpr Schedule make_schedule(int m, int n, int patch_n, int most) {
-  const int patch_rows = Config::CLUSTER_M * Config::BLOCK_M, patch_cols = patch_n * Config::BLOCK_N;
-  const int m_blocks = (m + patch_rows - 1) / patch_rows;
-  const int n_blocks = (n + patch_cols - 1) / patch_cols;
-  const int patches = m_blocks * n_blocks;
-  const int rest = patches % most;
-  if (Config::SPLIT_LAST_WAVE && 2 * rest <= most && rest > 0)
-    return {m_blocks, n_blocks, patches - rest, patches + rest, std::min(most, patches + rest), patch_n};
-  const int waves = (patches + most - 1) / most;
-  return {m_blocks, n_blocks, patches, patches, (patches + waves - 1) / waves, patch_n};
 }
 
 // [L08] A position in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
@@ -247,13 +206,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const int tile_column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
   const int place = first_place + tile_column / schedule.patch_n;
   const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
-  // [L08] A whole tile or half of one: its first row and column of D, and how many chains each consumer has in it.
+  // [L08] A whole tile or half of one: its first row and column of D, and how many bands each consumer has in it.
   struct Item {
-    int row, col, chains;
+    int row, col, bands;
   };
   const auto item_at = [&](int index) {
     const int beyond = index - schedule.whole;  // 0, 1, 2, ...: upper half, lower half, upper half of the next, ...
-    const bool half = Config::SPLIT_LAST_WAVE && beyond >= 0;
+    const bool half = Config::CUTS_LAST_WAVE && beyond >= 0;
     const auto [m_block, n_block] = tile_coordinates(half ? schedule.whole + beyond / 2 : index, schedule.m_blocks,
                                                      schedule.n_blocks, Config::SWIZZLE_GROUP_SIZE);
     const int rows = half ? Config::BLOCK_M / 2 : Config::BLOCK_M;  // per CTA
@@ -261,7 +220,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         m_block * Config::CLUSTER_M * Config::BLOCK_M + (half ? beyond % 2 * Config::CLUSTER_M * rows : 0);
     return Item{first_row + m_rank * rows,
                 (n_block * schedule.patch_n + tile_column % schedule.patch_n) * Config::BLOCK_N,
-                half ? Config::HALF_CHAINS : Config::NUM_CHAINS};
+                half ? Config::HALF_BANDS : Config::NUM_BANDS};
   };
 
   const uint32_t base = ptx::smem_address(smem);
@@ -352,8 +311,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const uint32_t full = smem_full(ring.stage);
           wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
-          ptx::mbarrier_arrive_expect_tx(full, item.chains * Config::A_BOX_BYTES + Config::B_BYTES);
-          for (int box = 0; box < item.chains; ++box) {
+          ptx::mbarrier_arrive_expect_tx(full, item.bands * Config::A_BOX_BYTES + Config::B_BYTES);
+          for (int box = 0; box < item.bands; ++box) {
             load.template operator()<Config::CLUSTER_N>(
                 stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, &map_a, k_start,
                 item.row + box * Config::A_BOX_ROWS + n_rank * Config::A_LOAD_ROWS, full, a_sharers);
@@ -386,14 +345,14 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           // A piece at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
           const auto store = [&](int first, int end) {
             for (int piece = first; piece < end; ++piece) {
-              const int row = (consumer * item.chains + piece / Config::CD_PIECES) * Config::WGMMA_M;
+              const int row = (consumer * item.bands + piece / Config::CD_PIECES) * Config::WGMMA_M;
               ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + piece % Config::CD_PIECES * Config::CD_N,
                                                item.row + row, cd_piece(piece, stage, consumer));
               ptx::cp_async_bulk_commit_group();
               ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
             }
           };
-          const int pieces = item.chains * Config::CD_PIECES;
+          const int pieces = item.bands * Config::CD_PIECES;
           store(Config::OWN_PIECES, pieces);  // those in the ring first: somebody waits for their stage
           if constexpr (Config::D_STAGES > 0) {
             constexpr int ARRIVALS = Config::EMPTY_ARRIVALS * Config::D_STAGES / Config::NUM_CONSUMERS;
@@ -420,14 +379,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const auto release = [&](int stage) {
       if (lane_idx < Config::NUM_PEERS) arrive_at_peer(static_cast<int>(lane_idx), smem_empty(stage), 1);
     };
-    constexpr uint32_t A_CHAIN_BYTES =
-        Config::WGMMA_M * Config::BLOCK_K * 2;                    // from one chain's rows of A to the next's
-    float accumulators[Config::NUM_CHAINS][Config::WGMMA_N / 2];  // [which 64 rows][fragment]
-    int last_stage = 0;                                           // of the K block whose MMAs were issued last
-    bool released = false;                                        // whether that stage has been given back
-    // [L08] The MMAs of one item. The number of chains is the compiler's to know: accumulators are registers.
-    const auto multiply = [&]<int CHAINS>(bool first_item) {
-      const uint64_t a_mine = mma::advance(a_desc, consumer * CHAINS * A_CHAIN_BYTES);
+    constexpr uint32_t A_BAND_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from one band's rows of A to the next's
+    float accumulators[Config::NUM_BANDS][Config::WGMMA_N / 2];               // [which 64 rows][fragment]
+    int last_stage = 0;     // of the K block whose MMAs were issued last
+    bool released = false;  // whether that stage has been given back
+    // [L08] The MMAs of one item. The number of bands is the compiler's to know: accumulators are registers.
+    const auto multiply = [&]<int BANDS>(bool first_item) {
+      const uint64_t a_mine = mma::advance(a_desc, consumer * BANDS * A_BAND_BYTES);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(ring.stage), ring.phase);  // the operands have arrived
         __syncwarp();                                           // wgmma wants converged warps
@@ -438,8 +396,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K; ++kk) {
           const uint32_t k_bytes = kk * Config::WGMMA_K * 2;  // inside the swizzle span: just move the start address
 #pragma unroll
-          for (int chain = 0; chain < CHAINS; ++chain) {
-            ptx::wgmma_m64k16_bf16(accumulators[chain], mma::advance(a_stage, chain * A_CHAIN_BYTES + k_bytes),
+          for (int band = 0; band < BANDS; ++band) {
+            ptx::wgmma_m64k16_bf16(accumulators[band], mma::advance(a_stage, band * A_BAND_BYTES + k_bytes),
                                    mma::advance(b_stage, k_bytes), k_block > 0 || kk > 0);
           }
         }
@@ -469,11 +427,11 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     };
     for (int index = place; index < schedule.items; index += schedule.places) {
       const Item item = item_at(index);
-      if (!Config::SPLIT_LAST_WAVE || item.chains == Config::NUM_CHAINS)
-        multiply.template operator()<Config::NUM_CHAINS>(is_first(index));
+      if (!Config::CUTS_LAST_WAVE || item.bands == Config::NUM_BANDS)
+        multiply.template operator()<Config::NUM_BANDS>(is_first(index));
       else
-        multiply.template operator()<Config::HALF_CHAINS>(is_first(index));
-      ptx::wgmma_wait_group<0>(accumulators[0], accumulators[Config::NUM_CHAINS - 1]);  // the accumulators are readable
+        multiply.template operator()<Config::HALF_BANDS>(is_first(index));
+      ptx::wgmma_wait_group<0>(accumulators[0], accumulators[Config::NUM_BANDS - 1]);  // the accumulators are readable
       if (!released) release(last_stage);
 
       // Step 4: epilogue. [L08] Each consumer turns its rows from fragments into rows, beside the ring and in the stage whose
@@ -481,12 +439,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       if constexpr (Options::early_release) wait_for_store_warp();  // the D before has left: its buffer is free
       const auto [stage, phase] = stage_of_d(index, consumer);
       __syncwarp();                                            // stmatrix wants converged warps
-      const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the chain
+      const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the band
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
-      for (int chain = 0; chain < Config::NUM_CHAINS; ++chain) {
-        if (chain >= item.chains) break;
+      for (int band = 0; band < Config::NUM_BANDS; ++band) {
+        if (band >= item.bands) break;
         const auto pair = [&](int i) {
-          return ptx::cvt_rn_bf16x2_f32(accumulators[chain][i + 1], accumulators[chain][i]);
+          return ptx::cvt_rn_bf16x2_f32(accumulators[band][i + 1], accumulators[band][i]);
         };
 #pragma unroll
         for (int i = 0; i < Config::WGMMA_N / 2; i += 8) {  // 16 columns: rows 0-7, rows 8-15, both again 8 columns on
@@ -494,7 +452,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const int column = 2 * i;
           const uint32_t swizzle = Options::swizzled_cd ? row % 8 : 0;
           const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
-          const int piece = chain * Config::CD_PIECES + column / Config::CD_N;
+          const int piece = band * Config::CD_PIECES + column / Config::CD_N;
           if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
             ptx::mbarrier_wait(smem_full(stage), phase);  // the stage is ours
             __syncwarp();
@@ -521,38 +479,11 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
-/// [L08] Who computes what of D. Clusters of four move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs,
-/// which a cluster cannot leave) are not always a multiple of four. So some places are taken by pairs, one for each column of a
-/// patch. And where a last column of tiles is too narrow for a patch, it is a *strip*, a problem of its own for pairs.
-struct Plan {
-  int main_n;            ///< columns of D that are cut in patches; the strip has the others
-  Schedule main, strip;  ///< patches of a whole cluster's width, and of one tile's. No places: there is nothing
-  double waves;          ///< turns of the slower of the two
-};
-/// The plan with the fewest waves for an m x n matrix D. What runs beside other launches begins some microseconds later: small
-/// problems are strip as a whole.
-template <class Config>
-constexpr Plan make_plan(int m, int n, int num_sms) {
-  const int most_columns = std::max(1, num_sms / Config::CLUSTER_M);
-  const Schedule whole = make_schedule<Config>(m, n, 1, most_columns);
-  const int tiles = (n + Config::BLOCK_N - 1) / Config::BLOCK_N;
-  const int main_n = std::min(n, tiles / Config::CLUSTER_N * Config::CLUSTER_N * Config::BLOCK_N);
-  if (Config::CLUSTER_N == 1 || main_n == 0 || whole.waves() < Config::MIN_PATCH_WAVES)
-    return {0, {}, whole, whole.waves()};
-  const int most = std::max(1, num_sms / Config::CLUSTER_SIZE);
-  if (main_n == n) {  // no strip
-    const Schedule main = make_schedule<Config>(m, n, Config::CLUSTER_N, most);
-    return {n, main, {}, main.waves()};
-  }
-  Plan best{};
-  for (int places = most; places >= 1; --places) {
-    const Schedule main = make_schedule<Config>(m, main_n, Config::CLUSTER_N, places);
-    const int others = (num_sms - main.places * Config::CLUSTER_SIZE) / Config::CLUSTER_M;  // for the strip
-    const Schedule strip = make_schedule<Config>(m, n - main_n, 1, others > 0 ? others : most_columns);
-    const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
-    if (best.waves == 0 || waves < best.waves) best = {main_n, main, strip, waves};
-  }
-  return best;
+/// SMs of the current device; those of an H100 or H200 where nobody can be asked.
+inline int count_sms() {
+  int device = 0, num_sms = 132;
+  if (cudaGetDevice(&device) == cudaSuccess) cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
+  return num_sms;
 }
 
 /// Enqueues what `schedule` has for its places from `*place` on, for clusters of Config, and sets `*place` to the first place
@@ -598,24 +529,20 @@ inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& 
 
 /// Enqueues D = A * B^T on `stream`, in up to three launches that run beside one another. Any m >= 1; n, k, ldd multiples of 8
 /// (harness::Problem says why). Returns what the driver says of the tensor maps and of the launches.
-template <class Config>
+template <TileShape SHAPE>
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
-  int device = 0, num_sms = 0;
-  cudaError_t status = cudaGetDevice(&device);
-  if (status != cudaSuccess) return status;
-  status = cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
-  if (status != cudaSuccess) return status;
-
-  const Plan plan = make_plan<Config>(problem.m, problem.n, num_sms);
+  const Plan plan = make_plan(SHAPE, problem.m, problem.n, count_sms());
   harness::Problem main = problem, strip = problem;
   main.n = plan.main_n;
   strip.n -= plan.main_n;
   strip.b += static_cast<size_t>(plan.main_n) * problem.k;
   strip.d += plan.main_n;
   // Whole clusters take as many places as they can, columns of them the others, and the strip.
-  using Column = typename Config::Column;
+  using Whole = Config<SHAPE>;
+  using Column = Config<SHAPE.column()>;
+  cudaError_t status = cudaSuccess;
   int place = 0, strip_place = 0;
-  if (plan.main.places > 0) status = launch_part<Config>(main, plan.main, &place, false, stream);
+  if (plan.main.places > 0) status = launch_part<Whole>(main, plan.main, &place, false, stream);
   if (status == cudaSuccess && place < plan.main.places)
     status = launch_part<Column>(main, plan.main, &place, place > 0, stream);
   if (status == cudaSuccess && plan.strip.places > 0)
@@ -623,38 +550,15 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   return status;
 }
 
-// [L08] The shapes, and which one a problem gets.
-using Tall =  // fewest bytes per product
-    Config<256, 192, Options::num_stages ? Options::num_stages : 4, Options::cluster_m, Options::cluster_n,
-           Options::group_size ? Options::group_size : 4, Options::cut_last_wave>;
-using Wide =  // fits power-of-two sizes without a ragged last wave
-    Config<128, 256, Options::num_stages ? Options::num_stages : 4, Options::cluster_m, Options::cluster_n,
-           Options::group_size ? Options::group_size : 8, false>;
-using Small =  // many tiles where the others would leave SMs without one
-    Config<128, 128, Options::num_stages ? Options::num_stages : 6, Options::cluster_m, 1,
-           Options::group_size ? Options::group_size : 8, false>;
-
-/// Work of the busiest CTA, in elements of D, as if every shape were equally fast per element. The factors are measured.
-template <class Config>
-constexpr double cost(int m, int n, int num_sms, double factor) {
-  return make_plan<Config>(m, n, num_sms).waves * Config::BLOCK_M * Config::BLOCK_N * factor;
-}
-
-/// Index of the cheapest of the three, in the order above.
-inline int choose_shape(const harness::Problem& problem) {
-  int device = 0, num_sms = 132;
-  if (cudaGetDevice(&device) == cudaSuccess) cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
-  const double costs[] = {cost<Tall>(problem.m, problem.n, num_sms, 1.00),
-                          cost<Wide>(problem.m, problem.n, num_sms, 1.03),
-                          cost<Small>(problem.m, problem.n, num_sms, 1.10)};
-  return static_cast<int>(std::min_element(std::begin(costs), std::end(costs)) - std::begin(costs));
-}
+/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 WIDE, 2 SMALL.
+inline int choose_shape(const harness::Problem& problem) { return choose_shape(problem.m, problem.n, count_sms()); }
 
 // --------------------------------------------------------------------------------------------------------- in numbers
 
 /// What `--explain` prints and the README's tables are rendered from.
-template <class Config>
+template <TileShape SHAPE>
 inline harness::Description describe() {
+  using Config = level08::Config<SHAPE>;
   using Smem = SmemOf<Config>;
   harness::Description d;
   d.cluster = Config::CLUSTER_SIZE;
@@ -662,7 +566,7 @@ inline harness::Description describe() {
   d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.accumulators = Config::NUM_CHAINS * Config::WGMMA_N / 2;
+  d.accumulators = Config::NUM_BANDS * Config::WGMMA_N / 2;
   d.smem = {{"barriers", 0, Smem::CD}};
   if (Smem::STAGES > Smem::CD) d.smem.push_back({"pieces of D beside the ring", Smem::CD, Smem::STAGES - Smem::CD});
   d.smem.push_back({Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B", Smem::STAGES,

@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
   const auto idea = "small tiles, 8 stages, a swizzled tile on its way out, an early tmem_empty";
 #else
   static constexpr harness::Config configs[] = {
-      {"256x192", level08::launch<level08::Tall>, level08::describe<level08::Tall>},
-      {"128x256", level08::launch<level08::Wide>, level08::describe<level08::Wide>},
-      {"128x128", level08::launch<level08::Small>, level08::describe<level08::Small>}};
+      {"256x192", level08::launch<level08::TALL>, level08::describe<level08::TALL>},
+      {"128x256", level08::launch<level08::WIDE>, level08::describe<level08::WIDE>},
+      {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

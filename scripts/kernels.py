@@ -227,29 +227,30 @@ def kernel_path(root: Path, level: str, arch: int) -> Path:
     return root / level / f"kernel_sm{arch}.cuh"
 
 
-def _template_arguments(source: str, shape: str, scope: dict[str, Any]) -> dict[str, Any]:
-    """M = 256, N = 192, ... for the alias `using Tall = Config<256, 192, ...>` that `--config 256x192` runs."""
-    parameters = re.search(r"template <((?:int|bool)[^>]+)>\s*struct Config \{", source)
-    if not parameters:
+def _tile_shape(source: str, shape: str, scope: dict[str, Any]) -> dict[str, Any]:
+    """SHAPE, for a kernel that is a template of it: the `constexpr TileShape` that `--config 256x192` runs."""
+    shapes = []
+    for match in re.finditer(r"^inline constexpr TileShape \w+ = \{([^}]+)\};", source, re.MULTILINE):
+        members = [item.partition("=") for item in match[1].split(",")]
+        shapes.append(SimpleNamespace(**{name.strip(" .\n"): evaluate(value, scope) for name, _, value in members}))
+    if not shapes:
         return {}
-    names = [item.split()[-1] for item in parameters[1].split(",")]
-    aliases = [[evaluate(item, scope) for item in match[1].split(",")]
-               for match in re.finditer(r"^using \w+\s*=\s*Config<([^>]+)>;", source, re.MULTILINE)]
-    chosen = [values for values in aliases if f"{values[0]}x{values[1]}" == shape]
+    chosen = [s for s in shapes if f"{s.block_m}x{s.block_n}" == shape]
     if not chosen:
         raise SourceError(f"there is no configuration {shape}")
-    return dict(zip(names, chosen[0]))
+    return {"SHAPE": chosen[0]}
 
 
 def read_kernel(root: Path, level: str, arch: int, config: str) -> Kernel:
     """The constants of a level's kernel. `config` matters where the kernel is a template of its tile: "256x192"."""
     path = kernel_path(root, level, arch)
-    source = without_comments(path.read_text(encoding="utf-8"))
+    plan = path.with_name(f"plan_sm{arch}.h")  # of tiles, where they are planned on the host
+    source = without_comments("".join(p.read_text(encoding="utf-8") for p in (plan, path) if p.exists()))
     try:
         scope: dict[str, Any] = {name: evaluate(value, {})
                                  for name, value in re.findall(r"^#define (\w+) (\d+)\s*$", source, re.MULTILINE)}
         scope["Options"] = read_struct(source, "Options", scope) or SimpleNamespace()
-        scope.update(_template_arguments(source, config, scope))
+        scope.update(_tile_shape(source, config, scope))
         scope["Config"] = read_struct(source, "Config", scope)
         scope["Smem"] = read_struct(source, "Smem", scope) or read_struct(source, "SmemOf", scope)
         if scope["Config"] is None or scope["Smem"] is None:

@@ -21,8 +21,8 @@ cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream
 #if LADDER_ARCH == 100
   return level08::launch(p, stream);
 #else
-  using Tuned = level08::Config<TUNED_BLOCK_M, TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M, TUNED_CLUSTER_N,
-                                TUNED_GROUP, TUNED_SPLIT>;
-  return level08::launch<Tuned>(p, stream);
+  constexpr level08::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
+                                        TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};
+  return level08::launch<TUNED>(p, stream);
 #endif
 }

@@ -217,11 +217,11 @@ def sm90_smem(p: Point) -> int:
 
 def sm90_reason(p: Point, smem_limit: int) -> str:
     """The rules of kernel_sm90.cuh."""
-    chains = p["block_m"] // 128
-    if (accumulators := chains * p["block_n"] // 2) > 192:
+    bands = p["block_m"] // 128
+    if (accumulators := bands * p["block_n"] // 2) > 192:
         return f"registers: {accumulators} accumulators per thread, and with more than 192 they spill"
-    if p["split"] and chains % 2:
-        return "divisibility: half a tile is half of each consumer's chains, and there is only one"
+    if p["split"] and bands % 2:
+        return "divisibility: half a tile is half of each consumer's bands, and there is only one"
     if (smem := sm90_smem(p)) > smem_limit:
         return f"SMEM: {smem} bytes per CTA, and {smem_limit} are there"
     if 2 * smem <= 233_472:
@@ -248,7 +248,7 @@ KERNELS = {
         name="level08", arch=90, element="bf16", source="level08_variant.cu", parameters=SM90_PARAMETERS,
         headline=("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group"), reason=sm90_reason,
         resources=lambda p: (384, sm90_smem(p)), entry="gemm_sm90",
-        depends=("level08_deep_pipeline/kernel_sm90.cuh",)),
+        depends=("level08_deep_pipeline/kernel_sm90.cuh", "level08_deep_pipeline/plan_sm90.h")),
 }
 
 

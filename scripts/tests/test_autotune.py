@@ -366,7 +366,8 @@ class OnTheSimulatedDevice(unittest.TestCase):
         found = space.load(space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
         lines = ['#include "level08_deep_pipeline/kernel_sm90.cuh"']
         for point in (c.point for c in found if not c.reason):
-            config = f"level08::Config<{', '.join(str(point[p.name]) for p in kernel.parameters)}>"
+            shape = f"level08::TileShape{{{', '.join(str(point[p.name]) for p in kernel.parameters)}}}"
+            config = f"level08::Config<{shape}>"
             lines.append(f"static_assert(level08::SmemOf<{config}>::BYTES == {space.sm90_smem(point)});")
         source = self.root / "rules.cu"
         source.write_text("\n".join(lines))

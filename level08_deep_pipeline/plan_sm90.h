@@ -1,0 +1,158 @@
+// Level 08, Hopper, on the host: which tile a problem gets, and which CTA computes what of D. Numbers only: the kernel and its
+// launches are in kernel_sm90.cuh.
+//
+// Words
+//   patch     a tile for each CTA of a cluster, or for each of a column of one: what is computed at a time in one place
+//   item      what a place takes in turn: a patch, or in the last wave perhaps half of one
+//   place     where items are worked on: a cluster, or side by side as many columns of one as a patch is wide. Item i is done
+//             at place i % places
+//   wave      the items that are worked on at the same time, one at each place; the last wave is seldom full
+//   main part, strip   the columns of D that are cut in patches of whole clusters; and the other columns, or all of a small D,
+//             which go to single columns of clusters
+#pragma once
+
+#include <algorithm>
+
+// Options, for example nvcc -DCLUSTER_CTAS=2. The defaults are the level; the README shows what each of the others is worth.
+#ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
+#define CLUSTER_CTAS 4
+#endif
+#ifndef CUT_LAST_WAVE  // 0: tiles are never cut in two
+#define CUT_LAST_WAVE 1
+#endif
+#ifndef NUM_STAGES  // 0: as many as each shape's figures say
+#define NUM_STAGES 0
+#endif
+#ifndef SWIZZLE_GROUP_SIZE  // 0: as each shape's figures say; otherwise rows of patches
+#define SWIZZLE_GROUP_SIZE 0
+#endif
+static_assert(CLUSTER_CTAS == 1 || CLUSTER_CTAS == 2 || CLUSTER_CTAS == 4, "CLUSTER_CTAS is 1, 2 or 4");
+
+namespace level08 {
+
+// --------------------------------------------------------------------------------------------------------- tile shapes
+
+/// What the kernel is compiled for: the tile of a CTA, and the cluster that shares what it loads.
+struct TileShape {
+  int block_m, block_n;      ///< rows and columns of D per CTA
+  int stages;                ///< of the ring
+  int cluster_m, cluster_n;  ///< CTAs of a cluster one above the other, which share B, and side by side, which share A
+  int group;                 ///< rows of patches that are covered before n advances
+  bool cut_last_wave;        ///< whether tiles of the last wave may be cut in two
+
+  constexpr int cluster() const { return cluster_m * cluster_n; }
+  /// The same tile for a cluster of one column: for SMs and for columns of D that are left over.
+  constexpr TileShape column() const { return {block_m, block_n, stages, cluster_m, 1, group, cut_last_wave}; }
+};
+
+/// Fewest bytes per product.
+inline constexpr TileShape TALL = {.block_m = 256,
+                                   .block_n = 192,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                   .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
+                                   .cut_last_wave = CUT_LAST_WAVE};
+/// Fits power-of-two sizes without a ragged last wave.
+inline constexpr TileShape WIDE = {.block_m = 128,
+                                   .block_n = 256,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                   .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                   .cut_last_wave = false};
+/// Many tiles where the others would leave SMs without one.
+inline constexpr TileShape SMALL = {.block_m = 128,
+                                    .block_n = 128,
+                                    .stages = NUM_STAGES ? NUM_STAGES : 6,
+                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                    .cluster_n = 1,
+                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                    .cut_last_wave = false};
+#undef NUM_STAGES  // from here on these are members of the kernel's Config
+#undef SWIZZLE_GROUP_SIZE
+
+// ------------------------------------------------------------------------------------------------------------ schedule
+
+/// Items of m x n elements of D and the places that take them: first the patches that stay whole, then the halves of those
+/// that do not. A half is the upper or lower rows of its patch, one after the other.
+struct Schedule {
+  int m_blocks, n_blocks;  ///< patches, down and across D
+  int whole;               ///< patches that are taken whole
+  int items;               ///< whole patches and halves
+  int places;              ///< item i is done at place i % places
+  int patch_n;             ///< tiles of a patch side by side; cluster_m of them stand one above the other
+
+  /// Until everything is done; a wave of halves counts half.
+  constexpr double waves() const {
+    return places == 0 ? 0.0 : (whole + places - 1) / places + (items > whole ? 0.5 : 0.0);
+  }
+};
+
+/// The schedule of m x n elements of D in patches `patch_n` tiles wide, at no more than `most` >= 1 places. If all of these
+/// need as many waves as a few less, the few stay dark, which leaves their power to the others.
+constexpr Schedule make_schedule(const TileShape& shape, int m, int n, int patch_n, int most) {
+  const int patch_rows = shape.cluster_m * shape.block_m, patch_cols = patch_n * shape.block_n;
+  const int m_blocks = (m + patch_rows - 1) / patch_rows;
+  const int n_blocks = (n + patch_cols - 1) / patch_cols;
+  const int patches = m_blocks * n_blocks;
+  const int rest = patches % most;
+  if (shape.cut_last_wave && 2 * rest <= most && rest > 0)
+    return {m_blocks, n_blocks, patches - rest, patches + rest, std::min(most, patches + rest), patch_n};
+  const int waves = (patches + most - 1) / most;
+  return {m_blocks, n_blocks, patches, patches, (patches + waves - 1) / waves, patch_n};
+}
+
+// ---------------------------------------------------------------------------------------------------------------- plan
+
+/// Who computes what of D. Clusters of four move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs, which a
+/// cluster cannot leave) are not always a multiple of four. So some places are taken by pairs, one for each column of a patch.
+/// And where a last column of tiles is too narrow for a patch, it is a strip, a problem of its own for pairs.
+struct Plan {
+  int main_n;            ///< columns of D of the main part; the strip has the others
+  Schedule main, strip;  ///< of patches as wide as a cluster, and as one tile. No places: there is nothing
+  double waves;          ///< of the slower of the two
+};
+
+/// With fewer waves everything is strip: what runs beside other launches begins some microseconds later.
+inline constexpr int MIN_PATCH_WAVES = 3;
+
+/// The plan with the fewest waves for an m x n matrix D on so many SMs.
+constexpr Plan make_plan(const TileShape& shape, int m, int n, int num_sms) {
+  const int most_columns = std::max(1, num_sms / shape.cluster_m);
+  const Schedule all_strip = make_schedule(shape, m, n, 1, most_columns);
+  const int tiles = (n + shape.block_n - 1) / shape.block_n;
+  const int main_n = std::min(n, tiles / shape.cluster_n * shape.cluster_n * shape.block_n);
+  if (shape.cluster_n == 1 || main_n == 0 || all_strip.waves() < MIN_PATCH_WAVES)
+    return {0, {}, all_strip, all_strip.waves()};
+  const int most = std::max(1, num_sms / shape.cluster());
+  if (main_n == n) {  // no strip
+    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, most);
+    return {n, main, {}, main.waves()};
+  }
+  Plan best{};
+  for (int places = most; places >= 1; --places) {
+    const Schedule main = make_schedule(shape, m, main_n, shape.cluster_n, places);
+    const int others = (num_sms - main.places * shape.cluster()) / shape.cluster_m;  // for the strip
+    const Schedule strip = make_schedule(shape, m, n - main_n, 1, others > 0 ? others : most_columns);
+    const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
+    if (best.waves == 0 || waves < best.waves) best = {main_n, main, strip, waves};
+  }
+  return best;
+}
+
+// -------------------------------------------------------------------------------------------------------------- choice
+
+/// Work of the busiest CTA, in elements of D times what one of them costs with this shape, measured in those of TALL.
+constexpr double cost(const TileShape& shape, int m, int n, int num_sms, double per_element) {
+  return make_plan(shape, m, n, num_sms).waves * shape.block_m * shape.block_n * per_element;
+}
+
+/// Which shape an m x n matrix D gets on so many SMs: 0 is TALL, 1 WIDE, 2 SMALL.
+constexpr int choose_shape(int m, int n, int num_sms) {
+  const double costs[] = {cost(TALL, m, n, num_sms, 1.00), cost(WIDE, m, n, num_sms, 1.03),
+                          cost(SMALL, m, n, num_sms, 1.10)};
+  return static_cast<int>(std::min_element(std::begin(costs), std::end(costs)) - std::begin(costs));
+}
+
+}  // namespace level08
