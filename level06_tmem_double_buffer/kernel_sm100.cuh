@@ -3,7 +3,7 @@
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
 // New in this level: the epilogue has warps of its own, and tensor memory holds two accumulators that the MMA warp fills in
 // turn. Nothing waits for a whole tile any more: the three roles hand buffers on, each at its own pace. A tile is 256 rows
-// high now, multiplied in two waves of 128, which gives the epilogue longer to finish. Still both CTAs hold the same tile.
+// high now, multiplied in two bands of 128, which gives the epilogue longer to finish. Still both CTAs hold the same tile.
 //
 // Barriers (in the shared memory of each CTA)
 //   name            arrivals per phase                        who arrives                               who waits
@@ -38,7 +38,7 @@ namespace level06 {
 struct Config {
   static constexpr int CTA_GROUP = 2;  // CTAs that share one MMA, and the cluster's size
   static constexpr int BLOCK_M = 256;  // tile of D per cluster; also the rows of A per CTA
-  static constexpr int WAVE_M = 128;   // [L06] rows that one MMA adds to the accumulator of a CTA: the lanes of TMEM
+  static constexpr int BAND_M = 128;   // [L06] rows that one MMA adds to the accumulator of a CTA: the lanes of TMEM
   static constexpr int BLOCK_N = 128;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int UMMA_M = 256;  // the MMA counts the rows of both CTAs
@@ -49,8 +49,8 @@ struct Config {
   static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes
   static constexpr int EPILOGUE_THREADS = 128;
   static constexpr int EPILOGUE_BARRIER = 1;  // number of their own bar.sync
-  static constexpr int NUM_WAVES = BLOCK_M / WAVE_M;
-  static constexpr int ACCUMULATOR_COLUMNS = NUM_WAVES * BLOCK_N;
+  static constexpr int NUM_BANDS = BLOCK_M / BAND_M;
+  static constexpr int ACCUMULATOR_COLUMNS = NUM_BANDS * BLOCK_N;
   static constexpr int NUM_ACCUMULATORS = 2;  // [L06]
   static constexpr int TMEM_COLUMNS = NUM_ACCUMULATORS * ACCUMULATOR_COLUMNS;
   static constexpr int STORE_N = 8;             // BF16 elements in one store to shared memory: 16 bytes
@@ -58,10 +58,10 @@ struct Config {
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;              // per CTA: all 256 rows
   static constexpr int B_BYTES = BLOCK_N / CTA_GROUP * BLOCK_K * 2;  // per CTA: its 64 of the 128 rows
-  static constexpr int WAVE_BYTES = WAVE_M * BLOCK_K * 2;            // of A
+  static constexpr int BAND_BYTES = BAND_M * BLOCK_K * 2;            // of A
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
   static constexpr int CD_PITCH = BLOCK_N * 2;        // bytes from row to row of the staged tile
-  static constexpr int CD_BYTES = WAVE_M * CD_PITCH;  // one wave: the second reuses the buffer
+  static constexpr int CD_BYTES = BAND_M * CD_PITCH;  // one band: the second reuses the buffer
 };
 
 // Byte offsets from the start of dynamic shared memory, the same in both CTAs: one descriptor serves the pair.
@@ -201,11 +201,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
           ptx::tcgen05_fence_after_thread_sync();       // orders the MMAs after the wait
-          for (int wave = 0; wave < Config::NUM_WAVES; ++wave) {
+          for (int band = 0; band < Config::NUM_BANDS; ++band) {
             for (int kk = 0; kk < Config::BLOCK_K / Config::UMMA_K; ++kk) {
               const uint32_t bytes = stage * Config::STAGE_BYTES + kk * Config::UMMA_K * 2;
               ptx::tcgen05_mma_f16<Config::CTA_GROUP>(
-                  accumulator + wave * Config::BLOCK_N, mma::advance(a_desc, bytes + wave * Config::WAVE_BYTES),
+                  accumulator + band * Config::BLOCK_N, mma::advance(a_desc, bytes + band * Config::BAND_BYTES),
                   mma::advance(b_desc, bytes), instruction.encode(), k_block > 0 || kk > 0);
             }
           }
@@ -217,7 +217,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       }
     }
   } else if (warp_idx >= Config::FIRST_EPILOGUE_WARP && is_leader) {  // [L06] epilogue warps, in the leader
-    // Step 4: epilogue. TMEM lane = row of the wave; each thread converts its row and stages it in shared memory.
+    // Step 4: epilogue. TMEM lane = row of the band; each thread converts its row and stages it in shared memory.
     const uint32_t thread = threadIdx.x - Config::FIRST_EPILOGUE_WARP * 32;
     const uint32_t lanes = (warp_idx % 4 * 32) << 16;  // warp w reaches lanes 32 (w % 4) .. 32 (w % 4) + 31
     int buffer = 0;
@@ -227,12 +227,12 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
       __syncwarp();
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
-      for (int wave = 0; wave < Config::NUM_WAVES; ++wave) {
+      for (int band = 0; band < Config::NUM_BANDS; ++band) {
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();           // TMA has read what was staged before,
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and now every thread knows
         for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
           float values[Config::STORE_N];
-          ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + wave * Config::BLOCK_N + column,
+          ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + band * Config::BLOCK_N + column,
                                  values);
           ptx::tcgen05_wait_ld(values);  // undefined before
           const uint4 packed = {
@@ -242,14 +242,14 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         }
         ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before tmem_empty
         ptx::fence_proxy_async_shared();          // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the wave is complete
+        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the band is complete
         if (thread == 0) {
           ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N,
-                                           m_block * Config::BLOCK_M + wave * Config::WAVE_M, base + Smem::CD);
+                                           m_block * Config::BLOCK_M + band * Config::BAND_M, base + Smem::CD);
           ptx::cp_async_bulk_commit_group();
         }
       }
-      if (thread == 0) ptx::mbarrier_arrive(tmem_empty(buffer));  // [L06] all have read both waves: the MMAs may go on
+      if (thread == 0) ptx::mbarrier_arrive(tmem_empty(buffer));  // [L06] all have read both bands: the MMAs may go on
       if (++buffer == Config::NUM_ACCUMULATORS) buffer = 0, tmem_phase ^= 1;
     }
     if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive TMA's reads
@@ -276,7 +276,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k,
                                      Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WAVE_M,
+  status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::BAND_M,
                                      Config::BLOCK_N, mma::Swizzle::None);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
@@ -312,7 +312,7 @@ inline harness::Description describe() {
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.tmem_columns = Config::TMEM_COLUMNS;
   d.smem = {{"barriers", 0, Smem::CD},
-            {"wave of D on its way out", Smem::CD, Config::CD_BYTES},
+            {"band of D on its way out", Smem::CD, Config::CD_BYTES},
             {"stages of A and B", Smem::STAGES, Config::NUM_STAGES * Config::STAGE_BYTES}};
   d.barriers = {{"smem_full", Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
                  "both CTAs' TMA warps, at the leader's barrier; TMA with the bytes", "MMA warp", 0},
@@ -322,8 +322,8 @@ inline harness::Description describe() {
   d.roles = {{"warp 0 of each CTA", "TMA loads (one elected lane)"},
              {"warp 1 of the leader CTA", "MMAs for the pair (one elected lane)"},
              {"warp 2 of each CTA", "allocates and frees tensor memory"},
-             {"warps 4 to 7 of the leader CTA", "epilogue: one row of the wave per thread into shared memory"},
-             {"thread 128 of the leader CTA", "hands each wave to TMA"}};
+             {"warps 4 to 7 of the leader CTA", "epilogue: one row of the band per thread into shared memory"},
+             {"thread 128 of the leader CTA", "hands each band to TMA"}};
   return d;
 }
 

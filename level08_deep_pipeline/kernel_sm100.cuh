@@ -1,7 +1,7 @@
 // Level 08, Blackwell: tiles of 128 rows and a ring of 8 stages, a swizzled tile on its way out, an early tmem_empty.
 //
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// New in this level: a CTA's tile is 128 rows high, so a stage is smaller and 8 of them fit; there are no waves. The tile
+// New in this level: a CTA's tile is 128 rows high, so a stage is smaller and 8 of them fit; there are no bands. The tile
 // leaves in two pieces of 64 columns through two buffers, swizzled by 128 bytes, so that the 16-byte stores of a warp
 // spread over all banks. Each epilogue warp gives its part of the accumulator back as soon as it has read it.
 //
@@ -48,7 +48,7 @@
 #ifndef SHFL_DESC  // 1: lane i keeps the descriptors of stage i, and the warp fetches them with shfl
 #define SHFL_DESC 0
 #endif
-#ifndef BLOCK_M  // 128, or 256: two waves, as in level 07
+#ifndef BLOCK_M  // 128, or 256: two bands, as in level 07
 #define BLOCK_M 128
 #endif
 #ifndef BLOCK_N  // 64, 128, 192, 256
@@ -87,7 +87,7 @@ static_assert(!Options::shfl_desc || Options::whole_warp_wait, "SHFL_DESC needs 
 struct Config {
   static constexpr int CTA_GROUP = 2;               // CTAs that share one MMA, and the cluster's size
   static constexpr int BLOCK_M = Options::block_m;  // [L07] tile of D per CTA, and its rows of A
-  static constexpr int WAVE_M = 128;  // [L06] rows that one MMA adds to the accumulator of a CTA: TMEM's lanes
+  static constexpr int BAND_M = 128;  // [L06] rows that one MMA adds to the accumulator of a CTA: TMEM's lanes
   static constexpr int BLOCK_N = Options::block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int UMMA_M = 256;  // the MMA counts the rows of both CTAs
@@ -97,8 +97,8 @@ struct Config {
   static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes
   static constexpr int EPILOGUE_THREADS = 128;
   static constexpr int EPILOGUE_BARRIER = 1;  // number of their own bar.sync
-  static constexpr int NUM_WAVES = BLOCK_M / WAVE_M;
-  static constexpr int ACCUMULATOR_COLUMNS = NUM_WAVES * BLOCK_N;
+  static constexpr int NUM_BANDS = BLOCK_M / BAND_M;
+  static constexpr int ACCUMULATOR_COLUMNS = NUM_BANDS * BLOCK_N;
   static constexpr int NUM_ACCUMULATORS = ACCUMULATOR_COLUMNS <= 256 ? 2 : 1;  // [L06]
   static constexpr int TMEM_COLUMNS = std::bit_ceil(uint32_t{NUM_ACCUMULATORS * ACCUMULATOR_COLUMNS});
   static constexpr int STORE_N = 8;         // BF16 elements in one store to shared memory: 16 bytes
@@ -109,16 +109,16 @@ struct Config {
   // [L08] Arrivals that free an accumulator: every epilogue warp of the pair, or one thread per CTA.
   static constexpr int TMEM_EMPTY_ARRIVALS = CTA_GROUP * (Options::asap_tmem_empty ? EPILOGUE_THREADS / 32 : 1);
   // [L08] Cycles to idle after the MMAs of a K block, which take 64 each, for the tensor core to be busy this share.
-  static constexpr int UMMAS_PER_K_BLOCK = NUM_WAVES * BLOCK_K / UMMA_K;
+  static constexpr int UMMAS_PER_K_BLOCK = NUM_BANDS * BLOCK_K / UMMA_K;
   static constexpr int IDLE_CYCLES =
       UMMAS_PER_K_BLOCK * 64 * (100 - Options::tc_util_percent) / Options::tc_util_percent;
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;              // per CTA: all its rows
   static constexpr int B_BYTES = BLOCK_N / CTA_GROUP * BLOCK_K * 2;  // per CTA: its half of the rows
-  static constexpr int WAVE_BYTES = WAVE_M * BLOCK_K * 2;            // of A
+  static constexpr int BAND_BYTES = BAND_M * BLOCK_K * 2;            // of A
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
   static constexpr int CD_PITCH = STORE_BLOCK_N * 2;  // bytes from row to row of a staged piece
-  static constexpr int CD_BYTES = WAVE_M * CD_PITCH;  // one piece
+  static constexpr int CD_BYTES = BAND_M * CD_PITCH;  // one piece
   static constexpr int STAGES_THAT_FIT = (232'448 - 1024 - NUM_STORE_STAGES * CD_BYTES) / STAGE_BYTES;
   static constexpr int NUM_STAGES = Options::num_stages > 0 ? Options::num_stages : std::min(STAGES_THAT_FIT, 8);
 };
@@ -279,11 +279,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
           uint32_t stage_bytes = stage * Config::STAGE_BYTES;
           if constexpr (Options::shfl_desc) stage_bytes = __shfl_sync(0xffffffff, lane_offset, stage) * 16;
           if (is_elected) {
-            for (int wave = 0; wave < Config::NUM_WAVES; ++wave) {
+            for (int band = 0; band < Config::NUM_BANDS; ++band) {
               for (int kk = 0; kk < Config::BLOCK_K / Config::UMMA_K; ++kk) {
                 const uint32_t bytes = stage_bytes + kk * Config::UMMA_K * 2;
                 ptx::tcgen05_mma_f16<Config::CTA_GROUP>(
-                    accumulator + wave * Config::BLOCK_N, mma::advance(a_desc, bytes + wave * Config::WAVE_BYTES),
+                    accumulator + band * Config::BLOCK_N, mma::advance(a_desc, bytes + band * Config::BAND_BYTES),
                     mma::advance(b_desc, bytes), instruction.encode(), k_block > 0 || kk > 0);
               }
             }
@@ -304,7 +304,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       }
     }
   } else if (warp_idx >= Config::FIRST_EPILOGUE_WARP) {  // [L06] epilogue warps, [L07] in both CTAs
-    // Step 4: epilogue. TMEM lane = row of the wave; each thread converts its row and stages it in shared memory.
+    // Step 4: epilogue. TMEM lane = row of the band; each thread converts its row and stages it in shared memory.
     const uint32_t thread = threadIdx.x - Config::FIRST_EPILOGUE_WARP * 32;
     const uint32_t lanes = (warp_idx % 4 * 32) << 16;  // warp w reaches lanes 32 (w % 4) .. 32 (w % 4) + 31
     int buffer = 0, store_stage = 0;
@@ -314,17 +314,17 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
       __syncwarp();
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
-      for (int piece = 0; piece < Config::NUM_WAVES * Config::BLOCK_N / Config::STORE_BLOCK_N; ++piece) {  // [L08]
-        const int wave = piece / (Config::BLOCK_N / Config::STORE_BLOCK_N);
+      for (int piece = 0; piece < Config::NUM_BANDS * Config::BLOCK_N / Config::STORE_BLOCK_N; ++piece) {  // [L08]
+        const int band = piece / (Config::BLOCK_N / Config::STORE_BLOCK_N);
         const int first_column = piece % (Config::BLOCK_N / Config::STORE_BLOCK_N) * Config::STORE_BLOCK_N;
-        const bool is_last = piece == Config::NUM_WAVES * Config::BLOCK_N / Config::STORE_BLOCK_N - 1;
+        const bool is_last = piece == Config::NUM_BANDS * Config::BLOCK_N / Config::STORE_BLOCK_N - 1;
         // TMA has read the piece that was staged in this buffer before; the others may still be on their way.
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread knows
         const int cd = Smem::CD + store_stage * Config::CD_BYTES;
         for (int i = 0; i < Config::STORE_BLOCK_N / Config::STORE_N; ++i) {
           float values[Config::STORE_N];
-          ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + wave * Config::BLOCK_N +
+          ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + band * Config::BLOCK_N +
                                      first_column + i * Config::STORE_N,
                                  values);
           ptx::tcgen05_wait_ld(values);  // undefined before
@@ -344,7 +344,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the piece is complete
         if (thread == 0) {
           ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N + first_column,
-                                           m_block * Config::BLOCK_M + wave * Config::WAVE_M, base + cd);
+                                           m_block * Config::BLOCK_M + band * Config::BAND_M, base + cd);
           ptx::cp_async_bulk_commit_group();
           if (!Options::asap_tmem_empty && is_last) {  // [L06] all have read the accumulator: the MMAs may go on
             ptx::mbarrier_arrive_cluster(ptx::pair_leader_address(tmem_empty(buffer)));
@@ -379,7 +379,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
                                      Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
   status =
-      mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WAVE_M,
+      mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::BAND_M,
                                 Config::STORE_BLOCK_N, Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);

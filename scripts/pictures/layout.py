@@ -88,10 +88,10 @@ def _work(context: Context, description: Description) -> tuple[list[str], list[s
     config = context.kernel(description).config
     counted = context.counted(description.level, description.arch)
     if description.arch == 100:
-        waves = getattr(config, "NUM_WAVES", 1)
-        bands = [f"wave {w}" for w in range(waves)] if waves > 1 else []
+        count = getattr(config, "NUM_BANDS", 1)
+        bands = [f"band {band}" for band in range(count)] if count > 1 else []
         facts = ["The leader's MMAs work in both CTAs:",
-                 f"   {waves * config.BLOCK_K // config.UMMA_K} of {config.UMMA_M} x {config.UMMA_N} x {config.UMMA_K}"
+                 f"   {count * config.BLOCK_K // config.UMMA_K} of {config.UMMA_M} x {config.UMMA_N} x {config.UMMA_K}"
                  " per K block"]
     else:
         holders = description.tile_m * description.tile_n // (WARPGROUP * description.accumulators)

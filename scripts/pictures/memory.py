@@ -137,28 +137,28 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
     if not described:
         return None
     config = context.kernel(described[0]).config
-    waves = getattr(config, "NUM_WAVES", 1)
+    bands = getattr(config, "NUM_BANDS", 1)
     buffers = getattr(config, "NUM_ACCUMULATORS", 1)
     left, top, column, lane = 104, 96, 1.44, 1.1
     high = TMEM_LANES * lane
     drawing = Drawing(
         f"{described[0].title}: tensor memory of a CTA",
         f"Tensor memory, {TMEM_LANES} lanes by {TMEM_COLUMNS} columns of 4 bytes: {described[0].tmem_columns} columns "
-        f"are allocated, for {buffers} accumulator{'s' if buffers > 1 else ''} of {waves * config.BLOCK_N} columns"
-        + (f", each {waves} waves of {config.BLOCK_N}" if waves > 1 else "")
+        f"are allocated, for {buffers} accumulator{'s' if buffers > 1 else ''} of {bands * config.BLOCK_N} columns"
+        + (f", each {bands} bands of {config.BLOCK_N}" if bands > 1 else "")
         + ". Warp w of the epilogue reaches lanes 32 (w % 4) to 32 (w % 4) + 31.",
         left + TMEM_COLUMNS * column + 20, top + high + 52)
     drawing.heading("Lane = row of the tile; column = column of the tile, in FP32. Grey is not allocated.")
     drawing.rect(left, top, TMEM_COLUMNS * column, high, "none")
     for buffer in range(buffers):
-        for wave in range(waves):
-            at = left + (buffer * waves + wave) * config.BLOCK_N * column
+        for band in range(bands):
+            at = left + (buffer * bands + band) * config.BLOCK_N * column
             wide = config.BLOCK_N * column
             drawing.rect(at, top, wide, high, BUFFERS[buffer % 2])
-            rows = f"rows {wave * TMEM_LANES}-{(wave + 1) * TMEM_LANES - 1}"
+            rows = f"rows {band * TMEM_LANES}-{(band + 1) * TMEM_LANES - 1}"
             drawing.label(at, top + high / 2 - 24, wide, 20, f"accumulator {buffer}" if buffers > 1 else "accumulator",
                           bold=True)
-            drawing.label(at, top + high / 2, wide, 20, f"wave {wave}: {rows}" if waves > 1 else rows)
+            drawing.label(at, top + high / 2, wide, 20, f"band {band}: {rows}" if bands > 1 else rows)
     for mark in range(0, TMEM_COLUMNS + 1, 64):
         drawing.line((left + mark * column, top - 5), (left + mark * column, top))
         drawing.text(left + mark * column, top - 9, str(mark), "soft", SMALL, "middle")
