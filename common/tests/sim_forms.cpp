@@ -4,7 +4,7 @@
 #include <map>
 #include <regex>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 #include "ptx/module.h"
 #include "sim_support.h"
 

@@ -79,7 +79,6 @@ class FakeModule : public Module {
     info.explicit_cluster = directives.find(".explicitcluster") != std::string::npos;
     if (std::regex_search(text, found, std::regex(R"(\.target\s+sm_(\d+))"))) info.target = std::stoi(found[1]);
     if (std::regex_search(directives, found, std::regex(R"(\.maxnreg\s+(\d+))"))) info.registers = std::stoi(found[1]);
-    info.ptx_version = 90;
     // Static shared memory is named after its kernel in the tests: <kernel>_static[bytes].
     const std::regex shared(R"(\.shared[^;]*_static\w*\[(\d+)\])");
     if (name.find("static") != std::string::npos && std::regex_search(text, found, shared)) {
@@ -152,7 +151,7 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
 }
 
 int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
-  const auto smem = static_cast<int>(kernel.static_smem + dynamic_smem) + gpu_.smem_reserved;
+  const auto smem = static_cast<int>(kernel.static_smem + dynamic_smem) + static_cast<int>(Gpu::smem_reserved);
   return std::min({gpu_.blocks_per_sm, gpu_.threads_per_sm / threads, gpu_.smem_per_sm / smem});
 }
 

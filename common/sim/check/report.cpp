@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 #include "machine/address.h"
 
 #if __has_include(<cxxabi.h>)
@@ -62,7 +62,7 @@ std::string shared_name(const Cluster& cluster, uint32_t offset) {
     if (at <= offset && at >= start) best = name, start = at;
   }
   const uint32_t dynamic =
-      1024 + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
+      Gpu::smem_reserved + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
   if (program.dynamic_smem_used && offset >= dynamic)
     return "dynamic shared memory +" + std::to_string(offset - dynamic);
   if (best.empty()) return "shared offset " + hex(offset);

@@ -5,14 +5,14 @@
 
 #include "check/report.h"
 #include "engine/interpreter.h"
-#include "exec/program.h"
-#include "machine/address.h"
+#include "exec/core/program.h"
+#include "exec/core/special.h"
+#include "machine/wake.h"
 #include "timing/counters.h"
 
 namespace sim {
 namespace {
 
-constexpr uint32_t kReserved = 1024;
 constexpr uint64_t kSlice = 64;              // cycles that a warp may run ahead of what happens next
 constexpr uint64_t kLongSlice = 4096;        // the same, when nothing else is about to happen
 constexpr uint64_t kSuspicious = 1u << 22;   // instructions without effect before a warp is suspected of spinning
@@ -109,88 +109,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
     warp.max_registers = registers;
     warp.used = 1;
     warp.splits[0].mask = warp.live;
-    fill_registers(cta, warp);
-  }
-}
-
-namespace {
-
-/// The value of a special register in one lane.
-uint64_t special_value(const std::string& name, const Launch& launch, const Cluster& cluster, const Cta& cta,
-                       const Warp& warp, uint32_t lane) {
-  const uint32_t thread = warp.index * 32 + lane;
-  const auto component = [&](std::string_view prefix) -> int {
-    if (!name.starts_with(prefix) || name.size() != prefix.size() + 2) return -1;
-    return name.back() - 'x';
-  };
-  const auto& block = launch.block;
-  const auto& size = launch.cluster;
-  if (const int i = component("tid"); i >= 0)
-    return i == 0 ? thread % block[0] : i == 1 ? thread / block[0] % block[1] : thread / block[0] / block[1];
-  if (const int i = component("ntid"); i >= 0) return block[static_cast<size_t>(i)];
-  if (const int i = component("ctaid"); i >= 0) return cta.index[static_cast<size_t>(i)];
-  if (const int i = component("nctaid"); i >= 0) return launch.grid[static_cast<size_t>(i)];
-  if (const int i = component("cluster_ctaid"); i >= 0)
-    return cta.index[static_cast<size_t>(i)] % size[static_cast<size_t>(i)];
-  if (const int i = component("cluster_nctaid"); i >= 0) return size[static_cast<size_t>(i)];
-  if (const int i = component("clusterid"); i >= 0)
-    return cta.index[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
-  if (const int i = component("nclusterid"); i >= 0)
-    return launch.grid[static_cast<size_t>(i)] / size[static_cast<size_t>(i)];
-  if (name == "cluster_ctarank") return cta.rank;
-  if (name == "cluster_nctarank") return cluster.ctas.size();
-  if (name == "laneid") return lane;
-  if (name == "warpid") return warp.index;
-  if (name == "nwarpid") return cta.warps.size();
-  if (name == "smid") return cta.sm;
-  if (name == "nsmid") return static_cast<uint64_t>(launch.gpu->sm_count);
-  if (name == "gridid") return launch.number;
-  if (name == "lanemask_eq") return 1u << lane;
-  if (name == "lanemask_lt") return (1u << lane) - 1;
-  if (name == "lanemask_le") return (2u << lane) - 1;
-  if (name == "lanemask_gt") return ~((2u << lane) - 1);
-  if (name == "lanemask_ge") return ~((1u << lane) - 1);
-  if (name == "dynamic_smem_size") return launch.dynamic_smem;
-  if (name == "total_smem_size" || name == "aggr_smem_size") return launch.smem_bytes - kReserved;
-  if (name == "reserved_smem_offset_end") return 0x120;
-  if (name == "reserved_smem_offset_cap") return kReserved;
-  if (name.starts_with("shared32+") || name.starts_with("shared64+")) {
-    return cta.rank << kSharedRankShift | static_cast<uint32_t>(std::strtoul(name.c_str() + 9, nullptr, 10));
-  }
-  if (name == "envreg1") return launch.grid_workspace >> 32;
-  if (name == "envreg2") return static_cast<uint32_t>(launch.grid_workspace);
-  return 0;  // other envregs, performance counters, the carry
-}
-
-}  // namespace
-
-void ClusterEngine::fill_registers(Cta& cta, Warp& warp) {
-  for (const Program::Constant& constant : launch_.program->constants) {
-    uint8_t* const slot = warp.registers + constant.slot;
-    if (constant.bytes == 0) {
-      *reinterpret_cast<Mask*>(slot) = static_cast<Mask>(constant.value);
-    } else if (constant.bytes == 4) {
-      std::fill_n(reinterpret_cast<uint32_t*>(slot), 32, static_cast<uint32_t>(constant.value));
-    } else {
-      std::fill_n(reinterpret_cast<uint64_t*>(slot), 32, constant.value);
-      if (constant.bytes == 16) std::fill_n(reinterpret_cast<uint64_t*>(slot) + 32, 32, 0);
-    }
-  }
-  for (const Program::SpecialSlot& special : launch_.program->specials) {
-    uint8_t* const slot = warp.registers + special.slot;
-    if (special.name == "is_explicit_cluster") {
-      *reinterpret_cast<Mask*>(slot) =
-          launch_.cluster_size() > 1 || launch_.program->kernel->explicit_cluster ? kAllLanes : 0;
-      continue;
-    }
-    const bool wide = special.name == "gridid" || special.name.starts_with("shared64");
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      const uint64_t value = special_value(special.name, launch_, cluster_, cta, warp, lane);
-      if (wide)
-        reinterpret_cast<uint64_t*>(slot)[lane] = value;
-      else
-        reinterpret_cast<uint32_t*>(slot)[lane] = static_cast<uint32_t>(value);
-    }
+    fill_registers(warp);
   }
 }
 
@@ -385,14 +304,11 @@ bool ClusterEngine::wake_pollers(bool force) {
   bool any = false;
   for (Cta& cta : cluster_.ctas) {
     for (Warp& warp : cta.warps) {
-      for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-        Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
-        if (split.wait != Wait::Poll) continue;
-        split.wait = Wait::None;
+      for_waiting(warp, Wait::Poll, [&](uint8_t split) {
         warp.polls = 0;
         any = true;
-        wake(warp, force ? idle_step_ : 0);
-      }
+        retry(warp, split, force ? idle_step_ : 0);
+      });
     }
   }
   return any;
@@ -406,10 +322,8 @@ bool ClusterEngine::time_out_waiters() {
         Split& split = waiter.warp->splits[waiter.split];
         if (split.timed_out_at == cluster_.changes) return false;
         split.timed_out_at = cluster_.changes;
-        split.wait = Wait::None;
-        split.result = -1;  // the predicate is false already
-        ++split.pc;
-        wake(*waiter.warp, 8000);  // about what hardware waits before it gives up
+        split.result = -1;                         // the predicate is false already
+        resume(*waiter.warp, waiter.split, 8000);  // about what hardware waits before it gives up
         any = true;
         return true;
       });

@@ -78,7 +78,6 @@ class ClusterEngine final : public Scheduler {
   };
 
   void make_cta(Cta& cta, uint32_t rank);
-  void fill_registers(Cta& cta, Warp& warp);
   void push(Warp& warp);
   void run_slice(const ReadyWarp& ready);
   void complete_next();

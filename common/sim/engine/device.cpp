@@ -9,8 +9,8 @@
 #include "check/report.h"
 #include "check/store_audit.h"
 #include "engine/grid.h"
-#include "exec/op.h"
-#include "exec/program.h"
+#include "exec/core/op.h"
+#include "exec/core/program.h"
 #include "ptx/module.h"
 #include "timing/counters.h"
 #include "timing/trace.h"
@@ -59,8 +59,7 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
   if (function.max_registers != 0) info.registers = static_cast<int>(function.max_registers);
   for (size_t i = 0; i < 3; ++i) info.required_cluster[i] = function.cluster[i];
   info.explicit_cluster = function.explicit_cluster;
-  info.ptx_version = module.version_major * 10 + module.version_minor;
-  info.target = std::atoi(module.target.c_str() + 3);
+  if (module.target.starts_with("sm_")) info.target = std::atoi(module.target.c_str() + 3);
   for (const ptx::Variable* variable : function.variables) {
     if (variable->space == ptx::Space::Shared && !variable->external) info.static_smem += variable->bytes;
     if (variable->space == ptx::Space::Local) info.local_bytes += variable->bytes;
@@ -135,7 +134,7 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome) 
 
 int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
   if (threads <= 0 || threads > kernel.max_threads) return 0;
-  const size_t smem = static_cast<size_t>(gpu_.smem_reserved) + kernel.static_smem + dynamic_smem;
+  const size_t smem = size_t{Gpu::smem_reserved} + kernel.static_smem + dynamic_smem;
   const int by_threads = gpu_.threads_per_sm / static_cast<int>(round_up(static_cast<uint32_t>(threads), 32));
   const int by_smem = static_cast<int>(static_cast<size_t>(gpu_.smem_per_sm) / smem);
   const int registers = kernel.registers > 0 ? kernel.registers : 32;
@@ -189,12 +188,11 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   const Program& program = loaded.program(kernel.name);
   launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
-  const uint32_t statics = static_cast<uint32_t>(gpu_.smem_reserved) + program.static_smem;
+  const uint32_t statics = Gpu::smem_reserved + program.static_smem;
   launch.smem_bytes =
       (program.dynamic_smem_used ? round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
-  if (launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved) > static_cast<uint32_t>(gpu_.smem_per_block)) {
-    return refuse(Status::InvalidValue, "it needs " +
-                                            with_commas(launch.smem_bytes - static_cast<uint32_t>(gpu_.smem_reserved)) +
+  if (launch.smem_bytes - Gpu::smem_reserved > static_cast<uint32_t>(gpu_.smem_per_block)) {
+    return refuse(Status::InvalidValue, "it needs " + with_commas(launch.smem_bytes - Gpu::smem_reserved) +
                                             " bytes of shared memory, a block can have " +
                                             with_commas(static_cast<uint64_t>(gpu_.smem_per_block)));
   }

@@ -56,8 +56,7 @@ struct KernelInfo {
   int registers = 0;                  ///< per thread, estimated from launch bounds; 0: unknown
   std::array<uint32_t, 3> required_cluster{0, 0, 0};
   bool explicit_cluster = false;
-  int ptx_version = 0;  ///< 90 for PTX ISA 9.0
-  int target = 0;       ///< 100 for sm_100a
+  int target = 0;  ///< 100 for sm_100a
 };
 
 /// One PTX image, parsed and its variables placed. Owned by the Device.

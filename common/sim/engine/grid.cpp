@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 #include "timing/counters.h"
 
 namespace sim {

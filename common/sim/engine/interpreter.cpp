@@ -1,8 +1,8 @@
 #include "engine/interpreter.h"
 
-#include "exec/op.h"
-#include "exec/pending.h"
-#include "exec/program.h"
+#include "exec/core/op.h"
+#include "exec/core/pending.h"
+#include "exec/core/program.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -93,7 +93,7 @@ void run(Warp& warp, uint64_t horizon) {
             continue;
           }
           if (check == PendingCheck::Stall) {
-            split.wait = Wait::Scoreboard;
+            split.block(Wait::Scoreboard);
             break;
           }
         }
@@ -104,7 +104,7 @@ void run(Warp& warp, uint64_t horizon) {
           break;
         } else if (flow == Flow::Yield) {
           ++split.pc;
-          split.wait = Wait::Poll;
+          split.block(Wait::Poll);
           break;
         }
         if (warp.used != used) break;

@@ -1,18 +1,8 @@
 #include "machine/cluster.h"
 
-namespace sim {
+#include "machine/wake.h"
 
-void resume(Warp& warp, uint8_t index, uint64_t delay) {
-  Split& split = warp.splits[index];
-  split.wait = Wait::None;
-  ++split.pc;
-  if (split.result >= 0) {
-    auto* predicate = reinterpret_cast<Mask*>(warp.registers + split.result);
-    *predicate |= split.mask;
-    split.result = -1;
-  }
-  warp.cta->cluster->scheduler->wake(warp, delay);
-}
+namespace sim {
 
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous) {

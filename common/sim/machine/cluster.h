@@ -16,7 +16,7 @@
 
 namespace sim {
 
-struct Program;   // exec/program.h
+struct Program;   // exec/core/program.h
 struct Counters;  // timing/counters.h
 class Trace;      // timing/trace.h
 
@@ -95,10 +95,6 @@ struct Cluster {
 
   const Costs& costs() const { return launch->gpu->costs; }
 };
-
-/// Wakes the split of a waiter whose condition has come true: it goes on behind the instruction it waited at.
-/// With `result` >= 0 in the split, that predicate becomes true in its lanes.
-void resume(Warp& warp, uint8_t split, uint64_t delay);
 
 /// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse.
 enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };

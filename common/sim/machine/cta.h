@@ -40,7 +40,7 @@ struct Cta {
   uint32_t live_warps = 0;
   std::vector<Warp> warps;
 
-  // Shared memory: bytes [0, smem.size()), of which the first kReserved belong to the system.
+  // Shared memory: bytes [0, smem.size()), of which the first Gpu::smem_reserved belong to the system.
   std::vector<uint8_t> smem;
   std::vector<uint16_t> barrier_index;  ///< per 8 bytes of shared memory: 0, or 1 + index into barriers
   std::vector<Mbarrier> barriers;
@@ -61,7 +61,7 @@ struct Cta {
   };
   TmemRequest tmem_allocation, tmem_deallocation;
 
-  struct Warpgroup;  ///< exec/wgmma.cpp: its queue of wgmma operations
+  struct Warpgroup;  ///< exec/tensor/wgmma.cpp: its queue of wgmma operations
   std::vector<std::shared_ptr<Warpgroup>> warpgroups;
 
   Mbarrier* find_barrier(uint32_t offset) {

@@ -44,7 +44,7 @@ Gpu h200() {
   gpu.has_wgmma = true;
   gpu.costs.remote_arrive = 200;
   gpu.costs.tma_load_latency = 1100;  // L2 hit: 1,321 cycles for 8 KiB, less the bytes and the wait
-  gpu.costs.mma_latency = 66;         // from the last cycle of a wgmma to its completion
+  gpu.costs.mma_latency = 33;         // from the last cycle of a wgmma to its completion
   gpu.costs.mma_flops_per_cycle = 4096;
   gpu.costs.tmem_load = 0;  // no tensor memory
   gpu.costs.tmem_bytes_per_cycle = 0;

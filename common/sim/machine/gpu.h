@@ -13,11 +13,8 @@ namespace sim {
 /// Costs in SM clock cycles. Functional runs use them only to order events; the trace draws them. They are modelled:
 /// published microbenchmarks, rounded (docs/simulator.md names the sources).
 struct Costs {
-  int issue = 1;                   ///< one warp instruction
+  int global_store = 1;            ///< issue of a warp's store, beside the one cycle of every instruction
   int global_load = 500;           ///< latency of a load from L2
-  int global_sector = 2;           ///< per 32-byte sector that a warp's store touches
-  int shared_access = 24;          ///< latency of a shared-memory load
-  int shared_wavefront = 1;        ///< per 128-byte wavefront
   int mbarrier = 24;               ///< arrive, or a wait that succeeds
   int remote_arrive = 180;         ///< an arrive on a peer's mbarrier
   int cta_barrier = 30;            ///< from the last arrival to the release
@@ -42,9 +39,9 @@ struct Gpu {
   int memory_bus_bits = 0;
   std::size_t global_bytes = 0;
   std::size_t l2_bytes = 0;
-  int smem_per_sm = 0;       ///< bytes
-  int smem_per_block = 0;    ///< bytes a block may use after opt-in (static + dynamic)
-  int smem_reserved = 1024;  ///< bytes at the start of each block's shared memory that belong to the system
+  int smem_per_sm = 0;                             ///< bytes
+  int smem_per_block = 0;                          ///< bytes a block may use after opt-in (static + dynamic)
+  static constexpr uint32_t smem_reserved = 1024;  ///< bytes at the start of it that belong to the system
   int registers_per_sm = 65536;
   int threads_per_sm = 2048;
   int blocks_per_sm = 32;

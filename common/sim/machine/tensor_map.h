@@ -5,7 +5,7 @@
 
 namespace sim {
 
-/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/tma.cpp). All enums hold the driver API's values.
+/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/). All enums hold the driver API's values.
 struct TensorMap {
   static constexpr uint32_t MAGIC = 0x54'4D'41'50;  // "TMAP"
 

@@ -45,8 +45,13 @@ struct Split {
   Wait wait = Wait::None;
   uint32_t arguments[2] = {0, 0};  ///< of the wait, for reports and wake-ups: barrier address and parity, ...
   int32_t result = -1;             ///< predicate register that a successful wait sets
-  uint64_t blocked_since = 0;      ///< cycle
   uint64_t timed_out_at = ~0ull;   ///< Cluster::changes when a try_wait was last allowed to give up
+
+  /// From now on it waits; machine/wake.h ends that.
+  void block(Wait why, uint32_t first = 0, uint32_t second = 0) {
+    wait = why;
+    arguments[0] = first, arguments[1] = second;
+  }
 };
 
 /// Bulk copies (or cp.async copies) of one lane, in groups.
@@ -62,7 +67,7 @@ struct Warp {
   Cta* cta = nullptr;
   uint32_t index = 0;               ///< in the CTA
   Mask live = 0;                    ///< lanes that exist and have not exited
-  uint8_t* registers = nullptr;     ///< slots; see exec/program.h
+  uint8_t* registers = nullptr;     ///< slots; see exec/core/program.h
   uint8_t* local = nullptr;         ///< local memory, lane after lane
   uint64_t time = 0;                ///< this warp's clock, in cycles
   uint64_t executed = 0;            ///< instructions
@@ -105,7 +110,7 @@ struct Warp {
   std::array<std::unique_ptr<CopyGroups>, 32> bulk;  ///< by lane, made on first use
   std::array<std::unique_ptr<CopyGroups>, 32> copies;
   std::unique_ptr<struct PendingRegisters>
-      pending;  ///< exec/pending.h: registers that an unfinished operation will write
+      pending;  ///< exec/core/pending.h: registers that an unfinished operation will write
 
   ~Warp();
   Warp();

@@ -64,7 +64,6 @@ struct Variable {
     std::string symbol;
     int64_t addend;
     uint8_t bytes;
-    bool generic;
   };
   std::vector<Relocation> relocations;
   uint64_t offset = 0;  ///< in its space; set by whoever lays the space out
@@ -141,7 +140,6 @@ struct Function {
   uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
   bool explicit_cluster = false;
   uint32_t cluster[3] = {0, 0, 0};  ///< .reqnctapercluster
-  uint32_t max_cluster_rank = 0;    ///< .maxclusterrank
 };
 
 struct Module {

@@ -226,7 +226,7 @@ class Parser {
       }
       const int64_t addend = accept('+') ? integer() : 0;
       variable.relocations.push_back(
-          {variable.initial.size(), symbol, addend, static_cast<uint8_t>(element_bytes), generic});
+          {variable.initial.size(), symbol, addend, static_cast<uint8_t>(element_bytes)});
       append(0, element_bytes);
     } else {
       append(static_cast<uint64_t>(integer()), element_bytes);
@@ -276,7 +276,7 @@ class Parser {
       } else if (directive == ".reqnctapercluster") {
         triple(function_->cluster);
       } else if (directive == ".maxclusterrank") {
-        function_->max_cluster_rank = static_cast<uint32_t>(integer());
+        integer();
       } else if (directive == ".noreturn" || directive == ".blocksareclusters" || directive == ".unique") {
       } else if (directive == ".pragma") {
         while (!accept(';')) take();

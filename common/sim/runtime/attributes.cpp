@@ -43,7 +43,7 @@ std::optional<int> device_attribute(const Gpu& gpu, int attribute) {
     case cudaDevAttrMaxSharedMemoryPerBlock: return 48 * KiB;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: return gpu.smem_per_block;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return gpu.smem_per_sm;
-    case cudaDevAttrReservedSharedMemoryPerBlock: return gpu.smem_reserved;
+    case cudaDevAttrReservedSharedMemoryPerBlock: return static_cast<int>(Gpu::smem_reserved);
     case cudaDevAttrSingleToDoublePrecisionPerfRatio: return 2;
     case cudaDevAttrMemSyncDomainCount: return 4;
     case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED: return gpu.major >= 9;

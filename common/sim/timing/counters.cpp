@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 
 namespace sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <set>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 
 namespace sim {
 namespace {

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "exec/op.h"
+#include "exec/core/op.h"
 
 namespace sim::tensor {
 namespace {
-
-constexpr uint32_t kReserved = 1024;
 
 int span(Layout layout) {
   switch (layout) {
@@ -125,10 +123,10 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand) {
 void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* operand) {
   const auto check_bounds = [&](uint32_t linear) {
     const uint32_t at = physical(d, linear);
-    if (at >= kReserved && at + 16 <= cta.smem.size()) return;
+    if (at >= Gpu::smem_reserved && at + 16 <= cta.smem.size()) return;
     throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
                                             hex(at) + " of CTA " + std::to_string(cta.rank) + ", which has " +
-                                            hex(kReserved) + " .. " + hex(cta.smem.size())};
+                                            hex(Gpu::smem_reserved) + " .. " + hex(cta.smem.size())};
   };
   const auto check_layout = [&](uint32_t linear) {
     const uint32_t at = physical(d, linear);
@@ -153,7 +151,7 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
   };
   // Addresses grow with the row and with k, and the swizzle stays within 128 bytes.
   const uint32_t last = d.mn_major ? element_address(d, rows - 1, 32 / d.element - 1) : chunk_address(d, rows - 1, 1);
-  if (d.start < kReserved || (last | 127u) >= cta.smem.size()) visit(true, check_bounds);
+  if (d.start < Gpu::smem_reserved || (last | 127u) >= cta.smem.size()) visit(true, check_bounds);
   if (!cta.layout.empty()) visit(false, check_layout);
 }
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
 
 namespace sim::tensor {
 

@@ -1,4 +1,4 @@
-#include "exec/access.h"
+#include "exec/core/access.h"
 
 #include <algorithm>
 
@@ -6,8 +6,6 @@
 
 namespace sim {
 namespace {
-
-constexpr uint32_t kReserved = 1024;
 
 const char* verb(AccessKind kind) {
   switch (kind) {
@@ -67,11 +65,11 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
                 lane};
   }
   const Cta& cta = cluster.ctas[rank];
-  if (offset < kReserved || offset + bytes > cta.smem.size()) {
+  if (offset < Gpu::smem_reserved || offset + bytes > cta.smem.size()) {
     throw Fault{Status::IllegalAddress,
                 std::string(what) + " of " + std::to_string(bytes) + " bytes at shared offset " + hex(offset) +
-                    ": the CTA's shared memory is " + hex(kReserved) + " .. " + hex(cta.smem.size()) + " (" +
-                    with_commas(cta.smem.size() - kReserved) + " bytes)",
+                    ": the CTA's shared memory is " + hex(Gpu::smem_reserved) + " .. " + hex(cta.smem.size()) + " (" +
+                    with_commas(cta.smem.size() - Gpu::smem_reserved) + " bytes)",
                 lane};
   }
   if (cta.exited) {
@@ -206,7 +204,7 @@ void resolve(Warp& warp, ptx::Space space, bool cluster_space, int32_t base, boo
           rank_low == rank_high && rank_low < cluster.ctas.size() && (cluster_space || rank_low == cta.rank);
       Cta* target = one_cta ? &cluster.ctas[rank_low] : nullptr;
       const uint32_t first = low & kSharedOffsetMask, last = (high & kSharedOffsetMask) + bytes;
-      if (target != nullptr && !target->exited && first >= kReserved && last <= target->smem.size()) {
+      if (target != nullptr && !target->exited && first >= Gpu::smem_reserved && last <= target->smem.size()) {
         uint8_t* const memory = target->smem.data();
         for_lanes(mask, [&](int lane) { access->host[lane] = memory + (address[lane] & kSharedOffsetMask); });
         if (last > target->barrier_low && first < target->barrier_high) {

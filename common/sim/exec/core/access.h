@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "exec/op.h"
-#include "exec/program.h"
+#include "exec/core/op.h"
+#include "exec/core/program.h"
 #include "machine/address.h"
 #include "ptx/module.h"
 

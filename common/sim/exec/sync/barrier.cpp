@@ -1,9 +1,9 @@
 // Barriers of CTAs and clusters, fences, register reallocation, sleeping.
 #include <algorithm>
 
-#include "exec/decoder.h"
-#include "exec/lifetime.h"
-#include "exec/program.h"
+#include "exec/core/decoder.h"
+#include "exec/core/lifetime.h"
+#include "exec/core/program.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -44,7 +44,6 @@ bool complete(const Cta& cta, const CtaBarrier& barrier) {
 
 /// A warp arrives when all its lanes have; those of a barrier that is not .aligned come from different places. The
 /// other splits that have come are put into `slots`; false: Flow::Block, for lanes are still missing.
-constexpr uint32_t kMeetAtBarrier = 2;
 bool gather_at_barrier(Warp& w, Mask m, uint32_t id, std::vector<uint8_t>* slots) {
   isolate(w, m);
   Mask have = m;
@@ -56,10 +55,7 @@ bool gather_at_barrier(Warp& w, Mask m, uint32_t id, std::vector<uint8_t>* slots
     slots->push_back(slot);
   }
   if ((have & w.live) == w.live) return true;
-  Split& split = w.split();
-  split.wait = Wait::Gather;
-  split.arguments[0] = w.live;
-  split.arguments[1] = kMeetAtBarrier + id;
+  w.split().block(Wait::Gather, w.live, kMeetAtBarrier + id);
   return false;
 }
 
@@ -101,9 +97,10 @@ Flow cta_barrier(Warp& w, const Op& op, Mask m) {
     Split& other = w.splits[slot];
     const Op& at = cta.cluster->launch->program->ops[other.pc];
     arrive(at, slot, other.mask);
-    other.wait = at.shape[0] == 0 ? Wait::CtaBarrier : Wait::None;
-    other.arguments[0] = id, other.arguments[1] = expected;
-    if (at.shape[0] != 0) ++other.pc;
+    if (at.shape[0] == 0)
+      other.block(Wait::CtaBarrier, id, expected);
+    else
+      go_on(w, slot);
   }
   const bool waits = op.shape[0] == 0;
   note_effect(w);
@@ -113,21 +110,15 @@ Flow cta_barrier(Warp& w, const Op& op, Mask m) {
     return Flow::Next;
   }
   if (!waits) return Flow::Next;
-  Split& split = w.split();
-  split.wait = Wait::CtaBarrier;
-  split.arguments[0] = id;
-  split.arguments[1] = expected;
-  return Flow::Block;
+  return block(w, Wait::CtaBarrier, id, expected);
 }
 
 // ---- cluster barrier
 
 Flow cluster_arrive(Warp& w, const Op& op, Mask m) {
   if (op.flags && !gather(w, op, kAllLanes, &m)) return Flow::Block;
-  if (op.imm && w.signals_in_flight > 0) {  // a release: what this warp has signalled before has arrived
-    w.split().wait = Wait::Signals;
-    return Flow::Block;
-  }
+  // A release: what this warp has signalled before has arrived.
+  if (op.imm && w.signals_in_flight > 0) return block(w, Wait::Signals);
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -157,8 +148,7 @@ Flow cluster_wait(Warp& w, const Op& op, Mask m) {
   if (done) return Flow::Next;
   isolate(w, m);
   cluster.barrier.waiters.push_back({&w, w.current});
-  w.split().wait = Wait::ClusterBarrier;
-  return Flow::Block;
+  return block(w, Wait::ClusterBarrier);
 }
 
 // ---- registers
@@ -169,13 +159,7 @@ Flow set_max_registers(Warp& w, const Op& op, Mask m) {
   if (w.max_registers == 0) return Flow::Next;  // no launch bounds: the instruction has no effect
   const auto want = static_cast<uint32_t>(op.imm);
   const auto difference = (static_cast<int32_t>(want) - static_cast<int32_t>(w.max_registers)) * 32;
-  if (difference > cta.register_pool) {
-    Split& split = w.split();
-    split.wait = Wait::Registers;
-    split.arguments[0] = want;
-    split.arguments[1] = w.max_registers;
-    return Flow::Block;
-  }
+  if (difference > cta.register_pool) return block(w, Wait::Registers, want, w.max_registers);
   cta.register_pool -= difference;
   w.max_registers = want;
   note_effect(w);

@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/op.h"
+#include "exec/core/op.h"
+#include "exec/core/special.h"
 #include "ptx/module.h"
 
 namespace sim {
@@ -33,11 +34,11 @@ struct Program {
     uint64_t value;
   };
   std::vector<Constant> constants;  ///< slots that hold the same value in every lane
-  struct SpecialSlot {
+  struct Special {
     int32_t slot;
-    std::string name;
+    SpecialRegister which;
   };
-  std::vector<SpecialSlot> specials;
+  std::vector<Special> specials;
 
   uint32_t local_bytes = 0;                                    ///< per thread
   uint32_t static_smem = 0;                                    ///< bytes
@@ -46,9 +47,7 @@ struct Program {
   uint32_t parameter_bytes = 0;
 
   bool needs_order = false;  ///< clusters can affect one another: run them in order on one host thread
-  std::string order_reason;
   bool dynamic_smem_used = false;
-  bool uses_tmem = false;
 
   /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
   std::string describe(uint32_t pc) const;

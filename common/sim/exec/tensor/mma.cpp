@@ -1,5 +1,5 @@
 // mma.sync: the warp-level tensor-core instruction, for programs that are older than wgmma or mix the two.
-#include "exec/decoder.h"
+#include "exec/core/decoder.h"
 #include "exec/tensor/kernels.h"
 #include "timing/counters.h"
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "check/store_audit.h"
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/groups.h"
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/async/groups.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
 #include "machine/tensor_map.h"
 #include "timing/counters.h"
 
@@ -673,11 +673,7 @@ Flow bulk_commit(Warp& w, const Op&, Mask m) {
 Flow bulk_wait(Warp& w, const Op& op, Mask m) {
   if (bulk_done(w, m, static_cast<uint32_t>(op.imm), op.flags & kReadOnly)) return Flow::Next;
   isolate(w, m);
-  Split& split = w.split();
-  split.wait = Wait::BulkGroup;
-  split.arguments[0] = static_cast<uint32_t>(op.imm);
-  split.arguments[1] = (op.flags & kReadOnly) != 0;
-  return Flow::Block;
+  return block(w, Wait::BulkGroup, static_cast<uint32_t>(op.imm), (op.flags & kReadOnly) != 0);
 }
 
 // ---- st.async, red.async: a store to another CTA's shared memory that counts its bytes on a barrier there
@@ -902,7 +898,6 @@ void decode_tensor_copy(Decoder& d) {
     if (reduces) {
       op.shape[0] = static_cast<uint16_t>(reduction_of(d));
       d.program().needs_order = true;
-      d.program().order_reason = d.in->form();
     }
     op.run = tensor_store;
     return;
@@ -946,10 +941,7 @@ void decode_bulk_copy(Decoder& d) {
       op.flags |= kCpMask;
       op.e = d.source(d.count() - 1, Type::B32);
     }
-    if (reduces) {
-      d.program().needs_order = true;
-      d.program().order_reason = d.in->form();
-    }
+    if (reduces) d.program().needs_order = true;
     op.run = bulk_store;
     return;
   }
@@ -1019,7 +1011,6 @@ void decode_launch_control(Decoder& d) {
   d.ignore({"query_cancel", "get_first_ctaid", "pred", "v4", "b32", "b128"});
   if (d.has("try_cancel")) {
     d.program().needs_order = true;
-    d.program().order_reason = d.in->form();
     op.a = shared_slot(d, d.operand(0), 0, kSharedWide);
     op.c = shared_slot(d, d.operand(1), 2, kBarrierWide);
     if (d.has("multicast::cluster::all")) op.flags |= kMulticast;

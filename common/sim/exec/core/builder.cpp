@@ -1,11 +1,10 @@
-#include "exec/program.h"
+#include "exec/core/program.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <stdexcept>
 
-#include "exec/decoder.h"
+#include "exec/core/decoder.h"
 #include "machine/address.h"
 
 namespace sim {
@@ -79,7 +78,7 @@ class Builder final : public Decoder {
     append_exit();
     result_->register_bytes = round_up(cursor_, 64);
     result_->local_bytes = round_up(local_cursor_, 16);
-    result_->static_smem = shared_cursor_ - kReserved;
+    result_->static_smem = shared_cursor_ - Gpu::smem_reserved;
     for (Op& op : result_->ops) {
       if (op.extra != nullptr && !track_) op.extra->reads.clear(), op.extra->writes.clear();
     }
@@ -93,7 +92,7 @@ class Builder final : public Decoder {
         require_width(operand, ptx::bits(type));
         return read(slot_of(operand.reg), slot_bytes(operand.reg));
       case Operand::Kind::Immediate: return constant(literal(operand, type), std::max(ptx::bits(type), 32) / 8);
-      case Operand::Kind::Special: return special(operand.text);
+      case Operand::Kind::Special: return special(special_register(operand.text));
       case Operand::Kind::Variable: return variable_address(operand, type);
       case Operand::Kind::Function: {
         if (operand.text == "WARP_SZ") return constant(32, std::max(ptx::bits(type), 32) / 8);
@@ -116,7 +115,8 @@ class Builder final : public Decoder {
     *negated = operand.negated;
     if (operand.kind == Operand::Kind::Immediate) return predicate_constant(operand.value != 0);
     if (operand.kind == Operand::Kind::Special) {
-      if (operand.text == "is_explicit_cluster") return special(operand.text);
+      const SpecialRegister which = special_register(operand.text);
+      if (is_predicate(which.kind)) return special(which);
       unsupported("%" + operand.text + " is not a predicate");
     }
     if (operand.kind != Operand::Kind::Register || frame_->function->registers[operand.reg].type != Type::Pred) {
@@ -187,8 +187,6 @@ class Builder final : public Decoder {
   Program& program() override { return *result_; }
 
  private:
-  static constexpr uint32_t kReserved = 1024;
-
   // ---- slots
   int32_t allocate(int bytes) {
     const auto slot = static_cast<int32_t>(cursor_);
@@ -238,11 +236,11 @@ class Builder final : public Decoder {
     if (track_) extra().reads.push_back({slot, static_cast<uint16_t>(bytes)});
     return slot;
   }
-  int32_t special(const std::string& name) {
-    if (const auto known = specials_.find(name); known != specials_.end()) return known->second;
-    const int32_t slot = name == "is_explicit_cluster" ? allocate_predicate() : allocate(32 * 8);
-    result_->specials.push_back({slot, name});
-    specials_[name] = slot;
+  int32_t special(const SpecialRegister& which) override {
+    if (const auto known = specials_.find(which); known != specials_.end()) return known->second;
+    const int32_t slot = is_predicate(which.kind) ? allocate_predicate() : allocate(32 * 8);
+    result_->specials.push_back({slot, which});
+    specials_[which] = slot;
     return slot;
   }
 
@@ -310,8 +308,8 @@ class Builder final : public Decoder {
         const uint32_t offset =
             variable.external ? round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
         // The CTA's rank belongs to the address: a special slot, filled per CTA.
-        return special((bytes == 8 ? "shared64+" : "shared32+") +
-                       std::to_string(offset + static_cast<uint32_t>(operand.value)));
+        return special({bytes == 8 ? SpecialKind::SharedAddress64 : SpecialKind::SharedAddress32,
+                        offset + static_cast<uint32_t>(operand.value)});
       }
       case ptx::Space::Local: return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
       case ptx::Space::Param: {
@@ -499,125 +497,16 @@ class Builder final : public Decoder {
   int predicates_left_ = 0;
   int32_t predicate_constants_[2] = {-1, -1};
   uint32_t local_cursor_ = 0;
-  uint32_t shared_cursor_ = kReserved;
+  uint32_t shared_cursor_ = Gpu::smem_reserved;
   std::map<const ptx::Variable*, uint32_t> shared_offset_;
   std::map<std::pair<uint64_t, int>, int32_t> constants_;
-  std::map<std::string, int32_t> specials_;
+  std::map<SpecialRegister, int32_t> specials_;
 };
-
-std::string file_and_line(const ptx::Module& module, const ptx::SourceLocation& at) {
-  const auto file = module.files.find(at.file);
-  std::string path = file == module.files.end() ? "?" : file->second;
-  path.erase(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
-  return path + ":" + std::to_string(at.line);
-}
 
 }  // namespace
 
 std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement) {
   return Builder(module, kernel, placement).run();
-}
-
-std::string Program::describe(uint32_t pc) const {
-  if (pc >= ops.size()) return "?";
-  const ptx::Instruction& instruction = *instructions[ops[pc].source];
-  if (instruction.line == 0) return "the end of the kernel";
-  std::string text = instruction.form() + " (PTX line " + std::to_string(instruction.line);
-  const std::string source = module->describe(instruction.location);
-  if (!source.empty()) text += ", " + source;
-  return text + ")";
-}
-
-std::string Program::source_line(uint32_t pc) const {
-  if (pc >= ops.size()) return "?";
-  int32_t location = instructions[ops[pc].source]->location;
-  if (location < 0) return "PTX line " + std::to_string(instructions[ops[pc].source]->line);
-  const ptx::SourceLocation* at = &module->locations[static_cast<size_t>(location)];
-  while (at->inlined_at >= 0) at = &module->locations[static_cast<size_t>(at->inlined_at)];
-  return file_and_line(*module, *at);
-}
-
-// ---- Decoder helpers
-
-bool Decoder::has(std::string_view modifier) const {
-  for (size_t i = 0; i < in->modifiers.size(); ++i) {
-    if (in->modifiers[i] != modifier) continue;
-    know(i);
-    return true;
-  }
-  return false;
-}
-
-const std::string& Decoder::modifier(size_t index) const {
-  static const std::string none;
-  if (index >= in->modifiers.size()) return none;
-  know(index);
-  return in->modifiers[index];
-}
-
-ptx::Type Decoder::type(int skip) const {
-  for (size_t i = 0; i < in->modifiers.size(); ++i) {
-    const ptx::Type found = ptx::type_of(in->modifiers[i]);
-    if (found == ptx::Type::None || skip-- > 0) continue;
-    know(i);
-    return found;
-  }
-  return ptx::Type::None;
-}
-
-ptx::Type Decoder::last_type() const {
-  for (size_t i = in->modifiers.size(); i-- > 0;) {
-    const ptx::Type found = ptx::type_of(in->modifiers[i]);
-    if (found == ptx::Type::None) continue;
-    know(i);
-    return found;
-  }
-  return ptx::Type::None;
-}
-
-void Decoder::ignore(std::initializer_list<std::string_view> names) const {
-  for_modifiers([&](std::string_view modifier) {
-    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-      return name.ends_with('*') ? modifier.starts_with(name.substr(0, name.size() - 1)) : modifier == name;
-    });
-  });
-}
-
-const std::string* Decoder::unknown_modifier() const {
-  for (size_t i = 0; i < in->modifiers.size(); ++i) {
-    if (!(known_ >> (i % 64) & 1)) return &in->modifiers[i];
-  }
-  return nullptr;
-}
-
-int Decoder::vector_size() const {
-  if (has("v2")) return 2;
-  if (has("v4")) return 4;
-  if (has("v8")) return 8;
-  return 1;
-}
-
-const ptx::Operand& Decoder::operand(size_t index) const {
-  if (index >= in->operands.size()) unsupported("an operand is missing");
-  return in->operands[index];
-}
-
-int64_t Decoder::immediate(size_t index) const {
-  if (!is_immediate(index))
-    unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
-  return operand(index).value;
-}
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-std::string with_commas(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
 }
 
 }  // namespace sim

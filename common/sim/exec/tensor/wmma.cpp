@@ -1,8 +1,8 @@
 // wmma: matrix fragments whose layout is the machine's own business, from memory and back, and their products.
 #include <cmath>
 
-#include "exec/access.h"
-#include "exec/decoder.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
 #include "exec/tensor/kernels.h"
 #include "timing/counters.h"
 

@@ -13,6 +13,7 @@
 
 #include "machine/cluster.h"
 #include "machine/fault.h"
+#include "machine/wake.h"
 #include "machine/warp.h"
 
 namespace sim {
@@ -21,7 +22,7 @@ namespace sim {
 enum class Flow : uint8_t {
   Next,   ///< go on behind it
   Jump,   ///< the handler has set the split's pc
-  Block,  ///< the split waits; its pc is the instruction's, and whoever wakes it moves it on
+  Block,  ///< the split waits at the instruction (machine/wake.h)
   Yield,  ///< go on behind it, but let others run first (a fruitless poll)
 };
 
@@ -83,6 +84,16 @@ template <class T>
 inline T uniform(Warp& warp, int32_t slot, Mask mask) {
   return lanes<T>(warp, slot)[first_lane(mask)];
 }
+
+/// The running split waits: `return block(w, Wait::..)`. machine/wake.h says how that ends.
+inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0) {
+  warp.split().block(why, first, second);
+  return Flow::Block;
+}
+
+/// What splits that wait for lanes of their warp (Wait::Gather) have as their second argument: at one instruction, at any
+/// bar.warp.sync, or at any instruction of one named barrier (plus its number).
+enum Meet : uint32_t { kMeetHere, kMeetAnywhere, kMeetAtBarrier };
 
 /// Lanes of the running split that are not in `mask` take no part in an instruction that may block: they go on behind
 /// it.

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/op.h"
+#include "exec/core/op.h"
 
 namespace sim {
 

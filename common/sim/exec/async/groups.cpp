@@ -1,6 +1,7 @@
-#include "exec/groups.h"
+#include "exec/async/groups.h"
 
 #include "machine/cluster.h"
+#include "machine/wake.h"
 
 namespace sim {
 namespace {
@@ -35,11 +36,9 @@ bool done(const CopyGroups* groups, uint32_t pending, bool read_only, bool open)
 }
 
 void wake_if(Warp& warp, Wait kind, bool (*ready)(const Warp&, const Split&)) {
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    const auto index = static_cast<uint8_t>(std::countr_zero(rest));
-    const Split& split = warp.splits[index];
-    if (split.wait == kind && ready(warp, split)) resume(warp, index, 0);
-  }
+  for_waiting(warp, kind, [&](uint8_t split) {
+    if (ready(warp, warp.splits[split])) resume(warp, split, 0);
+  });
 }
 
 }  // namespace

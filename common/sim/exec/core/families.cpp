@@ -1,7 +1,7 @@
 // Which family knows an opcode.
 #include <unordered_map>
 
-#include "exec/decoder.h"
+#include "exec/core/decoder.h"
 
 namespace sim {
 

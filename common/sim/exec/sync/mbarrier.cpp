@@ -1,10 +1,10 @@
 // mbarrier instructions.
 #include <algorithm>
 
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/groups.h"
-#include "exec/signal.h"
+#include "exec/async/groups.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
+#include "exec/sync/signal.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -204,14 +204,9 @@ Flow wait(Warp& w, const Op& op, Mask m) {
   if (truth == m) return Flow::Next;
   if (!(op.flags & kBlocks) || !same || truth != 0) return poll(w);
   isolate(w, m);
-  Split& split = w.split();
-  split.wait = Wait::Mbarrier;
-  split.arguments[0] = first_address;
-  split.arguments[1] = first_parity;
-  split.result = op.d;
-  split.blocked_since = w.time;
+  w.split().result = op.d;
   last->waiters.push_back({&w, w.current});
-  return Flow::Block;
+  return block(w, Wait::Mbarrier, first_address, first_parity);
 }
 
 Flow pending_count(Warp& w, const Op& op, Mask m) {

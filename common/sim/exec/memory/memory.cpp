@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "check/store_audit.h"
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/groups.h"
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/async/groups.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -203,7 +203,8 @@ Flow store(Warp& w, const Op& op, Mask m) {
   }
   // Nobody else sees local memory, or that a value was replaced by itself.
   if (changed && !access.local) note_effect(w);
-  if (static_cast<Space>(op.shape[2]) == Space::Global) w.time += static_cast<uint64_t>(cluster_of(w).costs().issue);
+  if (static_cast<Space>(op.shape[2]) == Space::Global)
+    w.time += static_cast<uint64_t>(cluster_of(w).costs().global_store);
   return Flow::Next;
 }
 
@@ -238,10 +239,7 @@ void decode_load(Decoder& d) {
   if (d.has("acquire") || is_volatile || (relaxed && !d.has("cta"))) {
     op.flags |= kPolls;
     const auto where = static_cast<Space>(op.shape[2]);
-    if (where == Space::Global || where == Space::Generic) {
-      d.program().needs_order = true;
-      d.program().order_reason = d.in->form();
-    }
+    if (where == Space::Global || where == Space::Generic) { d.program().needs_order = true; }
   }
   const Operand& source = d.operand(1);
   const bool named = !source.elements.empty() && source.elements[0].kind == Operand::Kind::Variable;
@@ -417,10 +415,7 @@ void decode_atomic(Decoder& d, bool returns) {
   d.ignore({"relaxed", "acquire"});
   bool cluster = false;
   const Space space = space_of(d, &cluster);
-  if (space != Space::Shared) {
-    d.program().needs_order = true;
-    d.program().order_reason = d.in->form();
-  }
+  if (space != Space::Shared) { d.program().needs_order = true; }
   const size_t address_at = returns ? 1 : 0;
   set_address(d, d.operand(address_at), space, cluster);
   const int bytes = ptx::bits(type) / 8;
@@ -525,10 +520,7 @@ Flow copy_commit(Warp& w, const Op&, Mask m) {
 Flow copy_wait(Warp& w, const Op& op, Mask m) {
   if (copies_done(w, m, static_cast<uint32_t>(op.imm), op.flags != 0)) return Flow::Next;
   isolate(w, m);
-  w.split().wait = Wait::CopyGroup;
-  w.split().arguments[0] = static_cast<uint32_t>(op.imm);
-  w.split().arguments[1] = op.flags;
-  return Flow::Block;
+  return block(w, Wait::CopyGroup, static_cast<uint32_t>(op.imm), op.flags);
 }
 
 void decode_cp_async(Decoder& d) {

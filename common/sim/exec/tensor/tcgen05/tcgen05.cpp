@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/pending.h"
-#include "exec/signal.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
+#include "exec/core/pending.h"
+#include "exec/sync/signal.h"
 #include "exec/tensor/descriptor.h"
 #include "exec/tensor/kernels.h"
 #include "timing/counters.h"
@@ -76,15 +76,9 @@ Flow alloc(Warp& w, const Op& op, Mask m) {
   }
   if (cta.tmem.permit_relinquished)
     throw Fault{Status::LaunchFailure, "tcgen05.alloc after tcgen05.relinquish_alloc_permit"};
-  const auto wait = [&] {
-    Split& split = w.split();
-    split.wait = Wait::TmemAllocation;
-    split.arguments[0] = columns;
-    return Flow::Block;
-  };
   if (group_of(op) == 1) {
     const int first = cta.tmem.allocate(static_cast<int>(columns));
-    if (first < 0) return wait();
+    if (first < 0) return block(w, Wait::TmemAllocation, columns);
     write_result(cluster, cta, address, static_cast<uint32_t>(first));
     note_effect(w);
     return Flow::Next;
@@ -92,7 +86,7 @@ Flow alloc(Warp& w, const Op& op, Mask m) {
   Cta& peer = peer_of(cta, "tcgen05.alloc");
   if (!peer.tmem_allocation.waiting) {  // the first of the pair waits for the other
     cta.tmem_allocation = {true, w.index, w.current, columns, address};
-    return wait();
+    return block(w, Wait::TmemAllocation, columns);
   }
   const Cta::TmemRequest other = peer.tmem_allocation;
   peer.tmem_allocation = {};
@@ -133,22 +127,14 @@ Flow dealloc(Warp& w, const Op& op, Mask m) {
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
     for (Warp& other : cta.warps) {
-      for (uint32_t rest = other.used; rest; rest &= rest - 1) {
-        Split& split = other.splits[first_lane(rest)];
-        if (split.wait != Wait::TmemAllocation) continue;
-        split.wait = Wait::None;
-        cta.cluster->scheduler->wake(other, 0);
-      }
+      for_waiting(other, Wait::TmemAllocation, [&](uint8_t split) { retry(other, split, 0); });
     }
     return Flow::Next;
   }
   Cta& peer = peer_of(cta, "tcgen05.dealloc");
   if (!peer.tmem_deallocation.waiting) {
     cta.tmem_deallocation = {true, w.index, w.current, columns, address};
-    Split& split = w.split();
-    split.wait = Wait::TmemDeallocation;
-    split.arguments[0] = columns;
-    return Flow::Block;
+    return block(w, Wait::TmemDeallocation, columns);
   }
   const Cta::TmemRequest other = peer.tmem_deallocation;
   peer.tmem_deallocation = {};
@@ -593,10 +579,7 @@ int columns_of(const Op& op) {
 }
 
 void wake_tmem(Warp& warp, Wait kind) {
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    const auto index = static_cast<uint8_t>(first_lane(rest));
-    if (warp.splits[index].wait == kind) resume(warp, index, 0);
-  }
+  for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
 }
 
 class TmemLoad final : public AsyncOperation {
@@ -709,8 +692,7 @@ Flow transfer(Warp& w, const Op& op, Mask m) {
 Flow wait_transfer(Warp& w, const Op& op, Mask m) {
   if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
   if ((op.flags & kStore ? w.tmem_stores : w.tmem_loads) == 0) return Flow::Next;
-  w.split().wait = op.flags & kStore ? Wait::TmemStore : Wait::TmemLoad;
-  return Flow::Block;
+  return block(w, op.flags & kStore ? Wait::TmemStore : Wait::TmemLoad);
 }
 
 // ---- cp: shared memory to tensor memory. shape[0] rows, shape[1] bytes per row, shape[2] 0 plain, 1 warpx4, 2
@@ -896,7 +878,6 @@ void decode_tcgen05(Decoder& d) {
   const std::string& what = d.modifier(0);
   d.ignore(
       {"sync", "aligned", "cta_group::1", "shared::cta", "shared::cluster", "b32", "b64", "mbarrier::arrive::one"});
-  d.program().uses_tmem = true;
   if (d.has("cta_group::2")) op.flags |= kPairFlag;
   if (what == "alloc") {
     const Decoder::Address address = d.address(d.operand(0));

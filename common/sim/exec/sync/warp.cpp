@@ -1,8 +1,8 @@
 // Instructions that lanes of a warp execute together: elections, shuffles, votes, reductions.
 #include <algorithm>
 
-#include "exec/decoder.h"
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/core/decoder.h"
 
 namespace sim {
 
@@ -27,9 +27,7 @@ bool gather(Warp& warp, const Op&, Mask needed, Mask* mask) {
     if (joins(std::countr_zero(rest))) have |= warp.splits[std::countr_zero(rest)].mask;
   }
   if ((have & need) != need) {
-    self.wait = Wait::Gather;
-    self.arguments[0] = need;
-    self.arguments[1] = 0;
+    self.block(Wait::Gather, need, kMeetHere);
     return false;
   }
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
@@ -86,22 +84,16 @@ Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
   Mask have = self.mask;
   const auto waits = [&](int slot) {
     const Split& other = w.splits[slot];
-    return slot != w.current && other.wait == Wait::Gather && other.arguments[1] == 1 && (other.mask & member);
+    return slot != w.current && other.wait == Wait::Gather && other.arguments[1] == kMeetAnywhere &&
+           (other.mask & member);
   };
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     if (waits(std::countr_zero(rest))) have |= w.splits[std::countr_zero(rest)].mask;
   }
-  if ((have & need) != need) {
-    self.wait = Wait::Gather;
-    self.arguments[0] = need;
-    self.arguments[1] = 1;
-    return Flow::Block;
-  }
+  if ((have & need) != need) { return block(w, Wait::Gather, need, kMeetAnywhere); }
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
-    if (!waits(slot)) continue;
-    w.splits[slot].wait = Wait::None;
-    ++w.splits[slot].pc;
+    if (waits(slot)) go_on(w, static_cast<uint8_t>(slot));
   }
   return Flow::Next;
 }

@@ -1,10 +1,10 @@
 // Branches, exits, traps, and the calls that the system provides: printf, assert, malloc.
 #include <cstdio>
 
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/groups.h"
-#include "exec/lifetime.h"
+#include "exec/async/groups.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
+#include "exec/core/lifetime.h"
 
 namespace sim {
 namespace {
@@ -246,9 +246,9 @@ void decode_call(Decoder& d) {
   else if (callee.text == "__assertfail")
     op.run = assert_fail;
   else if (callee.text == "malloc")
-    op.run = device_malloc, d.program().needs_order = true, d.program().order_reason = "malloc";
+    op.run = device_malloc, d.program().needs_order = true;
   else if (callee.text == "free")
-    op.run = device_free, d.program().needs_order = true, d.program().order_reason = "free";
+    op.run = device_free, d.program().needs_order = true;
   else
     d.unsupported("the function '" + callee.text +
                   "' has no body in this image and is no system call that is supported");
@@ -271,10 +271,7 @@ void exit_lanes(Warp& warp, Mask mask) {
   }
   note_effect(warp);
   // Lanes that wait for these at a collective instruction look again.
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    Split& other = warp.splits[std::countr_zero(rest)];
-    if (other.wait == Wait::Gather) other.wait = Wait::None;
-  }
+  for_waiting(warp, Wait::Gather, [&](uint8_t split) { look_again(warp, split); });
   if (warp.live == 0) {
     if (uint32_t reads = bulk_reads_in_flight(warp); reads > 0) {
       const Fault early{

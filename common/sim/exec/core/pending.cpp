@@ -1,8 +1,8 @@
-#include "exec/pending.h"
+#include "exec/core/pending.h"
 
 #include <algorithm>
 
-#include "exec/program.h"
+#include "exec/core/program.h"
 
 namespace sim {
 
@@ -78,12 +78,7 @@ void complete_pending(Warp& warp, uint32_t number) {
   for (const Slot& slot : found->slots) release(slot);
   pending.operations.erase(found);
   if (pending.pending_units > 0) return;
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    Split& split = warp.splits[first_lane(rest)];
-    if (split.wait != Wait::Scoreboard) continue;
-    split.wait = Wait::None;  // it executes the same instruction again
-    cluster_of(warp).scheduler->wake(warp, 0);
-  }
+  for_waiting(warp, Wait::Scoreboard, [&](uint8_t split) { retry(warp, split, 0); });
 }
 
 bool is_pending(const Warp& warp, int32_t slot) {

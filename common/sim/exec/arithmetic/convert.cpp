@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exec/decoder.h"
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/core/decoder.h"
 #include "machine/address.h"
 
 namespace sim {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "exec/decoder.h"
-#include "exec/numeric.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/core/decoder.h"
 
 namespace sim {
 namespace {
@@ -1107,12 +1107,7 @@ bool is_half(Type type) {
 }
 
 /// The condition code register: one carry per lane, kept as a predicate of the warp.
-int32_t carry_slot(Decoder& d) {
-  ptx::Operand carry;
-  carry.kind = ptx::Operand::Kind::Special;
-  carry.text = "carry";
-  return d.source(carry, Type::B32);
-}
+int32_t carry_slot(Decoder& d) { return d.special({SpecialKind::Carry}); }
 
 void decode_add_sub(Decoder& d, Type type, bool subtract) {
   Op& op = *d.op;

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "exec/op.h"
-#include "exec/program.h"
+#include "exec/core/op.h"
+#include "exec/core/program.h"
 #include "ptx/module.h"
 
 namespace sim {
@@ -67,6 +67,8 @@ class Decoder {
   /// A compile-time integer; Unsupported if the operand is none.
   int64_t immediate(size_t index) const;
   bool is_immediate(size_t index) const { return operand(index).kind == ptx::Operand::Kind::Immediate; }
+  /// The slot of a special register; of the carry, too, which instructions read and write.
+  virtual int32_t special(const SpecialRegister& which) = 0;
   /// A slot holding a constant.
   virtual int32_t constant(uint64_t value, int bytes) = 0;
   /// A slot that nobody else uses.

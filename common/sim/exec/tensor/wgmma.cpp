@@ -2,9 +2,9 @@
 // instructions, each at its own time; an instruction starts when all four have issued it and they complete in order.
 #include <array>
 
-#include "exec/access.h"
-#include "exec/decoder.h"
-#include "exec/pending.h"
+#include "exec/core/access.h"
+#include "exec/core/decoder.h"
+#include "exec/core/pending.h"
 #include "exec/tensor/descriptor.h"
 #include "exec/tensor/kernels.h"
 #include "timing/counters.h"
@@ -78,12 +78,9 @@ class GroupCommit final : public AsyncOperation {
     ++cluster.changes;
     for (size_t i = 0; i < 4; ++i) {
       Warp& warp = cta->warps[4 * group + i];
-      for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-        const auto index = static_cast<uint8_t>(first_lane(rest));
-        const Split& split = warp.splits[index];
-        if (split.wait == Wait::WgmmaGroup && warpgroup.groups[i] - warpgroup.groups_done <= split.arguments[0])
-          resume(warp, index, 0);
-      }
+      for_waiting(warp, Wait::WgmmaGroup, [&](uint8_t split) {
+        if (warpgroup.groups[i] - warpgroup.groups_done <= warp.splits[split].arguments[0]) resume(warp, split, 0);
+      });
     }
   }
   std::string describe() const override { return "wgmma.commit_group"; }
@@ -258,7 +255,7 @@ Flow mma(Warp& w, const Op& op, Mask m) {
                         static_cast<uint64_t>(cluster.costs().mma_flops_per_cycle);
   cluster.scheduler->submit(std::move(operation), {.unit = &w.cta->tensor_pipe,
                                                    .busy = busy,
-                                                   .latency = static_cast<uint64_t>(cluster.costs().mma_latency) / 2,
+                                                   .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
                                                    .order = &group.order});
   return Flow::Next;
 }
@@ -288,10 +285,7 @@ Flow wait(Warp& w, const Op& op, Mask m) {
   const auto allowed = static_cast<uint64_t>(op.imm);
   if (group.groups[w.index % 4] - group.groups_done <= allowed || group.groups[w.index % 4] <= group.groups_done)
     return Flow::Next;
-  Split& split = w.split();
-  split.wait = Wait::WgmmaGroup;
-  split.arguments[0] = static_cast<uint32_t>(allowed);
-  return Flow::Block;
+  return block(w, Wait::WgmmaGroup, static_cast<uint32_t>(allowed));
 }
 
 Flow fence(Warp& w, const Op& op, Mask m) {

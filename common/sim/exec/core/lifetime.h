@@ -1,7 +1,7 @@
 // The end of lanes, warps and CTAs, and the barriers that their end may complete.
 #pragma once
 
-#include "exec/op.h"
+#include "exec/core/op.h"
 
 namespace sim {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "exec/op.h"
+#include "exec/core/op.h"
 
 namespace sim {
 
@@ -21,12 +21,7 @@ class RemoteSignal final : public AsyncOperation {
             asynchronous);
     if (!expects && bytes > 0) apply(cluster, rank, offset, BarrierEffect::CompleteTx, bytes, origin, asynchronous);
     if (issuer == nullptr || --issuer->signals_in_flight > 0) return;
-    for (uint32_t rest = issuer->used; rest; rest &= rest - 1) {
-      Split& split = issuer->splits[first_lane(rest)];
-      if (split.wait != Wait::Signals) continue;
-      split.wait = Wait::None;  // it executes the same instruction again
-      cluster.scheduler->wake(*issuer, 0);
-    }
+    for_waiting(*issuer, Wait::Signals, [&](uint8_t split) { retry(*issuer, split, 0); });
   }
   std::string describe() const override {
     return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + hex(offset);

@@ -1,0 +1,64 @@
+// Special registers (%tid.x, %clusterid.y, ...) and what the decoder treats like them: slots of a warp that are filled
+// once, when it starts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "machine/warp.h"
+
+namespace sim {
+
+/// Those with components .x, .y, .z come first, three each.
+enum class SpecialKind : uint8_t {
+  Tid,
+  Ntid,
+  Ctaid,
+  Nctaid,
+  ClusterCtaid,
+  ClusterNctaid,
+  Clusterid,
+  Nclusterid,
+  ClusterCtarank,
+  ClusterNctarank,
+  Laneid,
+  Warpid,
+  Nwarpid,
+  Smid,
+  Nsmid,
+  Gridid,
+  LanemaskEq,
+  LanemaskLt,
+  LanemaskLe,
+  LanemaskGt,
+  LanemaskGe,
+  DynamicSmemSize,
+  TotalSmemSize,
+  ReservedSmemEnd,
+  ReservedSmemCap,
+  GridWorkspaceHigh,
+  GridWorkspaceLow,
+  IsExplicitCluster,  ///< a predicate
+  Carry,              ///< of add.cc and its kin: a predicate that starts as 0
+  SharedAddress32,    ///< of offset `argument` in the CTA's shared memory
+  SharedAddress64,
+  Zero,  ///< performance counters and environment registers that nobody sets
+};
+
+struct SpecialRegister {
+  SpecialKind kind = SpecialKind::Zero;
+  uint32_t argument = 0;  ///< the component (0 x, 1 y, 2 z), or the offset of a shared address
+  bool operator<(const SpecialRegister& other) const {
+    return kind != other.kind ? kind < other.kind : argument < other.argument;
+  }
+};
+
+/// By its name, without the %.
+SpecialRegister special_register(std::string_view name);
+/// One bit per lane, not a number.
+bool is_predicate(SpecialKind kind);
+
+/// Gives the warp's slots of constants and special registers their values.
+void fill_registers(Warp& warp);
+
+}  // namespace sim
