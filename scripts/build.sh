@@ -6,23 +6,38 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/toolchain.sh"
 
 usage() {
   cat <<'END'
-usage: scripts/build.sh [--tests] [TARGET...]
+usage: scripts/build.sh [--tests] [TARGET...] [-DSWITCH=VALUE...]
 
 Runs scripts/setup.sh, configures the CMake preset `default` and builds the targets in build/, by default all of them.
 
-  --tests    GoogleTest is required, and the unit tests are built
-  --help     print this
+  TARGET             level08: the level's program for both architectures, and the simulated device to run it on;
+                     level08_sm90: for one of them; warm_up: the programs before level 01; or any target of CMake's
+  -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
+                     build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is
+  --tests            GoogleTest is required, and the unit tests are built
+  --help             print this
 
 Exit codes: 0 built; 2 wrong command line; 4, 5, 6 as scripts/setup.sh; 7 configuring failed; 8 building failed.
 END
 }
 
-tests='' targets=()
+complain() {  # complain SENTENCE: about the command line
+  printf 'build.sh: %s\n' "$1" >&2
+  exit 2
+}
+
+tests='' targets=() switches=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --tests) tests=1 ;;
     --help | -h) usage && exit 0 ;;
-    -*) printf "build.sh: there is no option '%s' (scripts/build.sh --help).\n" "$1" >&2 && exit 2 ;;
+    -D) complain "-DSWITCH=VALUE is one word (scripts/build.sh --help)." ;;
+    -D*)
+      [[ $1 =~ ^-D[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9_]+$ ]] ||
+        complain "a switch looks like -DSWIZZLED_CD=0, a name and a value, and '$1' does not."
+      switches+=("${1#-D}")
+      ;;
+    -*) complain "there is no option '$1' (scripts/build.sh --help)." ;;
     *) targets+=("$1") ;;
   esac
   shift
@@ -50,13 +65,82 @@ configure() {
   local fresh=()
   if is_stale; then
     if [[ -f build/CMakeCache.txt ]]; then fresh=(--fresh); fi
-  elif ! is_outdated; then
+  elif ! is_outdated && [[ -z $reconfigure ]]; then
     return 0
   fi
   step "Configuring the build" "$CMAKE" --preset default "${fresh[@]}"
 }
 
+# programs_of NAME: the programs that a level's name stands for, FOLDER ARCH on each line; none if it is no level.
+programs_of() {
+  local file
+  [[ $1 =~ ^level[0-9][0-9][a-z0-9_]*$ ]] || return 0
+  for file in "${1%_sm*}"*/kernel_sm*.cuh; do
+    [[ -e $file && ($1 != *_sm* || $file == */kernel_sm"${1##*_sm}".cuh) ]] || continue
+    file=${file%.cuh}
+    printf '%s %s\n' "${file%%/*}" "${file##*_sm}"
+  done
+}
+
+# known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one.
+known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$1"/*_sm"$2".* | sort -u; }
+
+# add_variant FOLDER ARCH: the program with all switches becomes a target. Fails if the kernel does not know one of them.
+add_variant() {
+  local switch known call
+  known=$(known_switches "$1" "$2")
+  for switch in "${switches[@]}"; do
+    grep -qx "${switch%%=*}" <<<"$known" || return 1
+  done
+  call="add_level_variant($1 $2 ${switches[*]})"
+  mkdir -p build
+  if ! grep -qxF "$call" build/variants.cmake 2>/dev/null; then
+    echo "$call" >>build/variants.cmake
+    reconfigure=1
+  fi
+  switch=$(IFS=- && printf '%s' "${switches[*]}")
+  made+=("build/bin/$1_sm$2-$switch")
+  wanted+=("$1_sm$2-${switch//=/.}")
+}
+
+complain_about_switches() {  # complain_about_switches NAME PROGRAM...
+  local name=$1 known program
+  shift
+  known=$(for program; do known_switches ${program:+$program}; done | sort -u | paste -sd' ')
+  [[ -n $known ]] || complain "$name has no switches; level 08 has some. Other constants stand in the Config of a kernel."
+  complain "$name has no kernel with ${switches[*]%%=*}; its switches are ${known// /, }."
+}
+
+# What the names on the command line mean to CMake.
+targets_of() {
+  local name program programs found
+  for name; do
+    mapfile -t programs < <(programs_of "$name")
+    if [[ ${#programs[@]} -eq 0 && $name != warm_up || ${#switches[@]} -eq 0 && ${programs[0]-} == "${name/_sm/ }" ]]; then
+      [[ ${#switches[@]} -eq 0 ]] || complain "switches are for levels, as in level08, and '$name' is none."
+      wanted+=("$name")
+      continue
+    fi
+    found=''
+    for program in "${programs[@]}"; do
+      if [[ ${#switches[@]} -eq 0 ]]; then
+        wanted+=("${program/ /_sm}")
+      elif add_variant ${program:+$program}; then
+        found=1
+      fi
+    done
+    [[ ${#switches[@]} -eq 0 || -n $found ]] || complain_about_switches "$name" "${programs[@]}"
+    [[ $name != warm_up ]] || wanted+=(warm_up)
+    wanted+=(cudart cuda)
+  done
+}
+
 cd "$LADDER_ROOT"
+mapfile -t switches < <(printf '%s\n' "${switches[@]}" | sed '/^$/d' | sort -u)
+reconfigure='' made=() wanted=()
+[[ ${#switches[@]} -eq 0 || ${#targets[@]} -gt 0 ]] ||
+  complain "name the level that the switch is for: scripts/build.sh level08 -D${switches[0]}"
+targets_of "${targets[@]}"
 if [[ -n $tests ]]; then scripts/setup.sh; else scripts/setup.sh --no-tests; fi
 find_cmake
 find_ninja
@@ -70,4 +154,5 @@ if [[ $GXX != "$(command -v g++ || true)" ]]; then export CXX=$GXX CUDAHOSTCXX=$
 PATH=$PATH:$(dirname "$NINJA")
 configure || exit 7
 
-"$CMAKE" --build --preset default --parallel "$(nproc)" ${targets[0]+--target "${targets[@]}"} || exit 8
+"$CMAKE" --build --preset default --parallel "$(nproc)" ${wanted[0]+--target "${wanted[@]}"} || exit 8
+[[ ${#made[@]} -eq 0 ]] || printf 'Built %s\n' "${made[@]}"

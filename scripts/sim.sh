@@ -104,10 +104,25 @@ done
 libraries=$(cd "$libraries" && pwd)
 
 program=$(type -P -- "$1") || {
-  [[ -e $1 ]] && fail "$1 is not an executable file."
-  fail "there is no program $1."
+  [[ -e $1 ]] || fail "there is no program $1."
+  [[ -f $1 && -x $1 ]] || fail "$1 is not an executable file."
+  program=$(realpath -s -- "$1")  # in this folder: a shell would want ./
 }
 shift
+
+# Somebody who has changed a kernel, or has changed it back, and not built since would look at the wrong program.
+warn_if_older_than_its_sources() {
+  local name=${program##*/} root=${here%/*} folder arch newer switches=''
+  [[ $name =~ ^(level[0-9][0-9]_[a-z0-9_]+|warm_up_[a-z_]+)_sm(90|100)(-.*)?$ && $program -ef $root/build/bin/$name ]] ||
+    return 0
+  folder=${BASH_REMATCH[1]} arch=${BASH_REMATCH[2]} switches=${BASH_REMATCH[3]//-/ -D}
+  [[ $folder != warm_up_* ]] || folder=level01_baseline/warm_up
+  newer=$(cd "$root" && find "$folder" common/ptx common/mma -maxdepth 1 \( -name "*_sm$arch.*" -o -name main.cu \
+    -o -path 'common/*.*h' \) -newer "$program" -print -quit 2>/dev/null) || return 0
+  [[ -z $newer ]] || printf 'sim.sh: %s is newer than %s. To build it again: scripts/build.sh %s\n' "$newer" "$name" \
+    "${name%%-*}$switches" >&2
+}
+warn_if_older_than_its_sources
 
 # The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

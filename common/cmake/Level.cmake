@@ -47,8 +47,24 @@ endfunction()
 
 # add_warm_up(NAME) makes warm_up_NAME_sm100 and warm_up_NAME_sm90 out of level01_baseline/warm_up: programs of one file
 # each, without the harness.
+add_custom_target(warm_up)
 function(add_warm_up name)
   foreach(arch IN ITEMS 100 90)
     add_program(warm_up_${name}_sm${arch} level01_baseline/warm_up/${name}_sm${arch}.cu ${arch})
+    add_dependencies(warm_up warm_up_${name}_sm${arch})
   endforeach()
 endfunction()
+
+# add_level_variant(LEVEL ARCH SWITCH=VALUE ...): the level's program with switches of its kernel set, outside `all`, under a
+# name that says which. scripts/build.sh lists those that somebody asked for in variants.cmake.
+function(add_level_variant level arch)
+  if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${level}/kernel_sm${arch}.cuh")
+    return()  # it was asked for when there was one
+  endif()
+  list(JOIN ARGN "-" switches)
+  set(output "${level}_sm${arch}-${switches}")
+  string(REPLACE "=" "." target "${output}")
+  add_level_target(${target} ${level}/main.cu ${arch} DEFINES ${ARGN})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME "${output}" EXCLUDE_FROM_ALL ON)
+endfunction()
+include("${CMAKE_BINARY_DIR}/variants.cmake" OPTIONAL)
