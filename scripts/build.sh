@@ -6,12 +6,13 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/toolchain.sh"
 
 usage() {
   cat <<'END'
-usage: scripts/build.sh [--tests] [TARGET...] [-DSWITCH=VALUE...]
+usage: scripts/build.sh [--tests] [LEVEL|TARGET...] [-DSWITCH=VALUE...]
 
-Runs scripts/setup.sh, configures the CMake preset `default` and builds the targets in build/, by default all of them.
+Runs scripts/setup.sh, configures the CMake preset `default` and builds in build/: everything, or what is named.
 
-  TARGET             level08: the level's program for both architectures, and the simulated device to run it on;
-                     level08_sm90: for one of them; warm_up: the programs before level 01; or any target of CMake's
+  LEVEL              8, 08, level08 or level08_deep_pipeline: the level's program for both architectures, and the
+                     simulated device to run it on; level08_sm90: for one of them
+  TARGET             warm_up: the programs before level 01; or any target of CMake's
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
                      build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is
   --tests            GoogleTest is required, and the unit tests are built
@@ -71,14 +72,13 @@ configure() {
   step "Configuring the build" "$CMAKE" --preset default "${fresh[@]}"
 }
 
-# programs_of NAME: the programs that a level's name stands for, FOLDER ARCH on each line; none if it is no level.
+# programs_of NAME: the programs that a level's name stands for, FOLDER ARCH on each line; none if it is no level. With
+# _sm90 or _sm100 at its end it stands for one of them.
 programs_of() {
-  local file
-  [[ $1 =~ ^level[0-9][0-9][a-z0-9_]*$ ]] || return 0
-  for file in "${1%_sm*}"*/kernel_sm*.cuh; do
-    [[ -e $file && ($1 != *_sm* || $file == */kernel_sm"${1##*_sm}".cuh) ]] || continue
-    file=${file%.cuh}
-    printf '%s %s\n' "${file%%/*}" "${file##*_sm}"
+  local arch
+  find_level "${1%_sm[0-9]*}" || return 0
+  for arch in 100 90; do
+    if [[ -e $LEVEL/kernel_sm$arch.cuh && ($1 != *_sm[0-9]* || $1 == *_sm"$arch") ]]; then printf '%s %s\n' "$LEVEL" "$arch"; fi
   done
 }
 
@@ -116,6 +116,7 @@ targets_of() {
   local name program programs found
   for name; do
     mapfile -t programs < <(programs_of "$name")
+    [[ ${#programs[@]} -gt 0 || ! $name =~ ^(level)?[0-9]+(_sm[0-9]+)?$ ]] || complain "there is no level '$name'."
     if [[ ${#programs[@]} -eq 0 && $name != warm_up || ${#switches[@]} -eq 0 && ${programs[0]-} == "${name/_sm/ }" ]]; then
       [[ ${#switches[@]} -eq 0 ]] || complain "switches are for levels, as in level08, and '$name' is none."
       wanted+=("$name")

@@ -6,363 +6,51 @@
                                expected; LEVEL may also be written 1
   labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, and says which prediction fails
 
-A lab is a file levelNN_name/labs/NAME.patch. Before the patch stand the fields of its header, which may go on in
-indented lines:
-
-  Question: what the reader is to think about
-  Expect:   what happens, and why
-  Modes:    how it is run, and what comes of it: default=hang latest=error ...
-  Arch:     (optional) sm90 for a patch of common/ that concerns Hopper's kernel; a patch of a kernel says it itself
-  Run:      (optional) arguments of the level's program; default: --m 512 --n 256 --k 640
-  Sim:      (optional) options of scripts/sim.sh; default: --sms 2
-  Shows:    (optional, repeatable) words that the output holds in some mode
-  Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
-
-Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right) and compile;
-what comes of them is right, wrong (the program says so), error or hang (the simulated device says so) or refused (it
-does not compile). wrong|hang means either."""
+How a lab is written: scripts/ladder/levels/lab.py.
+"""
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
-import contextlib
-import json
 import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
 import textwrap
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Iterator, Optional, Sequence
 
-import ladder
+from ladder import command, files
+from ladder.levels import lab, names
+from ladder.levels.lab import Build, Lab, Report
 
 EPILOG = """Exit codes: 0 all as predicted; 1 something else happened; 2 wrong command line; 4 the lab does not apply or
 the level is not built; 77 no GPU for it."""
-EXIT_BROKEN = 4
-DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
-SEEDS = range(1, 9)
-TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
-MODES = ("default", "latest", "seeds", "compile")
-OUTCOMES = ("right", "wrong", "error", "hang", "refused")
-FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Shows", "Counts")
-REPEATED = ("Shows", "Counts")
 
 
-class LabError(Exception):
-    """A lab that is broken, or cannot be run here; the message is a sentence."""
+def parse() -> argparse.Namespace:
+    parser = command.Parser(__doc__, prog="scripts/labs.py", epilog=EPILOG)
+    parser.add_argument("action", nargs="?", choices=["list", "run"], default="list", help="list (default) or run")
+    parser.add_argument("level", nargs="?", metavar="LEVEL", help="e.g. level01 or 1")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a lab's name, or its beginning")
+    parser.add_argument("--check", nargs="*", metavar="LAB", help="run all labs, or these, and compare")
+    parser.add_argument("--device", choices=["sim", "gpu"], default="sim", help="where to run a lab (default: sim)")
+    parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
+                        help="labs that --check runs at a time (default: one per processor)")
+    return parser.parse_args()
 
 
-@dataclass(frozen=True)
-class Count:
-    """A counter of the simulated device per warp access, or per launch, and what the lab makes of it."""
-
-    what: str
-    before: float
-    after: float
-
-    @staticmethod
-    def parse(text: str) -> "Count":
-        match = re.fullmatch(r"(\S+(?: \S+ \S+)?) ([\d.]+) -> ([\d.]+)", text)
-        if not match:
-            raise LabError(f"'{text}' is not like 'shared st.shared.v4 wavefronts 32 -> 4' or 'tmem_reads 512 -> 64'.")
-        return Count(match[1], float(match[2]), float(match[3]))
-
-    def measure(self, launch: dict) -> float:
-        """Its value in the counters of a launch."""
-        words = self.what.split()
-        if len(words) == 1:
-            return float(launch[words[0]])
-        space, instruction, quantity = words
-        chosen = [access for access in launch[space] if access["instruction"].startswith(instruction)]
-        accesses = sum(access["warp_accesses"] for access in chosen)
-        return sum(access[quantity] for access in chosen) / accesses if accesses else 0.0
-
-
-@dataclass(frozen=True)
-class Lab:
-    level: str  # the folder
-    name: str
-    path: Path
-    question: str
-    expect: str
-    modes: dict[str, str]
-    run: list[str]
-    sim: list[str]
-    shows: list[str] = field(default_factory=list)
-    counts: list[Count] = field(default_factory=list)
-    arch: int = 100
-    files: list[str] = field(default_factory=list)  # that the patch changes
-
-    @property
-    def title(self) -> str:
-        return f"level{ladder.level_number(self.level):02}/{self.name}"
-
-
-def parse_lab(path: Path) -> Lab:
-    """Reads a lab; raises LabError if it is not one."""
-    text = path.read_text(encoding="utf-8")
-    header, _, patch = text.partition("\n--- ")
-    values: dict[str, list[str]] = {}
-    name = ""
-    for line in header.splitlines():
-        match = re.match(r"(\w+):\s*(.*)", line)
-        if match:
-            name = match[1]
-            if name not in FIELDS:
-                raise LabError(f"{path.name}: there is no field '{name}', only {', '.join(FIELDS)}.")
-            values.setdefault(name, []).append(match[2].strip())
-            if len(values[name]) > 1 and name not in REPEATED:
-                raise LabError(f"{path.name}: '{name}' stands there twice.")
-        elif line.strip() and name:
-            values[name][-1] += " " + line.strip()
-    for name in ("Question", "Expect", "Modes"):
-        if not values.get(name, [""])[0]:
-            raise LabError(f"{path.name}: the field '{name}' is missing.")
-    modes = dict(item.partition("=")[::2] for item in values["Modes"][0].split())
-    for mode, outcome in modes.items():
-        if mode not in MODES or not set(outcome.split("|")) <= set(OUTCOMES):
-            raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=error.")
-    files = re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
-    if not files:
-        raise LabError(f"{path.name}: there is no patch below the header.")
-    level = path.parent.parent.name
-    arches = {int(match[1]) for match in (re.search(r"kernel_sm(\d+)\.cuh$", file) for file in files) if match}
-    arches |= {ladder.parse_arch(text) for text in values.get("Arch", [] if arches else ["sm100"])}
-    if len(arches) != 1:
-        raise LabError(f"{path.name}: a lab changes the kernel of one architecture.")
-    return Lab(level, path.stem, path, values["Question"][0], values["Expect"][0], modes,
-               values.get("Run", [DEFAULT_RUN])[0].split(), values.get("Sim", [DEFAULT_SIM])[0].split(),
-               values.get("Shows", []), [Count.parse(text) for text in values.get("Counts", [])], arches.pop(), files)
-
-
-def all_labs(root: Path = ladder.ROOT) -> list[Lab]:
-    folders = [root / level / "labs" for level in ladder.all_levels(root)]
-    return [parse_lab(path) for folder in folders for path in sorted(folder.glob("*.patch"))]
-
-
-def find_level(text: str) -> int:
-    match = re.fullmatch(r"(?:level)?0*(\d{1,2})(?:_\w+)?", text)
-    if not match:
-        raise ladder.UsageError(f"'{text}' is no level: write level01 or 1.")
-    return int(match[1])
-
-
-def find_lab(labs: Sequence[Lab], level: str, name: str) -> Lab:
-    """By a level's number or folder, and a name or its beginning."""
-    number = find_level(level)
-    there = [lab for lab in labs if ladder.level_number(lab.level) == number]
-    chosen = [lab for lab in there if lab.name == name] or [lab for lab in there if lab.name.startswith(name)]
-    if len(chosen) != 1:
-        names = ", ".join(lab.name for lab in there) or "none"
-        raise ladder.UsageError(f"Level {number} has no lab '{name}'; it has: {names}.")
-    return chosen[0]
-
-
-# --- compiling --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Build:
-    """What scripts/build.sh has left: the compiler, the harness, the levels as they are."""
-
-    folder: Path
-
-    def entry(self, name: str) -> str:
-        cache = self.folder / "CMakeCache.txt"
-        text = cache.read_text(encoding="utf-8") if cache.exists() else ""
-        match = re.search(rf"^{name}:\w+=(.*)$", text, re.MULTILINE)
-        return match[1] if match else ""
-
-    def tools(self) -> tuple[str, str, str, str]:
-        """nvcc, the linker, the CUDA runtime and the harness."""
-        harness = str(self.folder / "common" / "harness" / "libharness.a")
-        found = (self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC"), self.entry("CMAKE_CXX_COMPILER"),
-                 self.entry("LADDER_CUDART"), harness)
-        if not all(name and Path(name).exists() for name in found):
-            raise LabError("the levels are not built. Run scripts/build.sh first.")
-        return found
-
-    def commands(self, flags: Sequence[str], source: Path, program: Path) -> list[list[str]]:
-        """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
-        nvcc, linker, cudart, harness = self.tools()
-        host = self.entry("CMAKE_CUDA_HOST_COMPILER")
-        compiled = str(program.with_suffix(".o"))
-        return [[nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", *flags,
-                 "-c", str(source), "-o", compiled],
-                [linker, compiled, harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
-                 str(program)]]
-
-    def original(self, lab: Lab) -> Path:
-        program = ladder.executable(lab.level, lab.arch, self.folder)
-        if not program.exists():
-            raise LabError(f"{program.name} is not built. Run scripts/build.sh first.")
-        return program
-
-
-def patch_command(path: Path, dry: bool) -> list[str]:
-    if not shutil.which("patch"):
-        raise LabError("there is no program `patch`. Install it: sudo apt-get install -y patch.")
-    return ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", *(["--dry-run"] if dry else []), "-i",
-            str(path)]
-
-
-def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
-    """Applies the patch to the files in `folder`, or to none of them."""
-    answer = subprocess.run(patch_command(lab.path, dry), cwd=folder, capture_output=True, text=True, check=False)
-    if answer.returncode != 0 or "fuzz" in answer.stdout:
-        raise LabError(f"{lab.title} does not apply to the kernel any more:\n{answer.stdout}{answer.stderr}".rstrip())
-
-
-def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:
-    """The lab's program in `folder`, or None and what the compiler says. The simulated device needs its PTX only; a
-    GPU, and a lab about the compiler, the machine code too."""
-    for name in (lab.level, "common/mma", "common/ptx"):
-        shutil.copytree(ladder.ROOT / name, folder / name, ignore=shutil.ignore_patterns("labs", "*.md"))
-    apply(lab, folder)
-    kind = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
-    program = folder / ladder.target(lab.level, lab.arch)
-    flags = [f"-DLADDER_ARCH={lab.arch}", "-I", str(folder), "-I", str(ladder.ROOT), "-gencode",
-             f"arch=compute_{lab.arch}a,code={kind}"]
-    said = ""
-    for command in build.commands(flags, folder / lab.level / "main.cu", program):
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
-        if answer.returncode != 0:
-            return None, said
-    return program, said
-
-
-# --- running ----------------------------------------------------------------------------------------------------------
-
-
-def outcome_of(code: int, output: str) -> str:
-    if "sim: deadlock" in output or "spins for ever" in output:
-        return "hang"
-    if re.search(r"^sim: \w+ in kernel", output, re.MULTILINE):
-        return "error"
-    return {ladder.EXIT_RIGHT: "right", ladder.EXIT_WRONG: "wrong"}.get(code, f"exit code {code}")
-
-
-def simulate(lab: Lab, program: Path, *options: str) -> tuple[str, str]:
-    """Runs a program on the simulated device: what comes of it, and what is said, without the notes of progress."""
-    command = [str(ladder.ROOT / "scripts" / "sim.sh"), *lab.sim, *options, str(program), *lab.run]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{lab.title} has not come to an end within {TIMEOUT:.0f} s.") from None
-    notes = re.compile(r"^sim: Simulated|: running on Simulated")
-    lines = [line for line in (answer.stdout + answer.stderr).splitlines() if not notes.search(line)]
-    said = "\n".join(lines).strip("\n")
-    return outcome_of(answer.returncode, said), said
-
-
-def simulate_seeds(lab: Lab, program: Path) -> tuple[str, str]:
-    """The first shuffled schedule that is not right, or the last one."""
-    outcome = said = ""
-    for seed in SEEDS:
-        outcome, said = simulate(lab, program, "--seed", str(seed))
-        if outcome != "right":
-            break
-    return outcome, said
-
-
-@dataclass
-class Report:
-    """What came of a lab: a line per prediction, and whether they all held."""
-
-    lab: Lab
-    lines: list[str] = field(default_factory=list)
-    outputs: list[tuple[str, str]] = field(default_factory=list)  # mode, what was said
-    right: bool = True
-
-    def judge(self, what: str, expected: str, found: str) -> None:
-        held = found in expected.split("|")
-        self.right &= held
-        verdict = "as predicted" if held else f"but {expected.replace('|', ' or ')} was predicted"
-        self.lines.append(f"{what}: {found}, {verdict}")
-
-
-def count(lab: Lab, program: Path, folder: Path) -> dict:
-    path = folder / "counters.json"
-    simulate(lab, program, "--counters", str(path))
-    return json.loads(path.read_text(encoding="utf-8"))["launches"][0]
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="ladder-lab-") as folder:
-        yield Path(folder).resolve()
-
-
-def run_simulated(lab: Lab, build: Build) -> Report:
-    """All modes of a lab on the simulated device."""
-    report = Report(lab)
-    with scratch() as folder:
-        program, said = compile_lab(lab, build, folder, real=False)
-        if program is None and "compile" not in lab.modes:
-            raise LabError(f"{lab.title} does not compile:\n{said}")
-        for mode, expected in lab.modes.items():
-            if mode == "compile":
-                found, output = ("refused" if program is None else "right"), said
-            elif program is None:
-                continue
-            elif mode == "seeds":
-                found, output = simulate_seeds(lab, program)
-            else:
-                found, output = simulate(lab, program, *(["--latest"] if mode == "latest" else []))
-            report.judge(mode, expected, found)
-            report.outputs.append((mode, output))
-        for words in lab.shows:
-            if not any(words in output for _, output in report.outputs):
-                report.right = False
-                report.lines.append(f"nothing says '{words}', which was predicted")
-        for item in lab.counts:
-            before = item.measure(count(lab, build.original(lab), folder))
-            after = item.measure(count(lab, program, folder)) if program else 0.0
-            report.judge(item.what, f"{item.before:g} -> {item.after:g}", f"{before:g} -> {after:g}")
-    return report
-
-
-def run_on_gpu(lab: Lab, build: Build) -> None:
-    """A lab on the GPU. That is no prediction but an observation: a race may go either way. A kernel that is right is
-    timed beside the level's own."""
-    if not any(gpu.arch == lab.arch for gpu in ladder.find_gpus()):
-        gpus = ladder.GPUS_OF_ARCH[lab.arch]
-        ladder.give_up(ladder.EXIT_SKIPPED, f"{lab.title} needs a GPU such as {gpus}, and there is none. The simulated "
-                                            "device needs none: leave --device gpu out.")
-    with scratch() as folder:
-        program, said = compile_lab(lab, build, folder, real=True)
-        if program is None:
-            print(f"The compiler refuses it:\n{said}")
-            return
-        print("What happens (on the GPU)")
-        code = ladder.run_program([str(program), *lab.run], TIMEOUT / 4)
-        if code == ladder.EXIT_RIGHT:
-            for name, path in (("the level", build.original(lab)), ("the lab", program)):
-                print(f"\nHow fast it is ({name})")
-                ladder.run_program([str(path), "--bench", "--sizes", "4096"], TIMEOUT)
-        else:
-            print(f"  {ladder.describe_failure(code, TIMEOUT / 4)}")
-
-
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- what is printed --------------------------------------------------------------------------------------------------
 
 
 def paragraph(label: str, text: str) -> str:
     return textwrap.fill(text, 100, initial_indent=f"{label:<10}", subsequent_indent=" " * 10)
 
 
-def print_question(lab: Lab) -> None:
+def print_question(chosen: Lab) -> None:
     """The question, and the change."""
-    print(f"{lab.title}, {'Blackwell' if lab.arch == 100 else 'Hopper'}\n")
-    print(paragraph("Question", lab.question))
-    patch = lab.path.read_text(encoding="utf-8").partition("\n--- ")[2].splitlines()
+    print(f"{chosen.title}, {names.ARCH_NAMES[chosen.arch]}\n")
+    print(paragraph("Question", chosen.question))
+    patch = chosen.path.read_text(encoding="utf-8").partition("\n--- ")[2].splitlines()
     changed = [line for line in patch if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
-    print(f"\nThe change in {', '.join(lab.files)}")
+    print(f"\nThe change in {', '.join(chosen.files)}")
     print("\n".join(f"  {line}" for line in changed) + "\n")
 
 
@@ -380,84 +68,64 @@ def print_answer(report: Report, most: int = 16) -> None:
     print("\n".join(report.lines))
 
 
-def list_labs(labs: Sequence[Lab]) -> None:
-    width = max(len(lab.title) for lab in labs)
-    for lab in labs:
-        print(f"{lab.title:<{width}}  sm{lab.arch:<4} {lab.question}")
+# --- what is done -----------------------------------------------------------------------------------------------------
+
+
+def list_labs(labs: Sequence[Lab]) -> int:
+    width = max(len(one.title) for one in labs)
+    for one in labs:
+        print(f"{one.title:<{width}}  sm{one.arch:<4} {one.question}")
+    return 0
 
 
 def check(labs: Sequence[Lab], build: Build, jobs: int) -> int:
-    """Runs labs, several at a time; prints a line for each."""
+    """Prints a line for each."""
     failed = 0
-
-    def judge(lab: Lab) -> Report:
-        try:
-            return run_simulated(lab, build)
-        except LabError as error:
-            return Report(lab, [str(error)], [], False)
-
-    width = max((len(lab.title) for lab in labs), default=0)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for report in pool.map(judge, labs):
-            failed += not report.right
-            print(f"{report.lab.title:<{width}}  {'; '.join(report.lines)}", flush=True)
+    width = max((len(one.title) for one in labs), default=0)
+    for report in lab.run_all(labs, build, jobs):
+        failed += not report.right
+        print(f"{report.lab.title:<{width}}  {'; '.join(report.lines)}", flush=True)
     print(f"{len(labs) - failed} of {len(labs)} labs do what they predict." if failed else
           f"All {len(labs)} labs do what they predict.")
     return 1 if failed else 0
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    parser = ladder.Parser(prog="scripts/labs.py", description=__doc__, epilog=EPILOG, allow_abbrev=False,
-                           formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", nargs="?", choices=["list", "run"], default="list", help="list (default) or run")
-    parser.add_argument("level", nargs="?", metavar="LEVEL", help="e.g. level01 or 1")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a lab's name, or its beginning")
-    parser.add_argument("--check", nargs="*", metavar="LAB", help="run all labs, or these, and compare")
-    parser.add_argument("--device", choices=["sim", "gpu"], default="sim", help="where to run a lab (default: sim)")
-    parser.add_argument("--build", type=Path, default=ladder.ROOT / "build", metavar="FOLDER", help="default: build")
-    parser.add_argument("--jobs", type=ladder.whole_number, default=os.cpu_count() or 1, metavar="N",
-                        help="labs that --check runs at a time (default: one per processor)")
-    options = parser.parse_args(arguments)
+def run(chosen: Lab, build: Build, device: str) -> int:
+    build.tools()  # if there are none, that comes first
+    print_question(chosen)
+    report = Report(chosen)
+    if device == "gpu":
+        lab.run_on_gpu(chosen, build)
+    else:
+        report = lab.run_simulated(chosen, build)
+        print_answer(report)
+    print("\n" + paragraph("Expected", chosen.expect))
+    return 0 if report.right else 1
+
+
+def main() -> int:
+    options = parse()
     build = Build(options.build.resolve())
-    try:
-        labs = all_labs()
-        if options.check is not None:
-            if options.level or options.device == "gpu":
-                raise ladder.UsageError("--check runs on the simulated device, and takes labs such as level01/NAME.")
-            named = [find_lab(labs, *(text.partition("/")[::2])) for text in options.check]
-            return check(named or labs, build, options.jobs)
-        if options.action == "list":
-            number = find_level(options.level) if options.level else None
-            chosen = [lab for lab in labs if number in (None, ladder.level_number(lab.level))]
-            if options.name or not chosen:
-                raise ladder.UsageError(f"There are no labs of level {number}." if not chosen else
-                                        "list takes a level only; run takes the name of a lab too.")
-            list_labs(chosen)
-            return 0
+    labs = lab.all_labs()
+    if options.check is not None:
+        if options.level or options.device == "gpu":
+            raise command.UsageError("--check runs on the simulated device, and takes labs such as level01/NAME.")
+        chosen = [lab.find_lab(labs, *(text.partition("/")[::2])) for text in options.check]
+        return check(chosen or labs, build, options.jobs)
+    if options.action == "run":
         if not options.name:
-            raise ladder.UsageError("run needs a level and the name of a lab: labs.py run level01 NAME.")
-        lab = find_lab(labs, options.level, options.name)
-        build.tools()  # if there are none, that comes first
-        print_question(lab)
-        report = Report(lab)
-        if options.device == "gpu":
-            run_on_gpu(lab, build)
-        else:
-            report = run_simulated(lab, build)
-            print_answer(report)
-        print("\n" + paragraph("Expected", lab.expect))
-        return 0 if report.right else 1
-    except ladder.UsageError as error:
-        ladder.give_up(ladder.EXIT_USAGE, f"{error} (scripts/labs.py lists them.)")
-    except LabError as error:
-        ladder.give_up(EXIT_BROKEN, str(error))
+            raise command.UsageError("run needs a level and the name of a lab: labs.py run level01 NAME "
+                                     "(scripts/labs.py lists them).")
+        return run(lab.find_lab(labs, options.level, options.name), build, options.device)
+    if options.name:
+        raise command.UsageError("list takes a level only; run takes the name of a lab too.")
+    if options.level:
+        level = names.find_level(options.level, names.all_levels())
+        labs = [one for one in labs if one.level == level]
+        if not labs:
+            raise command.UsageError(f"There are no labs of level {names.number_of(level)}.")
+    return list_labs(labs)
 
 
 if __name__ == "__main__":
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:  # a reader who closes the pipe, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code)
+    command.run(main)

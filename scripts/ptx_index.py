@@ -1,182 +1,31 @@
 #!/usr/bin/env python3
-"""Which PTX instruction is taught where: read out of the doc blocks in common/ptx and the kernels of the levels.
+"""Which PTX instruction is taught where: prints the wrappers of common/ptx and the level that introduces each, on
+either architecture.
 
-A wrapper is a function of common/ptx whose doc block begins with its PTX line in backticks. The level that introduces
-it on an architecture is the first whose kernel calls it there.
+    python3 scripts/ptx_index.py              all wrappers
+    python3 scripts/ptx_index.py --level 5    those that level 05 is the first to call
 
-    python3 scripts/ptx_index.py              prints all wrappers
-    python3 scripts/ptx_index.py --level 5    those that level 05 is the first to call, on each architecture
+Exit codes: 0 printed; 2 wrong command line, or a doc block that is not as common/ptx/README.md says.
 """
 from __future__ import annotations
 
-import re
-import sys
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Callable, Iterator, Optional, Sequence
-
-import ladder
-import tables
-from kernels import ARCH_NAMES, body, kernel_path, split, without_comments
-
-FOLDER = Path("common") / "ptx"
-Linker = Callable[[Path], str]  # from the page that is being written to a file, named from the repository's root
+from ladder import command
+from ladder.levels import instructions, names
+from ladder.results.numbers import NOTHING
 
 
-class DocError(Exception):
-    """A doc block that is not as common/ptx/README.md says; the message names file and line."""
-
-
-@dataclass(frozen=True)
-class Wrapper:
-    """A function of common/ptx that is one PTX instruction."""
-
-    name: str          # "tcgen05_alloc"; "wgmma_m64nNk16_bf16" for all shapes of one macro
-    ptx: str           # "tcgen05.alloc.cta_group::G.sync.aligned.shared::cta.b32 [result], columns;"
-    header: str        # from the repository's root: "common/ptx/tcgen05.cuh"
-    line: int          # where in the header
-    is_template: bool
-    section: str       # of the PTX ISA: "9.7.16.7.1"; empty, like the next three, where the PTX is plain arithmetic
-    instruction: str   # what that section is about: "tcgen05.alloc"
-    since: str         # first PTX version: "8.6"
-    target: str        # first architecture: "sm_100a"; empty if all have it
-    parameters: int = 1
-    shares_name: bool = False  # with another wrapper, that differs in template arguments or in how many parameters
-
-    def link(self, to: Linker) -> str:
-        """For a page: its name, leading to its source."""
-        return f"[`{self.name}`]({to(Path(self.header))}#L{self.line})"
-
-    def is_called(self, code: str) -> bool:
-        """Whether a kernel calls it. `code`: without comments."""
-        name = r"wgmma_m64(?:n\d+)?k16_bf16" if self.name == "wgmma_m64nNk16_bf16" else re.escape(self.name)
-        opening = "[<(]" if not self.shares_name else "<" if self.is_template else r"\("
-        calls = re.finditer(rf"\bptx::{name}\s*{opening}", code)
-        return any(not self.shares_name or self.is_template
-                   or len(split(body(code, call.end() - 1))) == self.parameters for call in calls)
-
-
-# --- the doc blocks ---------------------------------------------------------------------------------------------------
-
-ISA = re.compile(r"\bISA (?P<section>\d[\d.]*) \((?P<instruction>[^)]+)\), "
-                 r"PTX (?P<since>\d+\.\d+)(?:, (?P<target>sm_\w+))?\.")
-FUNCTION = re.compile(r"__device__ __forceinline__ [\w ]+?(?P<name>\w+)\(")
-SHAPES = re.compile(r"LADDER_WGMMA\(")
-
-
-def _parse(text: str, header: str) -> Iterator[Wrapper]:
-    block: list[str] = []
-    is_template = False
-    lines = text.splitlines()
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("///"):
-            block.append(line[3:].strip())
-            continue
-        if block and line.startswith("template"):
-            is_template = True
-            continue
-        function = FUNCTION.match(line)
-        name = function["name"] if function else "wgmma_m64nNk16_bf16" if SHAPES.match(line) else ""
-        if block and not name:
-            raise DocError(f"{header}:{number}: a doc block must stand right before its function.")
-        if block and block[0].startswith("`"):
-            doc = " ".join(block)
-            isa = ISA.search(doc)
-            fields = isa.groupdict(default="") if isa else dict.fromkeys(ISA.groupindex, "")
-            rest = "\n".join(lines[number - 1:])
-            parameters = len(split(body(rest, rest.index("("))))
-            yield Wrapper(name, doc[1:doc.index("`", 1)], header, number, is_template, **fields, parameters=parameters)
-        block, is_template = [], False
-
-
-def families(root: Path = ladder.ROOT) -> dict[str, str]:
-    """The files and what their instructions are about, as the folder's readme lists them."""
-    readme = (root / FOLDER / "README.md").read_text(encoding="utf-8")
-    return dict(re.findall(r"^\| `(\w+\.cuh)` \| (.+) \|$", readme, re.MULTILINE))
-
-
-def wrappers(root: Path = ladder.ROOT) -> list[Wrapper]:
-    """All wrappers, in the order of the files and the functions in them."""
-    found: list[Wrapper] = []
-    for file in families(root):
-        header = (FOLDER / file).as_posix()
-        found += _parse((root / header).read_text(encoding="utf-8"), header)
-    names = [w.name for w in found]
-    return [replace(w, shares_name=names.count(w.name) > 1) for w in found]
-
-
-# --- the kernels ------------------------------------------------------------------------------------------------------
-
-
-def called(source: str, candidates: Sequence[Wrapper]) -> list[Wrapper]:
-    """Those that a kernel calls. Comments call nothing."""
-    code = without_comments(source)
-    return [w for w in candidates if w.is_called(code)]
-
-
-def introductions(root: Path = ladder.ROOT) -> dict[Wrapper, dict[int, str]]:
-    """For every wrapper: the first level to call it, by architecture; nothing for those without it."""
-    known = wrappers(root)
-    first: dict[Wrapper, dict[int, str]] = {w: {} for w in known}
-    for level in ladder.all_levels(root):
-        for arch in ARCH_NAMES:
-            if ladder.has_kernel(level, arch, root):
-                for wrapper in called(kernel_path(root, level, arch).read_text(encoding="utf-8"), known):
-                    first[wrapper].setdefault(arch, level)
-    return first
-
-
-def introduced(level: str, arch: int, root: Path = ladder.ROOT) -> list[Wrapper]:
-    """What this level is the first to call on this architecture."""
-    return [w for w, levels in introductions(root).items() if levels.get(arch) == level]
-
-
-# --- Markdown ---------------------------------------------------------------------------------------------------------
-
-
-def code(text: str) -> str:
-    """As code in a cell of a table."""
-    return "`" + text.replace("|", r"\|") + "`"
-
-
-def _level(level: Optional[str], arch: int, to: Linker) -> str:
-    return f"[{ladder.level_number(level):02}]({to(kernel_path(Path(), level, arch))})" if level else tables.NOTHING
-
-
-def markdown_map(root: Path, to: Linker) -> str:
-    """The whole map, a table per family."""
-    first = introductions(root)
-    parts = []
-    for file, title in families(root).items():
-        members = [w for w in first if w.header == (FOLDER / file).as_posix()]
-        if not members:
-            continue
-        lines = [f"### {title[0].upper()}{title[1:]}", "",
-                 f"| instruction | wrapper | {' | '.join(ARCH_NAMES.values())} | PTX ISA | since |", "|---" * 6 + "|"]
-        for w in members:
-            levels = " | ".join(_level(first[w].get(arch), arch, to) for arch in ARCH_NAMES)
-            section = f"{w.section} {w.instruction}" if w.section else tables.NOTHING
-            since = ", ".join(text for text in (f"PTX {w.since}" if w.since else "", w.target) if text)
-            lines.append(f"| {code(w.ptx)} | {w.link(to)} | {levels} | {section} | {since or tables.NOTHING} |")
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
-
-
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    parser = ladder.Parser(description="Which level introduces which PTX instruction.", allow_abbrev=False)
-    parser.add_argument("--level", type=ladder.whole_number, metavar="N", help="only what this level introduces")
-    options = parser.parse_args(arguments)
-    try:
-        first = introductions()
-    except (OSError, DocError) as error:
-        ladder.give_up(ladder.EXIT_USAGE, str(error))
-    for wrapper, levels in first.items():
-        numbers = {arch: ladder.level_number(levels[arch]) if arch in levels else 0 for arch in ARCH_NAMES}
-        if options.level is None or options.level in numbers.values():
-            where = "  ".join(f"{ARCH_NAMES[arch]} {number or tables.NOTHING:>2}" for arch, number in numbers.items())
+def main() -> int:
+    parser = command.Parser(__doc__)
+    parser.add_argument("--level", metavar="LEVEL", help="only what this level introduces: 5 or level05")
+    options = parser.parse_args()
+    only = names.find_level(options.level, names.all_levels()) if options.level is not None else None
+    for wrapper, levels in instructions.introductions().items():
+        if only is None or only in levels.values():
+            where = "  ".join(f"{arch_name} {names.number_of(levels[arch]) if arch in levels else NOTHING:>2}"
+                              for arch, arch_name in names.ARCH_NAMES.items())
             print(f"{where}  {wrapper.name:40}  {wrapper.ptx}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -8,13 +8,12 @@ import sys
 import tempfile
 import textwrap
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
-PACKAGES = ("autotune", "blocks", "pictures")
-sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 # This very Python also where a script asks for python3: what stands on the PATH may be a slow wrapper.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -94,9 +93,9 @@ class Sandbox(unittest.TestCase):
         self.scripts.mkdir()
         for path in [*SCRIPTS.glob("*.py"), *SCRIPTS.glob("*.sh")]:
             shutil.copy(path, self.scripts)
-        for package in PACKAGES:
-            shutil.copytree(SCRIPTS / package, self.scripts / package,
-                            ignore=shutil.ignore_patterns("__pycache__", "*.md"))
+        for name in ("ladder", "autotune"):
+            shutil.copytree(SCRIPTS / name, self.scripts / name, symlinks=True,
+                            ignore=shutil.ignore_patterns("__pycache__", "*.md", "*.cu*", "*.cpp"))
         self.write("CMakeLists.txt", "".join(f"add_level({level})\n" for level in self.LEVELS))
         self.write("CMakePresets.json", "{}")
         (self.root / "docs" / "results").mkdir(parents=True)
@@ -135,22 +134,16 @@ class Sandbox(unittest.TestCase):
     def run_command(self, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return finish(self.start(*command, **environment))
 
-    def run_with_gpus(self, module: str, gpus: Sequence[tuple[str, int]], *arguments: object,
+    def run_with_gpus(self, script: str, gpus: Sequence[tuple[str, int]], *arguments: object,
                       **environment: str) -> subprocess.CompletedProcess[str]:
-        return finish(self.start_with_gpus(module, gpus, *arguments, **environment))
+        return finish(self.start_with_gpus(script, gpus, *arguments, **environment))
 
-    def start_with_gpus(self, module: str, gpus: Sequence[tuple[str, int]], *arguments: object,
+    def start_with_gpus(self, script: str, gpus: Sequence[tuple[str, int]], *arguments: object,
                         **environment: str) -> subprocess.Popen[str]:
-        """Starts one of the scripts as if these GPUs were there: name and compute capability."""
-        code = f"""
-            import sys
-            sys.path.insert(0, {str(self.scripts)!r})
-            import ladder, {module}
-            ladder.program = "{module}.py"
-            ladder.find_gpus = lambda: [ladder.Gpu(*gpu) for gpu in {list(gpus)!r}]
-            sys.exit({module}.main(sys.argv[1:]))
-        """
-        return self.start(sys.executable, "-B", "-c", textwrap.dedent(code), *arguments,
+        """Starts one of the commands, such as "bench.py", as if these GPUs were there: name and compute capability."""
+        lines = "".join(f"{arch}\t{name}\n" for name, arch in gpus)
+        self.program("scripts/list_gpus.py", f"print({lines!r}, end='')\n")
+        return self.start(sys.executable, "-B", self.scripts / script, *arguments,
                           FAKE_GPU=gpus[-1][0] if gpus else "", **environment)
 
     def assert_exit(self, code: int, answer: subprocess.CompletedProcess[str], sentence: Optional[str] = None) -> None:

@@ -7,6 +7,7 @@ import csv
 import errno
 import io
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,18 +18,12 @@ import time
 import unittest
 from collections import Counter
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-from support import ROOT, SCRIPTS
-
-sys.path.insert(0, str(SCRIPTS / "autotune"))
-
-import autotune  # noqa: E402
-import ladder  # noqa: E402
-import runner  # noqa: E402
-import space  # noqa: E402
-import variants  # noqa: E402
+from ladder import command, files
+from ladder.levels import gpus
+from ladder.tune import runner, space, sweep, tuning, variants
+from tests.support import ROOT, SCRIPTS
 
 SGEMM = space.KERNELS["sgemm", 90]
 
@@ -92,7 +87,7 @@ for line in sys.stdin:
 
 class Spaces(unittest.TestCase):
     def count(self, name: str, limit: int = space.SMEM_LIMIT) -> Counter[str]:
-        found = space.load(space.SPACES / f"{name}.space", SGEMM).candidates(SGEMM, limit)
+        found = space.load(ROOT / space.SPACES / f"{name}.space", SGEMM).candidates(SGEMM, limit)
         return Counter(candidate.reason.split(":")[0] for candidate in found)
 
     def test_the_space_of_the_notes(self) -> None:
@@ -101,7 +96,7 @@ class Spaces(unittest.TestCase):
 
     def test_every_listed_point_is_legal(self) -> None:
         for kernel in space.KERNELS.values():
-            for path in space.SPACES.glob(f"{kernel.name}*.space"):
+            for path in (ROOT / space.SPACES).glob(f"{kernel.name}*.space"):
                 if f"sm{190 - kernel.arch}" in path.stem:
                     continue
                 listed = [c for c in space.load(path, kernel).candidates(kernel) if c.name]
@@ -158,7 +153,7 @@ class Spaces(unittest.TestCase):
 
 
 class Tuner(unittest.TestCase):
-    """autotune.main in a folder of its own, with the fakes."""
+    """autotune.py in a folder of its own, with the fakes."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
@@ -168,11 +163,11 @@ class Tuner(unittest.TestCase):
         for name, content in ("nvcc", FAKE_NVCC), ("autotune_measure", FAKE_MEASURE):
             (self.root / name).write_text(content)
             (self.root / name).chmod(0o755)
-        self.gpus = [ladder.Gpu("NVIDIA H200", 90)]
+        self.gpus = [gpus.Gpu("NVIDIA H200", 90)]
         measure = self.root / "autotune_measure"
         for target, name, thing in ((variants, "find_nvcc", lambda: str(self.root / "nvcc")),
-                                    (autotune, "build_programs", lambda _: measure), (autotune, "BUILD", self.root),
-                                    (ladder, "find_gpus", lambda: self.gpus), (ladder, "program", "autotune.py")):
+                                    (tuning, "build_programs", lambda _: measure), (tuning, "BUILD", self.root),
+                                    (gpus, "find_gpus", lambda: self.gpus), (command, "program", "autotune.py")):
             patch = mock.patch.object(target, name, thing)
             patch.start()
             self.addCleanup(patch.stop)
@@ -180,12 +175,14 @@ class Tuner(unittest.TestCase):
     def tune(self, *arguments: str) -> tuple[int, str, str]:
         """Exit code, output, errors."""
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                code: Any = autotune.main(["--kernel", "sgemm", "--output", str(self.output), "--no-charts",
-                                           "--jobs", "2", *arguments])
-            except SystemExit as exit:
-                code = exit.code
+        script = str(SCRIPTS / "autotune" / "autotune.py")
+        command_line = [script, "--kernel", "sgemm", "--output", str(self.output), "--no-charts", "--jobs", "2",
+                        *arguments]
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
+                mock.patch.object(sys, "argv", command_line), self.assertRaises(SystemExit) as stop:
+            runpy.run_path(script, run_name="__main__")
+        code = stop.exception.code
+        assert isinstance(code, int)
         return code, out.getvalue(), err.getvalue()
 
     def points(self, *groups: int, more: str = "") -> list[str]:
@@ -265,13 +262,13 @@ class Tuner(unittest.TestCase):
 
     def test_ctrl_c_loses_nothing(self) -> None:
         arguments = [*self.points(105, more="bk=8"), *self.points(105), *self.points(105, more="bk=32"), "--best", "0"]
-        step = autotune.Progress.step
+        step = sweep.Progress.step
 
-        def interrupt(progress: autotune.Progress, status: str) -> None:
+        def interrupt(progress: sweep.Progress, status: str) -> None:
             step(progress, status)
             raise KeyboardInterrupt
 
-        with mock.patch.object(autotune.Progress, "step", interrupt):
+        with mock.patch.object(sweep.Progress, "step", interrupt):
             start = time.monotonic()
             code, _, err = self.tune(*arguments)
         self.assertEqual(code, 130)
@@ -282,7 +279,7 @@ class Tuner(unittest.TestCase):
         self.assertEqual([row["status"] for row in self.rows()], ["ok"] * 3)
 
     def test_several_gpus(self) -> None:
-        self.gpus = [ladder.Gpu("NVIDIA H200", 90)] * 2
+        self.gpus = [gpus.Gpu("NVIDIA H200", 90)] * 2
         code, _, err = self.tune("--gpus", "0,1", *(w for bk in (8, 16, 32) for w in self.points(105, more=f"bk={bk}")),
                                  "--best", "0")
         self.assertEqual(code, 0, err)
@@ -307,13 +304,13 @@ class Tuner(unittest.TestCase):
         self.output.write_text("a,b\n1,2\n")
         self.refused(2, "holds something else than a sweep of sgemm: its columns are a, b", *self.points(1))
         self.output.unlink()
-        self.gpus = [ladder.Gpu("NVIDIA A100", 80)]
+        self.gpus = [gpus.Gpu("NVIDIA A100", 80)]
         self.refused(2, "NVIDIA A100 is no GPU for sm90", "--gpus", "0")
 
     def test_no_gpu(self) -> None:
         self.gpus = []
         self.refused(77, "Without one, --quick verifies a handful of points on the simulated device")
-        self.gpus = [ladder.Gpu("NVIDIA H200", 90)]
+        self.gpus = [gpus.Gpu("NVIDIA H200", 90)]
         (self.root / "no_device").touch()
         self.refused(77, "there is no GPU here", *self.points(1))
 
@@ -321,7 +318,7 @@ class Tuner(unittest.TestCase):
         self.tune(*self.points(1), "--best", "0")
         before = self.output.read_text()
         full = OSError(errno.ENOSPC, "No space left on device")
-        with mock.patch.object(ladder, "replace_file", side_effect=full):
+        with mock.patch.object(files, "replace", side_effect=full):
             self.refused(2, f"Nothing more can be written (No space left on device). {self.output} holds what was",
                          *self.points(1, 2), "--best", "0")
         self.assertEqual(self.output.read_text(), before)
@@ -363,7 +360,7 @@ class OnTheSimulatedDevice(unittest.TestCase):
     def test_the_rules_of_level_08_are_those_of_its_kernel(self) -> None:
         """Every point that is called legal compiles as a Config, and takes the shared memory that is said."""
         kernel = space.KERNELS["level08", 90]
-        found = space.load(space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
+        found = space.load(ROOT / space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
         lines = ['#include "level08_deep_pipeline/kernel_sm90.cuh"']
         for point in (c.point for c in found if not c.reason):
             shape = f"level08::TileShape{{{', '.join(str(point[p.name]) for p in kernel.parameters)}}}"

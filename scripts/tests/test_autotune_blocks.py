@@ -1,16 +1,10 @@
 """The blocks that show what the tuner found, from sweeps that are made up here and nowhere else."""
 from __future__ import annotations
 
-import sys
-
-from support import SCRIPTS, Sandbox
-
-sys.path.insert(0, str(SCRIPTS / "autotune"))
-
-import record  # noqa: E402
-import space  # noqa: E402
-from blocks import BLOCKS  # noqa: E402
-from recorded import Context  # noqa: E402
+from ladder.context import Context
+from ladder.pages.blocks import BLOCKS
+from ladder.tune import record, space
+from tests.support import Sandbox
 
 SGEMM = space.KERNELS["sgemm", 90]
 
@@ -78,4 +72,4 @@ class Blocks(Sandbox):
         for name, options in (("autotune_best", dict(kernel="hgemm")), ("autotune_best", dict(space="some")),
                               ("autotune_parameter", dict(name="pad"))):
             with self.assertRaises(ValueError):
-                self.render(name, **options)  # type: ignore[arg-type]
+                self.render(name, **options)

@@ -1,24 +1,24 @@
+from __future__ import annotations
+
 import signal
 import subprocess
 import time
 import unittest
 
-import support
-
-import bench
-import ladder
-import tables
+from ladder.levels import gpus
+from ladder.results import data, measure
+from tests import support
 
 H200 = [("NVIDIA H200", 90)]
 FAST = ("--no-build", "--sizes", "4096,8192")
 
 
 class Bench(support.Sandbox):
-    def bench(self, *arguments: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return self.run_with_gpus("bench", H200, *FAST, *arguments, **environment)
+    def bench(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return self.run_with_gpus("bench.py", H200, *FAST, *arguments, **environment)
 
-    def rows(self, name: str = "docs/results/h200.csv") -> list[tables.Fields]:
-        return tables.read_rows(self.root / name)[1]
+    def rows(self, name: str = "docs/results/h200.csv") -> list[data.Fields]:
+        return data.read_rows(self.root / name)[1]
 
     def test_all_levels_at_all_sizes(self) -> None:
         answer = self.bench("--rounds", "12", "--budget", "0.5", "--burst", LADDER_COMMIT="abc1234")
@@ -34,11 +34,11 @@ class Bench(support.Sandbox):
 
     def test_result_file_starts_with_the_fixed_columns(self) -> None:
         self.bench("--levels", "1")
-        columns, _ = tables.read_rows(self.root / "docs" / "results" / "h200.csv")
-        self.assertEqual(tuple(columns[:len(tables.COLUMNS)]), tables.COLUMNS)
+        columns, _ = data.read_rows(self.root / "docs" / "results" / "h200.csv")
+        self.assertEqual(tuple(columns[:len(data.COLUMNS)]), data.COLUMNS)
 
     def test_own_rows_are_replaced_and_others_kept(self) -> None:
-        header = ",".join(tables.COLUMNS) + ",old_column,date,commit\n"
+        header = ",".join(data.COLUMNS) + ",old_column,date,commit\n"
         old = ("level01_baseline,90,8192,8192,8192,1,,,,,measured,NVIDIA H200,x,1999,old\n"
                "level01_baseline,90,512,512,512,2,,,,,measured,NVIDIA H200,x,1999,old\n"
                "level01_baseline,90,8192,8192,8192,3,,,,,measured,NVIDIA H100,x,1999,old\n"
@@ -58,7 +58,7 @@ class Bench(support.Sandbox):
             with self.subTest(behaviour):
                 (self.root / "docs" / "results" / "h200.csv").unlink(missing_ok=True)
                 self.behave(level01_baseline_sm90=behaviour)
-                answer = self.run_with_gpus("bench", H200, "--no-build", "--sizes", "4096")
+                answer = self.run_with_gpus("bench.py", H200, "--no-build", "--sizes", "4096")
                 self.assert_exit(1, answer)
                 self.assertIn(words, answer.stdout)
                 self.assertIn("1 of 2 done", answer.stdout)
@@ -66,14 +66,14 @@ class Bench(support.Sandbox):
 
     def test_a_level_that_hangs(self) -> None:
         self.behave(level01_baseline_sm90="hang")
-        answer = self.run_with_gpus("bench", H200, "--no-build", "--sizes", "4096", "--timeout", "0.5")
+        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--sizes", "4096", "--timeout", "0.5")
         self.assert_exit(1, answer)
         self.assertIn("HUNG: ended after 0.5 s; it leaves no row", answer.stdout)
         self.assertEqual({r["level"] for r in self.rows()}, {"level02_tma_swizzle"})
 
     def test_being_stopped(self) -> None:
         self.behave(level02_tma_swizzle_sm90="hang")
-        process = self.start_with_gpus("bench", H200, *FAST)
+        process = self.start_with_gpus("bench.py", H200, *FAST)
         with process:
             while not any("level02" in call for call in self.calls()):
                 time.sleep(0.02)
@@ -101,22 +101,22 @@ class Bench(support.Sandbox):
         arguments = ("--levels", "1", "--sizes", "4096", "--digests", "digests.csv", "--digest-sizes", "256,8x16x24")
         for _ in range(2):  # the second run replaces the rows of the first
             self.assert_exit(0, self.bench(*arguments[:2], *arguments[4:], LADDER_COMMIT="abc"))
-        columns, rows = tables.read_rows(self.root / "digests.csv")
-        self.assertEqual(tuple(columns), bench.DIGEST_COLUMNS)
+        columns, rows = data.read_rows(self.root / "digests.csv")
+        self.assertEqual(tuple(columns), measure.DIGEST_COLUMNS)
         self.assertEqual([(r["m"], r["n"], r["k"], r["init"], r["digest"], r["commit"]) for r in rows],
                          [(*shape, init, "0123456789abcdef", "abc") for shape in (("8", "16", "24"), ("256",) * 3)
-                          for init in sorted(bench.DIGEST_INITS)])
+                          for init in sorted(measure.DIGEST_INITS)])
         self.assertTrue(any("--init uniform --digest" in call and "--bench" not in call for call in self.calls()))
 
     def test_no_gpu(self) -> None:
-        self.assert_exit(77, self.run_with_gpus("bench", [], *FAST), "here is none")
-        answer = self.run_with_gpus("bench", [("NVIDIA L4", 89), ("NVIDIA B300", 103)], *FAST)
+        self.assert_exit(77, self.run_with_gpus("bench.py", [], *FAST), "here is none")
+        answer = self.run_with_gpus("bench.py", [("NVIDIA L4", 89), ("NVIDIA B300", 103)], *FAST)
         self.assert_exit(77, answer, "only NVIDIA L4 (8.9), NVIDIA B300 (10.3)")
         self.assertEqual(self.calls(), [])
 
     def test_blackwell_runs_the_other_kernels(self) -> None:
         gpus = [("NVIDIA L4", 89), ("NVIDIA B200", 100)]
-        self.assert_exit(0, self.run_with_gpus("bench", gpus, *FAST, "--levels", "1"))
+        self.assert_exit(0, self.run_with_gpus("bench.py", gpus, *FAST, "--levels", "1"))
         self.assertTrue(all("_sm100" in call for call in self.calls()))
         self.assertEqual({(r["gpu"], r["arch"]) for r in self.rows("docs/results/b200.csv")}, {("NVIDIA B200", "100")})
 
@@ -127,25 +127,25 @@ class Bench(support.Sandbox):
         self.assert_exit(2, self.bench("--levels", "2"), "there is no kernel for sm90")
 
     def test_a_row_of_another_gpu(self) -> None:
-        answer = self.run_with_gpus("bench", [("NVIDIA H200", 90), ("NVIDIA H100", 90)], *FAST)
+        answer = self.run_with_gpus("bench.py", [("NVIDIA H200", 90), ("NVIDIA H100", 90)], *FAST)
         self.assert_exit(1, answer)
         self.assertIn("it is of an NVIDIA H100", answer.stdout)
 
     def test_bad_command_lines(self) -> None:
         self.write("digests.csv", "colour,flavour\nred,sweet\n")
-        for arguments, sentence in ((("--levels", "9"), "no such level"), (("--sizes", "4097"), "multiples of 8"),
+        for arguments, sentence in ((("--levels", "9"), "there is no level 9"), (("--sizes", "4097"), "multiples of 8"),
                                     (("--rounds", "x"), "--rounds"), (("--budget", "-1"), "--budget"),
                                     (("--timeout", "0"), "--timeout"), (("--colour",), "--colour"),
                                     (("--output", "docs"), "is a folder"), (("--digest-sizes", "x"), "neither"),
                                     (("--output", "digests.csv"), "something else than results"),
                                     (("--digests", "a.csv", "--output", "a.csv"), "same file")):
             with self.subTest(arguments):
-                self.assert_exit(2, self.run_with_gpus("bench", H200, "--no-build", *arguments), sentence)
+                self.assert_exit(2, self.run_with_gpus("bench.py", H200, "--no-build", *arguments), sentence)
         self.assertEqual(self.calls(), [])
 
     def test_building_comes_first(self) -> None:
         self.program("scripts/build.sh", "#!/bin/sh\necho building $*\nexit 8\n")
-        answer = self.run_with_gpus("bench", H200, "--sizes", "4096")
+        answer = self.run_with_gpus("bench.py", H200, "--sizes", "4096")
         self.assert_exit(2, answer, "could not be built")
         self.assertIn("building level01_baseline_sm90 level02_tma_swizzle_sm90", answer.stdout)
         self.assertEqual(self.calls(), [])
@@ -156,7 +156,7 @@ class Names(unittest.TestCase):
         for name, file in (("NVIDIA H200", "h200.csv"), ("NVIDIA H100 80GB HBM3", "h100.csv"),
                            ("NVIDIA GB200", "gb200.csv"), ("NVIDIA GH200 480GB", "gh200.csv"),
                            ("Some Thing", "some_thing.csv")):
-            self.assertEqual(bench.default_output(ladder.Gpu(name, 90)), tables.RESULTS / file)
+            self.assertEqual(measure.default_output(gpus.Gpu(name, 90)), data.FOLDER / file)
 
 
 if __name__ == "__main__":

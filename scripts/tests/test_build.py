@@ -1,9 +1,11 @@
 """build.sh with short names and switches, and sim.sh's word about programs that are older than their sources."""
+from __future__ import annotations
+
 import os
 import subprocess
 import unittest
 
-import support
+from tests import support
 
 
 class Switches(support.Sandbox):
@@ -26,7 +28,7 @@ class Switches(support.Sandbox):
                    "#ifndef EARLY\n#define EARLY 1\n#endif\n#if LADDER_ARCH == 100\n#endif\n")
         self.write("level08_deep_pipeline/plan_sm90.h", "#ifndef EARLY\n#define EARLY 1\n#endif\n")
 
-    def build(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         (self.root / "cmake.log").unlink(missing_ok=True)
         return self.run_command(self.scripts / "build.sh", *arguments, LADDER_IGNORE_SYSTEM_CUDA="1",
                                 PATH=f"{self.root}/bin:{os.environ['PATH']}")
@@ -41,6 +43,8 @@ class Switches(support.Sandbox):
         for name, programs in (("level01", ["level01_baseline_sm100", "level01_baseline_sm90"]),
                                ("level01_sm90", ["level01_baseline_sm90"]),
                                ("level01_baseline", ["level01_baseline_sm100", "level01_baseline_sm90"]),
+                               ("1", ["level01_baseline_sm100", "level01_baseline_sm90"]),
+                               ("08_sm100", ["level08_deep_pipeline_sm100"]),
                                ("warm_up", ["warm_up"])):
             self.assert_exit(0, self.build(name))
             self.assertEqual(self.built(), [*programs, "cudart", "cuda"], name)
@@ -101,7 +105,7 @@ class OldPrograms(support.Sandbox):
         for path in self.root.rglob("*"):
             os.utime(path, (1000, 1000))
 
-    def simulate(self, name: str) -> "subprocess.CompletedProcess[str]":
+    def simulate(self, name: str) -> subprocess.CompletedProcess[str]:
         answer = self.run_command(self.scripts / "sim.sh", f"build/bin/{name}")
         self.assert_exit(0, answer)
         self.assertEqual(answer.stdout, "it ran\n")

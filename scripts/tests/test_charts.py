@@ -1,15 +1,17 @@
+from __future__ import annotations
+
 import re
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
-import support
-from test_tables import SAMPLE
-
-import ablations
-import charts
-import recorded
-import tables
+from ladder import files
+from ladder.context import Context
+from ladder.draw import charts, plots
+from ladder.draw.plots import Chart, Panel
+from ladder.results import ablations, data
+from tests import support
+from tests.test_tables import SAMPLE
 
 ABLATIONS = """\
 level,arch,optimisation,option,expected,reason,m,n,k,tflops,ratio_cublas,kind,gpu,ratio_level
@@ -24,7 +26,7 @@ class Data(support.Sandbox):
         super().setUp()
         self.write("docs/results/a.csv", SAMPLE)
         self.write("docs/results/gpus.csv", "gpu,arch,bf16_tflops,memory_tb_per_s\nGB200,100,2500,8\n")
-        self.context = recorded.Context(self.root, tables.load_results(self.root / recorded.RESULTS))
+        self.context = Context(self.root, data.load_results(self.root / files.RESULTS))
 
     def test_kinds_have_panels_of_their_own(self) -> None:
         for make in (charts.progression, charts.tflops_by_size, charts.percent_of_cublas):
@@ -50,7 +52,7 @@ class Data(support.Sandbox):
     def test_neighbours_share_a_label(self) -> None:
         for numbers, label in ((["03", "04", "05", "08"], "03-05, 08"), (["06", "07"], "06, 07"), (["02"], "02"),
                                (["01", "03", "05"], "01, 03, 05"), (["08", "09", "10"], "08-10")):
-            self.assertEqual(charts._together(numbers), label)
+            self.assertEqual(plots._together(numbers), label)
 
     def test_a_roof_needs_a_data_sheet(self) -> None:
         chart = charts.roofline(self.context)
@@ -58,18 +60,18 @@ class Data(support.Sandbox):
         self.assertEqual([panel.roof for panel in chart.panels], [(2500.0, 8.0)])
 
     def test_nothing_recorded_nothing_drawn(self) -> None:
-        nothing = recorded.Context(self.root, [])
+        nothing = Context(self.root, [])
         self.assertEqual([name for name, make in charts.CATALOGUE.items() if make(nothing)], [])
 
     def test_ablations_are_relative_to_the_level(self) -> None:
         self.write("docs/results/h200_ablations.csv", ABLATIONS)
-        found = ablations.load(self.root / recorded.RESULTS)
+        found = ablations.load(self.root / files.RESULTS)
         self.assertEqual([(a.name, a.ratios) for a in found],
                          [("plain CD", {(4096, 4096, 4096): 0.98}), ("3 stages", {(4096, 4096, 4096): 0.97})])
         chart = charts.ablations(self.context)
         assert chart
         self.assertEqual([panel.series for panel in chart.panels], [{"4096": [-2.0, -3.0]}])
-        self.assertEqual(len(tables.load_results(self.root / recorded.RESULTS)), 7)  # they are no results of the ladder
+        self.assertEqual(len(data.load_results(self.root / files.RESULTS)), 7)  # they are no results of the ladder
 
     def test_the_chart_of_ablations_shows_the_last_level(self) -> None:
         self.write("docs/results/h200_ablations.csv", ABLATIONS.replace("level02_tma_swizzle", "level01_baseline"))
@@ -78,43 +80,39 @@ class Data(support.Sandbox):
 
     def test_ablations_need_something_to_compare_with(self) -> None:
         self.write("docs/results/h200_ablations.csv", re.sub(r".*as it is.*\n", "", ABLATIONS))
-        with self.assertRaisesRegex(tables.DataError, "'plain CD' at 4096 has neither ratio_level"):
-            ablations.load(self.root / recorded.RESULTS)
+        with self.assertRaisesRegex(files.DataError, "'plain CD' at 4096 has neither ratio_level"):
+            ablations.load(self.root / files.RESULTS)
 
 
 class Files(support.Sandbox):
     def setUp(self) -> None:
         super().setUp()
-        self.chart = charts.Chart("T", "D", [charts.Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, None]})])
-        self.path = self.root / "chart"
+        self.chart = Chart("T", "D", [Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, None]})])
+        self.path = self.root / "chart.svg"
 
-    def write_files(self, chart: charts.Chart) -> None:
+    def write_file(self, chart: Chart) -> None:
         """As if drawn."""
         body = "<svg/>\n"
-        self.path.with_suffix(".svg").write_text(body + "<!-- " + charts._seal(chart, body), encoding="utf-8")
-        self.path.with_suffix(".png").write_bytes(b"PNG " + chart.digest().encode())
+        self.path.write_text(body + "<!-- " + plots.seal(chart, body), encoding="utf-8")
 
     def test_other_data_make_files_stale(self) -> None:
-        self.assertFalse(charts.is_current(self.chart, self.path))
-        self.write_files(self.chart)
-        self.assertTrue(charts.is_current(self.chart, self.path))
-        other = charts.Chart("T", "D", [charts.Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, 3.0]})])
-        self.assertFalse(charts.is_current(other, self.path))
+        self.assertFalse(plots.is_current(self.chart, self.path))
+        self.write_file(self.chart)
+        self.assertTrue(plots.is_current(self.chart, self.path))
+        other = Chart("T", "D", [Panel("lines", "p", "u", x=[1.0, 2.0], series={"a": [1.0, 3.0]})])
+        self.assertFalse(plots.is_current(other, self.path))
 
     def test_edited_files_are_stale(self) -> None:
-        self.write_files(self.chart)
-        svg = self.path.with_suffix(".svg")
-        svg.write_text(svg.read_text(encoding="utf-8").replace("<svg/>", "<svg></svg>"), encoding="utf-8")
-        self.assertFalse(charts.is_current(self.chart, self.path))
-        self.write_files(self.chart)
-        self.path.with_suffix(".png").unlink()
-        self.assertFalse(charts.is_current(self.chart, self.path))
+        self.write_file(self.chart)
+        self.path.write_text(self.path.read_text(encoding="utf-8").replace("<svg/>", "<svg></svg>"), encoding="utf-8")
+        self.assertFalse(plots.is_current(self.chart, self.path))
 
     def test_without_matplotlib_the_rest_is_rendered(self) -> None:
         self.write("docs/results/a.csv", SAMPLE)
-        self.write("README.md", "<!-- render:progression -->\n<!-- /render -->\n")
-        answer = self.run_with_gpus("render", [], PYTHONPATH=str(self.hidden()))
-        self.assert_exit(1, answer, "drawing charts needs matplotlib: progression, ")
+        self.write("README.md", "<!-- render:progression -->\n<!-- /render -->\n"
+                                "<!-- render:chart name=progression -->\n<!-- /render -->\n")
+        answer = self.run_command(self.scripts / "render.py", PYTHONPATH=str(self.hidden()))
+        self.assert_exit(1, answer, "drawing charts needs matplotlib: progression.")
         self.assertIn("rendered README.md", answer.stdout)
 
     def hidden(self) -> Path:
@@ -126,17 +124,15 @@ class Files(support.Sandbox):
         """)
         return self.root / "hidden"
 
-    @unittest.skipUnless(charts.can_draw(), "drawing charts needs matplotlib: scripts/setup.sh installs it")
+    @unittest.skipUnless(plots.can_draw(), "drawing charts needs matplotlib: scripts/setup.sh installs it")
     def test_drawing(self) -> None:
-        context = recorded.Context(support.ROOT, tables.load_results(support.ROOT / recorded.RESULTS))
-        drawn = {name: chart for name, make in charts.CATALOGUE.items() if (chart := make(context))}
-        for name in ("counters", "roofline"):
-            first, second = (charts.draw(drawn[name], self.path) for _ in range(2))
+        drawn = charts.all_charts(Context(support.ROOT, data.load_results(support.ROOT / files.RESULTS)))
+        for name in ("counters", "roofline", "autotune_level08_heatmap"):
+            first, second = (charts.draw(drawn[name]) for _ in range(2))
             self.assertEqual(first, second)
-            for path, content in first.items():
-                path.write_bytes(content)
-            self.assertTrue(charts.is_current(drawn[name], self.path))
-            root = xml.etree.ElementTree.fromstring(self.path.with_suffix(".svg").read_bytes())
+            self.path.write_text(first, encoding="utf-8")
+            self.assertTrue(plots.is_current(drawn[name], self.path))
+            root = xml.etree.ElementTree.fromstring(first)
             self.assertEqual([node.text for node in root][:2], [drawn[name].title, drawn[name].description])
 
 

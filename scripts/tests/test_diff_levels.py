@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import os
 import pty
 import shutil
@@ -6,11 +8,8 @@ import sys
 import unittest
 from html.parser import HTMLParser
 
-import support
-
-import diff_levels
-import kernels
-import ladder
+from ladder.levels import compare, names
+from tests import support
 
 BEFORE = """\
 // ----------- kernel
@@ -34,7 +33,7 @@ AFTER = BEFORE.replace("blockIdx.x", "first_tile").replace("  int  spaced", "int
 
 class Comparing(unittest.TestCase):
     def setUp(self) -> None:
-        self.lines = diff_levels.compare_texts(BEFORE, AFTER)
+        self.lines = compare.compare_texts(BEFORE, AFTER)
 
     def test_white_space_does_not_count(self) -> None:
         self.assertEqual([(line.mark, line.text) for line in self.lines if line.mark != " "],
@@ -47,30 +46,32 @@ class Comparing(unittest.TestCase):
         self.assertEqual(new, AFTER.splitlines())
 
     def test_hunks_name_the_step(self) -> None:
-        found = list(diff_levels.hunks(self.lines, context=2))
+        found = list(compare.hunks(self.lines, context=2))
         self.assertEqual([heading for heading, _ in found], ["", "Step 2: set up"])
         self.assertEqual([line.text for line in found[1][1]], ["six();", "seven();", "old();"])
 
     def test_changed_words(self) -> None:
         removed = next(line for line in self.lines if line.mark == "-")
-        self.assertEqual(diff_levels.words(removed), [("int tile = ", False), ("blockIdx.x", True), (";", False)])
+        self.assertEqual(compare.words(removed), [("int tile = ", False), ("blockIdx.x", True), (";", False)])
         alone = self.lines[-1]
-        self.assertEqual(diff_levels.words(alone), [("old();", False)])
+        self.assertEqual(compare.words(alone), [("old();", False)])
 
     def test_nothing_changed(self) -> None:
-        self.assertEqual([line.mark for line in diff_levels.compare_texts(AFTER, AFTER)], [" "] * 14)
+        self.assertEqual([line.mark for line in compare.compare_texts(AFTER, AFTER)], [" "] * 14)
 
     @unittest.skipUnless(shutil.which("diff"), "there is no diff here")
-    def test_counts_are_those_of_diff(self) -> None:
-        levels = ladder.all_levels()
+    def test_differences_are_hardly_longer_than_those_of_diff(self) -> None:
+        levels = names.all_levels()
         for before, after in zip(levels, levels[1:]):
             for arch in (90, 100):
                 with self.subTest(after, arch=arch):
-                    paths = [kernels.kernel_path(support.ROOT, name, arch) for name in (before, after)]
+                    paths = [names.kernel_path(support.ROOT, name, arch) for name in (before, after)]
                     answer = subprocess.run(["diff", "-dw", *paths], capture_output=True, text=True, check=False)
                     marks = [line[0] for line in answer.stdout.splitlines()]
-                    found = diff_levels.compare(support.ROOT, before, after, arch)
-                    self.assertEqual((found.added, found.removed), (marks.count(">"), marks.count("<")))
+                    found = compare.compare(support.ROOT, before, after, arch)
+                    shortest = marks.count(">") + marks.count("<")
+                    self.assertEqual(found.added - found.removed, marks.count(">") - marks.count("<"))
+                    self.assertTrue(shortest <= found.added + found.removed <= 1.2 * shortest)
 
 
 class Links(HTMLParser):
@@ -126,6 +127,11 @@ class Program(support.Sandbox):
         self.assertNotIn("\033", self.on_terminal(NO_COLOR="1"))
         self.assertNotIn("\033", self.on_terminal(TERM="dumb"))
 
+    def test_every_way_to_write_a_level(self) -> None:
+        expected = self.run_command(self.script, 1, 2).stdout
+        for before, after in (("01", "level02"), ("level01_baseline", "level02_tma_swizzle")):
+            self.assertEqual(self.run_command(self.script, before, after).stdout, expected)
+
     def test_page(self) -> None:
         answer = self.run_command(self.script, 1, 2, "--html", self.root / "diff.html")
         self.assert_exit(0, answer)
@@ -138,7 +144,7 @@ class Program(support.Sandbox):
 
     def test_wrong_command_lines(self) -> None:
         for arguments, sentence in (((1, 3), "there is no level 3, only 1, 2."), ((1, 1), "two different levels"),
-                                    ((1,), "required"), (("x", 2), "whole number"), ((0, 2), "whole number"),
+                                    ((1,), "required"), (("x", 2), "no level 'x'"), ((0, 2), "no level 0"),
                                     ((1, 2, "--arch", "sm80"), "--arch must be sm90"),
                                     ((1, 2, "--arch", "sm90"), "level02_tma_swizzle has no kernel for sm90"),
                                     ((1, 2, "--html", self.root), "existing folder"),

@@ -1,14 +1,15 @@
 """Statements of the pages in docs/ that follow from the sources, and the block that only they have."""
+from __future__ import annotations
+
 import re
+import textwrap
 import unittest
 
-import support
-
-import blocks.costs
-import ladder
-import recorded
-import tables
-from recorded import Context
+from ladder.context import Context
+from ladder.levels import description, names
+from ladder.pages.blocks import costs
+from ladder.results import data, numbers
+from tests import support
 
 DOCS = support.ROOT / "docs"
 
@@ -25,9 +26,9 @@ class Costs(support.Sandbox):
     """
 
     def table(self, other: str) -> str:
-        self.write("common/sim/machine/gpu.h", self.HEADER.replace("        struct", "struct").replace("          int", "  int"))
+        self.write("common/sim/machine/gpu.h", textwrap.dedent(self.HEADER))
         self.write("common/sim/machine/gpu.cpp", f"Gpu b200() {{\n}}\nGpu h200() {{\n  {other}\n}}\n")
-        return blocks.costs.of_device(Context(self.root, []), {})
+        return costs.of_device(Context(self.root, []), {})
 
     def test_both_gpus(self) -> None:
         text = self.table("gpu.costs.latency = 66;  // shorter")
@@ -46,25 +47,25 @@ class Statements(unittest.TestCase):
 
     def test_a_K_block_is_128_bytes_of_a_row(self) -> None:
         self.assertIn("64 elements, which are 128 bytes per row", support.words("docs/glossary.md"))
-        for description in self.CONTEXT.descriptions:
-            self.assertEqual(description.tile_k, 64, description)
+        for described in self.CONTEXT.descriptions:
+            self.assertEqual(described.tile_k, 64, described)
 
     def test_tensor_memory(self) -> None:
-        self.assertIn(f"128 lanes by {recorded.TMEM_COLUMNS} columns", support.words("docs/glossary.md"))
+        self.assertIn(f"128 lanes by {description.TMEM_COLUMNS} columns", support.words("docs/glossary.md"))
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
         self.assertIn("Levels 02 to 07, though, fall back against cuBLAS's default, by more than their intervals allow",
                       support.words("docs/measuring.md"))
         self.assertIn("level 06, abreast of it under load, is behind", support.words("docs/measuring.md"))
-        timed = [r for r in tables.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
+        timed = [r for r in data.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
             self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
         for result in timed:
-            burst = tables.burst_ratio(result, "ratio_cublas") or 0
+            burst = numbers.burst_ratio(result, "ratio_cublas") or 0
             low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
-            self.assertGreater(result.number("burst_tflops"), result.number("tflops"), result.level)
-            level = ladder.level_number(result.level)
+            self.assertGreater(result.number("burst_tflops") or 0, result.number("tflops") or 0, result.level)
+            level = names.number_of(result.level)
             if 2 <= level <= 7:
                 self.assertLess(burst, low, result.level)
             if level == 6:
@@ -76,8 +77,8 @@ class Statements(unittest.TestCase):
         self.assertIn("more than three percent ahead of the best algorithm of cublasLt at 6144, 8192 and 10240", text)
         self.assertIn("ahead of cuBLAS's default and of the best algorithm of cublasLt at all five sizes",
                       support.words("README.md"))
-        last = {r.shape[0]: r.fields for r in tables.load_results()
-                if ladder.level_number(r.level) == 8 and r.fields["kind"] == "measured"}
+        last = {r.shape[0]: r.fields for r in data.load_results()
+                if names.number_of(r.level) == 8 and r.fields["kind"] == "measured"}
         self.assertEqual(len(last), 5)
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
@@ -93,7 +94,8 @@ class Statements(unittest.TestCase):
 
     def test_the_options_of_the_simulated_device(self) -> None:
         """The page has all of them, and no others."""
-        usage = (support.SCRIPTS / "sim.sh").read_text(encoding="utf-8").partition("usage() {")[2].partition("END\n}")[0]
+        script = (support.SCRIPTS / "sim.sh").read_text(encoding="utf-8")
+        usage = script.partition("usage() {")[2].partition("END\n}")[0]
         there = set(re.findall(r"^  (--[a-z]+)", usage, re.MULTILINE)) - {"--help"}
         rows = re.findall(r"^\| (`--.*?) \|", (DOCS / "simulator.md").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertEqual(set(re.findall(r"--[a-z]+", " ".join(rows))), there)

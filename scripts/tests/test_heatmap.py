@@ -2,20 +2,13 @@
 from __future__ import annotations
 
 import csv
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from support import SCRIPTS
-
-sys.path.insert(0, str(SCRIPTS / "autotune"))
-
-import charts  # noqa: E402
-import heatmap  # noqa: E402
-import ladder  # noqa: E402
-import record  # noqa: E402
-import space  # noqa: E402
+from ladder import command
+from ladder.draw import heat_maps, plots
+from ladder.tune import record, space
 
 SGEMM = space.KERNELS["sgemm", 90]
 
@@ -32,9 +25,9 @@ class Maps(unittest.TestCase):
         speeds = {"tflops": str(tflops), "ratio_cublas": str(tflops / 50), "gpu": "Test GPU"} if tflops else {}
         self.record.put([{**fields, **speeds, "size": size, "status": status}])
 
-    def charts(self) -> dict[str, heatmap.HeatChart]:
+    def charts(self) -> dict[str, heat_maps.HeatChart]:
         self.record.save()
-        return heatmap.make_all(self.path)
+        return heat_maps.make_all(self.path)
 
     def test_the_best_point_is_marked_and_missing_ones_are_explained(self) -> None:
         self.put("ok", 20, bm=64, bn=64, tm=4, tn=4)
@@ -77,27 +70,24 @@ class Maps(unittest.TestCase):
     def test_files(self) -> None:
         self.put("ok", 20, bm=64, bn=64, tm=4, tn=4)
         self.put("SMEM: too much", bm=128, bn=64)
-        if not charts.can_draw():
+        if not plots.can_draw():
             self.skipTest("no matplotlib")
-        folder = self.path.parent / "charts"
-        for name, chart in self.charts().items():
-            files = heatmap.draw(chart, folder / name)
-            svg = files[folder / f"{name}.svg"].decode()
-            self.assertIn("<desc>Heat-maps of ", svg)
-            self.assertIn("prefers-color-scheme:dark", svg)
-            self.assertIn("SMEM: more shared memory than a CTA can have", svg)
-            self.assertTrue(files[folder / f"{name}.png"].startswith(b"\x89PNG"))
-            self.assertEqual(heatmap.draw(chart, folder / name), files)
+        for chart in self.charts().values():
+            drawn = heat_maps.draw(chart)
+            self.assertIn("<desc>Heat-maps of ", drawn)
+            self.assertIn("prefers-color-scheme:dark", drawn)
+            self.assertIn("SMEM: more shared memory than a CTA can have", drawn)
+            self.assertEqual(heat_maps.draw(chart), drawn)
 
     def test_other_files_are_refused(self) -> None:
         with self.path.open("w", newline="") as file:
             csv.writer(file).writerows([["a", "b"], ["1", "2"]])
-        with self.assertRaisesRegex(ladder.UsageError, "is not the record of a sweep: its columns are a, b"):
-            heatmap.make_all(self.path)
+        with self.assertRaisesRegex(command.UsageError, "is not the record of a sweep: its columns are a, b"):
+            heat_maps.make_all(self.path)
 
     def test_kernels_are_told_apart(self) -> None:
         for key, kernel in space.KERNELS.items():
-            self.assertIs(heatmap.find_kernel(record.columns_of(kernel), self.path), kernel, key)
+            self.assertIs(heat_maps.find_kernel(record.columns_of(kernel), self.path), kernel, key)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
+from __future__ import annotations
+
 import unittest
 from types import SimpleNamespace
 
-import support
-
-import kernels
-import recorded
-import tables
+from ladder import files
+from ladder.context import Context
+from ladder.levels import kernels
+from tests import support
 
 
 class Expressions(unittest.TestCase):
@@ -57,6 +58,7 @@ class Sources(unittest.TestCase):
 
     def test_functions(self) -> None:
         order = kernels.read_function(SOURCE, "order", {})
+        assert order
         self.assertEqual([order(tile, 8) for tile in (0, 9, 48, 56)], [(0, 8), (1, 7), (0, 1), (0, 0)])
         self.assertIsNone(kernels.read_function(SOURCE, "chaos", {}))
 
@@ -65,7 +67,7 @@ class Kernels(unittest.TestCase):
     """The sources say what the executables say."""
 
     def setUp(self) -> None:
-        self.context = recorded.Context(support.ROOT, [])
+        self.context = Context(support.ROOT, [])
 
     def test_constants_agree_with_explain(self) -> None:
         self.assertTrue(self.context.descriptions, "docs/results/explain.json is missing")
@@ -98,8 +100,8 @@ class Files(support.Sandbox):
     def test_a_file_that_is_no_description(self) -> None:
         for content, words in (("[{]", "explain.json"), ('[{"level": 1}]', "run python3 scripts/observe.py")):
             self.write("docs/results/explain.json", content)
-            with self.subTest(content), self.assertRaisesRegex(tables.DataError, words):
-                recorded.Context(self.root, []).descriptions
+            with self.subTest(content), self.assertRaisesRegex(files.DataError, words):
+                self.assertFalse(Context(self.root, []).descriptions)
 
 
 if __name__ == "__main__":

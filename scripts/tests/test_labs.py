@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import collections
 import concurrent.futures
 import os
@@ -7,10 +9,8 @@ import sys
 import unittest
 from pathlib import Path
 
-import support
-
-import labs
-import ladder
+from ladder.levels import lab, names
+from tests import support
 
 # A kernel that is a shell script, and a compiler that copies it: what a lab does to it shows at once.
 KERNEL = "#!/bin/sh\n# the kernel\necho level01 is right\nexit 0\n"
@@ -64,7 +64,7 @@ class Fakes(support.Sandbox):
     def lab(self, name: str, *arguments: str, **more: str) -> None:
         self.write(f"level01_baseline/labs/{name}.patch", lab_text(*arguments, **more))
 
-    def labs(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    def labs(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run_command(sys.executable, "-B", self.scripts / "labs.py", *arguments)
 
     def test_a_lab_that_does_what_it_predicts(self) -> None:
@@ -74,6 +74,12 @@ class Fakes(support.Sandbox):
         for words in ("Question  what happens?", "-exit 0", "D is WRONG", "default: wrong, as predicted",
                       "Expected  this."):
             self.assertIn(words, answer.stdout)
+
+    def test_every_way_to_write_a_level(self) -> None:
+        self.lab("broken", "echo D is WRONG; exit 1")
+        for level in ("1", "01", "level01", "level01_baseline"):
+            self.assert_exit(0, self.labs("run", level, "bro"))
+            self.assertEqual(self.labs("list", level).stdout, self.labs().stdout)
 
     def test_a_prediction_that_fails(self) -> None:
         self.lab("harmless", "exit 0 # nothing")
@@ -118,9 +124,9 @@ class Fakes(support.Sandbox):
     def test_wrong_command_lines(self) -> None:
         self.lab("one", "exit 1")
         for arguments, sentence in ((["run"], "run needs a level and the name"),
-                                    (["run", "x", "one"], "'x' is no level"),
+                                    (["run", "x", "one"], "there is no level 'x'"),
                                     (["run", "1", "two"], "Level 1 has no lab 'two'; it has: one."),
-                                    (["list", "2"], "no labs of level 2"),
+                                    (["list", "level02"], "no labs of level 2"),
                                     (["list", "1", "one"], "list takes a level only"),
                                     (["walk"], "invalid choice"), (["--check", "1/x"], "no lab 'x'"),
                                     (["--check", "--device", "gpu"], "--check runs on the simulated device")):
@@ -134,34 +140,34 @@ class Fakes(support.Sandbox):
 
     def test_no_gpu(self) -> None:
         self.lab("one", "exit 1")
-        self.assert_exit(77, self.run_with_gpus("labs", [("NVIDIA H200", 90)], "run", "1", "one", "--device", "gpu"),
+        self.assert_exit(77, self.run_with_gpus("labs.py", [("NVIDIA H200", 90)], "run", "1", "one", "--device", "gpu"),
                          "needs a GPU such as B200, GB200")
 
     def test_on_a_gpu(self) -> None:
         self.lab("one", "exit 1")
         self.lab("two", "echo with $*; exit 0", "default=right")
-        answer = self.run_with_gpus("labs", [("NVIDIA B200", 100)], "run", "1", "one", "--device", "gpu")
+        answer = self.run_with_gpus("labs.py", [("NVIDIA B200", 100)], "run", "1", "one", "--device", "gpu")
         self.assert_exit(0, answer)
         self.assertIn("WRONG", answer.stdout)
-        answer = self.run_with_gpus("labs", [("NVIDIA B200", 100)], "run", "1", "two", "--device", "gpu")
+        answer = self.run_with_gpus("labs.py", [("NVIDIA B200", 100)], "run", "1", "two", "--device", "gpu")
         self.assertIn("with --bench --sizes 4096", answer.stdout)
 
 
 class TheLabs(unittest.TestCase):
     """The labs of the course."""
 
-    LABS = labs.all_labs()
+    LABS = lab.all_labs()
 
     def test_every_level_has_some(self) -> None:
-        number = collections.Counter(lab.level for lab in self.LABS)
-        for level in ladder.all_levels():
+        number = collections.Counter(one.level for one in self.LABS)
+        for level in names.all_levels():
             self.assertGreaterEqual(number[level], 2, level)
 
     def test_every_patch_applies(self) -> None:
-        for lab in self.LABS:
-            with self.subTest(lab.title):
-                labs.apply(lab, support.ROOT, dry=True)
-                self.assertTrue(all(name.startswith((f"{lab.level}/", "common/")) for name in lab.files), lab.files)
+        for one in self.LABS:
+            with self.subTest(one.title):
+                lab.apply(one, support.ROOT, dry=True)
+                self.assertTrue(all(name.startswith((f"{one.level}/", "common/")) for name in one.files), one.files)
 
     def test_the_debugging_page_quotes_them(self) -> None:
         """What docs/debugging.md says that a lab shows is what the lab is checked for."""
@@ -169,24 +175,24 @@ class TheLabs(unittest.TestCase):
         linked = set()
         for row in page.splitlines():
             cells = row.strip("|").split("|")
-            found = [lab for lab in self.LABS if f"](../{lab.level}/labs/{lab.name}.patch)" in row]
-            linked |= {lab.title for lab in found}
+            found = [one for one in self.LABS if f"](../{one.level}/labs/{one.name}.patch)" in row]
+            linked |= {one.title for one in found}
             for words in re.findall(r"`([^`]+)`", cells[0]) if row.startswith("| ") and found else []:
-                for lab in found:
-                    self.assertTrue(any(words in shown or shown in words for shown in lab.shows), (lab.title, words))
+                for one in found:
+                    self.assertTrue(any(words in shown or shown in words for shown in one.shows), (one.title, words))
         self.assertGreater(len(linked), 30)
 
     def test_two_of_them_run(self) -> None:
-        build = labs.Build(Path(os.environ.get("LADDER_BUILD", support.ROOT / "build")))
-        chosen = [labs.find_lab(self.LABS, level, name) for level, name in (("2", "own_barrier"), ("4", "pitch"))]
+        build = lab.Build(Path(os.environ.get("LADDER_BUILD", support.ROOT / "build")))
+        chosen = [lab.find_lab(self.LABS, level, name) for level, name in (("2", "own_barrier"), ("4", "pitch"))]
         try:
             build.tools()
-            for lab in chosen:
-                build.original(lab)
-        except labs.LabError as error:
+            for one in chosen:
+                build.original(one)
+        except lab.LabError as error:
             self.skipTest(str(error))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for report in pool.map(lambda lab: labs.run_simulated(lab, build), chosen):
+            for report in pool.map(lambda one: lab.run_simulated(one, build), chosen):
                 self.assertTrue(report.right, (report.lab.title, report.lines))
 
 

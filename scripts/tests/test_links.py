@@ -1,14 +1,17 @@
 """Every link of every Markdown file leads somewhere: files, folders, images, headings, lines of sources."""
+from __future__ import annotations
+
 import re
 import subprocess
 import tempfile
 import unittest
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Optional
 from urllib.parse import unquote
 
-import support
+from tests import support
 
 ROOT = support.ROOT
 FENCE = re.compile(r"^ *(```+|~~~+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -22,7 +25,7 @@ ANCHOR = re.compile(r"<\w+\b[^>]*?\b(?:id|name)=[\"']([^\"']+)[\"']")
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 
-@lru_cache(maxsize=None)
+@cache
 def files(root: Path) -> frozenset[Path]:
     """What is in the repository, or would be with the next commit; without git, what is there."""
     try:
@@ -35,7 +38,7 @@ def files(root: Path) -> frozenset[Path]:
     return frozenset(path for path in named if path.is_file())
 
 
-@lru_cache(maxsize=None)
+@cache
 def folders(root: Path) -> frozenset[Path]:
     return frozenset(folder for path in files(root) for folder in path.parents)
 
@@ -47,7 +50,7 @@ def links(text: str) -> Iterator[str]:
         yield from pattern.findall(text)
 
 
-@lru_cache(maxsize=None)
+@cache
 def anchors(page: Path) -> frozenset[str]:
     """Where one can jump to in a page, with the names that GitHub gives to headings."""
     text = COMMENT.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))

@@ -1,17 +1,16 @@
-import csv
-import io
+from __future__ import annotations
+
 import json
 import os
 import unittest
 from pathlib import Path
 from typing import Any
 
-import support
-
-import kernels
-import ladder
-import observe
-import recorded
+from ladder import files
+from ladder.context import Context
+from ladder.levels import names
+from ladder.sim import observations
+from tests import support
 
 BUILD = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
 BROKEN = """\
@@ -33,24 +32,19 @@ class Parts(unittest.TestCase):
         launch = {"global": [{"instruction": "st.global.b32", "warp_accesses": 2, "lines": 64},
                              {"instruction": "ld.global.b32", "warp_accesses": 1, "lines": 1},
                              {"instruction": "st.global.v2.b32", "warp_accesses": 1, "lines": 2}]}
-        self.assertEqual(observe.accesses([launch], "global", "lines"), (3, 66))
-        self.assertEqual(observe.accesses([launch, launch], "global", "lines"), (6, 132))
-
-    def test_tables(self) -> None:
-        text = observe.to_csv([{"level": "a", "n": "1"}, {"level": "b", "n": "2"}])
-        self.assertEqual(list(csv.DictReader(io.StringIO(text))), [{"level": "a", "n": "1"}, {"level": "b", "n": "2"}])
-        self.assertEqual(observe.to_csv([]), "\n")
+        self.assertEqual(observations.accesses([launch], "global", "lines"), (3, 66))
+        self.assertEqual(observations.accesses([launch, launch], "global", "lines"), (6, 132))
 
     def test_a_track_per_line(self) -> None:
         data = {"level": "x", "ctas": [{"cta": 0, "tracks": [{"name": "a", "bars": [[1, 2, ""]]}, {"name": "b"}]}]}
-        text = observe.to_json(data)
+        text = observations.to_json(data)
         self.assertEqual(json.loads(text), data)
         self.assertEqual(len(text.splitlines()), 4)
 
     def test_shapes_are_whole_tiles(self) -> None:
-        for level, arch in kernels.all_kernels(support.ROOT):
-            for d in recorded.Context(support.ROOT, []).described(level, arch):
-                m, n, k = observe.timeline_shape(d, is_persistent=True)
+        for level, arch in names.all_kernels(support.ROOT):
+            for d in Context(support.ROOT, []).described(level, arch):
+                m, n, k = observations.timeline_shape(d, is_persistent=True)
                 self.assertEqual((m % d.tile_m, n % d.tile_n, k % d.tile_k), (0, 0, 0))
 
 
@@ -59,33 +53,33 @@ class WithoutExecutables(support.Sandbox):
 
     def setUp(self) -> None:
         super().setUp()
-        self.levels = observe.Levels(self.root, self.root / "build")
+        self.levels = observations.Levels(self.root, self.root / "build")
         lines = [json.dumps(description("level01_baseline", arch), separators=(",", ":")) for arch in (100, 90)]
         self.write("docs/results/explain.json", "[\n" + ",\n".join(lines) + "\n]\n")
         self.write("docs/results/sim_counters.csv", "level,arch,sms\nlevel01_baseline,90,8\n")
         self.write("docs/results/sim_timeline_level01_sm90.json", '{"kept": true}\n')
 
     def test_earlier_recordings(self) -> None:
-        found = observe.earlier(self.root, "level01_baseline", 90)
+        found = observations.earlier(self.root, "level01_baseline", 90)
         self.assertEqual([json.loads(line)["arch"] for line in found.explain], [90])
         self.assertEqual(found.counters, {"level": "level01_baseline", "arch": "90", "sms": "8"})
         self.assertEqual(found.timeline, '{"kept": true}\n')
-        nothing = observe.earlier(self.root, "level02_tma_swizzle", 100)
+        nothing = observations.earlier(self.root, "level02_tma_swizzle", 100)
         self.assertEqual((nothing.explain, nothing.counters, nothing.timeline), ([], None, ""))
 
     def test_failures_are_told_and_change_nothing(self) -> None:
-        for level, arch in kernels.all_kernels(self.root):
-            self.program(f"build/bin/{ladder.target(level, arch)}", BROKEN)
+        for level, arch in names.all_kernels(self.root):
+            self.program(f"build/bin/{names.target(level, arch)}", BROKEN)
         self.program("scripts/sim.sh", '#!/bin/sh\nexec "$@"\n')
-        files, failures = observe.observe(self.levels)
+        contents, failures = observations.observe(self.levels)
         self.assertEqual(len(failures), 4)
         self.assertIn("level01_baseline_sm100 on the simulated device: exit code 3: it broke", failures[0])
-        self.assertEqual(observe.stale(self.root, files), [])
+        self.assertEqual(observations.stale(self.root, contents), [])
 
     def test_recordings_of_levels_that_are_gone_are_stale(self) -> None:
         self.write("docs/results/sim_timeline_level09_sm90.json", "{}")
-        files = {recorded.RESULTS / "sim_timeline_level01_sm90.json": '{"kept": true}\n'}
-        self.assertEqual(observe.stale(self.root, files), [recorded.RESULTS / "sim_timeline_level09_sm90.json"])
+        contents = {files.RESULTS / "sim_timeline_level01_sm90.json": '{"kept": true}\n'}
+        self.assertEqual(observations.stale(self.root, contents), [files.RESULTS / "sim_timeline_level09_sm90.json"])
 
     def test_not_built(self) -> None:
         answer = self.run_command(self.scripts / "observe.py", "--build", self.root / "nowhere")
@@ -95,13 +89,13 @@ class WithoutExecutables(support.Sandbox):
 
 class UpToDate(unittest.TestCase):
     def test_recordings_are_those_of_the_built_executables(self) -> None:
-        missing = [ladder.target(*key) for key in kernels.all_kernels(support.ROOT)
-                   if not ladder.executable(*key, BUILD).exists()]
+        missing = [names.target(*key) for key in names.all_kernels(support.ROOT)
+                   if not names.executable(*key, BUILD).exists()]
         if missing:
             self.skipTest(f"not built in {BUILD}: {', '.join(missing)}")
-        files, failures = observe.observe(observe.Levels(support.ROOT, BUILD))
+        contents, failures = observations.observe(observations.Levels(support.ROOT, BUILD))
         self.assertEqual(failures, [])
-        self.assertEqual([str(path) for path in observe.stale(support.ROOT, files)], [],
+        self.assertEqual([str(path) for path in observations.stale(support.ROOT, contents)], [],
                          "run python3 scripts/observe.py, then python3 scripts/render.py")
 
 

@@ -1,27 +1,31 @@
+from __future__ import annotations
+
 import itertools
 import unittest
 import xml.etree.ElementTree
+from typing import ClassVar
 
-import support
+from ladder import context
+from ladder.draw import gallery, layout, svg
+from ladder.levels import names
+from ladder.sim import counters
+from tests import support
 
-import ladder
-import pictures
-import recorded
-from pictures import layout, svg
-
-CONTEXT = recorded.Context(support.ROOT, [])
+CONTEXT = context.Context(support.ROOT, [])
 
 
 class All(unittest.TestCase):
     """Every picture of the course, as it is drawn from the code now."""
 
+    drawn: ClassVar[dict[str, svg.Drawing]]
+
     @classmethod
     def setUpClass(cls) -> None:
-        cls.drawn = {name: drawing for name, draw in pictures.gallery(CONTEXT).items() if (drawing := draw())}
+        cls.drawn = {name: drawing for name, draw in gallery.gallery(CONTEXT).items() if (drawing := draw())}
 
     def test_all_are_there(self) -> None:
         wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08"}
-        for level in ladder.all_levels():
+        for level in names.all_levels():
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
             wanted.add(f"{short}_tmem")
@@ -57,11 +61,11 @@ class All(unittest.TestCase):
 
     def test_two_drawings_are_the_same(self) -> None:
         for name in ("level05_timeline_sm100", "swizzles"):
-            again = pictures.draw(CONTEXT, name)
+            again = gallery.draw(CONTEXT, name)
             self.assertEqual(again and again.svg(), self.drawn[name].svg())
 
     def test_unknown_names(self) -> None:
-        self.assertIsNone(pictures.draw(CONTEXT, "nonsense"))
+        self.assertIsNone(gallery.draw(CONTEXT, "nonsense"))
 
 
 class Truth(unittest.TestCase):
@@ -73,7 +77,7 @@ class Truth(unittest.TestCase):
                 counted = CONTEXT.counted(CONTEXT.level(number), arch)
                 assert counted
                 store = layout.store_of(CONTEXT, number, arch)
-                self.assertEqual(layout.lines_touched(store), recorded.lines_per_store(counted), f"{number} {arch}")
+                self.assertEqual(layout.lines_touched(store), counters.lines_per_store(counted), f"{number} {arch}")
 
     def test_parts_of_a_layout_cover_the_tile_once(self) -> None:
         for d in CONTEXT.descriptions:

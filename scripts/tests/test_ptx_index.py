@@ -1,10 +1,15 @@
+from __future__ import annotations
+
 import re
+import shutil
 import unittest
+from pathlib import Path
 
-import support
-
-import ladder
-import ptx_index
+from ladder import files
+from ladder.context import Context
+from ladder.levels import instructions
+from ladder.pages.blocks import BLOCKS
+from tests import support
 
 HEADER = """\
 /// `ld.some.uG [address];`
@@ -49,7 +54,7 @@ class Derivation(support.Sandbox):
         self.write("level01_baseline/kernel_sm90.cuh", "ptx::ld_some(b); ptx::think();\n")
 
     def test_doc_blocks(self) -> None:
-        found = ptx_index.wrappers(self.root)
+        found = instructions.wrappers(self.root)
         self.assertEqual([w.name for w in found], ["ld_some", "copy", "copy", "copy", "add"])
         load, plain, template, sized, add = found
         self.assertEqual((load.ptx, load.header, load.line), ("ld.some.uG [address];", "common/ptx/memory.cuh", 4))
@@ -57,12 +62,14 @@ class Derivation(support.Sandbox):
         self.assertEqual((plain.ptx, plain.section, plain.target), ("copy.wide [dst], [src];", "9.1", "sm_100a"))
         self.assertEqual((plain.is_template, template.is_template), (False, True))
         self.assertEqual((plain.parameters, sized.parameters), (1, 2))
-        self.assertEqual(template.link(str), "[`copy`](common/ptx/memory.cuh#L15)")
+        self.assertEqual(template.line, 15)
         self.assertEqual((add.section, add.since), ("", ""))
 
     def test_first_level_to_call(self) -> None:
+        first = instructions.introductions(self.root)
+
         def names(level: str, arch: int) -> list[str]:
-            return [w.ptx.split()[0] for w in ptx_index.introduced(level, arch, self.root)]
+            return [w.ptx.split()[0] for w, levels in first.items() if levels.get(arch) == level]
 
         self.assertEqual(names("level01_baseline", 100), ["copy.wide"])
         self.assertEqual(names("level02_tma_swizzle", 100), ["ld.some.uG", "copy.group::G", "copy.one"])
@@ -70,7 +77,7 @@ class Derivation(support.Sandbox):
         self.assertEqual(names("level02_tma_swizzle", 90), [])
 
     def test_markdown(self) -> None:
-        text = ptx_index.markdown_map(self.root, lambda path: f"../{path}")
+        text = BLOCKS["ptx_map"](Context(self.root, [], Path("docs/ptx_map.md")), {})
         self.assertIn("| `copy.group::G [dst], [src];` | [`copy`](../common/ptx/memory.cuh#L15) "
                       "| [02](../level02_tma_swizzle/kernel_sm100.cuh) | - | 9.1 copy | PTX 8.6, sm_100a |", text)
         self.assertIn("| `add.u32 d, a, b;` |", text)
@@ -79,33 +86,45 @@ class Derivation(support.Sandbox):
 
     def test_astray_doc_block(self) -> None:
         self.write("common/ptx/tma.cuh", "/// `copy;`\n\n__device__ __forceinline__ void copy() {\n")
-        with self.assertRaisesRegex(ptx_index.DocError, "common/ptx/tma.cuh:2: a doc block must stand"):
-            ptx_index.wrappers(self.root)
+        with self.assertRaisesRegex(instructions.DocError, "common/ptx/tma.cuh:2: a doc block must stand"):
+            instructions.wrappers(self.root)
+
+
+class Command(support.Sandbox):
+    def test_every_way_to_write_a_level(self) -> None:
+        shutil.copytree(support.ROOT / "common" / "ptx", self.root / "common" / "ptx")
+        self.write("level02_tma_swizzle/kernel_sm90.cuh", "ptx::elect_sync()")
+        script = self.scripts / "ptx_index.py"
+        for level in ("2", "02", "level02", "level02_tma_swizzle"):
+            answer = self.run_command(script, "--level", level)
+            self.assert_exit(0, answer)
+            self.assertRegex(answer.stdout, r"^Blackwell  -  Hopper  2  elect_sync .*\n$")
+        self.assert_exit(2, self.run_command(script, "--level", 3), "there is no level 3")
 
 
 class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
         others = "".join(path.read_text(encoding="utf-8") for path in (support.SCRIPTS / "autotune").glob("*.cu*"))
-        for wrapper, levels in ptx_index.introductions().items():
+        for wrapper, levels in instructions.introductions().items():
             self.assertTrue(levels or wrapper.is_called(others), wrapper.name)
 
     def test_every_instruction_names_its_section(self) -> None:
-        nameless = [w.name for w in ptx_index.wrappers() if not w.section]
+        nameless = [w.name for w in instructions.wrappers() if not w.section]
         self.assertEqual(nameless, ["pair_leader_address"], "only plain arithmetic needs none")
 
     def test_the_line_in_the_doc_block_is_the_one_that_is_assembled(self) -> None:
-        for wrapper in ptx_index.wrappers():
+        for wrapper in instructions.wrappers():
             if not wrapper.section:
                 continue
             opcode = re.escape(wrapper.ptx.split()[0].rstrip(";"))
             for variable, value in (("::G", r"::%\d"), (r"\.xN", r"\.x\d"), ("nNk", 'n" #N "k')):
                 opcode = opcode.replace(variable, value)
-            code = re.sub(r"//.*", "", (ladder.ROOT / wrapper.header).read_text(encoding="utf-8"))
+            code = re.sub(r"//.*", "", (files.ROOT / wrapper.header).read_text(encoding="utf-8"))
             self.assertRegex(code, rf'"[^"]*{opcode}', wrapper.name)
 
     def test_the_readme_lists_every_file(self) -> None:
-        there = {path.name for path in (ladder.ROOT / ptx_index.FOLDER).glob("*.cuh")}
-        self.assertEqual(there, set(ptx_index.families()))
+        there = {path.name for path in (files.ROOT / instructions.FOLDER).glob("*.cuh")}
+        self.assertEqual(there, set(instructions.families()))
 
 
 if __name__ == "__main__":

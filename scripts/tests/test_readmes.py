@@ -1,4 +1,4 @@
-"""The pages of the course: their sections, their exercises, and that no figure, sum, link or command in them is wrong."""
+"""The pages of the course: their sections, their exercises; no figure, sum, link or command in them is wrong."""
 from __future__ import annotations
 
 import os
@@ -9,11 +9,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import support
-
-import ablations
-import ladder
-import tables
+from ladder.levels import names
+from ladder.results import ablations, data
+from tests import support
 
 SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Fences and waits", "New instructions",
             "Barriers", "Budget", "The Hopper twin", "Build it, run it", "Results", "Break it", "Exercises",
@@ -30,8 +28,8 @@ ARITHMETIC = re.compile(r"[\d\s,.x+*/%()<>=-]*(?:==|<=|>=|<|>)[\d\s,.x+*/%()<>=-
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def ablation_rows() -> list[tables.Fields]:
-    return tables.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")[1]
+def ablation_rows() -> list[data.Fields]:
+    return data.read_rows(support.ROOT / "docs" / "results" / "h200_ablations.csv")[1]
 
 
 def page(name: str) -> str:
@@ -115,7 +113,7 @@ class Measured(unittest.TestCase):
         self.assertIn("level 08 is ahead of level 07 at all sizes, and of both rivals", text)
         self.assertIn("above 1, and above the interval of level 07, at every size", text)
         self.assertIn("the intervals of the two levels overlap at some sizes", text)
-        found = {(ladder.level_number(r.level), r.shape[0]): r.fields for r in tables.load_results()
+        found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         overlaps = 0
         for size in (4096, 6144, 8192, 10240, 12288):
@@ -137,7 +135,7 @@ class Measured(unittest.TestCase):
         for parameter in ("CLUSTER M", "CLUSTER N"):
             self.assertIn(f"| {parameter} | 0 % |", page("scripts/autotune/README.md"))
         found = {a.option: a.ratios for a in ablations.load(support.ROOT / "docs" / "results")
-                 if ladder.level_number(a.level) == 8 and a.series.title().startswith("measured")}
+                 if names.number_of(a.level) == 8 and a.series.title().startswith("measured")}
         for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
             self.assertAlmostEqual(ratio, 0.95, delta=0.01)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
@@ -147,7 +145,7 @@ class Measured(unittest.TestCase):
         self.assertIn("At 4096 and 8192 that is the whole gain", text)
         self.assertIn("At 12288 CTAs that stay earn a good part of it, too", text)
         rows = ablation_rows()
-        cycles = {(ladder.level_number(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
+        cycles = {(names.number_of(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
                   for row in rows if row["cycles"]}
         for size, by_staying in ((4096, False), (8192, False), (12288, True)):
             before, row_major, after = (cycles[key] for key in (
@@ -161,7 +159,7 @@ class Measured(unittest.TestCase):
         self.assertIn("at 8192 they read nearly three times as much from memory", text)
         self.assertIn("costs more than a third of the speed", text)
         found = {(row["optimisation"], row["m"]): row for row in ablation_rows()
-                 if ladder.level_number(row["level"]) == 7}
+                 if names.number_of(row["level"]) == 7}
         apart, together = (float(found[name, "8192"]["dram_bytes"]) for name in ("no pairs", "as it is"))
         self.assertTrue(2.5 < apart / together < 3, apart / together)
         for size in ("4096", "8192"):

@@ -1,14 +1,17 @@
+from __future__ import annotations
+
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
-import support
-from test_tables import SAMPLE, TIMED
-
-import ladder
-import recorded
-import render
-import tables
+from ladder import files
+from ladder.context import Context
+from ladder.levels import description, names
+from ladder.pages import marked
+from ladder.results import data
+from tests import support
+from tests.test_tables import SAMPLE, TIMED
 
 ABLATIONS = """\
 level,arch,optimisation,option,expected,reason,m,n,k,tflops,ratio_cublas,kind,gpu,dram_bytes,l2_bytes,cycles
@@ -28,10 +31,10 @@ class Render(support.Sandbox):
         self.write("docs/results/gb200_ablations_reported.csv",
                    "level,optimisation,expected,observed,reason,kind,gpu\n"
                    "level02_tma_swizzle,early,faster,slower,a|b,reported,GB200\n")
-        self.context = recorded.Context(self.root, tables.load_results(self.root / "docs" / "results"))
+        self.context = Context(self.root, data.load_results(self.root / "docs" / "results"))
 
     def render(self, text: str) -> str:
-        return render.render_text(text, self.context, "README.md")
+        return marked.render_text(text, self.context, "README.md")
 
     def test_blocks_are_filled(self) -> None:
         text = self.render("before\n<!-- render:progression -->\nstale\n<!-- /render -->\nafter\n")
@@ -48,7 +51,7 @@ class Render(support.Sandbox):
         self.assertIn("\n| 8192 | 250 | 0.357 | 0.348 | 1700 | 500 | 91.5 |", text)
 
     def test_intervals(self) -> None:
-        self.context.results = tables.load_results(self.write("docs/results/a.csv", TIMED).parent)
+        self.context.results = data.load_results(self.write("docs/results/a.csv", TIMED).parent)
         text = self.render("<!-- render:level level=1 -->\n<!-- /render -->\n")
         self.assertIn("\n| 8192 | 600 | 0.800 [0.790, 0.810] | 0.750 [0.740, 0.760] |\n", text)
         self.assertIn("\nIn brackets: the confidence interval ", text)
@@ -57,7 +60,7 @@ class Render(support.Sandbox):
     def test_bursts(self) -> None:
         block = "<!-- render:bursts size=8192 -->\n<!-- /render -->\n"
         self.assertEqual(self.render(block).splitlines()[1:-1], ["Not measured yet."])
-        self.context.results = tables.load_results(self.write("docs/results/a.csv", TIMED).parent)
+        self.context.results = data.load_results(self.write("docs/results/a.csv", TIMED).parent)
         self.assertIn("\n| level01_baseline | 700 | 600 | 0.875 | 0.800 | 0.800 | 0.750 |\n", self.render(block))
 
     def test_ablations_say_what_kind_they_are(self) -> None:
@@ -103,7 +106,7 @@ class Render(support.Sandbox):
                      "<!-- render:progression size=big -->\n<!-- /render -->",
                      "<!-- render:bursts level=1 -->\n<!-- /render -->",
                      "<!-- render:progression arch=sm80 -->\n<!-- /render -->"):
-            with self.subTest(text), self.assertRaisesRegex(render.RenderError, r"README.md:[23]: "):
+            with self.subTest(text), self.assertRaisesRegex(marked.RenderError, r"README.md:[23]: "):
                 self.render("\n" + text)
 
     def test_check_and_write(self) -> None:
@@ -136,6 +139,24 @@ class Render(support.Sandbox):
         self.assert_exit(2, self.run_command(self.scripts / "render.py"), "docs/guide.md:1")
         self.assertIn("stale", path.read_text(encoding="utf-8"))
 
+    def test_images_on_no_page_go(self) -> None:
+        (self.root / "docs/results/a.csv").unlink()
+        self.write("README.md", "![made by hand](docs/charts/shown.svg)\n")
+        shown, lost = (self.write(f"docs/charts/{name}.svg", "<svg/>") for name in ("shown", "lost"))
+        answer = self.run_command(self.scripts / "render.py", "--check")
+        self.assert_exit(1, answer, "1 file is out of date")
+        self.assertEqual(answer.stdout, "docs/charts/lost.svg is on no page\n")
+        self.assertEqual(self.run_command(self.scripts / "render.py").stdout, "removed docs/charts/lost.svg\n")
+        self.assertTrue(shown.exists() and not lost.exists())
+
+    def test_a_folder_that_is_no_repository(self) -> None:
+        for name in ("nowhere", "docs"):
+            answer = self.run_command(self.scripts / "render.py", "--root", name)
+            self.assert_exit(2, answer, f"--root {name}: there is no repository")
+
+    def test_a_page_that_is_not_there(self) -> None:
+        self.assert_exit(2, self.run_command(self.scripts / "render.py", "nowhere.md"), "nowhere.md: No such file")
+
     def test_bad_results_are_a_sentence(self) -> None:
         self.write("docs/results/a.csv", SAMPLE.replace("measured", "guessed"))
         self.assert_exit(2, self.run_command(self.scripts / "render.py"), "kind must be")
@@ -145,16 +166,16 @@ class OfTheKernels(unittest.TestCase):
     """Blocks that are made of the levels themselves: here on the real ones."""
 
     def setUp(self) -> None:
-        self.context = recorded.Context(support.ROOT, tables.load_results(support.ROOT / recorded.RESULTS))
-        self.context.page = recorded.Path("level05_persistent/README.md")
+        self.context = Context(support.ROOT, data.load_results(support.ROOT / files.RESULTS))
+        self.context.page = Path("level05_persistent/README.md")
 
     def render(self, block: str) -> str:
-        text = render.render_text(f"<!-- render:{block} -->\n<!-- /render -->\n", self.context, "README.md")
+        text = marked.render_text(f"<!-- render:{block} -->\n<!-- /render -->\n", self.context, "README.md")
         return "\n".join(text.splitlines()[1:-1])
 
     def test_every_block_of_every_level(self) -> None:
-        for level in ladder.all_levels():
-            number = ladder.level_number(level)
+        for level in names.all_levels():
+            number = names.number_of(level)
             for name in ("shape", "instructions", "counters", "changes", "timeline"):
                 self.assertTrue(self.render(f"{name} level={number}"))
             for arch in (90, 100):
@@ -169,12 +190,12 @@ class OfTheKernels(unittest.TestCase):
         self.assertNotIn("requested", text)
 
     def test_budget_adds_up(self) -> None:
-        for level in ladder.all_levels():
+        for level in names.all_levels():
             for arch in (90, 100):
                 for d in self.context.described(level, arch):
                     with self.subTest(level, arch=arch, config=d.config):
                         self.assertEqual(sum(r.bytes for r in d.smem), d.smem_bytes)
-                        self.assertLessEqual(d.smem_bytes, recorded.SMEM_LIMIT)
+                        self.assertLessEqual(d.smem_bytes, description.SMEM_LIMIT)
         self.assertIn("| | **230,400** |".replace("| |", "|  |"), self.render("budget level=5 arch=sm100"))
 
     def test_barriers(self) -> None:
@@ -204,9 +225,9 @@ class OfTheKernels(unittest.TestCase):
 
     def test_wrong_options_name_what_there_is(self) -> None:
         for block, words in (("picture name=nonsense", "level01_tiles_sm100"), ("chart name=nonsense", "roofline"),
-                             ("shape", "level=N"), ("shape level=9", "level=9"), ("barriers level=1", "arch=sm90"),
+                             ("shape", "level=N"), ("shape level=9", "no level 9"), ("barriers level=1", "arch=sm90"),
                              ("budget level=1 arch=sm80", "sm80"), ("shape level=1 colour=red", "colour")):
-            with self.subTest(block), self.assertRaisesRegex(render.RenderError, words):
+            with self.subTest(block), self.assertRaisesRegex(marked.RenderError, words):
                 self.render(block)
 
 

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -5,7 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
-import support
+from tests import support
 
 # A Python environment whose pip installs fakes, and writes down what it was asked for.
 FAKE_VENV_PYTHON = f"""#!/bin/bash
@@ -44,7 +46,7 @@ class Setup(support.Sandbox):
         (folder / "python3").symlink_to(sys.executable)
         return folder
 
-    def setup_sh(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def setup_sh(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return self.run_command(self.scripts / "setup.sh", *arguments, **environment)
 
     def toolchain(self, code: str, **environment: str) -> str:
@@ -209,7 +211,7 @@ class Build(support.Sandbox):
         self.nvcc_path = self.program(".cuda/bin/nvcc", "#!/bin/sh\necho release 13.0, V13\n")
         shutil.rmtree(self.root / "build")
 
-    def build(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def build(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         (self.root / "cmake.log").unlink(missing_ok=True)
         environment.setdefault("LADDER_IGNORE_SYSTEM_CUDA", "1")
         return self.run_command(self.scripts / "build.sh", *arguments,
@@ -219,7 +221,7 @@ class Build(support.Sandbox):
         """As CMake leaves build/ behind."""
         true = shutil.which("true")
         cache = dict(CMAKE_HOME_DIRECTORY=self.root, CMAKE_CUDA_COMPILER=self.nvcc_path, CMAKE_COMMAND=true,
-                     CMAKE_MAKE_PROGRAM=true, **{"GTest_DIR": "/usr/lib/cmake/GTest"})
+                     CMAKE_MAKE_PROGRAM=true, GTest_DIR="/usr/lib/cmake/GTest")
         cache.update(entries)  # type: ignore[arg-type]
         self.write("build/CMakeCache.txt", "".join(f"{key}:PATH={value}\n" for key, value in cache.items()))
         self.write("build/build.ninja", "")

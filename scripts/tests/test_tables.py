@@ -1,12 +1,13 @@
-import contextlib
-import io
+from __future__ import annotations
+
 import unittest
 
-import support
+from ladder import files
+from ladder.results import data
+from ladder.results.table import Group, bursts, by_size, progression
+from tests import support
 
-import tables
-
-HEADER = ",".join(tables.COLUMNS) + ",approx,reference,sm_mhz,power_w,power_cap_w,date,commit\n"
+HEADER = ",".join(data.COLUMNS) + ",approx,reference,sm_mhz,power_w,power_cap_w,date,commit\n"
 SAMPLE = HEADER + """\
 level01_baseline,90,8192,8192,8192,250.4,700,720,0.357,0.348,measured,NVIDIA H200,,,1700,500,700,2025-11-21,abc1234
 level02_tma_swizzle,90,8192,8192,8192,460,700,720,0.657,0.639,measured,NVIDIA H200,,,1600,640.7,700,2025-11-21,abc1234
@@ -16,7 +17,7 @@ level02_tma_swizzle,100,8192,8192,8192,700,,,,,reported,GB200,1,,,,,,
 level02_tma_swizzle,100,8192,8192,8192,710,1000,,0.71,,reported,GB200,0,cuBLAS,,,,,
 level01_baseline,100,8192,8192,8192,88,,,,,modelled,Simulated B200,,,,,,,
 """
-TIMED = ",".join(tables.COLUMNS) + """\
+TIMED = ",".join(data.COLUMNS) + """\
 ,rounds,ratio_cublas_low,ratio_cublas_high,ratio_cublaslt_low,ratio_cublaslt_high,interval_coverage,burst_tflops,\
 burst_cublas_tflops,burst_cublaslt_tflops
 level01_baseline,90,4096,4096,4096,600,700,,0.8571,,measured,NVIDIA H200,10,0.8494,0.862,,,0.9785,660,,
@@ -31,10 +32,10 @@ class Tables(support.Sandbox):
         super().setUp()
         self.results = self.root / "docs" / "results"
         self.write("docs/results/a.csv", SAMPLE)
-        self.loaded = tables.load_results(self.results)
+        self.loaded = data.load_results(self.results)
 
     def test_kinds_have_columns_of_their_own(self) -> None:
-        table = tables.progression(self.loaded, LEVELS)
+        table = progression(self.loaded, LEVELS)
         self.assertEqual([g.title for g in table.groups], ["measured: NVIDIA H200 (sm90)", "reported: GB200 (sm100)",
                                                            "modelled: Simulated B200 (sm100)"])
         measured, reported, modelled = (g.columns for g in table.groups)
@@ -45,32 +46,32 @@ class Tables(support.Sandbox):
         self.assertEqual(modelled, {"TFLOPS": ["88.0", "-", "-"]})
 
     def test_other_rivals_are_marked(self) -> None:
-        table = tables.progression(self.loaded, LEVELS)
+        table = progression(self.loaded, LEVELS)
         self.assertEqual(table.groups[1].columns["x cuBLAS"], ["0.054*", "0.710", "-"])
         self.assertTrue(any("torch.matmul" in note for note in table.notes))
 
     def test_approximate_figures_are_marked(self) -> None:
         results = [r for r in self.loaded if r.fields["tflops"] == "700"]
-        self.assertEqual(tables.progression(results, LEVELS).groups[0].columns["TFLOPS"], ["-", "~700", "-"])
+        self.assertEqual(progression(results, LEVELS).groups[0].columns["TFLOPS"], ["-", "~700", "-"])
 
     def test_speeds_come_with_their_conditions(self) -> None:
-        notes = "\n".join(tables.progression(self.loaded, LEVELS).notes)
+        notes = "\n".join(progression(self.loaded, LEVELS).notes)
         self.assertIn("1600-1700 MHz (NVML); 500-641 W of 700 W; commit abc1234; 2025-11-21.", notes)
 
     def test_only_the_size_and_architecture_asked_for(self) -> None:
-        table = tables.progression(self.loaded, LEVELS, edge=512)
+        table = progression(self.loaded, LEVELS, edge=512)
         self.assertEqual([g.columns for g in table.groups], [{"TFLOPS": ["-", "12.3", "-"]}])
-        self.assertEqual(len(tables.progression(self.loaded, LEVELS, archs=[90]).groups), 1)
-        self.assertEqual(tables.progression(self.loaded, LEVELS, edge=64).groups, [])
+        self.assertEqual(len(progression(self.loaded, LEVELS, archs=[90]).groups), 1)
+        self.assertEqual(progression(self.loaded, LEVELS, edge=64).groups, [])
 
     def test_by_size(self) -> None:
-        table = tables.by_size(self.loaded, "level02_tma_swizzle")
+        table = by_size(self.loaded, "level02_tma_swizzle")
         self.assertEqual(table.names, ["512", "8192"])
         self.assertEqual(table.groups[0].columns["W"], ["-", "641"])
 
     def test_intervals(self) -> None:
         self.write("docs/results/a.csv", TIMED)
-        table = tables.by_size(tables.load_results(self.results), "level01_baseline")
+        table = by_size(data.load_results(self.results), "level01_baseline")
         self.assertEqual(table.groups[0].columns["x cuBLAS"], ["0.857 [0.849, 0.862]", "0.800 [0.790, 0.810]"])
         self.assertEqual(table.groups[0].columns["x cublasLt"], ["-", "0.750 [0.740, 0.760]"])
         self.assertEqual(table.notes[-1], "In brackets: the confidence interval of the ratio, which is the median "
@@ -78,22 +79,22 @@ class Tables(support.Sandbox):
 
     def test_no_intervals_no_brackets(self) -> None:
         for level in ("level01_baseline", "level02_tma_swizzle"):
-            self.assertNotIn("[", tables.by_size(self.loaded, level).text())
+            self.assertNotIn("[", by_size(self.loaded, level).text())
         self.write("docs/results/a.csv", TIMED)
-        loaded = tables.load_results(self.results)
-        self.assertNotIn("[", tables.by_size(loaded, "level02_tma_swizzle").text())
-        self.assertNotIn("[", tables.progression(loaded, LEVELS).text())
+        loaded = data.load_results(self.results)
+        self.assertNotIn("[", by_size(loaded, "level02_tma_swizzle").text())
+        self.assertNotIn("[", progression(loaded, LEVELS).text())
 
     def test_an_interval_that_does_not_say_how_sure_it_is(self) -> None:
         for doubtful in (TIMED.replace(",20,0.79,", ",,0.79,"), TIMED.replace(",0.9586,", ",,")):
             self.write("docs/results/a.csv", doubtful)
-            table = tables.by_size(tables.load_results(self.results), "level01_baseline")
+            table = by_size(data.load_results(self.results), "level01_baseline")
             self.assertEqual(table.groups[0].columns["x cuBLAS"], ["0.857 [0.849, 0.862]", "0.800"])
             self.assertTrue(table.notes[-1].endswith("is the median of 10 rounds (coverage 0.979)."))
 
     def test_bursts(self) -> None:
         self.write("docs/results/b.csv", TIMED)  # beside figures that nobody timed bursts of
-        table = tables.bursts(tables.load_results(self.results), LEVELS)
+        table = bursts(data.load_results(self.results), LEVELS)
         self.assertEqual([g.title for g in table.groups], ["measured: NVIDIA H200 (sm90)"])
         self.assertEqual(table.groups[0].columns, {
             "TFLOPS, burst": ["700", "-", "-"], "TFLOPS, sustained": ["600", "-", "-"],
@@ -103,23 +104,23 @@ class Tables(support.Sandbox):
 
     def test_bursts_without_rivals(self) -> None:
         self.write("docs/results/a.csv", TIMED)
-        columns = tables.bursts(tables.load_results(self.results), LEVELS, 4096).groups[0].columns
+        columns = bursts(data.load_results(self.results), LEVELS, 4096).groups[0].columns
         self.assertEqual((columns["TFLOPS, burst"][0], columns["x cuBLAS, burst"][0]), ("660", "-"))
 
     def test_bursts_that_nobody_timed(self) -> None:
-        table = tables.bursts(self.loaded, LEVELS)
+        table = bursts(self.loaded, LEVELS)
         self.assertEqual((table.groups, table.notes), ([], []))
 
     def test_text_is_aligned(self) -> None:
-        first = tables.Group("this run: simulated device, 512", {"sm90": ["right", "WRONG", "-"]})
-        lines = tables.progression(self.loaded, LEVELS, first=[first]).text().splitlines()
+        first = Group("this run: simulated device, 512", {"sm90": ["right", "WRONG", "-"]})
+        lines = progression(self.loaded, LEVELS, first=[first]).text().splitlines()
         self.assertEqual(lines[0].index("measured:"), len("level03_warp_specialize   ") + len(first.title + "   "))
         column = lines[1].index("TFLOPS") + len("TFLOPS")
         for line, figure in zip(lines[2:], ("250", "460", "-")):
             self.assertEqual(line[:column].split()[-1], figure)
 
     def test_markdown(self) -> None:
-        text = tables.progression(self.loaded, LEVELS).markdown()
+        text = progression(self.loaded, LEVELS).markdown()
         head, rule, row = text.splitlines()[:3]
         self.assertIn("| TFLOPS<br>reported: GB200 (sm100) |", head)
         self.assertEqual(head.count("|"), rule.count("|"))
@@ -128,11 +129,11 @@ class Tables(support.Sandbox):
 
     def test_other_tables_are_left_alone(self) -> None:
         self.write("docs/results/digests.csv", "level,digest\nlevel01_baseline,12\n")
-        self.assertEqual(len(tables.load_results(self.results)), len(self.loaded))
+        self.assertEqual(len(data.load_results(self.results)), len(self.loaded))
 
     def test_comments_are_skipped(self) -> None:
         self.write("docs/results/a.csv", "# first\n" + SAMPLE)
-        self.assertEqual(len(tables.load_results(self.results)), len(self.loaded))
+        self.assertEqual(len(data.load_results(self.results)), len(self.loaded))
 
     def test_bad_data_names_the_file(self) -> None:
         good = SAMPLE.splitlines()[1]
@@ -140,48 +141,45 @@ class Tables(support.Sandbox):
                     good.replace("250.4", "fast"), good.replace("NVIDIA H200", ""), good.replace("90,8192", "90,8k")):
             with self.subTest(bad):
                 self.write("docs/results/a.csv", HEADER + bad + "\n")
-                with self.assertRaisesRegex(tables.DataError, "a.csv"):
-                    tables.load_results(self.results)
+                with self.assertRaisesRegex(files.DataError, "a.csv"):
+                    data.load_results(self.results)
 
     def test_rows_survive_being_written(self) -> None:
         path = self.root / "b.csv"
         rows = [{"a": 'say "x", y', "b": ""}, {"a": "1"}]
-        tables.write_rows(path, ["a", "b"], rows)
-        self.assertEqual(tables.read_rows(path), (["a", "b"], [{"a": 'say "x", y', "b": ""}, {"a": "1", "b": ""}]))
+        data.write_rows(path, ["a", "b"], rows)
+        self.assertEqual(data.read_rows(path), (["a", "b"], [{"a": 'say "x", y', "b": ""}, {"a": "1", "b": ""}]))
 
     def test_command_line(self) -> None:
-        def run(*arguments: str) -> str:
-            output = io.StringIO()
-            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-                try:
-                    self.assertEqual(tables.main(["--results", str(self.results), *arguments]), 0)
-                except SystemExit as stop:
-                    self.assertEqual(stop.code, 2)
-                    return "refused: " + output.getvalue()
-            return output.getvalue()
-
-        self.assertIn("modelled: Simulated B200", run())
-        self.assertIn("|---|--:", run("--markdown"))
-        self.assertIn("512", run("--level", "2"))
-        self.assertIn("there is no level 99", run("--level", "99"))
-        self.assertIn("no results", run("--size", "64"))
-        self.assertIn("refused", run("--size", "x"))
+        for arguments, words in (((), "modelled: Simulated B200"), (("--markdown",), "|---|--:"),
+                                 (("--level", 2), "512"), (("--level", "level02"), "512"),
+                                 (("--level", "level02_tma_swizzle"), "512")):
+            with self.subTest(arguments):
+                answer = self.run_command(self.scripts / "tables.py", *arguments)
+                self.assert_exit(0, answer)
+                self.assertIn(words, answer.stdout)
+        for arguments, sentence in ((("--level", 99), "there is no level 99, only 1, 2"),
+                                    (("--size", 64), "no results"),
+                                    (("--level", "level02_"), "there is no level 'level02_'"),
+                                    (("--size", "x"), "whole number")):
+            with self.subTest(arguments):
+                self.assert_exit(2, self.run_command(self.scripts / "tables.py", *arguments), sentence)
 
 
 class Recorded(unittest.TestCase):
     """The files in docs/results themselves."""
 
     def test_every_file_of_results_can_be_read(self) -> None:
-        self.assertTrue(tables.load_results())
+        self.assertTrue(data.load_results())
 
     def test_first_columns(self) -> None:
-        for path in tables.RESULTS.glob("*.csv"):
-            columns, _ = tables.read_rows(path)
-            if set(tables.COLUMNS) <= set(columns):
-                self.assertEqual(tuple(columns[:len(tables.COLUMNS)]), tables.COLUMNS, path)
+        for path in data.FOLDER.glob("*.csv"):
+            columns, _ = data.read_rows(path)
+            if set(data.COLUMNS) <= set(columns):
+                self.assertEqual(tuple(columns[:len(data.COLUMNS)]), data.COLUMNS, path)
 
     def test_reported_figures(self) -> None:
-        rows = tables.read_rows(tables.RESULTS / "gb200_reported.csv")[1]
+        rows = data.read_rows(data.FOLDER / "gb200_reported.csv")[1]
         self.assertEqual(len(rows), 28)
         for row in rows:
             self.assertEqual((row["kind"], row["gpu"], row["arch"]), ("reported", "GB200", "100"))
@@ -193,20 +191,20 @@ class Recorded(unittest.TestCase):
 
     def test_reported_percentages(self) -> None:
         """The notes print percentages beside their figures; ours must round to them."""
-        series = tables.Series("reported", "GB200", 100)
-        results = tables.load_results()
+        series = data.Series("reported", "GB200", 100)
+        results = data.load_results()
         printed = {"level01_baseline": {8192: 5.4},
                    "level04_smem_epilogue": {4096: 30.9, 6144: 31.7, 8192: 30.4, 10240: 31.5, 12288: 31.2},
                    "level07_dual_tile": {4096: 74.9, 6144: 86.6, 8192: 74.8, 10240: 86.9, 12288: 80.0},
                    "level08_deep_pipeline": {4096: 85.7, 6144: 87.0, 8192: 86.8, 10240: 85.3, 12288: 73.9}}
         for level, by_edge in printed.items():
             for edge, percent in by_edge.items():
-                result = tables.find(results, level, series, (edge, edge, edge))
+                result = data.find(results, level, series, (edge, edge, edge))
                 assert result is not None
                 self.assertAlmostEqual(100 * (result.number("ratio_cublas") or 0), percent, delta=0.0501)
 
     def test_measured_rows_say_where_and_when(self) -> None:
-        for result in tables.load_results():
+        for result in data.load_results():
             if result.series.kind == "measured":
                 self.assertTrue(result.fields["date"] and result.fields["gpu"], result)
                 self.assertEqual(result.fields["verdict"], "right", result)

@@ -1,13 +1,18 @@
+from __future__ import annotations
+
 import json
+import os
+import pty
+import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree
 from typing import Any
 
-import support
-
-import ladder
-import recorded
-import timeline
+from ladder.context import Context
+from ladder.levels import names
+from ladder.sim import traces
+from tests import support
 
 Events = list[dict[str, Any]]
 
@@ -49,7 +54,7 @@ def bars(tracks: list[dict[str, Any]], kind: str) -> list[list[Any]]:
 
 class Reduce(unittest.TestCase):
     def setUp(self) -> None:
-        self.reduced = timeline.reduce(small_trace())
+        self.reduced = traces.reduce(small_trace())
         self.tracks = self.reduced["ctas"][0]["tracks"]
 
     def test_loads_of_a_k_block_are_one_bar_from_issue_to_arrival(self) -> None:
@@ -71,18 +76,19 @@ class Reduce(unittest.TestCase):
     def test_what_is_no_trace_is_said(self) -> None:
         for trace, words in (({}, "traceEvents"), ({"traceEvents": []}, "no events"), ([], "not those"),
                              ({"traceEvents": [{"ph": "X"}]}, "pid")):
-            with self.subTest(trace), self.assertRaisesRegex(timeline.TraceError, words):
-                timeline.reduce(trace)
+            with self.subTest(trace), self.assertRaisesRegex(traces.TraceError, words):
+                traces.reduce(trace)
 
 
 class Recordings(unittest.TestCase):
     """What the pictures are there to show."""
 
     def tracks(self, number: int, arch: int = 100, cta: int = 0) -> list[dict[str, Any]]:
-        context = recorded.Context(support.ROOT, [])
-        data = context.timeline(context.level(number), arch)
+        recorded = Context(support.ROOT, [])
+        data = recorded.timeline(recorded.level(number), arch)
         assert data, f"no recording of level {number}"
-        return data["ctas"][cta]["tracks"]
+        tracks: list[dict[str, Any]] = data["ctas"][cta]["tracks"]
+        return tracks
 
     def overlaps(self, number: int, arch: int = 100) -> bool:
         """Does the tensor core work during an epilogue?"""
@@ -92,9 +98,9 @@ class Recordings(unittest.TestCase):
                    for begin, end, _ in bars(tracks, "mma") for start, stop in epilogues)
 
     def test_every_level_is_recorded(self) -> None:
-        for level in ladder.all_levels():
+        for level in names.all_levels():
             for arch in (90, 100):
-                tracks = self.tracks(ladder.level_number(level), arch)
+                tracks = self.tracks(names.number_of(level), arch)
                 for kind in ("loads", "mma", "warps"):
                     self.assertTrue(bars(tracks, kind), f"{level} {arch} {kind}")
                 self.assertTrue(any(track.get("epilogues") for track in tracks), f"{level} {arch}")
@@ -136,19 +142,41 @@ class Program(support.Sandbox):
         self.assertEqual(self.run_command(self.script, self.trace).stdout, picture)
 
     def test_a_recorded_level_becomes_a_picture(self) -> None:
-        data = {**timeline.reduce(small_trace()), "shape": [256, 128, 128]}
+        data = {**traces.reduce(small_trace()), "shape": [256, 128, 128]}
         self.write("docs/results/sim_timeline_level02_sm90.json", json.dumps(data))
         answer = self.run_command(self.script, 2, "--arch", "sm90")
         self.assert_exit(0, answer)
         self.assertIn("Level 02, Hopper: who does what when", answer.stdout)
         self.assertIn("256 x 128 x 128", answer.stdout)
 
+    def test_every_way_to_write_a_level(self) -> None:
+        self.write("docs/results/sim_timeline_level02_sm100.json", json.dumps(traces.reduce(small_trace())))
+        (self.root / "level02_tma_swizzle").mkdir(exist_ok=True)  # a folder of that name is no trace
+        pictures = {self.run_command(self.script, text).stdout
+                    for text in ("2", "02", "level02", "level02_tma_swizzle")}
+        self.assertEqual(len(pictures), 1)
+        self.assertIn("Level 02, Blackwell", pictures.pop())
+
+    def test_what_is_done_is_said(self) -> None:
+        answer = self.run_command(self.script, self.trace, "-o", "out.svg")
+        self.assertEqual(answer.stdout, "out.svg: trace.json: who does what when\n")
+
+    def test_a_terminal_is_spared(self) -> None:
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        answer = subprocess.run([sys.executable, "-B", self.script, self.trace], stdout=theirs, stderr=subprocess.PIPE,
+                                text=True, check=False)
+        os.close(theirs)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("name a file for it, -o timeline.svg.", answer.stderr)
+
     def test_wrong_command_lines(self) -> None:
         self.write("no.json", "{}")
         for arguments, sentence in (((), "required"), ((3,), "no level 3, only 1, 2"), ((1,), "observe.py"),
                                     (("no.json",), "is no trace of the simulated device"),
-                                    (("none.json",), "none.json"), ((1, "--arch", "sm80"), "--arch must be"),
-                                    ((self.root,), "directory"), ((self.trace, "-o", self.root), "existing folder")):
+                                    (("none.json",), "none.json is neither a file"),
+                                    ((1, "--arch", "sm80"), "--arch must be"), ((self.root,), "neither a file"),
+                                    ((self.trace, "-o", self.root), "existing folder")):
             with self.subTest(arguments):
                 self.assert_exit(2, self.run_command(self.script, *arguments), sentence)
 

@@ -1,0 +1,108 @@
+"""What all commands share: arguments, exit codes, and how what goes wrong becomes a sentence."""
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import Callable, NoReturn, Optional
+
+EXIT_RIGHT, EXIT_WRONG, EXIT_USAGE, EXIT_SKIPPED = 0, 1, 2, 77
+EXIT_INTERRUPTED = 130
+
+program = Path(sys.argv[0]).name  # how messages name this program
+
+
+class Failure(Exception):
+    """Ends a command, with this exit code; the message is a sentence for whoever called it."""
+
+    code = EXIT_USAGE
+
+
+class UsageError(Failure):
+    """A command line that asks for something impossible."""
+
+
+def give_up(code: int, sentence: str) -> NoReturn:
+    sys.stdout.flush()
+    print(f"{program}: {sentence}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def sentence_of(error: Exception) -> str:
+    """What an exception says, as a sentence."""
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    else:
+        text = str(error)
+    return text.rstrip(".") + "."
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """The whole of a command: `main` returns its exit code. Failures and files that cannot be read or written become
+    sentences; a reader who closes the pipe, such as `head`, has seen enough."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        code = EXIT_RIGHT
+    except Failure as error:
+        code = error.code
+        _complain(sentence_of(error))
+    except OSError as error:
+        code = EXIT_USAGE
+        _complain(sentence_of(error))
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+        _complain("interrupted.")
+    sys.exit(code)
+
+
+def _complain(sentence: str) -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # the disk is full, or the pipe is closed: what was not written is lost anyway
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            sentence = f"standard output cannot be written: {error.strerror}."
+    print(f"{program}: {sentence}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Nothing more is written to standard output, not even when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def heed_sigterm() -> None:
+    """Makes being terminated the same as Ctrl-C, so that nothing is left running on the GPU."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in a sentence, without the whole usage before it. The description is shown as it is written;
+    options cannot be shortened, so that new ones break nobody's script."""
+
+    def __init__(self, description: Optional[str], prog: Optional[str] = None, epilog: Optional[str] = None):
+        super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        give_up(EXIT_USAGE, f"{message} (scripts/{program} --help).")
+
+
+def whole_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1 is needed, not '{text}'")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    if not re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII) or float(text) <= 0:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed, not '{text}'")
+    return float(text)

@@ -1,0 +1,116 @@
+"""What pages and pictures are made of: what scripts/observe.py recorded of the levels, their sources, and the results.
+
+Everything is read when it is first asked for. Raises DataError for files that cannot be right.
+"""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Callable, Optional, TypeVar
+
+from ladder.files import RESULTS, DataError, read_json
+from ladder.levels import instructions, kernels, names
+from ladder.levels.description import Description
+from ladder.results import ablations, data
+from ladder.results.ablations import Ablation
+
+EXPLAIN = RESULTS / "explain.json"
+COUNTERS = RESULTS / "sim_counters.csv"
+GPUS = RESULTS / "gpus.csv"
+
+T = TypeVar("T")
+
+
+def timeline_path(level: str, arch: int) -> Path:
+    return RESULTS / f"sim_timeline_{names.short(level)}_sm{arch}.json"
+
+
+def cluster_shape(context: Context, description: Description) -> tuple[int, int]:
+    """CTAs of a cluster one above the other, which share columns of D, and side by side."""
+    across = int(context.kernel(description).config.CLUSTER_N) if description.cluster > 2 else 1
+    return description.cluster // across, across
+
+
+@dataclass
+class Context:
+    """What blocks and drawings are made of."""
+
+    root: Path
+    results: list[data.Result]
+    page: Path = Path("README.md")  # that is being rendered: links are relative to it
+    _made: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[Context], T]) -> T:
+        """What `make` makes of this, made when it is first asked for."""
+        if name not in self._made:
+            self._made[name] = make(self)
+        made: T = self._made[name]
+        return made
+
+    def levels(self) -> list[str]:
+        """The levels that are here, and those that only figures exist of."""
+        return data.all_levels(self.results, self.root)
+
+    def level(self, number: int) -> str:
+        """Its name. Raises ValueError."""
+        named = [name for name in names.all_levels(self.root) if names.number_of(name) == number]
+        if not named:
+            raise ValueError(f"level={number} names no level")
+        return named[0]
+
+    def link(self, path: Path) -> str:
+        """From the page to `path`, which is relative to the root."""
+        return Path(os.path.relpath(path, self.page.parent)).as_posix()
+
+    @cached_property
+    def descriptions(self) -> list[Description]:
+        """Of every level, architecture and configuration. Configurations whose kernels are alike but for what is not
+        described, such as the swizzles of level 02, count once."""
+        path = self.root / EXPLAIN
+        if not path.exists():
+            return []
+        try:
+            found = [Description.of(item) for item in read_json(path)]
+        except (TypeError, KeyError) as error:
+            raise DataError(f"{path}: {error}: run python3 scripts/observe.py.") from None
+        return [d for i, d in enumerate(found) if not any(d.same_kernel(other) for other in found[:i])]
+
+    def described(self, level: str, arch: int) -> list[Description]:
+        return [d for d in self.descriptions if (d.level, d.arch) == (level, arch)]
+
+    def kernel(self, description: Description) -> kernels.Kernel:
+        key = (description.level, description.arch, description.config)
+        if key not in self._kernels:
+            self._kernels[key] = kernels.read_kernel(self.root, *key)
+        return self._kernels[key]
+
+    @cached_property
+    def _kernels(self) -> dict[tuple[str, int, str], kernels.Kernel]:
+        return {}
+
+    @cached_property
+    def introductions(self) -> dict[instructions.Wrapper, dict[int, str]]:
+        return instructions.introductions(self.root)
+
+    @cached_property
+    def counters(self) -> list[data.Fields]:
+        path = self.root / COUNTERS
+        return data.read_rows(path)[1] if path.exists() else []
+
+    def counted(self, level: str, arch: int) -> Optional[data.Fields]:
+        return next((row for row in self.counters if (row["level"], row["arch"]) == (level, str(arch))), None)
+
+    def timeline(self, level: str, arch: int) -> Optional[dict[str, Any]]:
+        path = self.root / timeline_path(level, arch)
+        return read_json(path) if path.exists() else None
+
+    @cached_property
+    def ablations(self) -> list[Ablation]:
+        return ablations.load(self.root / RESULTS)
+
+    @cached_property
+    def gpus(self) -> list[data.Fields]:
+        path = self.root / GPUS
+        return data.read_rows(path)[1] if path.exists() else []

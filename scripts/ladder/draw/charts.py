@@ -1,0 +1,215 @@
+"""The charts of the figures: what each shows."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Callable, Optional
+
+from ladder.context import Context
+from ladder.draw import heat_maps, plots
+from ladder.draw.plots import Chart, Panel, Values
+from ladder.files import RESULTS
+from ladder.levels import names
+from ladder.levels.description import SMEM_LIMIT
+from ladder.levels.shapes import cube, size_text
+from ladder.results import data, numbers
+from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
+
+HEAT_MAPS = "autotune_"  # stands in the names of sweeps, and of the heat-maps that are made of them
+
+
+def _short(level: str) -> str:
+    return f"{names.number_of(level):02} " + level.partition("_")[2].replace("_", " ")
+
+
+def _ladders(context: Context) -> list[data.Series]:
+    """Blackwell's figures before Hopper's."""
+    return sorted((s for s in data.all_series(context.results) if s.kind != "modelled"),
+                  key=lambda s: (-s.arch, s.kind, s.gpu))
+
+
+def _title(series: data.Series) -> str:
+    return f"{names.ARCH_NAMES[series.arch]}, {series.kind}: {series.gpu}"
+
+
+def _summary(context: Context, series: data.Series) -> str:
+    """The last level at the usual size, in words."""
+    found = [r for level in context.levels()
+             if (r := data.find(context.results, level, series, cube(data.DEFAULT_EDGE)))]
+    if not found:
+        return f"{_title(series)}: nothing at {data.DEFAULT_EDGE}"
+    steps = f"from {numbers.tflops_text(found[0])} to {numbers.tflops_text(found[-1])}"
+    ratio = numbers.ratio_text(found[-1], "ratio_cublas")
+    return f"{_title(series)}: {steps} TFLOPS" + (f", {ratio} of cuBLAS" if ratio != numbers.NOTHING else "")
+
+
+def progression(context: Context) -> Optional[Chart]:
+    panels = []
+    levels = context.levels()
+    for series in _ladders(context):
+        found = [data.find(context.results, level, series, cube(data.DEFAULT_EDGE)) for level in levels]
+        notes = []
+        for result in found:
+            ratio = numbers.ratio_text(result, "ratio_cublas")
+            notes.append("no figure" if result is None else numbers.tflops_text(result) +
+                         (f"  ({ratio} x)" if ratio != numbers.NOTHING else ""))
+        panels.append(Panel("bars", _title(series), "TFLOPS", [_short(level) for level in levels],
+                            series={"level": [r.number("tflops") if r else None for r in found]}, notes=notes,
+                            ticks=[r.number("cublas_tflops") if r else None for r in found]))
+    if not panels:
+        return None
+    return Chart(f"The two ladders at M = N = K = {data.DEFAULT_EDGE}",
+                 "Bars of TFLOPS, level by level. " + "; ".join(_summary(context, s) for s in _ladders(context)) + ".",
+                 panels, "Mark: cuBLAS beside it.  (x): ratio to cuBLAS; * to torch.matmul.  "
+                 "Each GPU has a scale of its own.")
+
+
+def _by_size(context: Context, column: str, factor: float, unit: str) -> list[Panel]:
+    panels = []
+    for series in _ladders(context):
+        mine = [r for r in context.results if r.series == series and r.shape == cube(r.shape[0])]
+        edges = sorted({r.shape[0] for r in mine})
+        lines: dict[str, Values] = {}
+        for level in context.levels():
+            found = [data.find(mine, level, series, cube(edge)) for edge in edges]
+            values = [r.number(column) if r else None for r in found]
+            if any(v is not None for v in values):
+                lines[_short(level)] = [v if v is None else round(v * factor, 4) for v in values]
+        if column == "tflops":
+            lines["cuBLAS"] = [_rival(mine, edge) for edge in edges]
+        panels.append(Panel("lines", _title(series), unit, x=[float(e) for e in edges], series=lines,
+                            limit=100.0 if column != "tflops" else None))
+    return panels
+
+
+def _rival(results: Sequence[data.Result], edge: int) -> Optional[float]:
+    """The median of what cuBLAS did at this size, beside the levels."""
+    values = sorted(v for r in results if r.shape == cube(edge) and (v := r.number("cublas_tflops")) is not None)
+    return values[len(values) // 2] if values else None
+
+
+def tflops_by_size(context: Context) -> Optional[Chart]:
+    return _chart_by_size(context, "TFLOPS", "tflops", 1, "TFLOPS",
+                          "cuBLAS: the median of its figures beside the levels. Each GPU has a scale of its own.")
+
+
+def percent_of_cublas(context: Context) -> Optional[Chart]:
+    return _chart_by_size(context, "Percent of cuBLAS", "ratio_cublas", 100, "% of cuBLAS",
+                          "Level 01 on GB200 is compared with torch.matmul.")
+
+
+def _chart_by_size(context: Context, what: str, column: str, factor: float, axis: str, note: str) -> Optional[Chart]:
+    panels = _by_size(context, column, factor, axis)
+    if not panels:
+        return None
+    words = what if what.isupper() else what[0].lower() + what[1:]
+    return Chart(f"{what} by size", f"Lines of {words} over M = N = K, one per level. "
+                 + "; ".join(_summary(context, s) for s in _ladders(context)) + ".", panels, note)
+
+
+def roofline(context: Context) -> Optional[Chart]:
+    """Useful FLOPs per byte that the kernel asks for, against the roofs of the GPU."""
+    panels = []
+    for series in _ladders(context):
+        gpu = next((g for g in context.gpus if g["gpu"] == series.gpu), None)
+        if gpu is None:
+            continue
+        points: dict[str, Values] = {}
+        for level in context.levels():
+            row = context.counted(level, series.arch)
+            result = data.find(context.results, level, series, cube(data.DEFAULT_EDGE))
+            if row and result:
+                asked = int(row["tma_fetch_bytes"]) + int(row["tma_store_bytes"]) + int(row["global_store_bytes"])
+                points[_short(level)] = [round(int(row["useful_flops"]) / asked, 2), result.number("tflops")]
+        panels.append(Panel("points", _title(series), "TFLOPS", series=points,
+                            roof=(float(gpu["bf16_tflops"]), float(gpu["memory_tb_per_s"]))))
+    if not panels:
+        return None
+    return Chart(f"Roofline at M = N = K = {data.DEFAULT_EDGE}",
+                 "TFLOPS of each level over the useful FLOPs per byte that it asks the memory system for, under the "
+                 "roofs of memory and tensor cores. Points above the slope live on the L2 cache.", panels,
+                 "FLOPs per byte requested: counted on the simulated device (modelled). Roofs: data sheets. "
+                 "Points above the slope: L2 serves what memory could not.")
+
+
+def smem_budget(context: Context) -> Optional[Chart]:
+    panels = []
+    for arch, name in names.ARCH_NAMES.items():
+        found = [d for level in names.all_levels(context.root) for d in context.described(level, arch)]
+        parts: dict[str, Values] = {"barriers": [], "D on its way out": [], "stages of A and B": []}
+        for d in found:
+            stages = d.stages * d.stage_bytes
+            parts["barriers"].append(d.smem[0].bytes)
+            parts["stages of A and B"].append(stages)
+            parts["D on its way out"].append(d.smem_bytes - d.smem[0].bytes - stages)
+        several = {d.level for d in found if len(context.described(d.level, arch)) > 1}
+        panels.append(Panel("stack", name, "bytes", [f"{names.number_of(d.level):02}"
+                            + (f" {d.config}" if d.level in several else "") for d in found],
+                            series=parts, notes=[f"{d.smem_bytes:,}" for d in found], limit=SMEM_LIMIT))
+    if not any(p.categories for p in panels):
+        return None
+    return Chart("Shared memory of a CTA, level by level",
+                 "Stacked bars of the bytes of shared memory: barriers, D on its way out, stages of A and B. "
+                 f"A CTA can have {SMEM_LIMIT:,}.", panels, f"Line: {SMEM_LIMIT:,} bytes, all that a CTA can have.")
+
+
+def counters(context: Context) -> Optional[Chart]:
+    if not context.counters:
+        return None
+    levels = names.all_levels(context.root)
+
+    def panel(title: str, unit: str, value: Callable[[data.Fields], Optional[float]]) -> Panel:
+        series = {}
+        for arch, name in names.ARCH_NAMES.items():
+            rows = [context.counted(level, arch) for level in levels]
+            series[name] = [round(v, 2) if row and (v := value(row)) is not None else None for row in rows]
+        return Panel("bars", title, unit, [f"{names.number_of(level):02}" for level in levels], series=series)
+
+    panels = [panel("tensor FLOPs", "executed / useful", executed_share),
+              panel("global stores", "cache lines per warp", lines_per_store),
+              panel("stores to shared memory", "wavefronts per warp", wavefronts_per_store)]
+    first = context.counters[0]
+    shape = f"M x N x K = {first['m']} x {first['n']} x {first['k']}"
+    return Chart("What each level executes",
+                 "Bars per level, Blackwell and Hopper, counted on the simulated device: tensor FLOPs executed per "
+                 "useful one; cache lines per global store of a warp; wavefronts per shared-memory store of a warp.",
+                 panels, f"Modelled: counted on the simulated device, {shape}. No bar: no such instruction.")
+
+
+def ablations(context: Context) -> Optional[Chart]:
+    """Those of the last level, which is made of choices; what others show with theirs stands on their own pages."""
+    level = names.all_levels(context.root)[-1]
+    of_level = [a for a in context.ablations if a.level == level]
+    panels = []
+    for series in {a.series: None for a in of_level}:
+        found = [a for a in of_level if a.series == series]
+        columns: dict[str, Values] = {
+            size_text(shape): [round(100 * (a.ratios[shape] - 1), 2) if shape in a.ratios else None for a in found]
+            for shape in sorted({shape for a in found for shape in a.ratios})}
+        panels.append(Panel("bars", f"Level {names.number_of(level):02}, {_title(series)}",
+                            "% faster than the level as it is", [a.name for a in found], series=columns, limit=0))
+    if not panels:
+        return None
+    return Chart("What one change is worth", "Bars per variant of a level: how much faster or slower than the level "
+                 "as it is.", panels)
+
+
+CATALOGUE: dict[str, Callable[[Context], Optional[Chart]]] = {
+    "progression": progression, "tflops_by_size": tflops_by_size, "percent_of_cublas": percent_of_cublas,
+    "roofline": roofline, "smem_budget": smem_budget, "counters": counters, "ablations": ablations,
+}
+
+
+def all_charts(context: Context) -> dict[str, Chart]:
+    """Every chart that there is data for, by name: those above, and the heat-maps of all sweeps."""
+    return context.once("charts", _make_all)
+
+
+def _make_all(context: Context) -> dict[str, Chart]:
+    found: dict[str, Chart] = {name: chart for name, make in CATALOGUE.items() if (chart := make(context))}
+    for sweep in sorted((context.root / RESULTS).glob(f"*{HEAT_MAPS}*.csv")):
+        found.update(heat_maps.make_all(sweep))
+    return found
+
+
+def draw(chart: Chart) -> str:
+    return heat_maps.draw(chart) if isinstance(chart, heat_maps.HeatChart) else plots.draw(chart)

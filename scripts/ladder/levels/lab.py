@@ -1,0 +1,346 @@
+"""Break-it labs: small patches that change a level's kernel, each with a question and a prediction.
+
+A lab is a file levelNN_name/labs/NAME.patch. Before the patch stand the fields of its header, which may go on in
+indented lines:
+
+  Question: what the reader is to think about
+  Expect:   what happens, and why
+  Modes:    how it is run, and what comes of it: default=hang latest=error ...
+  Arch:     (optional) sm90 for a patch of common/ that concerns Hopper's kernel; a patch of a kernel says it itself
+  Run:      (optional) arguments of the level's program; default: --m 512 --n 256 --k 640
+  Sim:      (optional) options of scripts/sim.sh; default: --sms 2
+  Shows:    (optional, repeatable) words that the output holds in some mode
+  Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
+
+Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right) and compile;
+what comes of them is right, wrong (the program says so), error or hang (the simulated device says so) or refused (it
+does not compile). wrong|hang means either."""
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from ladder import files
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
+from ladder.levels import gpus, names, programs
+
+EXIT_BROKEN = 4
+DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
+SEEDS = range(1, 9)
+TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
+MODES = ("default", "latest", "seeds", "compile")
+OUTCOMES = ("right", "wrong", "error", "hang", "refused")
+FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Shows", "Counts")
+REPEATED = ("Shows", "Counts")
+
+
+class LabError(Failure):
+    """A lab that is broken, or cannot be run here."""
+
+    code = EXIT_BROKEN
+
+
+@dataclass(frozen=True)
+class Count:
+    """A counter of the simulated device per warp access, or per launch, and what the lab makes of it."""
+
+    what: str
+    before: float
+    after: float
+
+    @staticmethod
+    def parse(text: str) -> Count:
+        match = re.fullmatch(r"(\S+(?: \S+ \S+)?) ([\d.]+) -> ([\d.]+)", text)
+        if not match:
+            raise LabError(f"'{text}' is not like 'shared st.shared.v4 wavefronts 32 -> 4' or 'tmem_reads 512 -> 64'.")
+        return Count(match[1], float(match[2]), float(match[3]))
+
+    def measure(self, launch: dict[str, Any]) -> float:
+        """Its value in the counters of a launch."""
+        words = self.what.split()
+        if len(words) == 1:
+            return float(launch[words[0]])
+        space, instruction, quantity = words
+        chosen = [access for access in launch[space] if access["instruction"].startswith(instruction)]
+        accesses = sum(access["warp_accesses"] for access in chosen)
+        return sum(access[quantity] for access in chosen) / accesses if accesses else 0.0
+
+
+@dataclass(frozen=True)
+class Lab:
+    level: str  # the folder
+    name: str
+    path: Path
+    question: str
+    expect: str
+    modes: dict[str, str]
+    run: list[str]
+    sim: list[str]
+    shows: list[str] = field(default_factory=list)
+    counts: list[Count] = field(default_factory=list)
+    arch: int = 100
+    files: list[str] = field(default_factory=list)  # that the patch changes
+
+    @property
+    def title(self) -> str:
+        return f"level{names.number_of(self.level):02}/{self.name}"
+
+
+def parse_lab(path: Path) -> Lab:
+    """Reads a lab; raises LabError if it is not one."""
+    text = path.read_text(encoding="utf-8")
+    header, _, patch = text.partition("\n--- ")
+    values: dict[str, list[str]] = {}
+    name = ""
+    for line in header.splitlines():
+        match = re.match(r"(\w+):\s*(.*)", line)
+        if match:
+            name = match[1]
+            if name not in FIELDS:
+                raise LabError(f"{path.name}: there is no field '{name}', only {', '.join(FIELDS)}.")
+            values.setdefault(name, []).append(match[2].strip())
+            if len(values[name]) > 1 and name not in REPEATED:
+                raise LabError(f"{path.name}: '{name}' stands there twice.")
+        elif line.strip() and name:
+            values[name][-1] += " " + line.strip()
+    for name in ("Question", "Expect", "Modes"):
+        if not values.get(name, [""])[0]:
+            raise LabError(f"{path.name}: the field '{name}' is missing.")
+    modes = dict(item.partition("=")[::2] for item in values["Modes"][0].split())
+    for mode, outcome in modes.items():
+        if mode not in MODES or not set(outcome.split("|")) <= set(OUTCOMES):
+            raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=error.")
+    files = re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
+    if not files:
+        raise LabError(f"{path.name}: there is no patch below the header.")
+    level = path.parent.parent.name
+    arches = {int(match[1]) for match in (re.search(r"kernel_sm(\d+)\.cuh$", file) for file in files) if match}
+    arches |= {names.parse_arch(text) for text in values.get("Arch", [] if arches else ["sm100"])}
+    if len(arches) != 1:
+        raise LabError(f"{path.name}: a lab changes the kernel of one architecture.")
+    return Lab(level, path.stem, path, values["Question"][0], values["Expect"][0], modes,
+               values.get("Run", [DEFAULT_RUN])[0].split(), values.get("Sim", [DEFAULT_SIM])[0].split(),
+               values.get("Shows", []), [Count.parse(text) for text in values.get("Counts", [])], arches.pop(), files)
+
+
+def all_labs(root: Path = files.ROOT) -> list[Lab]:
+    folders = [root / level / "labs" for level in names.all_levels(root)]
+    return [parse_lab(path) for folder in folders for path in sorted(folder.glob("*.patch"))]
+
+
+def find_lab(labs: Sequence[Lab], level: str, name: str) -> Lab:
+    """By a level, and a name or its beginning. Raises UsageError."""
+    level = names.find_level(level, sorted({lab.level for lab in labs}))
+    there = [lab for lab in labs if lab.level == level]
+    chosen = [lab for lab in there if lab.name == name] or [lab for lab in there if lab.name.startswith(name)]
+    if len(chosen) != 1:
+        known = ", ".join(lab.name for lab in there)
+        raise UsageError(f"Level {names.number_of(level)} has no lab '{name}'; it has: {known}.")
+    return chosen[0]
+
+
+# --- compiling --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Build:
+    """What scripts/build.sh has left: the compiler, the harness, the levels as they are."""
+
+    folder: Path
+
+    def entry(self, name: str) -> str:
+        cache = self.folder / "CMakeCache.txt"
+        text = cache.read_text(encoding="utf-8") if cache.exists() else ""
+        match = re.search(rf"^{name}:\w+=(.*)$", text, re.MULTILINE)
+        return match[1] if match else ""
+
+    def tools(self) -> tuple[str, str, str, str]:
+        """nvcc, the linker, the CUDA runtime and the harness."""
+        harness = str(self.folder / "common" / "harness" / "libharness.a")
+        found = (self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC"), self.entry("CMAKE_CXX_COMPILER"),
+                 self.entry("LADDER_CUDART"), harness)
+        if not all(name and Path(name).exists() for name in found):
+            raise LabError("the levels are not built. Run scripts/build.sh first.")
+        return found
+
+    def commands(self, flags: Sequence[str], source: Path, program: Path) -> list[list[str]]:
+        """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
+        nvcc, linker, cudart, harness = self.tools()
+        host = self.entry("CMAKE_CUDA_HOST_COMPILER")
+        compiled = str(program.with_suffix(".o"))
+        return [[nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", *flags,
+                 "-c", str(source), "-o", compiled],
+                [linker, compiled, harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
+                 str(program)]]
+
+    def original(self, lab: Lab) -> Path:
+        program = names.executable(lab.level, lab.arch, self.folder)
+        if not program.exists():
+            raise LabError(f"{program.name} is not built. Run scripts/build.sh first.")
+        return program
+
+
+def patch_command(path: Path, dry: bool) -> list[str]:
+    if not shutil.which("patch"):
+        raise LabError("there is no program `patch`. Install it: sudo apt-get install -y patch.")
+    return ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", *(["--dry-run"] if dry else []), "-i",
+            str(path)]
+
+
+def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
+    """Applies the patch to the files in `folder`, or to none of them."""
+    answer = subprocess.run(patch_command(lab.path, dry), cwd=folder, capture_output=True, text=True, check=False)
+    if answer.returncode != 0 or "fuzz" in answer.stdout:
+        raise LabError(f"{lab.title} does not apply to the kernel any more:\n{answer.stdout}{answer.stderr}".rstrip())
+
+
+def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:
+    """The lab's program in `folder`, or None and what the compiler says. The simulated device needs its PTX only; a
+    GPU, and a lab about the compiler, the machine code too."""
+    for name in (lab.level, "common/mma", "common/ptx"):
+        shutil.copytree(files.ROOT / name, folder / name, ignore=shutil.ignore_patterns("labs", "*.md"))
+    apply(lab, folder)
+    kind = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
+    program = folder / names.target(lab.level, lab.arch)
+    flags = [f"-DLADDER_ARCH={lab.arch}", "-I", str(folder), "-I", str(files.ROOT), "-gencode",
+             f"arch=compute_{lab.arch}a,code={kind}"]
+    said = ""
+    for command in build.commands(flags, folder / lab.level / "main.cu", program):
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
+        if answer.returncode != 0:
+            return None, said
+    return program, said
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def outcome_of(code: int, output: str) -> str:
+    if "sim: deadlock" in output or "spins for ever" in output:
+        return "hang"
+    if re.search(r"^sim: \w+ in kernel", output, re.MULTILINE):
+        return "error"
+    return {EXIT_RIGHT: "right", EXIT_WRONG: "wrong"}.get(code, f"exit code {code}")
+
+
+def simulate(lab: Lab, program: Path, *options: str) -> tuple[str, str]:
+    """Runs a program on the simulated device: what comes of it, and what is said, without the notes of progress."""
+    command = [str(files.SCRIPTS / "sim.sh"), *lab.sim, *options, str(program), *lab.run]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{lab.title} has not come to an end within {TIMEOUT:.0f} s.") from None
+    notes = re.compile(r"^sim: Simulated|: running on Simulated")
+    lines = [line for line in (answer.stdout + answer.stderr).splitlines() if not notes.search(line)]
+    said = "\n".join(lines).strip("\n")
+    return outcome_of(answer.returncode, said), said
+
+
+def simulate_seeds(lab: Lab, program: Path) -> tuple[str, str]:
+    """The first shuffled schedule that is not right, or the last one."""
+    outcome = said = ""
+    for seed in SEEDS:
+        outcome, said = simulate(lab, program, "--seed", str(seed))
+        if outcome != "right":
+            break
+    return outcome, said
+
+
+@dataclass
+class Report:
+    """What came of a lab: a line per prediction, and whether they all held."""
+
+    lab: Lab
+    lines: list[str] = field(default_factory=list)
+    outputs: list[tuple[str, str]] = field(default_factory=list)  # mode, what was said
+    right: bool = True
+
+    def judge(self, what: str, expected: str, found: str) -> None:
+        held = found in expected.split("|")
+        self.right &= held
+        verdict = "as predicted" if held else f"but {expected.replace('|', ' or ')} was predicted"
+        self.lines.append(f"{what}: {found}, {verdict}")
+
+
+def count(lab: Lab, program: Path, folder: Path) -> dict[str, Any]:
+    path = folder / "counters.json"
+    simulate(lab, program, "--counters", str(path))
+    first: dict[str, Any] = files.read_json(path)["launches"][0]
+    return first
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ladder-lab-") as folder:
+        yield Path(folder).resolve()
+
+
+def run_simulated(lab: Lab, build: Build) -> Report:
+    """All modes of a lab on the simulated device."""
+    report = Report(lab)
+    with scratch() as folder:
+        program, said = compile_lab(lab, build, folder, real=False)
+        if program is None and "compile" not in lab.modes:
+            raise LabError(f"{lab.title} does not compile:\n{said}")
+        for mode, expected in lab.modes.items():
+            if mode == "compile":
+                found, output = ("refused" if program is None else "right"), said
+            elif program is None:
+                continue
+            elif mode == "seeds":
+                found, output = simulate_seeds(lab, program)
+            else:
+                found, output = simulate(lab, program, *(["--latest"] if mode == "latest" else []))
+            report.judge(mode, expected, found)
+            report.outputs.append((mode, output))
+        for words in lab.shows:
+            if not any(words in output for _, output in report.outputs):
+                report.right = False
+                report.lines.append(f"nothing says '{words}', which was predicted")
+        for item in lab.counts:
+            before = item.measure(count(lab, build.original(lab), folder))
+            after = item.measure(count(lab, program, folder)) if program else 0.0
+            report.judge(item.what, f"{item.before:g} -> {item.after:g}", f"{before:g} -> {after:g}")
+    return report
+
+
+def run_all(labs: Sequence[Lab], build: Build, jobs: int) -> Iterator[Report]:
+    """Labs on the simulated device, several at a time; reports in their order, also of what cannot be run."""
+    def judge(lab: Lab) -> Report:
+        try:
+            return run_simulated(lab, build)
+        except LabError as error:
+            return Report(lab, [str(error)], [], False)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(judge, labs)
+
+
+def run_on_gpu(lab: Lab, build: Build) -> None:
+    """A lab on the GPU. That is no prediction but an observation: a race may go either way. A kernel that is right is
+    timed beside the level's own. Raises NoGpu."""
+    if not any(gpu.arch == lab.arch for gpu in gpus.find_gpus()):
+        raise gpus.NoGpu(f"{lab.title} needs a GPU such as {gpus.EXAMPLES[lab.arch]}, and there is none. The simulated "
+                         "device needs none: leave --device gpu out.")
+    with scratch() as folder:
+        program, said = compile_lab(lab, build, folder, real=True)
+        if program is None:
+            print(f"The compiler refuses it:\n{said}")
+            return
+        print("What happens (on the GPU)")
+        code = programs.run_program([str(program), *lab.run], TIMEOUT / 4)
+        if code == EXIT_RIGHT:
+            for name, path in (("the level", build.original(lab)), ("the lab", program)):
+                print(f"\nHow fast it is ({name})")
+                programs.run_program([str(path), "--bench", "--sizes", "4096"], TIMEOUT)
+        else:
+            print(f"  {programs.describe_failure(code, TIMEOUT / 4)}")

@@ -1,0 +1,1 @@
+"""The Markdown files, whose marked blocks are rendered."""

@@ -1,0 +1,21 @@
+"""The blocks of the Markdown files: a function each, from what is recorded and the block's options to Markdown.
+
+Each takes its options out of the dictionary; options that nobody took are an error. Raises ValueError for options that
+make no sense, with the beginning of a sentence.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from ladder.context import Context
+from ladder.pages.blocks import attempts, breaking, costs, counted, figures, images, instructions, kernels, sweeps
+from ladder.pages.blocks.options import Options
+
+BLOCKS: dict[str, Callable[[Context, Options], str]] = {
+    "progression": figures.progression, "level": figures.level, "bursts": figures.bursts,
+    "ablations": figures.ablations, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
+    "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
+    "ptx_map": instructions.ptx_map, "counters": counted.counters, "labs": breaking.of_level,
+    "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture, "timeline": images.timeline,
+    "chart": images.chart, **sweeps.BLOCKS,
+}

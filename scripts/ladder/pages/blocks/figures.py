@@ -1,0 +1,110 @@
+"""What was measured and reported: the ladder, a level, the ablations."""
+from __future__ import annotations
+
+from typing import Callable
+
+from ladder import markdown
+from ladder.context import Context
+from ladder.files import RESULTS
+from ladder.levels import names
+from ladder.levels.shapes import Shape, size_text
+from ladder.pages.blocks.options import Options, take_archs, take_level
+from ladder.results import data, numbers, table
+from ladder.results.ablations import BASELINE, Ablation
+from ladder.results.numbers import grouped
+
+NOT_MEASURED = "Not measured yet.\n"
+# What a profiler says of one product: column of the file, head, and how its figure reads.
+TRAFFIC: dict[str, tuple[str, Callable[[float], str]]] = {
+    "dram_bytes": ("from DRAM", lambda count: f"{count / 1e9:.1f} GB"),
+    "l2_bytes": ("through L2", lambda count: f"{count / 1e9:.1f} GB"),
+    "cycles": ("cycles", lambda count: grouped(int(count))),
+}
+
+
+def _figures(found: table.Table) -> str:
+    return found.markdown() if found.groups else "No figures yet.\n"
+
+
+def progression(context: Context, options: Options) -> str:
+    """size=EDGE arch=sm90|sm100: the whole ladder at one size, every series in columns of its own."""
+    edge = int(options.pop("size", str(data.DEFAULT_EDGE)))
+    archs = take_archs(options, names.ARCHES)
+    return _figures(table.progression(context.results, context.levels(), edge, archs=archs))
+
+
+def bursts(context: Context, options: Options) -> str:
+    """size=EDGE: short bursts beside the sustained figures, level by level."""
+    found = table.bursts(context.results, context.levels(), int(options.pop("size", str(data.DEFAULT_EDGE))))
+    return found.markdown() if found.groups else NOT_MEASURED
+
+
+def level(context: Context, options: Options) -> str:
+    """level=N: one level at all sizes, with confidence intervals where there are any."""
+    return _figures(table.by_size(context.results, take_level(context, options)))
+
+
+def ablations(context: Context, options: Options) -> str:
+    """level=N: what was tried with the level, and what came of it: reported on GB200, and measured."""
+    name = take_level(context, options)
+    measured = [a for a in context.ablations if a.level == name]
+    parts = _reported(context, name)
+    for series in {a.series: None for a in measured}:
+        parts += _measured([a for a in measured if a.series == series])
+    return "\n".join(parts) or NOT_MEASURED
+
+
+def _reported(context: Context, name: str) -> list[str]:
+    _, all_rows = data.read_rows(context.root / RESULTS / data.REPORTED_ABLATIONS)
+    rows = [row for row in all_rows if row["level"] == name]
+    if not rows:
+        return []
+    columns = ["optimisation", "expected", "observed", "reason"]
+    titles = sorted({f"{row['kind']}: {row['gpu']}" for row in rows})
+    return [markdown.table(columns, [[row[c] for c in columns] for row in rows]) + f"\n{', '.join(titles)}.\n"]
+
+
+def _measured(found: list[Ablation]) -> list[str]:
+    """A row per variant; a column per size with the speed in units of the level as it is."""
+    sizes = sorted({shape for a in found for shape in a.ratios})
+    heads = ["optimisation", "option", "expected", *map(size_text, sizes), "reason"]
+    rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected, *(_speed(a, shape) for shape in sizes), a.reason]
+            for a in found]
+    results = [r for a in found for r in a.results]
+    conditions = numbers.conditions(results)
+    notes = [f"{conditions}."] if conditions else []
+    notes += table.interval_notes([r for r in results if numbers.interval(r, "ratio_level")])
+    return [f"Level {names.number_of(found[0].level):02}, {found[0].series.title()}; "
+            "speed in units of the level as it is, above 1 is faster:\n\n"
+            + markdown.table(heads, rows, "lll" + "r" * len(sizes)) + "".join(f"\n{note}\n" for note in notes),
+            *_traffic(found)]
+
+
+def _speed(ablation: Ablation, shape: Shape) -> str:
+    """In units of the level's, with an interval if the two took turns."""
+    if shape not in ablation.ratios:
+        return numbers.NOTHING
+    result = next(r for r in ablation.results if r.shape == shape)
+    if numbers.interval(result, "ratio_level"):
+        return numbers.interval_text(result, "ratio_level")
+    return f"{ablation.ratios[shape]:.3f}"
+
+
+def _traffic(found: list[Ablation]) -> list[str]:
+    """A row per size and variant, for what a profiler has seen of it; the level as it is comes first."""
+    results: dict[Shape, dict[str, data.Result]] = {}
+    for ablation in found:
+        for shape, baseline in ablation.baselines.items():
+            results.setdefault(shape, {}).setdefault(BASELINE, baseline)
+        for result in ablation.results:
+            results.setdefault(result.shape, {})[ablation.name] = result
+    seen = [(name, result) for shape in sorted(results) for name, result in results[shape].items()
+            if any(result.fields.get(column) for column in TRAFFIC)]
+    if not seen:
+        return []
+    columns = [column for column in TRAFFIC if any(result.fields.get(column) for _, result in seen)]
+    heads = ["one product", "M = N = K", *(TRAFFIC[column][0] for column in columns)]
+    rows = [[name, size_text(result.shape),
+             *(TRAFFIC[c][1](float(result.fields[c])) if result.fields.get(c) else numbers.NOTHING for c in columns)]
+            for name, result in seen]
+    return [markdown.table(heads, rows, "l" + "r" * (len(heads) - 1))]

@@ -1,0 +1,114 @@
+"""What a kernel is: its shape, its barriers, its memory, its roles, its instructions, its changes."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable
+
+from ladder import markdown
+from ladder.context import Context
+from ladder.levels import compare, names
+from ladder.levels.description import SMEM_LIMIT, TMEM_COLUMNS, Description
+from ladder.pages.blocks.options import Options, arch_title, take_archs, take_level
+from ladder.results.numbers import grouped
+
+BOTH = list(names.ARCH_NAMES)
+
+
+def _described(context: Context, level: str, arch: int) -> list[Description]:
+    found = context.described(level, arch)
+    if not found:
+        raise ValueError(f"{level} is not in docs/results/explain.json for sm{arch}: run python3 scripts/observe.py")
+    return found
+
+
+def _per_config(found: list[Description], content: Callable[[Description], str]) -> str:
+    """Once, if all configurations agree; otherwise under the name of each."""
+    texts = [content(d) for d in found]
+    if all(text == texts[0] for text in texts):
+        return texts[0]
+    return "\n".join(f"Configuration `{d.config}`:\n\n{text}" for d, text in zip(found, texts))
+
+
+def shape(context: Context, options: Options) -> str:
+    """level=N: the numbers of a level, Blackwell and Hopper side by side."""
+    level = take_level(context, options)
+    columns = [d for arch in take_archs(options, BOTH) for d in _described(context, level, arch)]
+
+    def title(d: Description) -> str:
+        alone = len(context.described(level, d.arch)) == 1
+        return arch_title(d.arch) + ("" if alone else f"<br>`{d.config}`")
+
+    rows: list[list[str]] = [
+        ["tile of D", *(f"{d.tile_m} x {d.tile_n} per {d.tile_owner}" for d in columns)],
+        ["K block", *(f"{d.tile_k}" for d in columns)],
+        ["stages", *(f"{d.stages} x {grouped(d.stage_bytes)} bytes" for d in columns)],
+        ["CTAs in a cluster", *(str(d.cluster) if d.cluster > 1 else "no clusters" for d in columns)],
+        ["threads per CTA", *(str(d.threads) for d in columns)],
+        ["shared memory", *(f"{grouped(d.smem_bytes)} bytes" for d in columns)],
+    ]
+    if any(d.request_bytes != d.smem_bytes for d in columns):
+        rows.append(["requested, so that one CTA runs per SM", *(f"{grouped(d.request_bytes)} bytes" for d in columns)])
+    rows.append(["accumulator", *(f"{d.tmem_columns} columns of tensor memory" if d.tmem_columns else
+                                  f"{d.accumulators} registers per thread" for d in columns)])
+    return markdown.table(["", *map(title, columns)], rows)
+
+
+def barriers(context: Context, options: Options) -> str:
+    """level=N arch=sm100: who arrives at which barrier, and who waits for it."""
+    level = take_level(context, options)
+
+    def content(d: Description) -> str:
+        return markdown.table(["barrier", "arrivals per phase", "who arrives", "who waits", "first waits for parity"],
+                     [[f"`{b.name}`" + (f" [{b.copies}]" if b.copies > 1 else ""),
+                       f"{b.arrivals}" + (f", plus {grouped(b.bytes)} bytes" if b.bytes else ""),
+                       b.who_arrives, b.who_waits, b.first_parity] for b in d.barriers])
+
+    return "\n".join(_per_config(_described(context, level, arch), content) for arch in take_archs(options))
+
+
+def budget(context: Context, options: Options) -> str:
+    """level=N arch=sm100: the map of shared memory, and where the accumulators are."""
+    level = take_level(context, options)
+
+    def content(d: Description) -> str:
+        rows = [[grouped(r.offset), grouped(r.bytes), r.name] for r in d.smem]
+        rows.append(["", f"**{grouped(d.smem_bytes)}**",
+                     f"**of {grouped(SMEM_LIMIT)} that a CTA can have ({d.smem_bytes / SMEM_LIMIT:.0%})**"])
+        lines = markdown.table(["offset", "bytes", "what"], rows, "rr")
+        if d.request_bytes != d.smem_bytes:
+            lines += f"\nRequested are {grouped(d.request_bytes)} bytes, so that no second CTA fits on the SM.\n"
+        if d.tmem_columns:
+            return lines + f"\nTensor memory: {d.tmem_columns} of {TMEM_COLUMNS} columns.\n"
+        return lines + f"\nAccumulators: {d.accumulators} registers per thread of a consumer.\n"
+
+    return "\n".join(_per_config(_described(context, level, arch), content) for arch in take_archs(options))
+
+
+def roles(context: Context, options: Options) -> str:
+    """level=N arch=sm100: which threads do what."""
+    level = take_level(context, options)
+    return "\n".join(
+        _per_config(_described(context, level, arch),
+                    lambda d: markdown.table(["threads", "work"], [[r.threads, r.work] for r in d.roles]))
+        for arch in take_archs(options))
+
+
+def changes(context: Context, options: Options) -> str:
+    """level=N: how much of each kernel changed against the level before."""
+    level = take_level(context, options)
+    number_here = names.number_of(level)
+    before = [name for name in names.all_levels(context.root) if names.number_of(name) == number_here - 1]
+    if not before:
+        return "This is the first level: there is nothing to compare it with.\n"
+    rows, commands = [], []
+    for arch in take_archs(options, BOTH):
+        if not all(names.has_kernel(name, arch, context.root) for name in (*before, level)):
+            continue
+        changed = compare.compare(context.root, before[0], level, arch)
+        file = names.kernel_path(Path(), level, arch)
+        rows.append([f"[{file.name}]({context.link(file)})", changed.added, changed.removed,
+                     changed.added + changed.removed])
+        suffix = "" if arch == compare.DEFAULT_ARCH else f" --arch sm{arch}"
+        commands.append(f"python3 scripts/diff_levels.py {number_here - 1} {number_here}{suffix}")
+    return (markdown.table([f"against level {number_here - 1:02}", "lines added", "removed", "together"], rows, "lrrr")
+            + "\n```bash\n" + "\n".join(commands) + "\n```\n")

@@ -1,0 +1,242 @@
+"""What the tuner found: the spaces, the best points, the ladder of kernel 9, and which parameters matter."""
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Callable, Optional
+
+from ladder import markdown
+from ladder.context import Context
+from ladder.files import RESULTS
+from ladder.levels import names
+from ladder.pages.blocks.options import Options
+from ladder.results import data, numbers
+from ladder.results.numbers import grouped
+from ladder.tune import space
+
+Row = data.Fields
+
+NOTHING = "Nothing has been measured yet.\n"
+NOTES = ("bm", "bn", "bk", "tm", "tn")  # the parameters of the notes' space
+NAMES = {"sgemm": NOTES, "level08": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
+
+
+def _take_kernel(options: Options) -> str:
+    kernel = options.pop("kernel", "sgemm")
+    if kernel not in NAMES:
+        raise ValueError(f"kernel={kernel} names nothing that is tuned, only {', '.join(NAMES)} are")
+    return kernel
+
+
+def _measured(context: Context, kernel: str) -> list[Row]:
+    """Every right and timed row of one GPU, in the file's order: the first GPU by name that was swept."""
+    for path in sorted((context.root / RESULTS).glob(f"*_autotune_{kernel}.csv")):
+        rows = [row for row in data.read_rows(path)[1] if row["status"] == "ok" and row["tflops"]]
+        if rows:
+            return rows
+    return []
+
+
+def _tflops(row: Row) -> float:
+    return float(row["tflops"])
+
+
+def _sizes(rows: Iterable[Row]) -> list[str]:
+    return sorted({row["size"] for row in rows}, key=lambda size: [int(edge) for edge in size.split("x")])
+
+
+def _swept_size(rows: Sequence[Row]) -> str:
+    """The size at which all points were measured; at others only the best were."""
+    return max(_sizes(rows), key=lambda size: sum(row["size"] == size for row in rows))
+
+
+def _of_the_notes(rows: Iterable[Row], kernel: str) -> list[Row]:
+    """Of kernel 9, the points that differ from the kernel of the notes in its five parameters only."""
+    if kernel != "sgemm":
+        return list(rows)
+    defaults = space.KERNELS["sgemm", 90]
+    others = {p.name: p.text(p.default) for p in defaults.parameters if p.name not in NOTES}
+    return [row for row in rows if all(row.get(name, text) == text for name, text in others.items())]
+
+
+def _conditions(rows: Sequence[Row]) -> str:
+    def values(column: str) -> list[Optional[float]]:
+        return [float(row[column]) if row.get(column) else None for row in rows]
+
+    def words(before: str, column: str, length: Optional[int] = None) -> str:
+        found = sorted({row.get(column, "")[:length] for row in rows} - {""})
+        return f"{before}{', '.join(found)}" if found else ""
+
+    power = numbers.range_text(values("power_w"), "W")
+    cap = numbers.range_text(values("power_cap_w"), "W")
+    parts = [f"Measured: {rows[0]['gpu']}", numbers.range_text(values("sm_mhz"), "MHz (NVML)"),
+             f"{power} of {cap}" if power and cap else power, words("driver ", "driver"), words("CUDA ", "cuda"),
+             words("cuBLAS ", "cublas"), words("", "date", len("2025-01-31"))]
+    return "; ".join(part for part in parts if part) + ".\n"
+
+
+def _speed(row: Optional[Row]) -> str:
+    return f"{_tflops(row):.1f} ({float(row['ratio_cublas']):.2f})" if row else numbers.NOTHING
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def autotune_space(context: Context, options: Options) -> str:
+    """name=sgemm_notes: how many points a space has, how many are legal, and what drops the others."""
+    name = options.pop("name", "sgemm_notes")
+    kernel_name, _, arch = name.partition("_sm")
+    kernel = space.find_kernel(kernel_name if arch else name.split("_")[0], int(arch or 90))
+    found = space.load(context.root / space.SPACES / f"{name}.space", kernel)
+    limits = ((space.STATIC_SMEM, "what every CTA has"), (space.SMEM_LIMIT, "what a CTA can ask for"))
+    counted = []
+    for limit, _ in limits:
+        reasons = [c.reason.split(":")[0] or "legal" for c in found.candidates(kernel, limit)]
+        counted.append({reason: reasons.count(reason) for reason in reasons})
+    rows = [["all points", *(grouped(sum(c.values())) for c in counted)]]
+    for reason in dict.fromkeys(r for c in counted for r in sorted(c, key=lambda r: (r == "legal", -c[r]))):
+        word = "**legal**" if reason == "legal" else f"dropped: {reason}"
+        rows.append([word, *(grouped(c.get(reason, 0)) for c in counted)])
+    rows.sort(key=lambda row: row[0].startswith("**"))
+    heads = [f"`{name}`", *(f"{grouped(limit)} bytes of shared memory: {words}" for limit, words in limits)]
+    return markdown.table(heads, rows, "lrr")
+
+
+def autotune_best(context: Context, options: Options) -> str:
+    """kernel=sgemm|level08 count=N size=EDGE space=notes|all: the fastest points."""
+    kernel, count = _take_kernel(options), int(options.pop("count", "5"))
+    wanted, size = options.pop("space", "all"), options.pop("size", "")
+    rows = _measured(context, kernel)
+    if wanted == "notes":
+        rows = _of_the_notes(rows, kernel)
+    elif wanted != "all":
+        raise ValueError("space must be notes or all")
+    rows = [row for row in rows if not size or row["size"] == size]
+    if not rows:
+        return NOTHING
+    shown = NAMES[kernel]
+    if kernel == "sgemm" and wanted == "all":
+        shown = (*NOTES, "threads", "copy", "stages", "a_rows", "unroll", "snake")
+    heads = ["size", "TFLOPS", "cuBLAS", "ratio", *(name.upper().replace("_", " ") for name in shown), "registers",
+             "spilled bytes", "CTAs per SM"]
+    lines = []
+    for edge in _sizes(rows):
+        for row in sorted((r for r in rows if r["size"] == edge), key=_tflops, reverse=True)[:count]:
+            speeds = [f"{_tflops(row):.1f}", f"{float(row['cublas_tflops']):.1f}", f"{float(row['ratio_cublas']):.3f}"]
+            code = [row["registers"], row["spill_bytes"], row["ctas_per_sm"]]
+            lines.append([edge, *speeds, *(row.get(name, "") for name in shown), *code])
+    return markdown.table(heads, lines, "r" * len(heads)) + "\n" + _conditions(rows)
+
+
+def autotune_ladder(context: Context, _: Options) -> str:
+    """Kernel 9 and its successors, step by step, and what each changes."""
+    kernel = space.KERNELS["sgemm", 90]
+    listed = space.load(context.root / space.SPACES / "sgemm_ladder.space", kernel).listed
+    rows = _measured(context, "sgemm")
+    if not rows:
+        return NOTHING
+    sizes = [size for size in _sizes(rows) if any(row["size"] == size and row["name"] for row in rows)]
+    lines, before = [], kernel.complete({})
+    for name, values in listed:
+        point = kernel.complete(values)
+        changed = (p for p in kernel.parameters if point[p.name] != before[p.name])
+        changes = ", ".join(f"{p.name.upper()} {p.text(point[p.name])}" for p in changed)
+        fields = kernel.fields(point)
+        mine = [row for row in rows if all(row.get(key, value) == value for key, value in fields.items())]
+        found = {row["size"]: row for row in mine}
+        code = [mine[0]["registers"], mine[0]["ctas_per_sm"]] if mine else ["", ""]
+        lines.append([name.replace("_", " "), changes or "the kernel of the notes",
+                      *(_speed(found.get(size)) for size in sizes), *code])
+        before = point
+    heads = ["step", "what changes", *(f"{size}" for size in sizes), "registers", "CTAs per SM"]
+    return (markdown.table(heads, lines, "ll" + "r" * (len(sizes) + 2))
+            + f"\nTFLOPS (and the ratio to cuBLAS). {_conditions([row for row in rows if row['name']])}")
+
+
+def autotune_parameter(context: Context, options: Options) -> str:
+    """name=bk kernel=sgemm: for each value of a parameter the best and the median point of the notes' space."""
+    kernel, name = _take_kernel(options), options.pop("name", "")
+    if name not in NAMES[kernel]:
+        raise ValueError(f"name must be one of {', '.join(NAMES[kernel])}")
+    rows = _of_the_notes(_measured(context, kernel), kernel)
+    if not rows:
+        return NOTHING
+    size = _swept_size(rows)
+    rows = [row for row in rows if row["size"] == size]
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[name], []).append(row)
+    if len(groups) < 2:
+        return NOTHING
+    lines = []
+    for value in sorted(groups, key=int):
+        found = sorted(groups[value], key=_tflops)
+        best = found[-1]
+        others = ", ".join(f"{other.upper()} {best[other]}" for other in NAMES[kernel] if other != name)
+        lines.append([value, len(found), f"{_tflops(best):.1f}", f"{statistics.median(map(_tflops, found)):.1f}",
+                      f"{_tflops(found[0]):.1f}", others])
+    heads = [name.upper(), "points", "best TFLOPS", "median", "worst", "the best one"]
+    return markdown.table(heads, lines, "rrrrrl") + f"\nM = N = K = {size}. {_conditions(rows)}"
+
+
+def autotune_influence(context: Context, options: Options) -> str:
+    """kernel=sgemm: how much of the differences in speed each parameter explains by itself, and pairs beyond that."""
+    kernel, pairs = _take_kernel(options), int(options.pop("pairs", "5"))
+    rows = _of_the_notes(_measured(context, kernel), kernel)
+    if not rows:
+        return NOTHING
+    size = _swept_size(rows)
+    rows = [row for row in rows if row["size"] == size]
+    names = [name for name in NAMES[kernel] if len({row[name] for row in rows}) > 1]
+    if len(names) < 2:
+        return NOTHING
+    alone = {name: _explained(rows, [name]) for name in names}
+    lines = [[name.upper().replace("_", " "), f"{100 * share:.0f} %"]
+             for name, share in sorted(alone.items(), key=lambda item: -item[1])]
+    together = {pair: _explained(rows, pair) for pair in itertools.combinations(names, 2)}
+    beyond = sorted(((share - alone[a] - alone[b], share, a, b) for (a, b), share in together.items()), reverse=True)
+    pair_lines = [[f"{a.upper()} and {b.upper()}".replace("_", " "), f"{100 * share:.0f} %", f"{100 * extra:+.0f}"]
+                  for extra, share, a, b in beyond[:pairs]]
+    return (markdown.table(["parameter", "explains alone"], lines, "lr") + "\n"
+            + markdown.table(["pair", "explains together", "beyond the sum of both, in points of %"], pair_lines, "lrr")
+            + f"\nShare of the variance of log(TFLOPS) over {len(rows)} points at M = N = K = {size}. "
+            + _conditions(rows))
+
+
+def _explained(rows: Sequence[Row], names: Sequence[str]) -> float:
+    """1 - (variance inside the groups of rows that agree in these parameters) / (variance of all)."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(math.log(_tflops(row)))
+    values = [v for group in groups.values() for v in group]
+    total = statistics.pvariance(values) * len(values)
+    inside = sum(statistics.pvariance(group) * len(group) for group in groups.values())
+    return 1 - inside / total if total > 0 else 0.0
+
+
+def autotune_checked(context: Context, options: Options) -> str:
+    """kernel=level08 arch=sm100: how many configurations were found right on the simulated device."""
+    kernel, arch = _take_kernel(options), names.parse_arch(options.pop("arch", "sm100"))
+    path = context.root / RESULTS / f"sim_autotune_{kernel}_sm{arch}.csv"
+    if not path.exists():
+        return "Nothing has been checked yet.\n"
+    rows = data.read_rows(path)[1]
+    points: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        point = tuple(value for name, value in row.items() if name in (*NAMES[kernel], "store_stages"))
+        points.setdefault(point, []).append(row["status"])
+    tried = [s for s in points.values() if not s[0].startswith(("SMEM", "divisibility", "registers", "stages"))]
+    right = sum(all(status == "ok" for status in s) for s in tried)
+    sizes = ", ".join(_sizes(rows))
+    gpu = next((row["gpu"] for row in rows if row["gpu"]), "the simulated device")
+    return (f"{len(points)} points, of which {len(points) - len(tried)} cannot exist. Of the other {len(tried)}, "
+            f"{right} are right at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
+
+
+BLOCKS: dict[str, Callable[[Context, Options], str]] = {
+    "autotune_space": autotune_space, "autotune_best": autotune_best, "autotune_ladder": autotune_ladder,
+    "autotune_parameter": autotune_parameter, "autotune_influence": autotune_influence,
+    "autotune_checked": autotune_checked,
+}

@@ -1,0 +1,74 @@
+"""Ablations that were measured: a level with one thing changed, against the level as it is.
+
+docs/results/*.csv with a column `optimisation` and ratios: a row per variant and size. The rows named BASELINE are the
+level as it is, measured at the same time. A column `ratio_level` holds the speed in units of the level's, if it was
+measured so; otherwise it follows from the two ratios to cuBLAS.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+from ladder.files import DataError
+from ladder.levels import shapes
+from ladder.results import data
+
+BASELINE = "as it is"
+
+
+@dataclass
+class Ablation:
+    """One variant of one level, at all its sizes."""
+
+    level: str
+    series: data.Series
+    name: str
+    option: str
+    expected: str
+    reason: str
+    ratios: dict[shapes.Shape, float] = field(default_factory=dict)  # above 1: faster than the level
+    results: list[data.Result] = field(default_factory=list)
+    baselines: dict[shapes.Shape, data.Result] = field(default_factory=dict)  # the level as it is, where measured
+
+
+def load(folder: Path) -> list[Ablation]:
+    """Those of all files in `folder`, in the order of the files. Raises DataError."""
+    found: dict[tuple[object, ...], Ablation] = {}
+    for path in sorted(folder.glob("*.csv")):
+        columns, rows = data.read_rows(path)
+        if not {"optimisation", "ratio_cublas", "m"} <= set(columns):
+            continue
+        try:
+            results = [data.to_result(row) for row in rows]
+        except (ValueError, KeyError) as error:
+            raise DataError(f"{path}: {error}.") from None
+        baselines = {_key(r): r for r in results if r.fields["optimisation"] == BASELINE}
+        for result in results:
+            row = result.fields
+            if row["optimisation"] == BASELINE:
+                continue
+            baseline = baselines.get(_key(result))
+            ratio = _ratio(result, baseline)
+            if ratio is None:
+                where = f"'{row['optimisation']}' at {shapes.size_text(result.shape)}"
+                raise DataError(f"{path}: {where} has neither ratio_level nor a row '{BASELINE}' beside it.")
+            key = (result.level, result.series, row["optimisation"], row.get("option", ""))
+            variant = found.setdefault(key, Ablation(*key, row.get("expected", ""), row.get("reason", "")))
+            variant.ratios[result.shape] = ratio
+            variant.results.append(result)
+            if baseline:
+                variant.baselines[result.shape] = baseline
+    return list(found.values())
+
+
+def _key(result: data.Result) -> tuple[object, ...]:
+    return result.level, result.series, result.shape
+
+
+def _ratio(result: data.Result, baseline: Optional[data.Result]) -> Optional[float]:
+    direct = result.number("ratio_level")
+    if direct is not None or baseline is None:
+        return direct
+    mine, its = result.number("ratio_cublas"), baseline.number("ratio_cublas")
+    return mine / its if mine and its else None

@@ -1,0 +1,128 @@
+"""docs/results/*.csv as data.
+
+Every number is of one of three kinds: measured (by this project, on the GPU that is named), reported (by the author of
+the notes that the course follows) or modelled (computed on the simulated device).
+"""
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from ladder import files
+from ladder.files import DataError
+from ladder.levels import names, shapes
+
+FOLDER = files.ROOT / files.RESULTS
+REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
+
+# The order in which these columns come first in every file of results.
+COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_tflops", "ratio_cublas",
+           "ratio_cublaslt", "kind", "gpu")
+KINDS = ("measured", "reported", "modelled")
+HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)
+DEFAULT_EDGE = 8192
+
+Fields = dict[str, str]  # a row: column name to text
+
+
+@dataclass(frozen=True)
+class Series:
+    """Whose numbers: what may stand in one column."""
+
+    kind: str
+    gpu: str
+    arch: int
+
+    def title(self) -> str:
+        return f"{self.kind}: {self.gpu} (sm{self.arch})"
+
+    def sort_key(self) -> tuple[int, int, str]:
+        return KINDS.index(self.kind), self.arch, self.gpu
+
+
+@dataclass(frozen=True)
+class Result:
+    level: str
+    shape: shapes.Shape
+    series: Series
+    fields: Fields  # the whole row, as text
+
+    def number(self, column: str) -> Optional[float]:
+        text = self.fields.get(column, "")
+        return float(text) if text else None
+
+
+def read_rows(path: Path) -> tuple[list[str], list[Fields]]:
+    """Column names and rows of a CSV file; lines that start with # are comments."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(line for line in file if not line.startswith("#"))
+        rows = []
+        for row in reader:
+            if None in row or None in row.values():
+                raise DataError(f"{path}:{reader.line_num}: this row has not as many fields as the header has names.")
+            rows.append(dict(row))
+        return list(reader.fieldnames or []), rows
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Fields]) -> str:
+    """A CSV file; what a row does not say is empty."""
+    output = io.StringIO()
+    writer = csv.DictWriter(output, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return output.getvalue()
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Fields]) -> None:
+    files.replace(path, csv_text(columns, rows))
+
+
+def to_result(row: Fields) -> Result:
+    """Raises ValueError for what is no result."""
+    if row["kind"] not in KINDS:
+        raise ValueError(f"kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not '{row['kind']}'")
+    if not names.number_of(row["level"]):
+        raise ValueError(f"'{row['level']}' is no level")
+    if not row["gpu"]:
+        raise ValueError("gpu is empty")
+    result = Result(row["level"], (int(row["m"]), int(row["n"]), int(row["k"])),
+                    Series(row["kind"], row["gpu"], int(row["arch"])), row)
+    for column in COLUMNS[5:10]:
+        result.number(column)
+    return result
+
+
+def load_results(folder: Path = FOLDER) -> list[Result]:
+    """The results of all files in `folder` that have the columns of results; other tables are none of these, nor are
+    ablations, which measure something else than the level as it is."""
+    results = []
+    for path in sorted(folder.glob("*.csv")):
+        columns, rows = read_rows(path)
+        if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
+            continue
+        for number, row in enumerate(rows, start=1):
+            try:
+                results.append(to_result(row))
+            except ValueError as error:
+                raise DataError(f"{path}: row {number}: {error}.") from None
+    return results
+
+
+def find(results: Iterable[Result], level: str, series: Series, shape: shapes.Shape) -> Optional[Result]:
+    """The result for one cell. The notes sometimes give two figures: the one that they compare with cuBLAS's counts."""
+    found = [r for r in results if r.level == level and r.series == series and r.shape == shape]
+    with_rival = [r for r in found if r.number("ratio_cublas") is not None]
+    return next(iter(with_rival or found), None)
+
+
+def all_levels(results: Iterable[Result], root: Path = files.ROOT) -> list[str]:
+    """The levels that are here, and those that only figures exist of."""
+    return sorted({*names.all_levels(root), *(r.level for r in results)})
+
+
+def all_series(results: Iterable[Result]) -> list[Series]:
+    return sorted({r.series for r in results}, key=Series.sort_key)

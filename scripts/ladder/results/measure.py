@@ -1,0 +1,226 @@
+"""Measuring levels on the GPU of this machine, beside cuBLAS: a task at a time, each result recorded at once."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Optional
+
+from ladder import files
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
+from ladder.levels import gpus, names, programs
+from ladder.levels.shapes import Shape, cube, shape_text, size_text
+from ladder.results import data, table
+from ladder.results.data import Fields
+
+RESULT_KEY = ("gpu", "level", "arch", "m", "n", "k")
+DIGEST_KEY = (*RESULT_KEY, "init", "seed")
+DIGEST_COLUMNS = ("level", "arch", "m", "n", "k", "init", "seed", "digest", "config", "gpu", "date", "commit")
+# Small enough for the simulated device to repeat, square and ragged, less than one tile and many.
+DIGEST_SIZES = "256,512,72x136x200,384x520x1000"
+DIGEST_INITS = ("normal", "uniform", "int")
+
+
+# --- what to do -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """One process: a level at one size, timed, or hashed for one kind of input."""
+
+    level: str
+    shape: Shape
+    init: str = ""  # for a digest
+
+    def title(self) -> str:
+        return f"{self.level} {size_text(self.shape)}" + (f" digest, {self.init}" if self.init else "")
+
+
+def find_gpu() -> gpus.Gpu:
+    """The first that the levels run on. Raises gpus.NoGpu."""
+    found = gpus.find_gpus()
+    for gpu in found:
+        if gpu.arch in names.ARCHES:
+            return gpu
+    others = ", ".join(f"{gpu.name} ({gpu.arch / 10:.1f})" for gpu in found)
+    raise gpus.NoGpu("measuring needs a GPU of compute capability 9.0 (H100, H200) or 10.0 (B200, GB200), and here is "
+                     f"{f'only {others}' if others else 'none'}. scripts/run.sh verifies the levels without one.")
+
+
+def default_output(gpu: gpus.Gpu) -> Path:
+    """docs/results/h200.csv for an "NVIDIA H200"."""
+    match = re.search(r"\b(?:G?[BH]\d{3})\b", gpu.name)
+    name = match[0] if match else re.sub(r"\W+", "_", gpu.name)
+    return data.FOLDER / f"{name.lower()}.csv"
+
+
+def check_writable(path: Path) -> None:
+    """Before any measuring: neither a folder nor somewhere that files cannot be made, and results if anything."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder.")
+    if not os.access(path.resolve().parent if path.resolve().parent.exists() else files.ROOT, os.W_OK):
+        raise UsageError(f"{path} cannot be written.")
+    if path.exists():
+        columns, _ = data.read_rows(path)
+        if columns and not {"level", "arch", "m", "n", "k", "gpu"} <= set(columns):
+            raise UsageError(f"{path} holds something else than results: its columns are {', '.join(columns)}.")
+
+
+def check_outputs(output: Path, digests: Optional[Path]) -> None:
+    check_writable(output)
+    if digests:
+        check_writable(digests)
+        if digests.resolve() == output.resolve():
+            raise UsageError("--output and --digests are the same file.")
+
+
+def build(levels: Sequence[str], arch: int) -> None:
+    """Raises Failure."""
+    targets = [names.target(level, arch) for level in levels]
+    if subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
+        raise Failure("the levels could not be built.")
+
+
+def make_tasks(levels: Sequence[str], timed: Sequence[Shape], hashed: Sequence[Shape]) -> list[Task]:
+    return [*(Task(level, shape) for level in levels for shape in timed),
+            *(Task(level, shape, init) for level in levels for shape in hashed for init in DIGEST_INITS)]
+
+
+# --- doing it ---------------------------------------------------------------------------------------------------------
+
+
+class TaskFailed(Exception):
+    """A level that has no result; the message says what happened to it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How levels are run."""
+
+    build: Path = files.BUILD
+    rounds: int = 10
+    budget_s: Optional[float] = None  # of timing per size; None: the level's own
+    burst: bool = False
+    timeout_s: float = 300  # after which a level counts as hung
+
+
+@dataclass
+class Measurement:
+    """One run: what all its rows have in common."""
+
+    settings: Settings
+    gpu: gpus.Gpu
+    output: Path
+    digests: Optional[Path] = None
+    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    commit: str = field(default_factory=files.commit_id)
+    failures: list[str] = field(default_factory=list)
+
+    def command_of(self, task: Task, file: Path) -> list[str]:
+        program = names.executable(task.level, self.gpu.arch, self.settings.build)
+        command = [str(program), "--sizes", shape_text(task.shape), "--csv", str(file)]
+        if task.init:
+            return [*command, "--init", task.init, "--digest"]
+        command += ["--bench", "--rounds", str(self.settings.rounds)]
+        if self.settings.budget_s:
+            command += ["--budget", f"{self.settings.budget_s:g}"]
+        return command + (["--burst"] if self.settings.burst else [])
+
+    def run(self, task: Task) -> Fields:
+        """The row of a task. Raises TaskFailed."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "result.csv"
+            environment = dict(os.environ, LADDER_COMMIT=self.commit)
+            try:
+                code = programs.run_program(self.command_of(task, file), self.settings.timeout_s, environment)
+            except OSError as error:
+                raise TaskFailed(f"DOES NOT START: {error.strerror}") from None
+            if code != EXIT_RIGHT:
+                raise TaskFailed(programs.describe_failure(code, self.settings.timeout_s))
+            _, rows = data.read_rows(file) if file.exists() else ([], [])
+        problem = self.what_is_wrong(task, rows)
+        if problem:
+            raise TaskFailed(f"NO RESULT: {problem}")
+        return dict(rows[0], date=self.date, commit=self.commit)
+
+    def what_is_wrong(self, task: Task, rows: Sequence[Fields]) -> str:
+        """An exit code of 0 is not proof enough that the row is what was asked for."""
+        if len(rows) != 1:
+            return f"there are {len(rows)} rows instead of one"
+        try:
+            result = data.to_result(rows[0])
+        except (KeyError, ValueError) as error:
+            return str(error)
+        if (result.level, result.shape, result.series.arch) != (task.level, task.shape, self.gpu.arch):
+            return f"the row is of {result.level} (sm{result.series.arch}) at {shape_text(result.shape)}"
+        if result.series.kind != "measured" or result.fields.get("verdict") != "right":
+            return f"it is {result.series.kind} and {result.fields.get('verdict') or 'unverified'}"
+        if result.series.gpu != self.gpu.name:
+            return f"it is of an {result.series.gpu}"
+        if task.init:
+            return "" if result.fields.get("digest") else "there is no digest"
+        return "" if (result.number("tflops") or 0) > 0 else "there is no speed"
+
+    def record(self, task: Task, row: Fields) -> None:
+        if task.init and self.digests:
+            merge(self.digests, DIGEST_COLUMNS, {c: row.get(c, "") for c in DIGEST_COLUMNS}, DIGEST_KEY)
+        else:
+            merge(self.output, list(row), row, RESULT_KEY)
+
+
+def merge(path: Path, columns: Sequence[str], row: Fields, key: Sequence[str]) -> None:
+    """Puts a row into a file in the place of those with the same key. Columns that one of the two lacks are empty."""
+    old_columns, old_rows = data.read_rows(path) if path.exists() else ([], [])
+    all_columns = [*columns, *(c for c in old_columns if c not in columns)]
+    kept = [old for old in old_rows if any(old.get(c, "") != row[c] for c in key)]
+    data.write_rows(path, all_columns, sorted([*kept, row], key=lambda r: sort_key(r, key)))
+
+
+def sort_key(row: Fields, key: Sequence[str]) -> list[tuple[int, str]]:
+    """Numbers by value: 10240 comes after 4096."""
+    return [(int(row[c]), "") if row.get(c, "").isdigit() else (-1, row.get(c, "")) for c in key]
+
+
+def duration_text(duration: float) -> str:
+    return f"{duration:.0f} s" if duration < 90 else f"{duration / 60:.0f} min"
+
+
+def perform(measurement: Measurement, tasks: Sequence[Task]) -> None:
+    start = time.monotonic()
+    for done, task in enumerate(tasks):
+        left = ""
+        if done:
+            left = f", about {duration_text((time.monotonic() - start) / done * (len(tasks) - done))} left"
+        print(f"[{done + 1}/{len(tasks)}] {task.title()}{left}", flush=True)
+        try:
+            measurement.record(task, measurement.run(task))
+        except TaskFailed as failure:
+            print(f"{task.title()}: {failure}; it leaves no row.", flush=True)
+            measurement.failures.append(f"{task.title()}: {failure}")
+
+
+def summarise(measurement: Measurement, tasks: Sequence[Task]) -> int:
+    """Prints what came of it; returns the exit code that says so."""
+    written = " and ".join(str(path) for path in (measurement.output, measurement.digests) if path)
+    done = len(tasks) - len(measurement.failures)
+    print(f"\n{done} of {len(tasks)} done on {measurement.gpu.name}, recorded in {written}.")
+    for failure in measurement.failures:
+        print(f"  {failure}")
+    if measurement.failures:
+        print("Older rows of what failed are kept, with their own dates and commits.")
+    return EXIT_WRONG if measurement.failures else EXIT_RIGHT
+
+
+def print_table(measurement: Measurement, tasks: Sequence[Task]) -> None:
+    """The ladder at one of the sizes, the usual one if it is among them."""
+    results = data.load_results(measurement.output.resolve().parent)
+    edges = sorted({t.shape[0] for t in tasks if t.shape == cube(t.shape[0]) and not t.init})
+    if edges:
+        edge = data.DEFAULT_EDGE if data.DEFAULT_EDGE in edges else edges[-1]
+        print("\n" + table.progression(results, data.all_levels(results), edge).text(), end="")

@@ -1,0 +1,1 @@
+"""What the levels do on the simulated device."""

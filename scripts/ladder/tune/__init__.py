@@ -1,0 +1,1 @@
+"""Parameter spaces of a kernel, and sweeping them."""
