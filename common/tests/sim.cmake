@@ -7,7 +7,7 @@ target_include_directories(sim_test_support PUBLIC "${SIM_TESTS}")
 target_link_libraries(sim_test_support PUBLIC sim_core GTest::gtest_main)
 
 # Each area is one test: starting an executable once per case would take longer than the cases.
-foreach(area IN ITEMS parser forms arithmetic convert memory warp barrier mbarrier bulk tensor tcgen05 wgmma report engine)
+foreach(area IN ITEMS parser forms arithmetic convert memory warp barrier mbarrier bulk tensor tcgen05 wgmma report engine order)
   add_executable(sim_${area}_test "${SIM_TESTS}/sim_${area}.cpp")
   target_link_libraries(sim_${area}_test PRIVATE sim_test_support)
   add_test(NAME sim_${area} COMMAND sim_${area}_test)

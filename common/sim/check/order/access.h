@@ -1,0 +1,102 @@
+// One access of memory, as the shadow remembers it: who, how, from which instruction, and which bytes are whose.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "check/order/clock.h"
+
+namespace sim::order {
+
+/// The path to memory.
+enum class Proxy : uint8_t { Generic, Async, Tensor };
+
+/// How far a release or an acquire reaches, or an atomic access.
+enum class Scope : uint8_t { Cta, Cluster, Gpu };
+
+/// A CTA's place in the grid: who is in one scope with whom.
+struct Place {
+  uint32_t cta = 0, cluster = 0;
+};
+/// Does what a thread in `a` does at scope `from` concern a thread in `b` that looks at scope `to`?
+inline bool reaches(Place a, Scope from, Place b, Scope to) {
+  if (a.cta == b.cta) return true;
+  const Scope needed = a.cluster == b.cluster ? Scope::Cluster : Scope::Gpu;
+  return from >= needed && to >= needed;
+}
+
+/// What accesses: for reports, and for rules about one kind.
+enum class Role : uint8_t {
+  Load,
+  Store,
+  Atomic,
+  CopyAsync,     ///< cp.async
+  BulkLoad,      ///< TMA, bulk copies, st.async: what lands in shared memory
+  BulkStore,     ///< TMA, bulk copies: what they read in shared memory and write to global memory
+  Cancel,        ///< the response of clusterlaunchcontrol.try_cancel
+  WgmmaOperand,  ///< A or B of wgmma
+  MmaOperand,    ///< A or B of tcgen05.mma, the source of tcgen05.cp, in shared memory
+  MmaResult,     ///< D of tcgen05.mma
+  MmaSource,     ///< A of tcgen05.mma in tensor memory
+  TensorCopy,    ///< what tcgen05.cp writes
+  TensorLoad,    ///< tcgen05.ld
+  TensorStore,   ///< tcgen05.st
+  Allocation,    ///< tcgen05.alloc, dealloc
+  BarrierInit,   ///< mbarrier.init, inval
+  TensorMap      ///< a tensor map that TMA reads
+};
+
+struct Access {
+  uint32_t cta = 0;   ///< whose row it is
+  uint16_t row = 0;   ///< a thread's, or the channel's in which it completes
+  Tick position = 0;  ///< there; 0: it has not completed, and where it will is not known
+  Mask lanes = kAll;  ///< of the row
+  uint32_t site = 0;  ///< the instruction
+  Place issuer;       ///< of the thread that executed it
+  uint16_t warp = 0;  ///< its warp
+  Tick issued = 0;    ///< that warp's tick then
+  Proxy proxy = Proxy::Generic;
+  Role role = Role::Load;
+  bool reads = false, writes = false;
+  bool atomic = false;     ///< relaxed or stronger: does not race with others of that kind
+  bool in_flight = false;  ///< it is not complete yet
+  Scope scope = Scope::Cta;
+  uint64_t detail = 0;  ///< MMA: accumulator and shape
+
+  // Which bytes are which lane's, if it is an access of lanes: width bytes each, at base + lane * stride or as listed.
+  uint64_t base = 0;
+  int64_t stride = 0;
+  uint16_t width = 0;  ///< 0: all of it belongs to all lanes
+  std::vector<uint64_t> addresses;
+
+  /// The lanes that access any of these bytes.
+  Mask lanes_at(uint64_t begin, uint32_t bytes) const;
+  /// Bit i: the access concerns byte begin + i. At most 16 bytes.
+  uint32_t bytes_at(uint64_t begin, uint32_t bytes) const;
+  uint64_t address_of(int lane) const {
+    return addresses.empty() ? base + static_cast<uint64_t>(stride * lane) : addresses[static_cast<size_t>(lane)];
+  }
+};
+
+/// All accesses that the shadow still names, by number. 0 is none.
+class Accesses {
+ public:
+  Accesses() : slots_(1), marked_(1) {}
+  uint32_t add(Access access);
+  Access& operator[](uint32_t number) { return slots_[number]; }
+  const Access& operator[](uint32_t number) const { return slots_[number]; }
+
+  /// Forgets those that nobody marks between these two calls.
+  bool crowded() const { return live_ >= limit_; }
+  void begin_marking();
+  void mark(uint32_t number) { marked_[number] = true; }
+  void sweep();
+
+ private:
+  std::vector<Access> slots_;
+  std::vector<bool> marked_;
+  std::vector<uint32_t> free_;
+  size_t live_ = 0, limit_ = 1u << 14;
+};
+
+}  // namespace sim::order

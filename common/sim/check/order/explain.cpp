@@ -1,0 +1,500 @@
+// What has been found, in sentences: both accesses, the bytes, and which single fence, wait or arrival would order them.
+#include <algorithm>
+#include <bit>
+
+#include "check/order/judge.h"
+
+namespace sim::order {
+namespace {
+
+std::string lanes_text(Mask lanes) {
+  if (lanes == kAll) return "all lanes";
+  if (std::has_single_bit(lanes)) return "lane " + std::to_string(std::countr_zero(lanes));
+  const int first = std::countr_zero(lanes), last = 31 - std::countl_zero(lanes);
+  if (last - first + 1 == std::popcount(lanes)) return "lanes " + std::to_string(first) + " to " + std::to_string(last);
+  std::string text = "lanes ";
+  int shown = 0;
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    if (shown == 4) return text + " and others (" + std::to_string(std::popcount(lanes)) + " in all)";
+    text += (shown++ ? ", " : "") + std::to_string(std::countr_zero(rest));
+  }
+  return text;
+}
+
+const char* noun(const Access& access) {
+  switch (access.role) {
+    case Role::Load: return "load";
+    case Role::Store: return "store";
+    case Role::Atomic: return "atomic operation";
+    case Role::CopyAsync: return "cp.async";
+    case Role::BulkLoad: return "bulk load";
+    case Role::BulkStore: return "bulk store";
+    case Role::Cancel: return "response of try_cancel";
+    case Role::WgmmaOperand: return "wgmma";
+    case Role::MmaOperand:
+    case Role::MmaSource:
+    case Role::MmaResult: return "MMA";
+    case Role::TensorCopy: return "tcgen05.cp";
+    case Role::TensorLoad: return "tcgen05.ld";
+    case Role::TensorStore: return "tcgen05.st";
+    case Role::Allocation: return "allocation of tensor memory";
+    case Role::BarrierInit: return "mbarrier.init";
+    case Role::TensorMap: return "use of a tensor map";
+  }
+  return "";
+}
+
+/// What makes the end of such an operation known to its thread, or to whoever waits.
+std::string completion(const Access& access) {
+  switch (access.role) {
+    case Role::CopyAsync: return "cp.async.wait_group";
+    case Role::BulkStore: return access.reads ? "cp.async.bulk.wait_group.read" : "cp.async.bulk.wait_group";
+    case Role::BulkLoad:
+    case Role::Cancel: return "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes";
+    case Role::WgmmaOperand: return "wgmma.wait_group";
+    case Role::MmaOperand:
+    case Role::MmaSource:
+    case Role::MmaResult:
+    case Role::TensorCopy: return "tcgen05.commit after it, and a wait for the mbarrier that it arrives at";
+    case Role::TensorLoad: return "tcgen05.wait::ld";
+    case Role::TensorStore: return "tcgen05.wait::st";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::string World::who(const By& by) const {
+  return names_.cta(by.cta) + ", warp " + std::to_string(by.warp) + ", " + lanes_text(by.lanes);
+}
+
+std::string World::who(const Access& access) const {
+  const Mask lanes = access.proxy == Proxy::Generic && access.width != 0 ? access.lanes : kAll;
+  return std::string(noun(access)) + " by " + names_.cta(*ctas_.at(access.issuer.cta)) + ", warp " +
+         std::to_string(access.warp) + (lanes == kAll ? "" : ", " + lanes_text(lanes));
+}
+
+const Cta* World::owner(const Shadow& shadow) const {
+  for (const auto& [number, cta] : ctas_) {
+    if (&cta->shared == &shadow || &cta->tensor == &shadow) return cta.get();
+  }
+  return nullptr;
+}
+
+void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
+                  uint64_t begin, uint32_t bytes) {
+  if (verdict.grade == Grade::Habit && findings_.tolerates(verdict.habit)) return;
+  if (verdict.grade == Grade::Strict && !findings_.strict()) return;
+  const Access &earlier = accesses_[before], &later = accesses_[now];
+  const auto kind = static_cast<uint8_t>(verdict.grade == Grade::Habit ? static_cast<int>(verdict.habit)
+                                                                       : static_cast<int>(verdict.rule));
+  const Findings::Key key{verdict.grade, kind, earlier.site, later.site};
+  const auto make = [&] { return describe(verdict, earlier, later, context, shadow, begin, bytes); };
+  const auto stores = [](const Access& access) { return access.role == Role::Store || access.role == Role::BulkStore; };
+  if (verdict.grade == Grade::Error && verdict.rule == Rule::WriteAfterWrite && verdict.lack == Lack::Everything &&
+      stores(earlier) && stores(later) && !earlier.reads && !later.reads) {
+    const Cta* const cta = owner(shadow);
+    return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
+  }
+  findings_.add(key, context.by.cta.place.cluster, bytes, make);
+}
+
+// ---- two stores of the same value
+
+void World::doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
+                  uint64_t begin, uint32_t bytes, Finding finding) {
+  doubtful_.try_emplace(key, std::move(finding));
+  doubts_.push_back({key, context.by.cta.place.cluster, before, now, cta, begin, bytes, {}});
+  if (accesses_[now].role == Role::Store) open_doubts(now);
+}
+
+void World::open_doubts(uint32_t number) {
+  for (Doubt& each : doubts_) {
+    if (each.now != number && each.before != number) continue;
+    const uint8_t* const at = names_.bytes(each.cta, each.begin);
+    if (at != nullptr) each.bytes.assign(at, at + each.count);
+  }
+}
+
+void World::settle_doubts(uint32_t number) {
+  std::erase_if(doubts_, [&](const Doubt& each) {
+    if (each.now != number && each.before != number) return false;
+    if (accesses_[each.before].in_flight || accesses_[each.now].in_flight) return false;  // the other one will tell
+    const uint8_t* const at = names_.bytes(each.cta, each.begin);
+    const bool equal = at != nullptr && !each.bytes.empty() && std::equal(each.bytes.begin(), each.bytes.end(), at);
+    Findings::Key key = each.key;
+    Finding finding = doubtful_[key];
+    if (equal) {
+      if (findings_.tolerates(Habit::EqualStores)) return true;
+      key.grade = Grade::Habit, key.kind = static_cast<uint8_t>(Habit::EqualStores);
+      finding.habit = Habit::EqualStores;
+    }
+    findings_.add(key, each.cluster, each.count, [&] { return finding; });
+    return true;
+  });
+}
+
+void World::stored() {
+  while (!doubts_.empty() && accesses_[doubts_.back().now].role == Role::Store) settle_doubts(doubts_.back().now);
+}
+
+// ---- a pair of accesses
+
+Finding World::describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
+                        const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
+  Finding finding;
+  finding.rule = verdict.rule;
+  finding.habit = verdict.habit;
+  finding.first = {who(before), names_.instruction(before.site)};
+  finding.second = {who(now), names_.instruction(now.site)};
+  const Cta* const cta = owner(shadow);
+  if (cta == nullptr) {
+    finding.where = names_.global(begin);
+  } else if (&shadow == &cta->tensor) {
+    const uint64_t cell = begin / Shadow::kCell;
+    finding.where = "tensor memory of " + names_.cta(*cta) + ", column " + std::to_string(cell / 8) + ", lanes from " +
+                    std::to_string(cell % 8 * 16) + " on";
+  } else {
+    finding.where = names_.shared(begin) + " of " + names_.cta(*cta);
+  }
+  (void)bytes;
+  const bool both = before.writes && now.reads;
+  finding.what = both            ? "reads what the first wrote"
+                 : before.writes ? "overwrites what the first wrote"
+                                 : "overwrites what the first reads";
+  finding.missing = missing_link(verdict, before, now, context);
+  return finding;
+}
+
+std::string World::missing_link(const Verdict& verdict, const Access& before, const Access& now,
+                                const Context& context) const {
+  const Warp& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
+  const Event* const tells =
+      writer.event_after(before.issued, before.row < writer.warps ? before.lanes : kAll, Event::Kind::Tells);
+  const std::string until = tells != nullptr ? " and " + names_.line(tells->site) : "";
+  const std::string between =
+      tells != nullptr ? "between " + names_.line(before.site) + until : "after " + names_.line(before.site);
+  const std::string here = names_.line(now.site);
+  switch (verdict.lack) {
+    case Lack::ProxyFence:
+      return std::string("ordered, but not across proxies: fence.proxy.async by the ") +
+             (before.writes ? "writer, " : "reader, ") + between;
+    case Lack::BeforeFence:
+      return "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp " + std::to_string(before.warp) +
+             ", " + between;
+    case Lack::AfterFence:
+      return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " + std::to_string(now.warp) +
+             ", after it was told and before " + here;
+    case Lack::Visibility: {
+      const bool same = before.issuer.cta == now.issuer.cta;
+      const bool cluster = before.issuer.cluster == now.issuer.cluster;
+      std::string text = "it has happened, but is not visible: ";
+      text += tells != nullptr ? "what is told at " + names_.line(tells->site) : "what its thread tells";
+      return text + (same ? " is relaxed; a release and an acquire are required"
+                          : std::string(" is read in another CTA: release and acquire at ") +
+                                (cluster ? ".cluster" : ".gpu") + " scope are required on both sides");
+    }
+    case Lack::Everything: break;
+  }
+  const Field field = before.writes && now.reads ? kVisible : kHappened;
+  if (std::string text = who_knows(before, verdict.missing, field, context); !text.empty()) return text;
+  const std::string done = completion(before);
+  if (!done.empty()) return "nobody knows that it is complete: " + done + ", before " + here;
+  if (tells == nullptr)
+    return "nothing orders them: between " + names_.line(before.site) + " and " + here + " its warp has told nobody";
+  return "nothing orders them: the warp tells of it at " + names_.line(tells->site) + ", but nothing passes it on to " +
+         here;
+}
+
+/// Who knows of it, and how could whoever accesses now have been told?
+std::string World::who_knows(const Access& before, Mask missing, Field field, const Context& context) const {
+  if (before.position == 0) return "";
+  const auto holds = [&](const Clock& clock, Mask lanes) {
+    return lanes != 0 && clock.known(before.cta, before.row, lanes, before.position, field) == lanes;
+  };
+  const std::string here = names_.line(context.by.site);
+  const std::string done = completion(before);
+  // Lanes of the other side that are known, beside those that are not.
+  const bool by_lanes = before.row < ctas_.at(before.cta)->warps.size() || before.role == Role::CopyAsync ||
+                        before.role == Role::TensorLoad || before.role == Role::TensorStore;
+  if (by_lanes) {
+    const Mask told = context.knows.now.known(before.cta, before.row, kAll, before.position, field) &
+                      ctas_.at(before.issuer.cta)->warps[before.warp].exists;
+    if (told != 0 && (told & missing) == 0) {
+      const Warp& warp = ctas_.at(before.issuer.cta)->warps[before.warp];
+      const Event* const event = warp.event_after(before.issued, told, Event::Kind::Tells);
+      const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
+      return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " told, " +
+             lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
+             ", or an arrival of each";
+    }
+  }
+  // Another lane of this warp.
+  for (const Warp::Group& group : context.warp.groups()) {
+    if (group.lanes & context.lanes) continue;
+    if (holds(group.knows.now, missing) ||
+        (before.cta == context.by.cta.place.cta && before.warp == context.warp.index &&
+         holds(context.warp.published(group.lanes), missing)))
+      return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
+             " that it is over, " + lanes_text(context.lanes) + " not: __syncwarp() before " + here;
+  }
+  // A barrier that one could have waited for.
+  for (const auto& [offset, barrier] : context.by.cta.barriers) {
+    for (const bool running : {false, true}) {
+      const Message& message = running ? barrier.open : barrier.last;
+      if (!holds(message.happened(), missing)) continue;
+      std::string text = "the mbarrier at " + names_.shared(offset) + " tells of it";
+      if (!message.contributors().empty()) text += " (" + names_.line(message.contributors().back().site) + ")";
+      return text + ": a wait for that phase, before " + here;
+    }
+  }
+  for (uint32_t id = 0; id < 16; ++id) {
+    const Cta::Named& barrier = context.by.cta.named[id];
+    if (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing))
+      return "barrier " + std::to_string(id) + " tells of it: bar.sync there, before " + here;
+  }
+  // Other warps.
+  const auto cluster = context.by.cta.place.cluster;
+  for (const auto& [number, cta] : ctas_) {
+    if (cta->place.cluster != cluster) continue;
+    for (const Warp& warp : cta->warps) {
+      for (const Warp::Group& group : warp.groups()) {
+        if (!holds(warp.published(group.lanes), missing)) continue;
+        const bool itself = number == before.issuer.cta && warp.index == before.warp;
+        if (itself && done.empty()) continue;
+        const Event* const tells = warp.event_after(before.issued, group.lanes, Event::Kind::Tells);
+        return std::string(itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)) +
+               " knows that it is over, but " +
+               (tells != nullptr ? "nothing that it told (" + names_.line(tells->site) + ") has reached "
+                                 : "has not told ") +
+               here + ": a barrier, or an arrival and a wait, is missing between them";
+      }
+    }
+  }
+  return "";
+}
+
+// ---- barriers
+
+void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, bool happened) {
+  const Access& init = accesses_[barrier.init];
+  const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::BarrierExists), init.site, by.site};
+  findings_.add(key, by.cta.place.cluster, 8, [&] {
+    Finding finding;
+    finding.rule = Rule::BarrierExists;
+    finding.first = {who(init), names_.instruction(init.site)};
+    finding.second = {who(by), names_.instruction(by.site)};
+    finding.what = "uses an mbarrier of whose initialisation it does not know";
+    finding.where = names_.shared(offset) + " of " + names_.cta(target);
+    finding.missing = happened
+                          ? "it has happened, but is not visible: fence.mbarrier_init by the thread that initialises, "
+                            "before the cluster barrier"
+                          : "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " +
+                                names_.line(init.site) + " and " + names_.line(by.site);
+    return finding;
+  });
+}
+
+void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
+                         bool asynchronous) {
+  if (barrier.init == 0) return;
+  const Access& init = accesses_[barrier.init];
+  if (unknown(init, init.lanes, context, context.lanes, context.knows.now, kVisible) != 0) {
+    const bool happened = unknown(init, init.lanes, context, context.lanes, context.knows.now, kHappened) == 0;
+    if (!happened || !barrier.fenced) return missing_init(by, target, offset, barrier, happened);
+  }
+  if (barrier.fenced || !(asynchronous || &target != &by.cta)) return;
+  unfenced_init(by, target, offset, barrier);
+}
+
+void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal) {
+  if (barrier.init == 0) return;
+  const Access& init = accesses_[barrier.init];
+  const auto known = [&](Field field) {
+    return signal.happened.known(init.cta, init.row, init.lanes, init.position, field) == init.lanes;
+  };
+  if (!known(kVisible) && (!known(kHappened) || !barrier.fenced))
+    return missing_init(by, target, offset, barrier, known(kHappened));
+  if (!barrier.fenced && &target != &by.cta) unfenced_init(by, target, offset, barrier);
+}
+
+void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
+  if (findings_.tolerates(Habit::InitFence)) return;
+  const Access& init = accesses_[barrier.init];
+  const Findings::Key key{Grade::Habit, static_cast<uint8_t>(Habit::InitFence), init.site, by.site};
+  findings_.add(key, by.cta.place.cluster, 8, [&] {
+    Finding finding;
+    finding.habit = Habit::InitFence;
+    finding.first = {who(init), names_.instruction(init.site)};
+    finding.second = {who(by), names_.instruction(by.site)};
+    finding.what = "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced";
+    finding.where = names_.shared(offset) + " of " + names_.cta(target);
+    finding.missing = "fence.mbarrier_init by the thread that initialises, after " + names_.line(init.site) +
+                      " and before the barrier that lets others use it";
+    return finding;
+  });
+}
+
+void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
+                              Tick position, const char* does) {
+  if (knows.known(target.place.cta, barrier.row, kAll, position, kHappened) == kAll) return;
+  const bool as_one = knows.known(target.place.cta, barrier.row, kAll, position, kGroupHappened) == kAll;
+  if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
+  const Grade grade = as_one ? Grade::Habit : Grade::Error;
+  const Findings::Key key{
+      grade,
+      static_cast<uint8_t>(as_one ? static_cast<int>(Habit::WarpgroupRelease) : static_cast<int>(Rule::PhaseKnown)),
+      by.site, static_cast<uint32_t>(does[0])};
+  findings_.add(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.rule = Rule::PhaseKnown;
+    finding.habit = Habit::WarpgroupRelease;
+    finding.first = {who(by), names_.instruction(by.site)};
+    const std::string phase = std::to_string(barrier.completed - barrier.first - (does[0] == 'w' ? 1 : 0));
+    finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
+    finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
+    finding.missing =
+        does[0] == 'w' ? "a phase two earlier has the same parity and would satisfy this wait as well: something that "
+                         "comes after phase " +
+                             std::to_string(barrier.completed - barrier.first - 2) + " must be waited for before " +
+                             names_.line(by.site)
+                       : "in another interleaving this arrival is counted in the phase before: a wait, before " +
+                             names_.line(by.site) + ", for something that comes after that phase";
+    return finding;
+  });
+}
+
+void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows) {
+  if (barrier.completed == 0 || knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
+    return;
+  const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::PhaseKnown), by.site, 0};
+  findings_.add(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.rule = Rule::PhaseKnown;
+    finding.first = {who(by), names_.instruction(by.site)};
+    finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its turn before is complete";
+    finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
+    finding.missing = "in another interleaving this arrival is counted in the turn before: a wait, before " +
+                      names_.line(by.site) + ", for something that comes after that turn";
+    return finding;
+  });
+}
+
+void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {
+  const bool as_one =
+      (missing & ~barrier.open.happened().known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0;
+  if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
+  const Findings::Key key{
+      as_one ? Grade::Habit : Grade::Error,
+      static_cast<uint8_t>(as_one ? static_cast<int>(Habit::WarpgroupRelease) : static_cast<int>(Rule::PhaseHeld)),
+      waiter.site, 0};
+  findings_.add(key, target.place.cluster, 0, [&] {
+    Finding finding;
+    finding.rule = Rule::PhaseHeld;
+    finding.habit = Habit::WarpgroupRelease;
+    const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
+    finding.first = {who(by), names_.instruction(waiter.site)};
+    const Tick phase = barrier.completed - barrier.first;
+    finding.what = "waits for phase " + std::to_string(phase - 1) +
+                   ", and the phase after it completes without knowing that the "
+                   "wait is over";
+    finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
+    finding.missing = "a late waiter is lapped: it finds the parity flipped again. " + lanes_text(missing) +
+                      " must tell, after " + names_.line(waiter.site);
+    std::string by_whom;
+    for (const Message::Contributor& each : barrier.open.contributors()) {
+      const std::string line = names_.line(each.site);
+      if (by_whom.find(line) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + line;
+    }
+    if (!by_whom.empty()) finding.missing += ", before what completes the next phase (" + by_whom + ")";
+    return finding;
+  });
+}
+
+// ---- the end of a CTA
+
+void World::check_quiet(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows) {
+  for (const Barrier::Arrival& each : barrier.arrivals) {
+    const bool by_phase = each.phase <= barrier.completed &&
+                          knows.known(target.place.cta, barrier.row, kAll, each.phase, kHappened) == kAll;
+    if (by_phase) continue;
+    const bool own = each.cta == target.place.cta;
+    Habit habit = Habit::kCount;
+    if (each.asynchronous) {
+      if (own) habit = Habit::ExitBeforeOwnCommit;
+    } else {
+      if (own) continue;
+      if (knows.known(each.cta, each.row, each.lanes, each.position, kVisible) == each.lanes) continue;
+      if (knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
+        habit = Habit::RelaxedClusterExit;
+    }
+    if (habit != Habit::kCount && findings_.tolerates(habit)) continue;
+    const bool is_habit = habit != Habit::kCount;
+    const Findings::Key key{is_habit ? Grade::Habit : Grade::Error,
+                            static_cast<uint8_t>(is_habit ? static_cast<int>(habit) : static_cast<int>(Rule::Exit)),
+                            each.site, by.site};
+    findings_.add(key, target.place.cluster, 8, [&] {
+      Finding finding;
+      finding.rule = Rule::Exit;
+      finding.habit = habit;
+      const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes,
+                     each.site};
+      finding.first = {each.asynchronous ? names_.cta(other.cta) : who(other), names_.instruction(each.site)};
+      finding.second = {names_.cta(target), "its end"};
+      finding.what = "may still be on its way to the mbarrier when the CTA that holds it ends";
+      finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
+      finding.missing = each.asynchronous ? "a wait for the phase in which it arrives, by a thread of that CTA"
+                        : habit == Habit::RelaxedClusterExit
+                            ? "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"
+                            : "a wait for the phase in which it arrives, or a cluster barrier after it";
+      return finding;
+    });
+  }
+}
+
+void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<uint32_t>& told) {
+  const Access& access = accesses_[number];
+  if (access.proxy == Proxy::Generic && access.issuer.cta == cta.place.cta && access.role != Role::CopyAsync) return;
+  if (std::find(told.begin(), told.end(), number) != told.end()) return;
+  told.push_back(number);
+  const Mask known =
+      access.position == 0 ? 0 : cta.end.known(access.cta, access.row, access.lanes, access.position, kHappened);
+  if (known == access.lanes) return;
+  const bool own = access.issuer.cta == cta.place.cta;
+  Habit habit = Habit::kCount;
+  if (own && access.role == Role::BulkStore) habit = Habit::ExitWithOwnStores;
+  if (own && (access.role == Role::BulkLoad || access.role == Role::CopyAsync)) habit = Habit::ExitWithOwnLoads;
+  if (access.role == Role::WgmmaOperand && own) return;  // its results would be missing: nobody can do without a wait
+  if (habit != Habit::kCount && findings_.tolerates(habit)) return;
+  const bool is_habit = habit != Habit::kCount;
+  const Findings::Key key{is_habit ? Grade::Habit : Grade::Error,
+                          static_cast<uint8_t>(is_habit ? static_cast<int>(habit) : static_cast<int>(Rule::Exit)),
+                          access.site, 0};
+  findings_.add(key, cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.rule = Rule::Exit;
+    finding.habit = habit;
+    finding.first = {who(access), names_.instruction(access.site)};
+    finding.second = {names_.cta(cta), "its end"};
+    finding.what = "may still need the CTA's shared memory when the CTA ends";
+    finding.where = names_.shared(offset) + " of " + names_.cta(cta);
+    const std::string done = completion(access);
+    finding.missing = done.empty() ? "a barrier of the cluster after it" : done + ", before the CTA ends";
+    return finding;
+  });
+}
+
+void World::end(Cta& cta) {
+  std::vector<uint32_t> told;
+  cta.shared.for_all([&](const Cell& cell, uint64_t begin, uint32_t) {
+    for (const uint32_t each : sets_.members(cell.write)) unfinished(cta, each, begin, told);
+    for (const uint32_t each : sets_.members(cell.read)) unfinished(cta, each, begin, told);
+  });
+  const By by{cta, 0, 0, 0};
+  for (const auto& [offset, barrier] : cta.barriers) check_quiet(by, cta, offset, barrier, cta.end);
+  cta.shared.clear();
+  cta.tensor.clear();
+  cta.exited = true;
+}
+
+}  // namespace sim::order

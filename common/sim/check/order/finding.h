@@ -1,0 +1,78 @@
+// What the checker has found, one entry per rule and pair of instructions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "check/order/rules.h"
+
+namespace sim::order {
+
+/// A side of a finding, in words: "TMA load of rank 0, warp 0, lane 0", and where it stands in the source.
+struct Side {
+  std::string who;
+  std::string instruction;  ///< with PTX line and source line
+};
+
+struct Finding {
+  Grade grade = Grade::Error;
+  Rule rule = Rule::ReadAfterWrite;
+  Habit habit = Habit::kCount;  ///< if grade is Habit
+  Side first, second;           ///< second is empty if one side alone is wrong
+  std::string what;             ///< "reads what ... wrote", in a sentence
+  std::string where;            ///< bytes: "stages +0x40 .. +0x80 of rank 0's shared memory"
+  std::string missing;          ///< the missing link, one sentence
+  uint64_t bytes = 0, count = 0;
+};
+
+/// All findings of a launch. Clusters may run side by side: what the first of them, by number, says is what counts.
+class Findings {
+ public:
+  struct Key {
+    Grade grade;
+    uint8_t kind;  // Rule or Habit
+    uint32_t first, second;
+    auto operator<=>(const Key&) const = default;
+  };
+  explicit Findings(Habits tolerated, bool strict) : tolerated_(tolerated), strict_(strict) {}
+
+  bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
+  bool strict() const { return strict_; }
+
+  /// One more occurrence. `make` describes it, and is called only if `cluster` is the first to find it.
+  template <class Make>
+  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make) {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[key];
+    entry.finding.bytes += bytes;
+    ++entry.finding.count;
+    if (entry.finding.count > 1 && cluster >= entry.cluster) return;
+    const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
+    entry.finding = make();
+    entry.finding.grade = key.grade;
+    entry.finding.bytes = all_bytes, entry.finding.count = count;
+    entry.cluster = cluster;
+  }
+  /// Errors first, then by the order of the instructions.
+  std::vector<Finding> all() const;
+  bool any_errors() const;
+
+ private:
+  struct Entry {
+    Finding finding;
+    uint32_t cluster = 0;
+  };
+  const Habits tolerated_;
+  const bool strict_;
+  mutable std::mutex mutex_;
+  std::map<Key, Entry> entries_;
+};
+
+/// A finding as it is printed.
+std::string report(const Finding& finding, const std::string& kernel);
+
+}  // namespace sim::order

@@ -1,0 +1,36 @@
+// What world_*.cpp share: who asks, and the answer.
+#pragma once
+
+#include "check/order/world.h"
+
+namespace sim::order {
+
+/// Who accesses now, and what it knows.
+struct World::Context {
+  const By& by;
+  const Warp& warp;
+  const Knowledge& knows;
+  Mask lanes;   ///< of the warp, that take part
+  bool tensor;  ///< by a tcgen05 operation: what its thread learnt since the last after_thread_sync does not count
+  bool global;  ///< memory
+};
+
+struct World::Verdict {
+  bool in_order = true;
+  bool whole = true;  ///< the answer holds for all that the earlier access touched
+  Grade grade = Grade::Error;
+  Rule rule = Rule::ReadAfterWrite;
+  Habit habit = Habit::kCount;
+  Lack lack = Lack::Everything;
+  Mask missing = 0;  ///< lanes of the earlier access
+
+  bool fine() const { return in_order; }
+  static Verdict error(Rule rule, Lack lack, Mask missing) {
+    return {.in_order = false, .grade = text_of(rule).grade, .rule = rule, .lack = lack, .missing = missing};
+  }
+  static Verdict habit_of(Habit habit, Lack lack, Mask missing) {
+    return {.in_order = false, .grade = Grade::Habit, .habit = habit, .lack = lack, .missing = missing};
+  }
+};
+
+}  // namespace sim::order

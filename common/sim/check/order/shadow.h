@@ -1,0 +1,116 @@
+// Who wrote each place last, and who has read it since: flat pages of 16-byte cells, split into words on demand.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "check/order/access.h"
+
+namespace sim::order {
+
+/// Sets of accesses, where a place has more than one last writer (of different bytes) or several readers. A reference to
+/// accesses is the number of one, or this bit and the number of a set.
+inline constexpr uint32_t kIsSet = 0x8000'0000u;
+
+class Sets {
+ public:
+  /// The members behind a reference: one, several, or none if it is 0.
+  struct Members {
+    const uint32_t* first;
+    size_t count;
+    const uint32_t* begin() const { return first; }
+    const uint32_t* end() const { return first + count; }
+  };
+  Members members(const uint32_t& reference) const;
+  /// A reference to these members; they are sorted by age.
+  uint32_t make(const std::vector<uint32_t>& members);
+
+  void begin_marking() { marked_.assign(sets_.size(), false); }
+  /// Marks what is behind a reference. False if it was marked before.
+  bool mark(uint32_t reference);
+  void sweep();
+
+ private:
+  std::vector<std::vector<uint32_t>> sets_;
+  std::vector<bool> marked_;
+  std::vector<uint32_t> free_;
+};
+
+struct Cell {
+  uint32_t write = 0, read = 0;
+  bool operator==(const Cell&) const = default;
+};
+
+class Shadow {
+ public:
+  static constexpr uint64_t kCell = 16, kWord = 4;
+
+  /// Calls f(cell, begin, bytes) for what covers [begin, end): cells of 16 bytes, words where a cell is split or only a part
+  /// of it is meant. The last and the first word may be covered only in part; `bytes` is then what is covered.
+  template <class F>
+  void for_each(uint64_t begin, uint64_t end, F f) {
+    for (uint64_t at = begin; at < end;) {
+      const uint64_t cell_begin = at / kCell * kCell, stop = std::min(end, cell_begin + kCell);
+      Cell& cell = find(cell_begin);
+      if (at == cell_begin && stop == cell_begin + kCell && !is_split(cell)) {
+        f(cell, at, static_cast<uint32_t>(kCell));
+      } else {
+        const uint32_t words = split(cell);
+        for (uint64_t word = at / kWord * kWord; word < stop; word += kWord) {
+          const uint64_t from = std::max(at, word), to = std::min(stop, word + kWord);
+          f(words_[words][(word - cell_begin) / kWord], from, static_cast<uint32_t>(to - from));
+        }
+        unite(cell_begin);
+      }
+      at = stop;
+    }
+  }
+  /// Calls f(cell, begin, bytes) for everything that was ever touched.
+  template <class F>
+  void for_all(F f) {
+    for (auto& [number, page] : pages_) {
+      for (size_t i = 0; i < kCells; ++i) {
+        Cell& cell = (*page)[i];
+        const uint64_t begin = (number * kCells + i) * kCell;
+        if (is_split(cell)) {
+          for (size_t word = 0; word < 4; ++word)
+            f(words_[cell.read][word], begin + word * kWord, static_cast<uint32_t>(kWord));
+        } else if (cell.write != 0 || cell.read != 0) {
+          f(cell, begin, static_cast<uint32_t>(kCell));
+        }
+      }
+    }
+  }
+  void clear();
+  size_t pages() const { return pages_.size(); }
+
+ private:
+  static constexpr size_t kCells = 256;
+  static constexpr uint32_t kSplit = 0xFFFF'FFFFu;  // in `write`: `read` is an index into words_
+  using Page = std::array<Cell, kCells>;
+
+  static bool is_split(const Cell& cell) { return cell.write == kSplit; }
+  Cell& find(uint64_t address) {
+    const uint64_t number = address / kCell / kCells;
+    if (number != last_number_ || last_ == nullptr) {
+      auto& page = pages_[number];
+      if (!page) page = std::make_unique<Page>();
+      last_ = page.get(), last_number_ = number;
+    }
+    return (*last_)[address / kCell % kCells];
+  }
+  uint32_t split(Cell& cell);
+  /// Makes one cell of four words again, if they say the same.
+  void unite(uint64_t address);
+
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  Page* last_ = nullptr;
+  uint64_t last_number_ = 0;
+  std::vector<std::array<Cell, 4>> words_;
+  std::vector<uint32_t> free_words_;
+};
+
+}  // namespace sim::order

@@ -1,0 +1,164 @@
+#include "check/order/thread.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sim::order {
+
+Warp::Warp(Place where, uint16_t number, uint16_t count, Mask lanes)
+    : place(where), index(number), warps(count), exists(lanes), live(lanes) {
+  groups_.push_back({lanes, {}});
+}
+
+const Knowledge& Warp::knowledge(int lane) const {
+  for (const Group& group : groups_) {
+    if (group.lanes >> lane & 1) return group.knows;
+  }
+  return groups_.front().knows;
+}
+
+void Warp::isolate(Mask lanes) {
+  const size_t count = groups_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Mask inside = groups_[i].lanes & lanes, outside = groups_[i].lanes & ~lanes;
+    if (inside == 0 || outside == 0) continue;
+    groups_[i].lanes = inside;
+    groups_.push_back({outside, groups_[i].knows});
+  }
+}
+
+void Warp::unite() {
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    for (size_t k = i + 1; k < groups_.size();) {
+      if (groups_[i].knows.same(groups_[k].knows)) {
+        groups_[i].lanes |= groups_[k].lanes;
+        groups_.erase(groups_.begin() + static_cast<ptrdiff_t>(k));
+      } else {
+        ++k;
+      }
+    }
+  }
+}
+
+Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind) {
+  if (acted_) ++tick;
+  acted_ = false;
+  if (events_.size() < kEvents)
+    events_.push_back({kind, tick - 1, site, lanes});
+  else
+    events_[next_event_++ % kEvents] = {kind, tick - 1, site, lanes};
+  return tick - 1;
+}
+
+Clock Warp::published(Mask lanes) const {
+  Clock result;
+  bool first = true;
+  for (const Group& group : groups_) {
+    Mask inside = group.lanes & lanes;
+    if (inside == 0) continue;
+    if (inside == exists) inside = kAll;  // lanes that do not exist hide nothing
+    std::vector<Clock::Update> updates;
+    const Entry self = entry(tick - 1, 1u << kHappened | 1u << kVisible | 1u << kGroupHappened);
+    updates.push_back({index, inside, later(self, group.knows.self[0])});
+    for (size_t own = 1; own < kOwn; ++own) {
+      if (rows[own] != 0 && group.knows.self[own] != Entry{})
+        updates.push_back({rows[own], inside, group.knows.self[own]});
+    }
+    const Clock clock = group.knows.now.with(place.cta, warps, updates);
+    result = first ? clock : result.join(clock);
+    first = false;
+  }
+  return result;
+}
+
+const Event* Warp::event_after(Tick from, Mask lanes, Event::Kind kind) const {
+  const size_t count = events_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Event& event = events_[count < kEvents ? i : (next_event_ + i) % kEvents];
+    if (event.tick >= from && event.lanes & lanes && event.kind == kind) return &event;
+  }
+  return nullptr;
+}
+
+void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
+  lanes &= exists;
+  if (groups_.size() == 1) {
+    // They know the same of others; of one another, is there anything that they do not know yet?
+    const Knowledge& knows = groups_[0].knows;
+    const Field field = fields >> kVisible & 1 ? kVisible : kHappened;
+    const bool nothing_new = !acted_ && knows.now.known(place.cta, index, kAll, tick - 1, field) == kAll;
+    if (nothing_new && (fields != kAllFields || knows.self == decltype(knows.self){})) return;
+  }
+  close(lanes, site, Event::Kind::Meets);
+  Clock all;
+  bool first = true;
+  for (const Group& group : groups_) {
+    if ((group.lanes & lanes) == 0) continue;
+    const Clock clock = published(group.lanes & lanes);
+    all = first ? clock : all.join(clock);
+    first = false;
+  }
+  update(lanes, [&](Knowledge& knows, Mask) {
+    knows.now = knows.now.join(all, fields);
+    if (fields == kAllFields) knows.self = {};
+  });
+}
+
+Tick Warp::own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const {
+  const auto i = static_cast<size_t>(own);
+  const uint16_t row = own == Own::Threads ? index : rows[i];
+  Tick least = ~0u;
+  for (Mask rest = lanes; rest; rest &= rest - 1)
+    least = std::min(least, knows.now.of(place.cta, row, std::countr_zero(rest)).at[field]);
+  return std::max(least, knows.self[i].at[field]);
+}
+
+void Warp::rename_ways() {
+  if (ways_ < 200) return;
+  std::array<uint8_t, 256> renamed{};
+  uint8_t next = 0;
+  for (uint8_t& way : way_) {
+    if (renamed[way] == 0) renamed[way] = ++next;
+    way = renamed[way];
+  }
+  ways_ = next;
+}
+
+void Warp::part(Mask lanes) {
+  for (Mask rest = lanes & exists; rest; rest &= rest - 1) way_[static_cast<size_t>(std::countr_zero(rest))] = ++ways_;
+  rename_ways();
+}
+
+void Warp::part(Mask some, Mask others) {
+  // Each way that has lanes on both sides is cut.
+  std::array<uint8_t, 256> fresh{};
+  std::array<bool, 256> is_shared{};
+  for (Mask rest = others & exists; rest; rest &= rest - 1)
+    is_shared[way_[static_cast<size_t>(std::countr_zero(rest))]] = true;
+  for (Mask rest = some & exists; rest; rest &= rest - 1) {
+    uint8_t& way = way_[static_cast<size_t>(std::countr_zero(rest))];
+    if (!is_shared[way]) continue;
+    if (fresh[way] == 0) fresh[way] = ++ways_;
+    way = fresh[way];
+  }
+  rename_ways();
+}
+
+void Warp::converge(Mask lanes) {
+  if (together(lanes)) return;
+  ++ways_;
+  for (Mask rest = lanes & exists; rest; rest &= rest - 1) way_[static_cast<size_t>(std::countr_zero(rest))] = ways_;
+  rename_ways();
+}
+
+bool Warp::together(Mask lanes) const {
+  lanes &= exists;
+  if (lanes == 0) return true;
+  const uint8_t way = way_[static_cast<size_t>(std::countr_zero(lanes))];
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    if (way_[static_cast<size_t>(std::countr_zero(rest))] != way) return false;
+  }
+  return true;
+}
+
+}  // namespace sim::order

@@ -1,0 +1,134 @@
+// What the threads of a warp know. Lanes that know the same share it; nearly always that is all of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "check/order/message.h"
+
+namespace sim::order {
+
+/// A warp's own rows: its threads, and the queues whose completion each of its lanes waits for by itself.
+enum class Own : uint8_t { Threads, Copies, BulkReads, BulkWrites, TensorLoads, TensorStores, kCount };
+inline constexpr size_t kOwn = static_cast<size_t>(Own::kCount);
+
+/// What a fence makes a later relaxed write release: what its thread knew then, and did until then.
+struct Fenced {
+  Clock now;
+  Entry self;
+  bool exists() const { return self.at[kHappened] != 0; }
+  bool operator==(const Fenced&) const = default;
+};
+
+/// Of some lanes.
+struct Knowledge {
+  Clock now;     ///< of all others, and of one another
+  Clock tensor;  ///< `now` at the last tcgen05.fence::after_thread_sync: what later tcgen05 operations may rely on
+  std::array<Fenced, 3> fenced;  ///< by scope
+  Message seen;                  ///< by relaxed reads: a fence of this thread acquires it
+  std::array<Entry, kOwn> self;  ///< each lane of itself: of its queues, and which of its accesses it has fenced
+
+  bool same(const Knowledge& other) const {
+    return now == other.now && tensor == other.tensor && fenced == other.fenced && self == other.self && seen.empty() &&
+           other.seen.empty();
+  }
+};
+
+/// Something that a warp did by which others may learn, or which orders what it did: for reports.
+struct Event {
+  enum class Kind : uint8_t { Tells, Fence, Meets } kind = Kind::Tells;
+  Tick tick = 0;  ///< what was done up to this position is before it
+  uint32_t site = 0;
+  Mask lanes = 0;
+};
+
+class Warp {
+ public:
+  Warp(Place place, uint16_t index, uint16_t warps, Mask lanes);
+
+  const Place place;
+  const uint16_t index;               ///< in the CTA, and its threads' row
+  const uint16_t warps;               ///< of the CTA
+  const Mask exists;                  ///< lanes that the warp was started with
+  Mask live;                          ///< that have not exited
+  Tick tick = 1;                      ///< what its lanes do now is done at this position
+  std::array<uint16_t, kOwn> rows{};  ///< of its own queues; 0 for those that it has not used, but for its threads'
+  std::array<Tick, kOwn> issued{};    ///< operations in these queues so far
+  /// Groups that lanes have committed, in order: up to which position of the queue.
+  struct Commit {
+    Tick position;
+    Mask lanes;
+  };
+  std::vector<Commit> copies, bulk;
+  /// wgmma completes for the warp as a whole.
+  uint16_t wgmma_row = 0;
+  Tick wgmma_issued = 0;
+  struct WgmmaGroup {
+    Tick position;
+    Clock told;  ///< all that the warp knew
+  };
+  std::vector<WgmmaGroup> wgmma_groups;
+  size_t wgmma_forgotten = 0;  ///< groups before those
+
+  struct Group {
+    Mask lanes;
+    Knowledge knows;
+  };
+  const std::vector<Group>& groups() const { return groups_; }
+  const Knowledge& knowledge(int lane) const;
+
+  /// Calls f(knowledge, lanes) for every group, with those of its lanes that are among `lanes`.
+  template <class F>
+  void for_groups(Mask lanes, F f) const {
+    for (const Group& group : groups_) {
+      if (group.lanes & lanes) f(group.knows, group.lanes & lanes);
+    }
+  }
+  /// Calls f(knowledge, lanes) for the groups within `lanes`, made apart from the others first: f may change them.
+  template <class F>
+  void update(Mask lanes, F f) {
+    isolate(lanes);
+    for (Group& group : groups_) {
+      if (group.lanes & lanes) f(group.knows, group.lanes);
+    }
+    if (groups_.size() > 1) unite();
+  }
+
+  /// One of its lanes has done something that a position names.
+  void act() { acted_ = true; }
+  /// The position of all that has been done so far. What is done from now on comes after it.
+  Tick close(Mask lanes, uint32_t site, Event::Kind kind);
+  /// All that these lanes know, themselves up to the last close included.
+  Clock published(Mask lanes) const;
+  /// The first event of this kind, by one of these lanes, that comes after what was done at `tick`; nullptr if unknown.
+  const Event* event_after(Tick tick, Mask lanes, Event::Kind kind) const;
+
+  /// What all of these lanes know becomes known to each of them, in these senses.
+  void meet(Mask lanes, Fields fields, uint32_t site);
+
+  /// How far all of these lanes, which share `knows`, know their own row in one sense.
+  Tick own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const;
+
+  // ---- convergence
+  /// Lanes that took different ways, or may have.
+  void part(Mask lanes);  ///< each of them from each other
+  void part(Mask some, Mask others);
+  void converge(Mask lanes);
+  bool together(Mask lanes) const;
+
+ private:
+  void isolate(Mask lanes);
+  void unite();
+  void rename_ways();
+
+  std::vector<Group> groups_;
+  std::array<uint8_t, 32> way_{};  // lanes with the same number are together
+  uint8_t ways_ = 0;
+  bool acted_ = false;
+  static constexpr size_t kEvents = 128;
+  std::vector<Event> events_;  // a ring
+  size_t next_event_ = 0;
+};
+
+}  // namespace sim::order

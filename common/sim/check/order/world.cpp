@@ -1,0 +1,315 @@
+// The life of CTAs, and order among threads: fences, barriers of warps, CTAs and clusters, mbarriers.
+#include "check/order/world.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "check/order/judge.h"
+
+namespace sim::order {
+
+World::World(Findings& findings, const Names& names, Clock start)
+    : findings_(findings), names_(names), start_(std::move(start)) {}
+World::~World() = default;
+
+// ---- life
+
+Cta& World::begin(Place place, uint32_t rank, uint32_t threads) {
+  auto& slot = ctas_[place.cta];
+  slot = std::make_unique<Cta>();
+  Cta& cta = *slot;
+  cta.world = this;
+  cta.place = place;
+  cta.rank = rank;
+  const auto count = static_cast<uint16_t>((threads + 31) / 32);
+  cta.rows = count;
+  cta.warps.reserve(count);
+  for (uint16_t i = 0; i < count; ++i) {
+    const uint32_t here = std::min(32u, threads - 32u * i);
+    cta.warps.emplace_back(place, i, count, here == 32 ? kAll : (1u << here) - 1);
+    cta.warps.back().update(kAll, [&](Knowledge& knows, Mask) { knows.now = knows.tensor = start_; });
+  }
+  return cta;
+}
+
+void World::exit(const By& by) {
+  Warp& warp = by.threads();
+  warp.close(by.lanes, by.site, Event::Kind::Tells);
+  by.cta.end = by.cta.end.join(warp.published(by.lanes));
+  warp.live &= ~by.lanes;
+}
+
+// ---- fences
+
+void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
+  Warp& warp = by.threads();
+  if (acquires) {
+    warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+      if (knows.seen.empty()) return;
+      knows.now = knows.seen.acquired_by(knows.now, by.cta.place, scope);
+      knows.seen.clear();
+    });
+  }
+  if (!releases) return;
+  // Everything before the fence, although nothing may have been done yet.
+  const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, Event::Kind::Fence), 1);
+  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    const Entry self = later(entry(tick, 1u << kHappened | 1u << kVisible | 1u << kGroupHappened), knows.self[0]);
+    for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = {knows.now, self};
+  });
+}
+
+void World::fence_proxy_async(const By& by, bool shared, bool global) {
+  Warp& warp = by.threads();
+  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::Fence);
+  const Fields fields = (shared ? 1u << kAsyncShared | 1u << kReaderShared : 0u) |
+                        (global ? 1u << kAsyncGlobal | 1u << kReaderGlobal : 0u);
+  warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
+    const Tick copies = warp.own_position(knows, Own::Copies, lanes, kVisible);
+    knows.self[static_cast<size_t>(Own::Threads)] = later(knows.self[0], entry(tick, fields));
+    auto& own_copies = knows.self[static_cast<size_t>(Own::Copies)];
+    own_copies = later(own_copies, entry(copies, fields));
+    knows.now = knows.now.fenced(shared, global);
+  });
+  for (auto& [offset, barrier] : by.cta.barriers) {
+    const Access& init = accesses_[barrier.init];
+    if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
+  }
+}
+
+void World::fence_barrier_init(const By& by) {
+  by.threads().close(by.lanes, by.site, Event::Kind::Fence);
+  for (auto& [offset, barrier] : by.cta.barriers) {
+    const Access& init = accesses_[barrier.init];
+    if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
+  }
+}
+
+void World::fence_before_thread_sync(const By& by) {
+  Warp& warp = by.threads();
+  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::Fence);
+  warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
+    knows.self[static_cast<size_t>(Own::Threads)].at[kCarried] = tick;
+    for (const Own own : {Own::TensorLoads, Own::TensorStores}) {
+      Tick& carried = knows.self[static_cast<size_t>(own)].at[kCarried];
+      carried = std::max(carried, warp.own_position(knows, own, lanes, kHappened));
+    }
+  });
+}
+
+void World::fence_after_thread_sync(const By& by) {
+  by.threads().update(by.lanes, [](Knowledge& knows, Mask) { knows.tensor = knows.now; });
+}
+
+// ---- lanes of a warp
+
+void World::sync_warp(const By& by) {
+  Warp& warp = by.threads();
+  warp.meet(by.lanes, kAllFields, by.site);
+  warp.converge(by.lanes);
+}
+
+void World::meet(const By& by) {
+  if (!std::has_single_bit(by.lanes)) by.threads().meet(by.lanes, kAllButVisible, by.site);
+}
+
+void World::aligned(const By& by) {
+  Warp& warp = by.threads();
+  if (!warp.together(by.lanes & warp.live)) {
+    if (!findings_.tolerates(Habit::ImplicitReconvergence)) {
+      const Findings::Key key{Grade::Habit, static_cast<uint8_t>(Habit::ImplicitReconvergence), by.site, 0};
+      findings_.add(key, by.cta.place.cluster, 0, [&] {
+        Finding finding;
+        finding.habit = Habit::ImplicitReconvergence;
+        finding.first = {who(by), names_.instruction(by.site)};
+        finding.what = "is executed by lanes that may have taken different ways";
+        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp before " + names_.line(by.site);
+        return finding;
+      });
+    }
+    warp.converge(by.lanes);  // said once
+  }
+  meet(by);
+}
+
+void World::may_part(const By& by) {
+  if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes);
+}
+
+// ---- barriers of CTAs and clusters
+
+Signal World::signal(const By& by, bool releases, Scope scope) {
+  Warp& warp = by.threads();
+  Signal signal;
+  warp.close(by.lanes, by.site, Event::Kind::Tells);
+  signal.happened = warp.published(by.lanes);
+  warp.act();
+  signal.tick = warp.tick;  // of the arrival itself
+  signal.scope = scope;
+  signal.from = by.cta.place;
+  signal.warp = by.warp;
+  signal.lanes = by.lanes;
+  signal.site = by.site;
+  if (releases) {
+    signal.released = signal.happened;
+    return signal;
+  }
+  // A relaxed arrival releases what a fence of its thread came after.
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    const Fenced& fence = knows.fenced[static_cast<size_t>(scope)];
+    if (!fence.exists()) return;
+    const Mask whole = lanes == warp.exists ? kAll : lanes;
+    signal.released =
+        signal.released.join(fence.now.with(by.cta.place.cta, warp.warps, {{by.warp, whole, fence.self}}));
+  });
+  return signal;
+}
+
+void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
+  Cta::Named& barrier = by.cta.named[id];
+  const Signal tells = signal(by, true, Scope::Cta);
+  if (!whole_cta) {
+    if (barrier.row == 0) barrier.row = by.cta.rows++;
+    // Only who knows that the phase before is complete can be sure to arrive in this one.
+    check_generation_known(by, id, barrier, tells.happened);
+  }
+  barrier.open.add(tells);
+}
+
+void World::barrier_complete(Cta& cta, uint32_t id) {
+  Cta::Named& barrier = cta.named[id];
+  ++barrier.completed;
+  barrier.last = std::move(barrier.open);
+  barrier.open = {};
+  if (barrier.row == 0) return;
+  const Entry position = entry(barrier.completed, kAllFields);
+  barrier.last.add(
+      Clock().with(cta.place.cta, static_cast<uint16_t>(cta.warps.size()), {{barrier.row, kAll, position}}));
+}
+
+void World::barrier_pass(const By& by, uint32_t id) {
+  const Cta::Named& barrier = by.cta.named[id];
+  by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
+    knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
+    knows.self = {};  // part of it
+  });
+  by.threads().converge(by.lanes);
+}
+
+void World::cluster_arrive(const By& by, bool releases) {
+  clusters_[by.cta.place.cluster].open.add(signal(by, releases, Scope::Cluster));
+}
+
+void World::cluster_complete(uint32_t cluster) {
+  ClusterBarrier& barrier = clusters_[cluster];
+  barrier.last = std::move(barrier.open);
+  barrier.open = {};
+}
+
+void World::cluster_pass(const By& by, bool acquires) {
+  const ClusterBarrier& barrier = clusters_[by.cta.place.cluster];
+  by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
+    knows.now =
+        barrier.last.acquired_by(knows.now, by.cta.place, acquires ? std::optional(Scope::Cluster) : std::nullopt);
+  });
+}
+
+// ---- mbarriers
+
+void World::barrier_init(const By& by, uint32_t offset) {
+  Barrier& barrier = by.cta.barriers[offset];
+  if (barrier.row == 0) barrier.row = by.cta.rows++;
+  by.threads().act();
+  Access access = made_by(by, Role::BarrierInit, Proxy::Generic);
+  access.writes = true;
+  const uint32_t number = record(std::move(access));
+  by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    const Context context{by, by.threads(), knows, lanes, false, false};
+    touch(by.cta.shared, {offset, offset + 8u}, number, context);
+  });
+  barrier.init = number;
+  barrier.fenced = false;
+  barrier.first = barrier.completed;
+  barrier.open = barrier.last = {};
+  barrier.waiters.clear();
+  barrier.arrivals.clear();
+}
+
+void World::barrier_invalidate(const By& by, uint32_t offset) {
+  Barrier& barrier = by.cta.barriers[offset];
+  check_quiet(by, by.cta, offset, barrier, by.threads().published(by.lanes));
+  barrier_init(by, offset);
+}
+
+void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
+  Barrier& barrier = target.barriers[offset];
+  const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.site};
+  if (barrier.completed > barrier.first)
+    check_phase_known(by, target, offset, barrier, signal.happened, barrier.completed, "arrives in");
+  else if (!signal.unscoped)
+    check_exists(by, target, offset, barrier, signal);
+  barrier.open.add(signal);
+  Barrier::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
+                           signal.site,     barrier.completed + 1, signal.unscoped};
+  // A thread's later arrival stands for its earlier ones.
+  const auto same = std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const Barrier::Arrival& each) {
+    return each.cta == arrival.cta && each.row == arrival.row && each.lanes == arrival.lanes &&
+           each.asynchronous == arrival.asynchronous;
+  });
+  if (same != barrier.arrivals.end())
+    *same = arrival;
+  else
+    barrier.arrivals.push_back(arrival);
+}
+
+void World::phase_complete(Cta& target, uint32_t offset) {
+  Barrier& barrier = target.barriers[offset];
+  // Who waited for the phase before must be known to have done so: it could find the parity flipped again otherwise.
+  for (const Barrier::Waiter& waiter : barrier.waiters) {
+    const Mask missing =
+        waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kHappened);
+    if (missing != 0) lapped(target, offset, barrier, waiter, missing);
+  }
+  barrier.waiters.clear();
+  ++barrier.completed;
+  barrier.last = std::move(barrier.open);
+  barrier.open = {};
+  const Entry position = entry(barrier.completed, kAllFields);
+  barrier.last.add(
+      Clock().with(target.place.cta, static_cast<uint16_t>(target.warps.size()), {{barrier.row, kAll, position}}));
+}
+
+void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
+  Barrier& barrier = by.cta.barriers[offset];
+  Warp& warp = by.threads();
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    if (barrier.completed <= barrier.first + 1) {
+      check_exists(by, by.cta, offset, barrier, Context{by, warp, knows, lanes, false, false}, false);
+      return;
+    }
+    // A phase two before this one has the same parity.
+    check_phase_known(by, by.cta, offset, barrier, knows.now, barrier.completed - 1, "waits for");
+  });
+  if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, nobody has arrived in it
+    note_waiter(by, barrier);
+    return;
+  }
+  warp.update(by.lanes,
+              [&](Knowledge& knows, Mask) { knows.now = barrier.last.acquired_by(knows.now, by.cta.place, scope); });
+  note_waiter(by, barrier);
+  std::erase_if(barrier.arrivals, [&](const Barrier::Arrival& each) { return each.phase <= barrier.completed; });
+}
+
+void World::note_waiter(const By& by, Barrier& barrier) {
+  Warp& warp = by.threads();
+  warp.act();
+  for (Barrier::Waiter& each : barrier.waiters) {
+    if (each.cta == by.cta.place.cta && each.warp == by.warp && each.tick == warp.tick && each.site == by.site) {
+      each.lanes |= by.lanes;
+      return;
+    }
+  }
+  barrier.waiters.push_back({by.cta.place.cta, by.warp, by.lanes, warp.tick, by.site});
+}
+
+}  // namespace sim::order

@@ -1,0 +1,309 @@
+// The checker of clusters that can affect one another: what their threads know, who touched which place, what is in
+// flight. It is told what happens, in the order in which it happens, and never changes it. One thread uses it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "check/order/finding.h"
+#include "check/order/message.h"
+#include "check/order/shadow.h"
+#include "check/order/thread.h"
+
+namespace sim::order {
+
+class World;
+struct Cta;
+
+/// Instructions and places in the words of the program. A site is the number of an instruction.
+class Names {
+ public:
+  virtual ~Names() = default;
+  virtual std::string cta(const Cta& cta) const = 0;         ///< "CTA 3 (rank 1 of its cluster)"
+  virtual std::string instruction(uint32_t site) const = 0;  ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
+  virtual std::string line(uint32_t site) const = 0;         ///< "kernel.cuh:201"
+  virtual std::string shared(uint64_t offset) const = 0;     ///< "dynamic shared memory +0x400"
+  virtual std::string global(uint64_t address) const = 0;    ///< "cudaMalloc #3 +0x100"
+  /// What lies there now; nullptr if that cannot be told. `cta` is null for global memory.
+  virtual const uint8_t* bytes(const Cta* cta, uint64_t address) const = 0;
+};
+
+/// An mbarrier: a channel whose positions are its phases, and what travels with each.
+struct Barrier {
+  uint16_t row = 0;
+  Tick completed = 0;   ///< phases, since the row exists
+  Tick first = 0;       ///< `completed` when it was initialised
+  uint32_t init = 0;    ///< the access
+  bool fenced = false;  ///< fence.mbarrier_init, or a proxy fence, came after
+  Message open, last;   ///< of the running phase, and of the one before it
+  struct Waiter {
+    uint32_t cta;
+    uint16_t warp;
+    Mask lanes;
+    Tick tick;
+    uint32_t site;
+  };
+  std::vector<Waiter> waiters;  ///< successful waits for the phase before the running one
+  /// Arrivals in phases that nobody has waited for: they must be over before the CTA exits.
+  struct Arrival {
+    uint32_t cta;
+    uint16_t row;
+    Mask lanes;
+    Tick position;
+    uint32_t site;
+    Tick phase;
+    bool asynchronous;
+  };
+  std::vector<Arrival> arrivals;
+};
+
+struct Cta {
+  World* world = nullptr;
+  Place place;        ///< numbers in the grid
+  uint32_t rank = 0;  ///< in the cluster
+  std::vector<Warp> warps;
+  uint16_t rows = 0;                     ///< warps and channels so far
+  std::map<uint32_t, Barrier> barriers;  ///< by offset; kept when invalidated, for its row
+  Shadow shared, tensor;
+  struct Named {
+    uint16_t row = 0;
+    Tick completed = 0;
+    Message open, last;
+  };
+  std::array<Named, 16> named;
+  std::map<uint32_t, std::pair<uint16_t, Tick>>
+      queues;  ///< of tcgen05, by warp * 64 + lane * 2 + cta_group - 1: row, operations
+  Clock end;   ///< what its threads knew when they exited
+  bool exited = false;
+};
+
+/// Who does something: lanes of a warp, at an instruction.
+struct By {
+  Cta& cta;
+  uint16_t warp;
+  Mask lanes;
+  uint32_t site;
+  Warp& threads() const { return cta.warps[warp]; }
+};
+
+/// A range of memory. Shared memory: offsets in a CTA. Tensor memory: see World::tensor_range.
+struct Range {
+  uint64_t begin, end;
+};
+
+enum class Space : uint8_t { Shared, Global, Tensor };
+
+/// An access of lanes, at addresses of their own.
+struct LaneAccess {
+  Space space = Space::Shared;
+  Cta* target = nullptr;              ///< of shared memory
+  const uint64_t* address = nullptr;  ///< by lane: offset in the CTA, or global address
+  uint32_t bytes = 0;
+  Role role = Role::Load;
+  bool reads = false, writes = false;
+  bool strong = false;  ///< volatile, relaxed, acquire, release, atomic
+  bool read_modify_write = false;
+  bool acquires = false, releases = false;
+  Scope scope = Scope::Cta;
+};
+
+/// What is missing between two accesses.
+enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence };
+
+/// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
+struct Operation {
+  Signal signal;  ///< what its completion tells
+  /// A bulk load: of its source (or 0), then of each destination. A bulk store: of what it writes.
+  std::vector<uint32_t> accesses;
+};
+
+class World {
+ public:
+  World(Findings& findings, const Names& names, Clock start);
+  ~World();
+
+  // ---- life
+  Cta& begin(Place place, uint32_t rank, uint32_t threads);
+  void exit(const By& by);
+  /// Its last thread has exited: nobody may need its memory, and nothing may be on its way there.
+  void end(Cta& cta);
+
+  // ---- order among threads
+  void fence(const By& by, Scope scope, bool acquires, bool releases);
+  void fence_proxy_async(const By& by, bool shared, bool global);
+  void fence_barrier_init(const By& by);
+  void fence_before_thread_sync(const By& by);
+  void fence_after_thread_sync(const By& by);
+  void sync_warp(const By& by);
+  /// shfl, vote and the like: these lanes wait for one another, without ordering memory.
+  void meet(const By& by);
+  /// An .aligned instruction; its lanes must be together.
+  void aligned(const By& by);
+  void part(const By& by, Mask others) { by.threads().part(by.lanes, others); }
+  /// The outcome of a wait may differ from lane to lane.
+  void may_part(const By& by);
+
+  /// A warp arrives at a named barrier; the last arrival completes it, and then each warp that waits passes.
+  void barrier_arrive(const By& by, uint32_t id, bool whole_cta);
+  void barrier_complete(Cta& cta, uint32_t id);
+  void barrier_pass(const By& by, uint32_t id);
+  void cluster_arrive(const By& by, bool releases);
+  void cluster_complete(uint32_t cluster);
+  void cluster_pass(const By& by, bool acquires);
+
+  // ---- memory
+  void access(const By& by, const LaneAccess& access);
+  /// The stores that access() was told of have been executed.
+  void stored();
+
+  // ---- mbarriers
+  void barrier_init(const By& by, uint32_t offset);
+  void barrier_invalidate(const By& by, uint32_t offset);
+  /// What an arrival by these lanes brings to a barrier of `target`; apply it with arrived() when it takes effect.
+  Signal signal(const By& by, bool releases, Scope scope);
+  void arrived(Cta& target, uint32_t offset, const Signal& signal);
+  /// The barrier's phase has completed.
+  void phase_complete(Cta& target, uint32_t offset);
+  /// These lanes have seen the last phase complete. Without a scope: relaxed.
+  void waited(const By& by, uint32_t offset, std::optional<Scope> scope);
+
+  // ---- copies that lanes wait for themselves: cp.async
+  /// Lanes that are not in `reading` fill with zeros.
+  void copy_async(const By& by, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading);
+  void copy_commit(const By& by);
+  void copy_wait(const By& by, uint32_t pending, bool open_too);
+  /// An arrival when the lane's earlier copies are done.
+  Signal copy_signal(const By& by);
+
+  // ---- bulk copies
+  struct Landing {
+    Cta* cta;
+    std::vector<Range> ranges;
+    Cta* barrier_cta;
+    uint32_t barrier;
+  };
+  /// From global memory, or from the shared memory of `from_cta`.
+  std::unique_ptr<Operation> bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
+                                       const Cta* from_cta, const std::vector<Range>& from);
+  /// Its bytes are about to be counted at the barrier of landing `index`.
+  void landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_t barrier);
+  std::unique_ptr<Operation> bulk_store(const By& by, const std::vector<Range>& from, const std::vector<Range>& to,
+                                        bool reduces);
+  /// The bytes of a bulk store are about to be written to global memory; they have been.
+  void writing(Operation& operation);
+  void written(Operation& operation);
+  void bulk_commit(const By& by);
+  void bulk_wait(const By& by, uint32_t pending, bool reads_only);
+
+  // ---- wgmma, by warp
+  void wgmma(const By& by, const std::vector<Range>& operands);
+  void wgmma_commit(const By& by);
+  void wgmma_wait(const By& by, uint32_t pending);
+
+  // ---- tcgen05
+  struct TensorRange {
+    Cta* cta;
+    Range range;
+  };
+  /// Cells of tensor memory: `lanes` lanes from `lane` on (multiples of 16), `columns` columns from `column` on.
+  static std::vector<Range> tensor_range(int lane, int lanes, int column, int columns);
+  struct Mma {
+    uint32_t group = 1;
+    std::vector<TensorRange> operands, sources, results;  ///< in shared memory; read in, and written to, tensor memory
+    uint64_t accumulator = 0;  ///< where and of which shape: the same one is written in order
+    Role result = Role::MmaResult;
+    bool accumulates = true;
+  };
+  void tensor_operation(const By& by, const Mma& mma);
+  /// What a commit tells, when what its thread has issued is complete.
+  Signal tensor_commit(const By& by, uint32_t group);
+  void tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores);
+  void tensor_wait(const By& by, bool stores);
+  void tensor_allocate(const By& by, const std::vector<Range>& cells);
+
+  Accesses& accesses() { return accesses_; }
+
+ private:
+  struct Context;
+  struct Verdict;
+
+  uint16_t row_of(Cta& cta, Warp& warp, Own own);
+  std::pair<uint16_t, Tick>& queue_of(const By& by, uint32_t group);
+  Signal work_signal(const By& by) const;
+  void learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit>& commits, uint32_t pending);
+  uint32_t record(Access access) { return accesses_.add(std::move(access)); }
+  Access made_by(const By& by, Role role, Proxy proxy) const;
+  void touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes, const Context& context);
+  void touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context);
+  Verdict judge(const Access& before, const Access& now, const Context& context, uint64_t begin, uint32_t bytes) const;
+  Verdict judge_tensor(const Access& before, const Access& now, const Context& context) const;
+  Mask unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
+               Field field) const;
+  static Mask by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
+                            uint32_t bytes);
+  void found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
+             uint64_t begin, uint32_t bytes);
+  Finding describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
+                   const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
+  std::string missing_link(const Verdict& verdict, const Access& before, const Access& now,
+                           const Context& context) const;
+  std::string who_knows(const Access& before, Mask missing, Field field, const Context& context) const;
+  const Cta* owner(const Shadow& shadow) const;
+  void synchronise(const By& by, const LaneAccess& what);
+  std::string who(const By& by) const;
+  std::string who(const Access& access) const;
+  // Whoever uses a barrier must know that it exists, and in which phase it is.
+  void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
+                    bool asynchronous);
+  void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal);
+  void missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, bool happened);
+  void unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
+  void check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
+                         Tick position, const char* does);
+  void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
+  void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
+  void note_waiter(const By& by, Barrier& barrier);
+  /// Nothing that has been said to a barrier may still be on its way.
+  void check_quiet(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
+  void unfinished(Cta& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
+
+  void collect();
+
+  Findings& findings_;
+  const Names& names_;
+  const Clock start_;
+  Accesses accesses_;
+  Sets sets_;
+  Shadow global_;
+  std::unordered_map<uint32_t, std::unique_ptr<Cta>> ctas_;
+  struct ClusterBarrier {
+    Message open, last;
+  };
+  std::unordered_map<uint32_t, ClusterBarrier> clusters_;
+  /// Two stores to one place, unordered. If they stored the same, hardware cannot tell.
+  struct Doubt {
+    Findings::Key key;
+    uint32_t cluster;
+    uint32_t before, now;  // accesses
+    const Cta* cta;
+    uint64_t begin;
+    uint32_t count;
+    std::vector<uint8_t> bytes;  // as they were
+  };
+  void doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
+             uint64_t begin, uint32_t bytes, Finding finding);
+  void open_doubts(uint32_t number);
+  void settle_doubts(uint32_t number);
+  std::vector<Doubt> doubts_;
+  std::map<Findings::Key, Finding> doubtful_;
+  std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes there have released
+  std::unordered_map<uint64_t, Message> shared_variables_;  // the same, by CTA and offset
+};
+
+}  // namespace sim::order

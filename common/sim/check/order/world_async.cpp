@@ -1,0 +1,328 @@
+// Asynchronous operations: what they touch is known to be over only when the channel is known in which they complete.
+#include <algorithm>
+#include <bit>
+
+#include "check/order/judge.h"
+
+namespace sim::order {
+namespace {
+
+constexpr Fields kDone = 1u << kHappened | 1u << kVisible | 1u << kGroupHappened;
+
+void forget_old(std::vector<Warp::Commit>& commits) {
+  constexpr size_t kMost = 512;
+  if (commits.size() > kMost) commits.erase(commits.begin(), commits.begin() + kMost / 2);
+}
+
+}  // namespace
+
+uint16_t World::row_of(Cta& cta, Warp& warp, Own own) {
+  uint16_t& row = warp.rows[static_cast<size_t>(own)];
+  if (row == 0) row = cta.rows++;
+  return row;
+}
+
+/// These lanes have waited until at most `pending` of their newest groups are not complete.
+void World::learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit>& commits, uint32_t pending) {
+  Warp& warp = by.threads();
+  Mask rest = by.lanes;
+  uint32_t seen[32] = {};
+  for (size_t i = commits.size(); i-- > 0 && rest != 0;) {
+    Mask here = 0;
+    for (Mask lanes = commits[i].lanes & rest; lanes; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      if (seen[lane]++ == pending) here |= 1u << lane;
+    }
+    if (here == 0) continue;
+    warp.update(here, [&](Knowledge& knows, Mask) {
+      Entry& self = knows.self[static_cast<size_t>(own)];
+      self = later(self, entry(commits[i].position, kDone));
+    });
+    rest &= ~here;
+  }
+}
+
+/// What the completion of an operation tells: that it is over, and what its thread knew of other channels. What threads did
+/// travels by what threads do.
+Signal World::work_signal(const By& by) const {
+  Signal tells;
+  tells.happened = tells.released = by.threads().published(by.lanes).channels();
+  tells.unscoped = true;
+  tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = by.lanes, tells.site = by.site;
+  return tells;
+}
+
+// ---- cp.async
+
+void World::copy_async(const By& by, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading) {
+  Warp& warp = by.threads();
+  warp.act();
+  const uint16_t row = row_of(by.cta, warp, Own::Copies);
+  const Tick position = ++warp.issued[static_cast<size_t>(Own::Copies)];
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    Access access = made_by(by, Role::CopyAsync, Proxy::Generic);
+    access.row = row, access.position = position, access.lanes = lanes;
+    Access source = access;
+    access.writes = true;
+    touch_lanes(std::move(access), by.cta.shared, to, bytes, Context{by, warp, knows, lanes, false, false});
+    source.reads = true, source.lanes = lanes & reading;
+    if (source.lanes != 0)
+      touch_lanes(std::move(source), global_, from, bytes, Context{by, warp, knows, lanes & reading, false, true});
+  });
+  if (accesses_.crowded()) collect();
+}
+
+void World::copy_commit(const By& by) {
+  Warp& warp = by.threads();
+  warp.copies.push_back({warp.issued[static_cast<size_t>(Own::Copies)], by.lanes});
+  forget_old(warp.copies);
+}
+
+void World::copy_wait(const By& by, uint32_t pending, bool open_too) {
+  Warp& warp = by.threads();
+  if (!open_too) return learn_of_queue(by, Own::Copies, warp.copies, pending);
+  const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
+  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    Entry& self = knows.self[static_cast<size_t>(Own::Copies)];
+    self = later(self, entry(all, kDone));
+  });
+}
+
+Signal World::copy_signal(const By& by) {
+  Warp& warp = by.threads();
+  const uint16_t row = row_of(by.cta, warp, Own::Copies);
+  const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
+  Signal tells = work_signal(by);
+  tells.happened = tells.released =
+      tells.happened.with(by.cta.place.cta, warp.warps, {{row, by.lanes, entry(all, kDone)}});
+  return tells;
+}
+
+// ---- bulk copies
+
+std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
+                                            const Cta* from_cta, const std::vector<Range>& from) {
+  Warp& warp = by.threads();
+  const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
+  const Context context{by, warp, knows, by.lanes, false, false};
+  auto operation = std::make_unique<Operation>();
+  warp.act();
+  operation->signal = work_signal(by);
+  bool first = true;
+  for (const Landing& landing : landings) {
+    Barrier& barrier = landing.barrier_cta->barriers[landing.barrier];
+    if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
+    check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
+    Access access = made_by(by, role, Proxy::Async);
+    access.cta = landing.barrier_cta->place.cta, access.row = barrier.row;
+    access.lanes = kAll, access.position = 0, access.in_flight = true;
+    if (first && !from.empty()) {
+      Access source = access;
+      source.reads = true;
+      const uint32_t number = record(std::move(source));
+      operation->accesses.push_back(number);
+      Shadow& shadow = from_cta == nullptr ? global_ : const_cast<Cta*>(from_cta)->shared;
+      const Context reading{by, warp, knows, by.lanes, false, from_cta == nullptr};
+      for (const Range& range : from) touch(shadow, range, number, reading);
+    } else if (first) {
+      operation->accesses.push_back(0);
+    }
+    first = false;
+    access.writes = true;
+    const uint32_t number = record(std::move(access));
+    operation->accesses.push_back(number);
+    for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, context);
+  }
+  if (accesses_.crowded()) collect();
+  return operation;
+}
+
+void World::landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_t offset) {
+  const Barrier& barrier = barrier_cta.barriers[offset];
+  const auto complete = [&](uint32_t number) {
+    if (number == 0) return;
+    Access& access = accesses_[number];
+    access.position = barrier.completed + 1;
+    access.in_flight = false;
+  };
+  if (index == 0) complete(operation.accesses[0]);
+  complete(operation.accesses[index + 1]);
+  arrived(barrier_cta, offset, operation.signal);
+}
+
+std::unique_ptr<Operation> World::bulk_store(const By& by, const std::vector<Range>& from, const std::vector<Range>& to,
+                                             bool reduces) {
+  Warp& warp = by.threads();
+  const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
+  auto operation = std::make_unique<Operation>();
+  warp.act();
+  Access read = made_by(by, Role::BulkStore, Proxy::Async);
+  read.row = row_of(by.cta, warp, Own::BulkReads);
+  read.position = ++warp.issued[static_cast<size_t>(Own::BulkReads)];
+  Access write = read;
+  write.row = row_of(by.cta, warp, Own::BulkWrites);
+  warp.issued[static_cast<size_t>(Own::BulkWrites)] = write.position;
+  read.reads = true;
+  const uint32_t reads = record(std::move(read));
+  for (const Range& range : from) touch(by.cta.shared, range, reads, Context{by, warp, knows, by.lanes, false, false});
+  write.writes = true, write.reads = write.atomic = reduces, write.scope = Scope::Gpu;
+  write.in_flight = true;
+  const uint32_t writes = record(std::move(write));
+  for (const Range& range : to) touch(global_, range, writes, Context{by, warp, knows, by.lanes, false, true});
+  operation->accesses = {writes};
+  if (accesses_.crowded()) collect();
+  return operation;
+}
+
+void World::writing(Operation& operation) { open_doubts(operation.accesses[0]); }
+
+void World::written(Operation& operation) {
+  accesses_[operation.accesses[0]].in_flight = false;
+  settle_doubts(operation.accesses[0]);
+}
+
+void World::bulk_commit(const By& by) {
+  Warp& warp = by.threads();
+  warp.bulk.push_back({warp.issued[static_cast<size_t>(Own::BulkReads)], by.lanes});
+  forget_old(warp.bulk);
+}
+
+void World::bulk_wait(const By& by, uint32_t pending, bool reads_only) {
+  const Warp& warp = by.threads();
+  learn_of_queue(by, Own::BulkReads, warp.bulk, pending);
+  if (!reads_only) learn_of_queue(by, Own::BulkWrites, warp.bulk, pending);
+}
+
+// ---- wgmma
+
+void World::wgmma(const By& by, const std::vector<Range>& operands) {
+  Warp& warp = by.threads();
+  warp.act();
+  if (warp.wgmma_row == 0) warp.wgmma_row = by.cta.rows++;
+  Access access = made_by(by, Role::WgmmaOperand, Proxy::Async);
+  access.row = warp.wgmma_row, access.position = ++warp.wgmma_issued;
+  access.lanes = kAll;
+  access.reads = true;
+  const uint32_t number = record(std::move(access));
+  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, false, false};
+  for (const Range& range : operands) touch(by.cta.shared, range, number, context);
+  if (accesses_.crowded()) collect();
+}
+
+void World::wgmma_commit(const By& by) {
+  Warp& warp = by.threads();
+  warp.close(by.lanes, by.site, Event::Kind::Meets);
+  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.published(by.lanes)});
+  constexpr size_t kMost = 64;
+  if (warp.wgmma_groups.size() <= kMost) return;
+  warp.wgmma_groups.erase(warp.wgmma_groups.begin());
+  ++warp.wgmma_forgotten;
+}
+
+void World::wgmma_wait(const By& by, uint32_t pending) {
+  Warp& warp = by.threads();
+  const size_t committed = warp.wgmma_forgotten + warp.wgmma_groups.size();
+  if (committed <= pending) return;
+  const size_t group = committed - 1 - pending;
+  if (group < warp.wgmma_forgotten) return;
+  const Tick position = warp.wgmma_groups[group - warp.wgmma_forgotten].position;
+  // If the warpgroup completes as one, whoever has waited knows of the other warps' parts, and that they began them.
+  const bool as_one = findings_.tolerates(Habit::WarpgroupRelease);
+  const Fields group_fields = as_one ? kAllButVisible : 1u << kGroupHappened;
+  Clock others;
+  for (uint16_t i = by.warp / 4 * 4; i < by.warp / 4 * 4 + 4 && i < by.cta.warps.size(); ++i) {
+    const Warp& other = by.cta.warps[i];
+    if (i == by.warp || other.wgmma_row == 0) continue;
+    const bool known = group >= other.wgmma_forgotten && group - other.wgmma_forgotten < other.wgmma_groups.size();
+    if (known) others = others.join(other.wgmma_groups[group - other.wgmma_forgotten].told);
+    others = others.with(by.cta.place.cta, warp.warps, {{other.wgmma_row, kAll, entry(position, group_fields)}});
+  }
+  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    knows.now = knows.now.with(by.cta.place.cta, warp.warps, {{warp.wgmma_row, kAll, entry(position, kDone)}})
+                    .join(others, group_fields);
+  });
+}
+
+// ---- tcgen05
+
+std::vector<Range> World::tensor_range(int lane, int lanes, int column, int columns) {
+  const auto at = [](int which_column, int which_lane) {
+    return (static_cast<uint64_t>(which_column) * 8 + static_cast<uint64_t>(which_lane) / 16) * Shadow::kCell;
+  };
+  if (lanes == 128) return {{at(column, 0), at(column + columns, 0)}};
+  std::vector<Range> ranges;
+  for (int i = 0; i < columns; ++i)
+    ranges.push_back({at(column + i, lane), at(column + i, lane + lanes - 1) + Shadow::kCell});
+  return ranges;
+}
+
+std::pair<uint16_t, Tick>& World::queue_of(const By& by, uint32_t group) {
+  auto& queue = by.cta.queues[by.warp * 64u + static_cast<uint32_t>(std::countr_zero(by.lanes)) * 2 + group - 1];
+  if (queue.first == 0) queue.first = by.cta.rows++;
+  return queue;
+}
+
+void World::tensor_operation(const By& by, const Mma& mma) {
+  Warp& warp = by.threads();
+  warp.act();
+  auto& [row, issued] = queue_of(by, mma.group);
+  Access access = made_by(by, Role::MmaOperand, Proxy::Async);
+  access.row = row, access.position = ++issued;
+  access.lanes = kAll;
+  access.detail = mma.accumulator;
+  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
+  const auto touch_all = [&](Role role, Proxy proxy, bool reads, bool writes, const std::vector<TensorRange>& ranges) {
+    if (ranges.empty()) return;
+    access.role = role, access.proxy = proxy, access.reads = reads, access.writes = writes;
+    const uint32_t number = record(access);
+    for (const TensorRange& each : ranges)
+      touch(proxy == Proxy::Tensor ? each.cta->tensor : each.cta->shared, each.range, number, context);
+  };
+  touch_all(Role::MmaOperand, Proxy::Async, true, false, mma.operands);
+  touch_all(Role::MmaSource, Proxy::Tensor, true, false, mma.sources);
+  touch_all(mma.result, Proxy::Tensor, mma.accumulates, true, mma.results);
+  if (accesses_.crowded()) collect();
+}
+
+Signal World::tensor_commit(const By& by, uint32_t group) {
+  fence_before_thread_sync(by);  // contained in it
+  const auto& [row, issued] = queue_of(by, group);
+  Signal tells = work_signal(by);
+  tells.happened = tells.released =
+      tells.happened.with(by.cta.place.cta, by.threads().warps, {{row, kAll, entry(issued, kAllFields)}});
+  return tells;
+}
+
+void World::tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores) {
+  Warp& warp = by.threads();
+  warp.act();
+  const Own own = stores ? Own::TensorStores : Own::TensorLoads;
+  Access access = made_by(by, stores ? Role::TensorStore : Role::TensorLoad, Proxy::Tensor);
+  access.row = row_of(by.cta, warp, own);
+  access.position = ++warp.issued[static_cast<size_t>(own)];
+  access.reads = !stores, access.writes = stores;
+  const uint32_t number = record(std::move(access));
+  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
+  for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
+  if (accesses_.crowded()) collect();
+}
+
+void World::tensor_wait(const By& by, bool stores) {
+  Warp& warp = by.threads();
+  const auto own = static_cast<size_t>(stores ? Own::TensorStores : Own::TensorLoads);
+  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    knows.self[own] = later(knows.self[own], entry(warp.issued[own], kDone));
+  });
+}
+
+void World::tensor_allocate(const By& by, const std::vector<Range>& cells) {
+  Warp& warp = by.threads();
+  warp.act();
+  Access access = made_by(by, Role::Allocation, Proxy::Tensor);
+  access.writes = true;
+  const uint32_t number = record(std::move(access));
+  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
+  for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
+}
+
+}  // namespace sim::order

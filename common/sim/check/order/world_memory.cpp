@@ -1,0 +1,370 @@
+// The heart: is what touched a place before ordered before what touches it now?
+#include <algorithm>
+#include <bit>
+
+#include "check/order/judge.h"
+
+namespace sim::order {
+namespace {
+
+bool same_thread_row(const Access& before, const By& by) {
+  return before.cta == by.cta.place.cta && before.row == by.warp;
+}
+
+}  // namespace
+
+Access World::made_by(const By& by, Role role, Proxy proxy) const {
+  const Warp& warp = by.threads();
+  Access access;
+  access.cta = by.cta.place.cta;
+  access.row = warp.index;
+  access.position = access.issued = warp.tick;
+  access.lanes = by.lanes;
+  access.site = by.site;
+  access.issuer = by.cta.place;
+  access.warp = warp.index;
+  access.proxy = proxy;
+  access.role = role;
+  return access;
+}
+
+// ---- the question
+
+/// Those of `lanes`, which made the access, of which `now_lanes` do not all know.
+Mask World::unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
+                    Field field) const {
+  if (before.position == 0) return lanes;
+  Mask rest = lanes & ~clock.known(before.cta, before.row, lanes, before.position, field);
+  if (rest == 0 || before.cta != context.by.cta.place.cta || before.warp != context.warp.index) return rest;
+  // Of its own warp: each lane knows more of itself.
+  size_t own = 0;
+  if (before.row != context.warp.index) {
+    own = 1;
+    while (own < kOwn && context.warp.rows[own] != before.row) ++own;
+    if (own == kOwn) return rest;
+  }
+  const bool program_order =
+      own == 0 && (field == kHappened || field == kVisible || field == kGroupHappened || field == kCarried);
+  const bool collective = own == static_cast<size_t>(Own::TensorLoads) || own == static_cast<size_t>(Own::TensorStores);
+  const Field of_itself = collective && field == kCarried ? kHappened : field;
+  if (!program_order && context.knows.self[own].at[of_itself] < before.position) return rest;
+  if (collective) return rest & ~now_lanes;
+  return std::has_single_bit(now_lanes) ? rest & ~now_lanes : rest;
+}
+
+/// Those of `lanes` whose bytes here are touched now by themselves alone.
+Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
+                          uint32_t bytes) {
+  if (before.base == now.base && before.stride == now.stride && before.width == now.width &&
+      before.addresses == now.addresses)
+    return before.stride == 0 && before.addresses.empty() && !std::has_single_bit(lanes | now_lanes) ? 0 : lanes;
+  Mask result = 0;
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const uint64_t from = std::max(begin, before.address_of(lane)),
+                   to = std::min(begin + bytes, before.address_of(lane) + before.width);
+    if (from >= to || (now.lanes_at(from, static_cast<uint32_t>(to - from)) & now_lanes) == 1u << lane)
+      result |= 1u << lane;
+  }
+  return result;
+}
+
+World::Verdict World::judge_tensor(const Access& before, const Access& now, const Context& context) const {
+  const Knowledge& knows = context.knows;
+  const Mask lanes = before.lanes;
+  if (before.cta == now.cta && before.row == now.row && now.row >= context.by.cta.warps.size()) {
+    const bool is_queue = before.role != Role::TensorLoad && before.role != Role::TensorStore;
+    if (is_queue) {
+      // One queue. What the ISA keeps in order there: MMAs into one accumulator of one shape, and a copy before an MMA.
+      const bool before_is_mma = before.role == Role::MmaResult || before.role == Role::MmaSource;
+      const bool now_is_mma = now.role == Role::MmaResult || now.role == Role::MmaSource;
+      if (before_is_mma && now_is_mma && before.detail == now.detail) return {};
+      if (before.role == Role::TensorCopy && now_is_mma) return {};
+    }
+    if (unknown(before, lanes, context, context.lanes, knows.tensor, kCarried) == 0) return {};
+    if (is_queue || before.role == now.role)
+      return Verdict::habit_of(Habit::TensorPipeInOrder, Lack::Everything, lanes);
+  }
+  if (unknown(before, lanes, context, context.lanes, knows.tensor, kCarried) == 0) return {};
+  if (unknown(before, lanes, context, context.lanes, knows.now, kCarried) == 0)
+    return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, lanes);
+  const Mask missing = unknown(before, lanes, context, context.lanes, knows.now, kHappened);
+  if (missing == 0) return Verdict::habit_of(Habit::Tcgen05Fence, Lack::BeforeFence, lanes);
+  if (before.role == Role::TensorLoad || before.role == Role::TensorStore) {
+    Access issue = before;  // has its thread told, after it issued, without waiting?
+    issue.row = before.warp, issue.position = before.issued;
+    if (unknown(issue, lanes, context, context.lanes, knows.now, kHappened) == 0) {
+      return Verdict::habit_of(before.role == Role::TensorLoad ? Habit::LoadWithoutWait : Habit::StoreWithoutWait,
+                               Lack::Everything, lanes);
+    }
+  }
+  return Verdict::error(Rule::TensorMemory, Lack::Everything, missing);
+}
+
+World::Verdict World::judge(const Access& before, const Access& now, const Context& context, uint64_t begin,
+                            uint32_t bytes) const {
+  if (!before.writes && !now.writes) return {};
+  if (before.atomic && now.atomic && reaches(before.issuer, before.scope, now.issuer, now.scope)) return {};
+  if (before.proxy == Proxy::Tensor) return judge_tensor(before, now, context);
+
+  const Knowledge& knows = context.knows;
+  const bool is_raw = before.writes && now.reads;
+  const Field order = is_raw ? kVisible : kHappened;
+  const Rule rule = is_raw ? Rule::ReadAfterWrite : before.writes ? Rule::WriteAfterWrite : Rule::WriteAfterRead;
+  const Clock& clock = context.tensor ? knows.tensor : knows.now;
+  // Which lanes concern these bytes is asked only if not all of them are known.
+  bool whole = true;
+  Mask lanes = before.lanes, now_lanes = context.lanes;
+  const Mask all_missing = unknown(before, lanes, context, now_lanes, clock, order);
+  Mask missing = all_missing;
+  if (missing != 0 && (before.width != 0 || now.width != 0)) {
+    whole = false;
+    lanes = before.lanes_at(begin, bytes);
+    if (now.width != 0) now_lanes = now.lanes_at(begin, bytes) & context.lanes;
+    missing = unknown(before, lanes, context, now_lanes, clock, order);
+    if (missing != 0 && before.width != 0 && now.width != 0) {
+      const Mask own = by_themselves(before, now, missing, now_lanes, begin, bytes);
+      for (Mask rest = own; rest; rest &= rest - 1) {
+        const Mask lane = rest & -rest;
+        if (unknown(before, lane, context, lane, clock, order) == 0) missing &= ~lane;
+      }
+    }
+  }
+  if (missing != 0) {
+    if (before.width != 0) missing = all_missing;  // for the report: of the whole access
+    if (context.tensor && unknown(before, lanes, context, now_lanes, knows.now, order) == 0)
+      return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, missing);
+    if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0)
+      return Verdict::error(rule, Lack::Visibility, missing);
+    if (!is_raw && unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0)
+      return Verdict::habit_of(Habit::WarpgroupRelease, Lack::Everything, missing);
+    const bool own_warp =
+        before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && same_thread_row(before, context.by);
+    if (own_warp && context.warp.together(lanes | now_lanes))
+      return Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing);
+    return Verdict::error(rule, Lack::Everything, missing);
+  }
+
+  // In order. Also across proxies?
+  if (before.proxy == Proxy::Generic && now.proxy == Proxy::Async) {
+    const bool required = before.writes || now.role == Role::Cancel;
+    if (!required && !findings_.strict()) return {.whole = whole};
+    const Field fenced = context.global ? kAsyncGlobal : kAsyncShared,
+                reader = context.global ? kReaderGlobal : kReaderShared;
+    Mask unfenced = unknown(before, before.lanes, context, context.lanes, clock, fenced);
+    if (unfenced == 0) return {.whole = whole};
+    if (before.width != 0) {
+      lanes = before.lanes_at(begin, bytes);
+      unfenced = unknown(before, lanes, context, context.lanes, clock, fenced);
+      if (unfenced == 0) return {.whole = false};
+    }
+    if (context.tensor && unknown(before, lanes, context, context.lanes, knows.now, fenced) == 0)
+      return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, unfenced);
+    if (unknown(before, lanes, context, context.lanes, knows.now, reader) == 0)
+      return Verdict::habit_of(Habit::ReaderSideProxyFence, Lack::ProxyFence, unfenced);
+    if (now.role == Role::Cancel && !before.writes)
+      return Verdict::error(Rule::CancelResponse, Lack::ProxyFence, unfenced);
+    return Verdict::error(before.writes ? Rule::AcrossProxies : Rule::StrictReadThenAsync, Lack::ProxyFence, unfenced);
+  }
+  if (before.role == Role::MmaOperand && now.proxy == Proxy::Generic && findings_.strict()) {
+    // A commit is no bridge between the proxies.
+    if (unknown(before, before.lanes, context, context.lanes, knows.now, kReaderShared) != 0)
+      return Verdict::error(Rule::StrictMmaThenGeneric, Lack::ProxyFence, before.lanes);
+  }
+  return {.whole = whole};
+}
+
+// ---- the shadow
+
+void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context) {
+  uint32_t asked[4] = {};  // accesses that have been found to be in order, whatever the lanes
+  size_t turn = 0;
+  struct Transition {
+    uint32_t from = 0, to = 0;
+  } last_read;
+  const auto in_order = [&](uint32_t before, uint64_t begin, uint32_t bytes) {
+    if (before == number) return true;
+    for (const uint32_t each : asked) {
+      if (each == before) return true;
+    }
+    const Access &earlier = accesses_[before], &now = accesses_[number];
+    if (bytes < Shadow::kWord || (earlier.width != 0 && earlier.width < Shadow::kWord)) {
+      if ((earlier.bytes_at(begin, bytes) & now.bytes_at(begin, bytes)) == 0) return true;
+    }
+    const Verdict verdict = judge(earlier, now, context, begin, bytes);
+    if (verdict.fine()) {
+      if (verdict.whole) asked[turn++ % 4] = before;
+      return true;
+    }
+    found(verdict, before, number, context, shadow, begin, bytes);
+    return false;
+  };
+  const bool writes = accesses_[number].writes;
+  std::vector<uint32_t> members;
+  shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
+    const bool in_part = bytes < Shadow::kWord;
+    for (const uint32_t before : sets_.members(cell.write)) in_order(before, begin, bytes);
+    if (writes) {
+      for (const uint32_t before : sets_.members(cell.read)) in_order(before, begin, bytes);
+      if (!in_part) {
+        cell = {number, 0};
+        return;
+      }
+      members.clear();  // of the word, others keep their bytes
+      for (const uint32_t before : sets_.members(cell.write)) {
+        if (before == number) return;
+        const uint64_t word = begin / Shadow::kWord * Shadow::kWord;
+        const uint32_t mine = accesses_[number].bytes_at(word, Shadow::kWord);
+        if (accesses_[before].bytes_at(word, Shadow::kWord) & ~mine) members.push_back(before);
+      }
+      members.push_back(number);
+      cell.write = sets_.make(members);
+      return;
+    }
+    if (cell.read == 0 || cell.read == number) {
+      cell.read = number;
+      return;
+    }
+    if (cell.read == last_read.from) {
+      cell.read = last_read.to;
+      return;
+    }
+    // Whoever is after this reader is after those that it knows to be over. (The completion of an asynchronous operation
+    // tells nothing of threads.)
+    const Access& now = accesses_[number];
+    const bool by_thread = now.proxy == Proxy::Generic;
+    members.clear();
+    for (const uint32_t before : sets_.members(cell.read)) {
+      if (before == number) return;
+      const Access& earlier = accesses_[before];
+      const bool is_thread = earlier.proxy == Proxy::Generic && earlier.role != Role::CopyAsync;
+      const bool same_row = earlier.cta == now.cta && earlier.row == now.row && earlier.position != 0 &&
+                            (earlier.lanes & ~now.lanes) == 0 && earlier.width == 0 && now.width == 0;
+      if (same_row) continue;
+      if ((by_thread || !is_thread) && !findings_.strict() && in_part == false) {
+        Mask lanes = earlier.lanes, now_lanes = context.lanes;
+        Mask left = unknown(earlier, lanes, context, now_lanes, context.knows.now, kHappened);
+        if (left != 0 && earlier.width != 0 && now.width != 0) {
+          lanes = earlier.lanes_at(begin, bytes), now_lanes = now.lanes_at(begin, bytes) & context.lanes;
+          left = unknown(earlier, lanes, context, now_lanes, context.knows.now, kHappened);
+          if (left != 0 && earlier.role != Role::CopyAsync && same_thread_row(earlier, context.by))
+            left &= ~by_themselves(earlier, now, left, now_lanes, begin, bytes);
+        }
+        if (left == 0) continue;
+      }
+      members.push_back(before);
+    }
+    members.push_back(number);
+    const uint32_t from = cell.read;
+    cell.read = sets_.make(members);
+    // Other cells that hold the same set get the same one; that lanes differ from cell to cell is possible with single
+    // accesses only.
+    if (from & kIsSet || accesses_[from].width == 0) last_read = {from, cell.read};
+  });
+}
+
+void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes,
+                        const Context& context) {
+  const Mask lanes = access.lanes;
+  access.width = static_cast<uint16_t>(bytes);
+  const int first = std::countr_zero(lanes), last = 31 - std::countl_zero(lanes);
+  access.base = address[first];
+  if (first != last) {
+    const int second = std::countr_zero(lanes & (lanes - 1));
+    access.stride = static_cast<int64_t>(address[second] - address[first]) / (second - first);
+    access.base -= static_cast<uint64_t>(access.stride * first);
+    for (Mask rest = lanes; rest; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if (access.address_of(lane) == address[lane]) continue;
+      access.addresses.assign(address, address + 32);
+      break;
+    }
+  }
+  const bool gapless = access.addresses.empty() && last - first + 1 == std::popcount(lanes) &&
+                       access.stride == static_cast<int64_t>(bytes);
+  const bool all_one = access.addresses.empty() && access.stride == 0 && !access.writes;
+  const uint32_t number = record(std::move(access));
+  if (gapless || all_one) return touch(shadow, {address[first], address[last] + bytes}, number, context);
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    const uint64_t begin = address[std::countr_zero(rest)];
+    touch(shadow, {begin, begin + bytes}, number, context);
+  }
+}
+
+void World::access(const By& by, const LaneAccess& what) {
+  Warp& warp = by.threads();
+  warp.act();
+  Shadow& shadow = what.space == Space::Global ? global_ : what.target->shared;
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    Access access = made_by(by, what.role, Proxy::Generic);
+    access.lanes = lanes;
+    access.reads = what.reads, access.writes = what.writes;
+    access.atomic = what.strong, access.scope = what.scope;
+    touch_lanes(std::move(access), shadow, what.address, what.bytes,
+                Context{by, warp, knows, lanes, false, what.space == Space::Global});
+  });
+  if (what.strong) synchronise(by, what);
+  if (accesses_.crowded()) collect();
+}
+
+void World::synchronise(const By& by, const LaneAccess& what) {
+  auto& variables = what.space == Space::Global ? variables_ : shared_variables_;
+  Warp& warp = by.threads();
+  for (Mask rest = by.lanes; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const Mask self = 1u << lane;
+    const uint64_t place =
+        what.space == Space::Global ? what.address[lane] : uint64_t{what.target->place.cta} << 32 | what.address[lane];
+    const auto known = variables.find(place);
+    if (what.reads && known != variables.end()) {
+      const Message& message = known->second;
+      warp.update(self, [&](Knowledge& knows, Mask) {
+        if (what.acquires)
+          knows.now = message.acquired_by(knows.now, by.cta.place, what.scope);
+        else
+          knows.seen.add(message, by.cta.place, what.scope);
+      });
+    }
+    if (!what.writes) continue;
+    if (!what.read_modify_write && known != variables.end()) known->second.clear();
+    Signal tells;
+    tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = self, tells.site = by.site;
+    if (what.releases) {
+      tells.tick = warp.close(self, by.site, Event::Kind::Tells);
+      tells.scope = what.scope;
+      tells.released = warp.published(self);
+    } else {  // a fence before it releases what was before the fence
+      const auto& fenced = warp.knowledge(lane).fenced;
+      for (int scope = static_cast<int>(what.scope); scope >= 0 && !tells.released; --scope) {
+        const Fenced& fence = fenced[static_cast<size_t>(scope)];
+        if (fence.exists())
+          tells.released = fence.now.with(by.cta.place.cta, warp.warps, {{by.warp, self, fence.self}});
+        tells.scope = static_cast<Scope>(scope);
+      }
+    }
+    if (tells.released) variables[place].add(tells);
+  }
+}
+
+// ---- what is no longer named is forgotten
+
+void World::collect() {
+  accesses_.begin_marking();
+  sets_.begin_marking();
+  const auto mark = [&](uint32_t reference) {
+    if (!sets_.mark(reference)) return;
+    for (const uint32_t each : sets_.members(reference)) accesses_.mark(each);
+  };
+  const auto mark_cell = [&](const Cell& cell, uint64_t, uint32_t) { mark(cell.write), mark(cell.read); };
+  global_.for_all(mark_cell);
+  for (auto& [number, cta] : ctas_) {
+    cta->shared.for_all(mark_cell);
+    cta->tensor.for_all(mark_cell);
+    for (auto& [offset, barrier] : cta->barriers) accesses_.mark(barrier.init);
+  }
+  for (const Doubt& doubt : doubts_) accesses_.mark(doubt.before), accesses_.mark(doubt.now);
+  accesses_.sweep();
+  sets_.sweep();
+}
+
+}  // namespace sim::order

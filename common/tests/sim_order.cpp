@@ -1,0 +1,883 @@
+// The order checker, driven directly: for each rule the shortest story that breaks it, and its twin that does not.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check/order/world.h"
+
+namespace sim::order {
+namespace {
+
+class NumberedLines final : public Names {
+ public:
+  std::string cta(const Cta& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
+  std::string instruction(uint32_t site) const override { return "instruction " + std::to_string(site); }
+  std::string line(uint32_t site) const override { return ":" + std::to_string(site); }
+  std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
+  std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
+  const uint8_t* bytes(const Cta*, uint64_t address) const override { return memory.data() + address % memory.size(); }
+  std::array<uint8_t, 4096> memory{};
+};
+
+/// Clusters of two CTAs with four warps each. A number behind an action is the line at which it happens.
+class Story {
+ public:
+  explicit Story(const std::string& tolerated = "", bool strict = false)
+      : findings(habits(tolerated), strict), world(findings, names, Clock()) {
+    for (uint32_t i = 0; i < 4; ++i) cta.push_back(&world.begin({i, i / 2}, i % 2, 128));
+  }
+  static Habits habits(const std::string& names) {
+    Habits result;
+    EXPECT_EQ(result.add(names), "");
+    return result;
+  }
+
+  By by(uint32_t c, uint16_t warp, Mask lanes, uint32_t line) { return {*cta[c], warp, lanes, line}; }
+  By all(uint32_t c, uint16_t warp, uint32_t line) { return by(c, warp, kAll, line); }
+  By lane0(uint32_t c, uint16_t warp, uint32_t line) { return by(c, warp, 1, line); }
+
+  /// 4 bytes per lane, one lane behind the other, from `offset` of that CTA's shared memory on.
+  void lanes(const By& by, uint64_t offset, bool writes, uint32_t target, uint32_t bytes = 4) {
+    std::array<uint64_t, 32> address{};
+    for (uint64_t lane = 0; lane < 32; ++lane) address[lane] = offset + bytes * lane;
+    at(by, address, writes, target, bytes);
+  }
+  void at(const By& by, const std::array<uint64_t, 32>& address, bool writes, uint32_t target, uint32_t bytes = 4) {
+    LaneAccess access;
+    access.target = cta[target];
+    access.address = address.data();
+    access.bytes = bytes;
+    access.role = writes ? Role::Store : Role::Load;
+    access.reads = !writes, access.writes = writes;
+    world.access(by, access);
+    if (writes) world.stored();
+  }
+  void store(const By& by, uint64_t offset = 0) { lanes(by, offset, true, by.cta.place.cta); }
+  void load(const By& by, uint64_t offset = 0) { lanes(by, offset, false, by.cta.place.cta); }
+
+  void sync_cta(uint32_t c, uint32_t line, const std::vector<uint16_t>& warps = {0, 1, 2, 3}, uint32_t id = 0) {
+    for (const uint16_t warp : warps) world.barrier_arrive(all(c, warp, line), id, warps.size() == 4);
+    world.barrier_complete(*cta[c], id);
+    for (const uint16_t warp : warps) world.barrier_pass(all(c, warp, line), id);
+  }
+  void sync_cluster(uint32_t line, bool releases = true) {
+    for (uint32_t c = 0; c < 2; ++c) {
+      for (uint16_t warp = 0; warp < 4; ++warp) world.cluster_arrive(all(c, warp, line), releases);
+    }
+    world.cluster_complete(0);
+    for (uint32_t c = 0; c < 2; ++c) {
+      for (uint16_t warp = 0; warp < 4; ++warp) world.cluster_pass(all(c, warp, line), true);
+    }
+  }
+  /// An mbarrier that the whole cluster knows. Lines 1 and 2.
+  void init(uint32_t c, uint32_t offset, bool fence = true) {
+    world.barrier_init(lane0(c, 0, 1), offset);
+    if (fence) world.fence_barrier_init(lane0(c, 0, 1));
+    sync_cluster(2);
+  }
+  void arrive(const By& by, uint32_t target, uint32_t offset, bool completes, Scope scope = Scope::Cta,
+              bool releases = true) {
+    world.arrived(*cta[target], offset, world.signal(by, releases, scope));
+    if (completes) world.phase_complete(*cta[target], offset);
+  }
+  void wait(const By& by, uint32_t offset, std::optional<Scope> scope = Scope::Cta) { world.waited(by, offset, scope); }
+
+  std::unique_ptr<Operation> load_bulk(const By& by, uint64_t offset, uint32_t barrier, uint32_t target = 0) {
+    return world.bulk_load(by, Role::BulkLoad, {{cta[target], {{offset, offset + 128}}, cta[target], barrier}}, nullptr,
+                           {{4096, 4224}});
+  }
+  void land(Operation& operation, uint32_t barrier, uint32_t target = 0) {
+    world.landed(operation, 0, *cta[target], barrier);
+    world.phase_complete(*cta[target], barrier);
+  }
+  std::unique_ptr<Operation> store_bulk(const By& by, uint64_t offset, uint64_t to = 8192) {
+    return world.bulk_store(by, {{offset, offset + 128}}, {{to, to + 128}}, false);
+  }
+
+  std::vector<Finding> found() const { return findings.all(); }
+  void expect_silence() {
+    for (const Finding& each : found()) ADD_FAILURE() << report(each, "k");
+  }
+  /// Exactly one finding, and its text holds this.
+  void expect(const std::string& name, const std::string& missing) {
+    ASSERT_EQ(found().size(), 1u) << all_text();
+    const Finding finding = found()[0];
+    EXPECT_EQ(finding.grade == Grade::Habit ? text_of(finding.habit).name : text_of(finding.rule).name, name)
+        << all_text();
+    EXPECT_NE(report(finding, "k").find(missing), std::string::npos) << all_text();
+  }
+  std::string all_text() const {
+    std::string text;
+    for (const Finding& each : found()) text += report(each, "k");
+    return text;
+  }
+
+  NumberedLines names;
+  Findings findings;
+  World world;
+  std::vector<Cta*> cta;
+};
+
+// ---- threads
+
+TEST(Order, ABarrierOrdersAReadAfterAWrite) {
+  Story good;
+  good.store(good.all(0, 0, 10));
+  good.sync_cta(0, 11);
+  good.load(good.all(0, 1, 12));
+  good.expect_silence();
+
+  Story bad;
+  bad.store(bad.all(0, 0, 10));
+  bad.load(bad.all(0, 1, 12));
+  bad.expect("read after write", "nothing orders them");
+}
+
+TEST(Order, ABarrierOrdersAWriteAfterARead) {
+  Story good;
+  good.load(good.all(0, 0, 10));
+  good.sync_cta(0, 11);
+  good.store(good.all(0, 1, 12));
+  good.expect_silence();
+
+  Story bad;
+  bad.load(bad.all(0, 0, 10));
+  bad.store(bad.all(0, 1, 12));
+  bad.expect("write after read", "nothing orders them");
+}
+
+TEST(Order, WhatComesAfterTheBarrierIsNotOrderedByIt) {
+  Story story;
+  story.sync_cta(0, 9);
+  story.store(story.all(0, 0, 10));
+  story.load(story.all(0, 1, 11));
+  story.expect("read after write", ":10");
+}
+
+TEST(Order, ABarrierOfSomeWarpsDoesNotConcernTheOthers) {
+  Story story;
+  story.store(story.all(0, 0, 10));
+  story.sync_cta(0, 11, {0, 1}, 3);
+  story.load(story.all(0, 1, 12));
+  story.expect_silence();
+  story.load(story.all(0, 2, 13));
+  story.expect("read after write", "barrier 3 tells of it");
+}
+
+TEST(Order, ThreadsOfTheirOwnNeedNoBarrier) {
+  Story story;
+  story.store(story.all(0, 0, 10));
+  story.load(story.all(0, 0, 11));
+  story.store(story.all(0, 0, 12));
+  story.expect_silence();
+}
+
+TEST(Order, LanesThatExchangeDataNeedASyncOfTheWarp) {
+  const auto turned = [](Story& story, uint32_t line) {
+    std::array<uint64_t, 32> address{};
+    for (uint64_t lane = 0; lane < 32; ++lane) address[lane] = 4 * (31 - lane);
+    story.at(story.all(0, 0, line), address, false, 0);
+  };
+  Story good;
+  good.store(good.all(0, 0, 10));
+  good.world.sync_warp(good.all(0, 0, 11));
+  turned(good, 12);
+  good.expect_silence();
+
+  Story habit;
+  habit.store(habit.all(0, 0, 10));
+  turned(habit, 12);
+  habit.expect("warp-synchronous", ":12");
+
+  Story apart;
+  apart.store(apart.all(0, 0, 10));
+  apart.world.may_part(apart.all(0, 0, 11));
+  turned(apart, 12);
+  apart.expect("read after write", ":12");
+}
+
+TEST(Order, AShuffleIsNoFence) {
+  Story story;
+  story.store(story.lane0(0, 0, 10));
+  story.world.meet(story.all(0, 0, 11));
+  story.store(story.by(0, 0, 2, 12), 4);  // another lane, another word
+  story.expect_silence();
+  std::array<uint64_t, 32> zero{};
+  story.at(story.by(0, 0, 4, 13), zero, false, 0);
+  story.expect("read after write", "relaxed");
+}
+
+TEST(Order, OneLaneMayArriveForTheOthersOnlyAfterTheyHaveMet) {
+  for (const bool synced : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.load(story.all(0, 0, 10));
+    if (synced) story.world.sync_warp(story.all(0, 0, 11));
+    story.arrive(story.lane0(0, 0, 12), 0, 1024, true);
+    story.wait(story.all(0, 1, 13), 1024);
+    story.world.sync_warp(story.all(0, 1, 13));
+    story.store(story.all(0, 1, 14));
+    if (synced)
+      story.expect_silence();
+    else
+      story.expect("write after read", "lanes 1 to 31 have not: __syncwarp() before :12");
+  }
+}
+
+TEST(Order, EveryLaneMayArriveForItself) {
+  Story story;
+  story.init(0, 1024);
+  story.load(story.all(0, 0, 10));
+  story.arrive(story.all(0, 0, 12), 0, 1024, true);
+  story.wait(story.all(0, 1, 13), 1024);
+  story.store(story.all(0, 1, 14));
+  story.expect_silence();
+}
+
+TEST(Order, WordsOfACellBelongToDifferentLanes) {
+  Story story;
+  for (uint16_t warp = 0; warp < 4; ++warp) story.store(story.by(0, warp, 1u << warp, 10), 0);  // word w by warp w
+  story.expect_silence();
+  for (uint16_t warp = 0; warp < 4; ++warp) story.load(story.by(0, warp, 1u << warp, 11), 0);
+  story.expect_silence();
+  story.load(story.by(0, 1, 1, 12), 0);  // word 0, by warp 1
+  story.expect("read after write", ":12");
+}
+
+TEST(Order, BytesOfAWordToo) {
+  Story story;
+  const auto bytes = [&](uint16_t warp, bool writes, uint32_t line, uint64_t first) {
+    std::array<uint64_t, 32> address{};
+    address[0] = first;
+    story.at(story.by(0, warp, 1, line), address, writes, 0, 1);
+  };
+  bytes(0, true, 10, 0);
+  bytes(1, true, 11, 1);
+  bytes(2, true, 12, 2);
+  bytes(0, false, 13, 0);
+  bytes(1, false, 14, 1);
+  story.expect_silence();
+  bytes(0, false, 15, 2);
+  story.expect("read after write", ":15");
+}
+
+// ---- scopes
+
+TEST(Order, DataForAPeerNeedsAReleaseAndAnAcquireOfTheCluster) {
+  const auto story = [](Scope release, std::optional<Scope> acquire, bool releases = true) {
+    auto story = std::make_unique<Story>();
+    story->init(1, 1024);
+    story->lanes(story->lane0(0, 0, 10), 0, true, 1);
+    story->arrive(story->lane0(0, 0, 11), 1, 1024, true, release, releases);
+    story->wait(story->lane0(1, 2, 12), 1024, acquire);
+    story->load(story->lane0(1, 2, 13));
+    return story;
+  };
+  story(Scope::Cluster, Scope::Cluster)->expect_silence();
+  story(Scope::Gpu, Scope::Gpu)->expect_silence();
+  story(Scope::Cta, Scope::Cluster)->expect("read after write", ".cluster scope");
+  story(Scope::Cluster, Scope::Cta)->expect("read after write", ".cluster scope");
+  story(Scope::Cluster, Scope::Cluster, false)->expect("read after write", "not visible");
+  story(Scope::Cluster, std::nullopt)->expect("read after write", "not visible");
+}
+
+TEST(Order, ABufferIsHandedBackByAnyArrival) {
+  Story story;
+  story.init(1, 1024);
+  story.lanes(story.lane0(0, 0, 10), 0, false, 1);  // reads the peer's memory
+  story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, false);
+  story.wait(story.lane0(1, 2, 12), 1024, std::nullopt);
+  story.store(story.lane0(1, 2, 13));
+  story.expect_silence();
+}
+
+TEST(Order, AFenceMakesARelaxedArrivalARelease) {
+  for (const Scope scope : {Scope::Cluster, Scope::Cta}) {
+    Story story;
+    story.init(1, 1024);
+    story.lanes(story.lane0(0, 0, 10), 0, true, 1);
+    story.world.fence(story.lane0(0, 0, 10), scope, true, true);
+    story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, false);
+    story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
+    story.load(story.lane0(1, 2, 13));
+    if (scope == Scope::Cluster)
+      story.expect_silence();
+    else
+      story.expect("read after write", "not visible");
+  }
+}
+
+TEST(Order, FlagsInMemory) {
+  const auto flag = [](Story& story, const By& by, bool writes, bool orders, Scope scope, bool rmw = false) {
+    std::array<uint64_t, 32> address{};
+    address.fill(512);
+    LaneAccess access;
+    access.space = Space::Global;
+    access.address = address.data();
+    access.bytes = 4;
+    access.role = Role::Atomic;
+    access.strong = true;
+    access.reads = !writes || rmw, access.writes = writes, access.read_modify_write = rmw;
+    access.acquires = orders && access.reads, access.releases = orders && writes;
+    access.scope = scope;
+    story.world.access(by, access);
+  };
+  const auto data = [](Story& story, const By& by, bool writes) {
+    std::array<uint64_t, 32> address{};
+    address.fill(2048);
+    LaneAccess access;
+    access.space = Space::Global;
+    access.address = address.data();
+    access.bytes = 4;
+    access.role = writes ? Role::Store : Role::Load;
+    access.reads = !writes, access.writes = writes;
+    story.world.access(by, access);
+    story.world.stored();
+  };
+  {  // st.release, ld.acquire; from CTA to CTA of different clusters
+    Story story;
+    data(story, story.lane0(0, 0, 10), true);
+    flag(story, story.lane0(0, 0, 11), true, true, Scope::Gpu);
+    flag(story, story.lane0(3, 0, 12), false, true, Scope::Gpu);
+    data(story, story.lane0(3, 0, 13), false);
+    story.expect_silence();
+  }
+  {  // through a third one, by an atomic operation: a release sequence
+    Story story;
+    data(story, story.lane0(0, 0, 10), true);
+    flag(story, story.lane0(0, 0, 11), true, true, Scope::Gpu);
+    flag(story, story.lane0(2, 0, 12), true, false, Scope::Gpu, true);
+    flag(story, story.lane0(3, 0, 13), false, true, Scope::Gpu);
+    data(story, story.lane0(3, 0, 14), false);
+    story.expect_silence();
+  }
+  {  // fences on both sides of a relaxed flag
+    Story story;
+    data(story, story.lane0(0, 0, 10), true);
+    story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+    flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu);
+    flag(story, story.lane0(3, 0, 13), false, false, Scope::Gpu);
+    story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
+    data(story, story.lane0(3, 0, 15), false);
+    story.expect_silence();
+  }
+  {  // one of the fences is missing
+    Story story;
+    data(story, story.lane0(0, 0, 10), true);
+    story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+    flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu);
+    flag(story, story.lane0(3, 0, 13), false, false, Scope::Gpu);
+    data(story, story.lane0(3, 0, 15), false);
+    story.expect("read after write", ":15");
+  }
+  {  // too narrow
+    Story story;
+    data(story, story.lane0(0, 0, 10), true);
+    flag(story, story.lane0(0, 0, 11), true, true, Scope::Cluster);
+    flag(story, story.lane0(3, 0, 12), false, true, Scope::Gpu);
+    data(story, story.lane0(3, 0, 13), false);
+    EXPECT_NE(story.all_text().find("read after write"), std::string::npos);
+  }
+}
+
+TEST(Order, AtomicsDoNotRaceButAnOrdinaryAccessDoes) {
+  Story story;
+  std::array<uint64_t, 32> address{};
+  LaneAccess access;
+  access.target = story.cta[0];
+  access.address = address.data();
+  access.bytes = 4;
+  access.role = Role::Atomic;
+  access.strong = access.reads = access.writes = access.read_modify_write = true;
+  for (uint16_t warp = 0; warp < 4; ++warp) story.world.access(story.all(0, warp, 10), access);
+  story.expect_silence();
+  story.load(story.lane0(0, 0, 11));
+  story.expect("read after write", ":11");
+}
+
+TEST(Order, EqualStoresAreAHabit) {
+  Story equal;
+  equal.store(equal.lane0(0, 0, 10));
+  equal.store(equal.lane0(0, 1, 11));
+  equal.expect("equal-stores", ":11");
+  Story tolerated("equal-stores");
+  tolerated.store(tolerated.lane0(0, 0, 10));
+  tolerated.store(tolerated.lane0(0, 1, 11));
+  tolerated.expect_silence();
+}
+
+// ---- proxies
+
+TEST(Order, TheWriterFencesBeforeABulkStoreReads) {
+  enum Where { Nowhere, Writer, Reader };
+  for (const Where where : {Nowhere, Writer, Reader}) {
+    Story story;
+    story.store(story.all(0, 0, 10));
+    if (where == Writer) story.world.fence_proxy_async(story.all(0, 0, 11), true, false);
+    story.sync_cta(0, 12);
+    if (where == Reader) story.world.fence_proxy_async(story.lane0(0, 1, 13), true, false);
+    story.store_bulk(story.lane0(0, 1, 14), 0);
+    if (where == Writer) story.expect_silence();
+    if (where == Nowhere) story.expect("across proxies", "fence.proxy.async by the writer, between :10 and :12");
+    if (where == Reader) story.expect("reader-side-proxy-fence", "by the writer");
+  }
+}
+
+TEST(Order, AProxyFenceBeforeTheStoreIsNone) {
+  Story story;
+  story.world.fence_proxy_async(story.all(0, 0, 9), true, true);
+  story.store(story.all(0, 0, 10));
+  story.sync_cta(0, 12);
+  story.store_bulk(story.lane0(0, 1, 14), 0);
+  story.expect("across proxies", "between :10 and :12");
+}
+
+TEST(Order, AProxyFenceOfAnotherSpaceIsNone) {
+  Story story;
+  story.store(story.all(0, 0, 10));
+  story.world.fence_proxy_async(story.all(0, 0, 11), false, true);
+  story.sync_cta(0, 12);
+  story.store_bulk(story.lane0(0, 1, 14), 0);
+  story.expect("across proxies", "between :10 and :12");
+}
+
+TEST(Order, AProxyFenceIsNoBarrier) {
+  Story story;
+  story.store(story.all(0, 0, 10));
+  story.world.fence_proxy_async(story.all(0, 0, 11), true, false);
+  story.store_bulk(story.lane0(0, 1, 14), 0);
+  story.expect("read after write", ":14");
+}
+
+TEST(Order, ABulkStoreHasReadWhenItsThreadHasWaitedAndToldTheOthers) {
+  enum Lacks { Nothing, Wait, Barrier };
+  for (const Lacks lacks : {Nothing, Wait, Barrier}) {
+    Story story;
+    story.store_bulk(story.lane0(0, 0, 10), 0);
+    story.world.bulk_commit(story.lane0(0, 0, 11));
+    if (lacks != Wait) story.world.bulk_wait(story.lane0(0, 0, 12), 0, true);
+    if (lacks != Barrier) story.sync_cta(0, 13);
+    story.store(story.all(0, 1, 14));
+    if (lacks == Nothing) story.expect_silence();
+    if (lacks == Wait) story.expect("write after read", "cp.async.bulk.wait_group.read");
+    if (lacks == Barrier) story.expect("write after read", "a barrier, or an arrival and a wait, is missing");
+  }
+}
+
+TEST(Order, AWaitThatLeavesTheGroupPendingIsNone) {
+  Story story;
+  story.store_bulk(story.lane0(0, 0, 10), 0);
+  story.world.bulk_commit(story.lane0(0, 0, 11));
+  story.store_bulk(story.lane0(0, 0, 12), 256);
+  story.world.bulk_commit(story.lane0(0, 0, 13));
+  story.world.bulk_wait(story.lane0(0, 0, 14), 1, true);
+  story.store(story.lane0(0, 0, 15), 0);
+  story.expect_silence();
+  story.store(story.lane0(0, 0, 16), 256);
+  story.expect("write after read", ":16");
+}
+
+TEST(Order, ALoadIsCompleteForWhoeverWaitsForItsPhase) {
+  Story story;
+  story.init(0, 1024);
+  const auto load = story.load_bulk(story.lane0(0, 0, 10), 0, 1024);
+  story.land(*load, 1024);
+  story.wait(story.all(0, 1, 12), 1024, std::nullopt);  // whatever the wait's scope
+  story.load(story.all(0, 1, 13));
+  story.expect_silence();
+  story.load(story.all(0, 2, 14));
+  story.expect("read after write", "a wait for that phase, before :14");
+}
+
+TEST(Order, ACompletedLoadTellsNothingOfStores) {
+  Story story;
+  story.init(0, 1024);
+  story.store(story.lane0(0, 0, 9), 512);
+  const auto load = story.load_bulk(story.lane0(0, 0, 10), 0, 1024);
+  story.land(*load, 1024);
+  story.wait(story.lane0(0, 1, 12), 1024);
+  story.load(story.lane0(0, 1, 13), 512);
+  story.expect("read after write", ":13");
+}
+
+TEST(Order, ALoadMayNotOverwriteWhatAnotherStillReads) {
+  for (const bool waits : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.init(0, 1032);
+    story.world.wgmma(story.all(0, 1, 10), {{0, 128}});
+    story.world.wgmma_commit(story.all(0, 1, 11));
+    if (waits) story.world.wgmma_wait(story.all(0, 1, 12), 0);
+    story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
+    story.wait(story.lane0(0, 0, 14), 1032);
+    story.load_bulk(story.lane0(0, 0, 15), 0, 1024);
+    if (waits)
+      story.expect_silence();
+    else
+      story.expect("write after read", "wgmma.wait_group");
+  }
+}
+
+TEST(Order, OneWarpOfAWarpgroupReleasesForAllOfThem) {
+  for (const std::string tolerated : {"", "warpgroup-release"}) {
+    Story story(tolerated);
+    story.init(0, 1024);
+    story.init(0, 1032);
+    for (uint16_t warp = 0; warp < 4; ++warp) {
+      story.world.wgmma(story.all(0, warp, 10), {{0, 128}});
+      story.world.wgmma_commit(story.all(0, warp, 11));
+    }
+    for (uint16_t warp = 0; warp < 4; ++warp) story.world.wgmma_wait(story.all(0, warp, 12), 0);
+    story.arrive(story.lane0(0, 0, 13), 0, 1032, true);
+    story.wait(story.lane0(0, 3, 14), 1032);
+    story.load_bulk(story.lane0(0, 3, 15), 0, 1024);
+    if (tolerated.empty())
+      story.expect("warpgroup-release", ":15");
+    else
+      story.expect_silence();
+  }
+}
+
+TEST(Order, WgmmaReadsWhatThreadsHaveFenced) {
+  for (const bool fenced : {true, false}) {
+    Story story;
+    story.store(story.all(0, 0, 10));
+    if (fenced) story.world.fence_proxy_async(story.all(0, 0, 11), true, true);
+    story.sync_cta(0, 12);
+    story.world.wgmma(story.all(0, 1, 13), {{0, 128}});
+    if (fenced)
+      story.expect_silence();
+    else
+      story.expect("across proxies", "between :10 and :12");
+  }
+}
+
+TEST(Order, CopiesOfLanes) {
+  enum Lacks { Nothing, Wait, Barrier, ProxyFence };
+  for (const Lacks lacks : {Nothing, Wait, Barrier, ProxyFence}) {
+    Story story;
+    std::array<uint64_t, 32> to{}, from{};
+    for (uint64_t lane = 0; lane < 32; ++lane) to[lane] = 16 * lane, from[lane] = 4096 + 16 * lane;
+    story.world.copy_async(story.all(0, 0, 10), to.data(), from.data(), 16, kAll);
+    story.world.copy_commit(story.all(0, 0, 11));
+    if (lacks != Wait) story.world.copy_wait(story.all(0, 0, 12), 0, false);
+    if (lacks != ProxyFence) story.world.fence_proxy_async(story.all(0, 0, 13), true, false);
+    if (lacks != Barrier) story.sync_cta(0, 14);
+    if (lacks == ProxyFence)
+      story.world.wgmma(story.all(0, 1, 15), {{0, 512}});
+    else
+      story.lanes(story.all(0, 1, 15), 0, false, 0, 16);
+    if (lacks == Nothing) story.expect_silence();
+    if (lacks == Wait) story.expect("read after write", "cp.async.wait_group");
+    if (lacks == Barrier) story.expect("read after write", "knows that it is over");
+    if (lacks == ProxyFence) story.expect("across proxies", "fence.proxy.async by the writer");
+  }
+}
+
+TEST(Order, StrictAsksForAFenceBetweenReadsAndTheNextLoad) {
+  for (const bool strict : {false, true}) {
+    Story story("", strict);
+    story.init(0, 1024);
+    story.load(story.all(0, 0, 10));
+    story.sync_cta(0, 11);
+    story.load_bulk(story.lane0(0, 1, 12), 0, 1024);
+    if (strict)
+      story.expect("read, then asynchronous write", "by the reader");
+    else
+      story.expect_silence();
+  }
+}
+
+TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
+  for (const bool fenced : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    const std::vector<World::Landing> landing{{story.cta[0], {{0, 16}}, story.cta[0], 1024}};
+    const auto first = story.world.bulk_load(story.lane0(0, 0, 10), Role::Cancel, landing, nullptr, {});
+    story.land(*first, 1024);
+    story.wait(story.all(0, 1, 11), 1024);
+    story.load(story.by(0, 1, 0xF, 12));
+    if (fenced) story.world.fence_proxy_async(story.all(0, 1, 13), true, false);
+    story.sync_cta(0, 14);
+    story.world.bulk_load(story.lane0(0, 0, 15), Role::Cancel, landing, nullptr, {});
+    if (fenced)
+      story.expect_silence();
+    else
+      story.expect("response of try_cancel", "by the reader, between :12 and :14");
+  }
+}
+
+// ---- phases
+
+TEST(Order, ABarrierMustBeKnownToExist) {
+  Story bad;
+  bad.world.barrier_init(bad.lane0(0, 0, 10), 1024);
+  bad.arrive(bad.lane0(0, 1, 11), 0, 1024, true);
+  bad.expect("barrier exists", "a barrier of the CTA between :10 and :11");
+
+  Story good;
+  good.world.barrier_init(good.lane0(0, 0, 10), 1024);
+  good.sync_cta(0, 11);
+  good.arrive(good.lane0(0, 1, 12), 0, 1024, true);
+  good.expect_silence();
+}
+
+TEST(Order, PeersNeedTheFenceOfTheInit) {
+  for (const bool releases : {true, false}) {
+    for (const bool fenced : {true, false}) {
+      Story story;
+      story.world.barrier_init(story.lane0(0, 0, 10), 1024);
+      if (fenced) story.world.fence_barrier_init(story.lane0(0, 0, 11));
+      story.sync_cluster(12, releases);
+      story.arrive(story.lane0(1, 1, 13), 0, 1024, true, Scope::Cluster);
+      if (fenced) story.expect_silence();
+      if (!fenced && releases) story.expect("init-fence", "fence.mbarrier_init");
+      if (!fenced && !releases) story.expect("barrier exists", "fence.mbarrier_init");
+    }
+  }
+}
+
+TEST(Order, WhoArrivesKnowsThatThePhaseBeforeIsComplete) {
+  Story story;  // two arrivals per phase; the second of warp 1 might be counted in the first phase
+  story.init(0, 1024);
+  story.arrive(story.lane0(0, 1, 10), 0, 1024, false);
+  story.arrive(story.lane0(0, 2, 11), 0, 1024, true);
+  story.arrive(story.lane0(0, 1, 12), 0, 1024, false);
+  story.expect("phase known", "counted in the phase before");
+}
+
+TEST(Order, AWaiterMayNotBeLapped) {
+  for (const bool tells : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.init(0, 1032);
+    story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
+    story.wait(story.lane0(0, 1, 11), 1024);
+    if (tells) {
+      story.arrive(story.lane0(0, 1, 12), 0, 1032, true);
+      story.wait(story.lane0(0, 0, 13), 1032);
+    } else {
+      story.wait(story.lane0(0, 0, 13), 1024);
+    }
+    story.arrive(story.lane0(0, 0, 14), 0, 1024, true);
+    if (tells)
+      story.expect_silence();
+    else
+      story.expect("phase held", "a late waiter is lapped");
+  }
+}
+
+TEST(Order, AWaitThatAnEarlierPhaseWouldSatisfy) {
+  Story story;  // warp 1 waits for phase 1 without knowing of phase 0: its parity is that of a phase before the first
+  story.init(0, 1024);
+  story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
+  story.wait(story.lane0(0, 0, 11), 1024);
+  story.arrive(story.lane0(0, 0, 12), 0, 1024, true);
+  story.wait(story.lane0(0, 1, 13), 1024);
+  story.expect("phase known", "would satisfy this wait as well");
+}
+
+// ---- tensor memory
+
+std::vector<World::TensorRange> cells(Cta& cta, int columns = 8) {
+  std::vector<World::TensorRange> result;
+  for (const Range& range : World::tensor_range(0, 128, 0, columns)) result.push_back({&cta, range});
+  return result;
+}
+World::Mma mma_of(Cta& cta, bool accumulates, uint64_t accumulator = 1) {
+  World::Mma mma;
+  mma.results = cells(cta);
+  mma.accumulates = accumulates;
+  mma.accumulator = accumulator;
+  return mma;
+}
+
+TEST(Order, MmasOfOneThreadIntoOneAccumulatorAreInOrder) {
+  Story story;
+  story.world.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
+  story.world.tensor_operation(story.lane0(0, 0, 11), mma_of(*story.cta[0], true));
+  story.expect_silence();
+  story.world.tensor_operation(story.lane0(0, 0, 12), mma_of(*story.cta[0], true, 2));  // of another shape
+  story.expect("tensor-pipe-in-order", ":12");
+}
+
+TEST(Order, MmaThenLoadNeedsCommitWaitAndFence) {
+  enum Lacks { Nothing, Commit, After };
+  for (const Lacks lacks : {Nothing, Commit, After}) {
+    Story story;
+    story.init(0, 1024);
+    story.world.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
+    if (lacks != Commit) {
+      story.world.arrived(*story.cta[0], 1024, story.world.tensor_commit(story.lane0(0, 0, 11), 1));
+      story.world.phase_complete(*story.cta[0], 1024);
+      story.wait(story.all(0, 1, 12), 1024);
+    }
+    if (lacks != After) story.world.fence_after_thread_sync(story.all(0, 1, 13));
+    story.world.tensor_transfer(story.all(0, 1, 14), World::tensor_range(32, 32, 0, 8), false);
+    if (lacks == Nothing) story.expect_silence();
+    if (lacks == Commit) story.expect("tensor memory", "tcgen05.commit after it");
+    if (lacks == After) story.expect("tcgen05-fence", "after_thread_sync by warp 1");
+  }
+}
+
+TEST(Order, LoadThenMmaNeedsWaitFenceAndAnArrivalForAllLanes) {
+  enum Lacks { Nothing, Wait, Before, Sync, After };
+  for (const Lacks lacks : {Nothing, Wait, Before, Sync, After}) {
+    Story story;
+    story.init(0, 1024);
+    story.world.tensor_transfer(story.all(0, 1, 10), World::tensor_range(32, 32, 0, 8), false);
+    if (lacks != Wait) story.world.tensor_wait(story.all(0, 1, 11), false);
+    if (lacks != Before) story.world.fence_before_thread_sync(story.all(0, 1, 12));
+    if (lacks != Sync) story.world.sync_warp(story.all(0, 1, 13));
+    story.arrive(story.lane0(0, 1, 14), 0, 1024, true, Scope::Cluster, false);
+    story.wait(story.lane0(0, 0, 15), 1024);
+    if (lacks != After) story.world.fence_after_thread_sync(story.lane0(0, 0, 16));
+    story.world.tensor_operation(story.lane0(0, 0, 17), mma_of(*story.cta[0], false));
+    if (lacks == Nothing) story.expect_silence();
+    if (lacks == Wait) story.expect("ld-without-wait", ":17");
+    if (lacks == Before) story.expect("tcgen05-fence", "before_thread_sync by warp 1, between :10 and :14");
+    if (lacks == Sync) story.expect("tensor memory", "lanes 1 to 31 have not: __syncwarp()");
+    if (lacks == After) story.expect("tcgen05-fence", "after_thread_sync by warp 0");
+  }
+}
+
+TEST(Order, StoreToTensorMemoryIsWaitedFor) {
+  for (const bool waits : {true, false}) {
+    Story story;
+    story.world.tensor_transfer(story.all(0, 1, 10), World::tensor_range(32, 32, 0, 8), true);
+    if (waits) story.world.tensor_wait(story.all(0, 1, 11), true);
+    story.world.fence_before_thread_sync(story.all(0, 1, 12));
+    story.sync_cta(0, 13);
+    story.world.fence_after_thread_sync(story.all(0, 0, 14));
+    story.world.tensor_operation(story.lane0(0, 0, 15), mma_of(*story.cta[0], true));
+    if (waits)
+      story.expect_silence();
+    else
+      story.expect("st-without-wait", ":15");
+  }
+}
+
+TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
+  for (const bool fenced : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    const auto load = story.load_bulk(story.lane0(0, 0, 10), 0, 1024);
+    story.land(*load, 1024);
+    story.wait(story.lane0(0, 1, 11), 1024);
+    if (fenced) story.world.fence_after_thread_sync(story.lane0(0, 1, 12));
+    World::Mma mma = mma_of(*story.cta[0], false);
+    mma.operands = {{story.cta[0], {0, 128}}};
+    story.world.tensor_operation(story.lane0(0, 1, 13), mma);
+    if (fenced)
+      story.expect_silence();
+    else
+      story.expect("tcgen05-fence", ":13");
+  }
+}
+
+TEST(Order, AnAllocationIsKnownBeforeItsUse) {
+  for (const bool synced : {true, false}) {
+    Story story;
+    story.world.tensor_allocate(story.all(0, 2, 10), World::tensor_range(0, 128, 0, 32));
+    story.world.fence_before_thread_sync(story.all(0, 2, 11));
+    if (synced) story.sync_cta(0, 12);
+    story.world.fence_after_thread_sync(story.lane0(0, 1, 13));
+    story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[0], false));
+    if (synced)
+      story.expect_silence();
+    else
+      story.expect("tensor memory", ":14");
+  }
+}
+
+// ---- convergence
+
+TEST(Order, AlignedInstructionsWantLanesThatAreTogether) {
+  Story good;
+  good.world.part(good.by(0, 0, 1, 9), ~1u);
+  good.world.sync_warp(good.all(0, 0, 10));
+  good.world.aligned(good.all(0, 0, 11));
+  good.expect_silence();
+
+  Story bad;
+  bad.world.may_part(bad.all(0, 0, 9));
+  bad.world.aligned(bad.all(0, 0, 11));
+  bad.expect("implicit-reconvergence", "before :11");
+}
+
+// ---- the end of a CTA
+
+TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
+  const auto end = [](Story& story, uint32_t c) {
+    for (uint16_t warp = 0; warp < 4; ++warp) story.world.exit(story.all(c, warp, 99));
+    story.world.end(*story.cta[c]);
+  };
+  Story peer;  // a load into the peer's memory that it has not waited for
+  peer.init(1, 1024);
+  const auto load = peer.load_bulk(peer.lane0(0, 0, 10), 0, 1024, 1);
+  peer.land(*load, 1024, 1);
+  end(peer, 1);
+  EXPECT_NE(peer.all_text().find("exit"), std::string::npos) << peer.all_text();
+
+  Story waited;
+  waited.init(1, 1024);
+  const auto same = waited.load_bulk(waited.lane0(0, 0, 10), 0, 1024, 1);
+  waited.land(*same, 1024, 1);
+  waited.wait(waited.lane0(1, 0, 11), 1024);
+  end(waited, 1);
+  waited.expect_silence();
+
+  Story own;
+  own.store_bulk(own.lane0(0, 0, 10), 0);
+  end(own, 0);
+  own.expect("exit-with-own-stores", "wait_group.read");
+
+  Story commit;
+  commit.init(0, 1024);
+  commit.world.arrived(*commit.cta[0], 1024, commit.world.tensor_commit(commit.lane0(0, 0, 11), 1));
+  end(commit, 0);
+  commit.expect("exit-before-own-commit", "a wait for the phase");
+
+  for (const bool releases : {true, false}) {
+    Story remote;
+    remote.init(0, 1024);
+    remote.arrive(remote.lane0(1, 0, 10), 0, 1024, false);
+    remote.sync_cluster(11, releases);
+    end(remote, 0);
+    if (releases)
+      remote.expect_silence();
+    else
+      remote.expect("relaxed-cluster-exit", "barrier.cluster.arrive.release");
+  }
+}
+
+// ---- habits have names, and what is forgotten stays right
+
+TEST(Order, HabitsAreKnownByName) {
+  Habits habits;
+  EXPECT_EQ(habits.add("warpgroup-release,tcgen05-fence"), "");
+  EXPECT_TRUE(habits.contains(Habit::WarpgroupRelease));
+  EXPECT_FALSE(habits.contains(Habit::InitFence));
+  EXPECT_EQ(habits.add("init-fence,nonsense,more"), "nonsense");
+}
+
+TEST(Order, ManyAccessesAreForgottenWithoutForgettingTheLast) {
+  Story story;
+  for (uint32_t round = 0; round < 20'000; ++round) {
+    story.store(story.all(0, 0, 10), 128 * (round % 8));
+    story.sync_cta(0, 11);
+    story.load(story.all(0, 1, 12), 128 * (round % 8));
+    story.sync_cta(0, 13);
+  }
+  story.expect_silence();
+  story.store(story.all(0, 0, 14), 0);
+  story.load(story.all(0, 1, 15), 0);
+  story.expect("read after write", ":15");
+}
+
+}  // namespace
+}  // namespace sim::order
