@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "check/order/launches.h"
 #include "check/order/world.h"
 
 namespace sim::order {
@@ -54,7 +55,7 @@ class Story {
     access.role = writes ? Role::Store : Role::Load;
     access.reads = !writes, access.writes = writes;
     world.access(by, access);
-    if (writes) world.stored();
+    if (writes) world.stored(true);
   }
   void store(const By& by, uint64_t offset = 0) { lanes(by, offset, true, by.cta.place.cta); }
   void load(const By& by, uint64_t offset = 0) { lanes(by, offset, false, by.cta.place.cta); }
@@ -336,7 +337,7 @@ TEST(Order, FlagsInMemory) {
     access.role = writes ? Role::Store : Role::Load;
     access.reads = !writes, access.writes = writes;
     story.world.access(by, access);
-    story.world.stored();
+    story.world.stored(true);
   };
   {  // st.release, ld.acquire; from CTA to CTA of different clusters
     Story story;
@@ -853,6 +854,139 @@ TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
     else
       remote.expect("relaxed-cluster-exit", "barrier.cluster.arrive.release");
   }
+}
+
+// ---- launches, streams, the host
+
+/// Launches of one CTA whose thread 0 stores or loads 4 bytes at 4096.
+class Streams {
+ public:
+  enum Does { Stores, Loads };
+  /// What is found. `waits`: griddepcontrol.wait comes first.
+  std::string launch(Does does, StreamName stream, bool overlaps = false, bool waits = false,
+                     const std::vector<uint32_t>& clusters = {0}) {
+    const auto check = launches.begin(stream, overlaps, "k", {}, false);
+    for (const uint32_t cluster : clusters) {
+      World world(check->findings, names, check->start());
+      world.belongs_to(*check);
+      Cta& cta = world.begin({cluster, cluster}, 0, 32);
+      const By by{cta, 0, 1, 10};
+      if (waits) world.grid_wait(by);
+      std::array<uint64_t, 32> address{};
+      address.fill(4096);
+      LaneAccess access;
+      access.space = Space::Global;
+      access.address = address.data();
+      access.bytes = 4;
+      access.role = does == Stores ? Role::Store : Role::Load;
+      access.reads = does == Loads, access.writes = does == Stores;
+      world.access(by, access);
+      if (does == Stores) world.stored(true);
+      check->fold(world, cluster, names);
+    }
+    launches.end(*check, stream);
+    std::string text;
+    for (const Finding& each : check->findings.all()) text += report(each, "k");
+    return text;
+  }
+  std::string copy_to_host(StreamName stream, bool host_waits) {
+    return launches.operation(stream, host_waits, "cudaMemcpyAsync", {{4096, 4100}}, {});
+  }
+  Launches launches;
+  NumberedLines names;
+};
+constexpr StreamName kDefault{0, true}, kFirst{1, true}, kSecond{2, true}, kFree{3, false};
+
+TEST(Order, LaunchesOfOneStreamFollowOneAnother) {
+  Streams streams;
+  EXPECT_EQ(streams.launch(Streams::Stores, kFirst), "");
+  EXPECT_EQ(streams.launch(Streams::Loads, kFirst), "");
+  EXPECT_EQ(streams.launch(Streams::Stores, kFirst), "");
+}
+
+TEST(Order, ALaunchThatMayOverlapWaitsBeforeItTouchesWhatTheOneBeforeWrites) {
+  Streams streams;
+  streams.launch(Streams::Stores, kFirst);
+  const std::string bad = streams.launch(Streams::Loads, kFirst, true);
+  EXPECT_NE(bad.find("griddepcontrol.wait before :10"), std::string::npos) << bad;
+  Streams good;
+  good.launch(Streams::Stores, kFirst);
+  EXPECT_EQ(good.launch(Streams::Loads, kFirst, true, true), "");
+}
+
+TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
+  for (const bool waits : {true, false}) {
+    Streams streams;
+    streams.launch(Streams::Stores, kFirst);
+    streams.launch(Streams::Stores, kFirst, true, true);  // its own access is in order
+    Streams through;
+    through.launch(Streams::Stores, kFirst);
+    // A launch in between that touches nothing.
+    const auto middle = through.launches.begin(kFirst, true, "m", {}, false);
+    {
+      World world(middle->findings, through.names, middle->start());
+      world.belongs_to(*middle);
+      Cta& cta = world.begin({0, 0}, 0, 32);
+      if (waits) world.grid_wait({cta, 0, 1, 5});
+      middle->fold(world, 0, through.names);
+    }
+    through.launches.end(*middle, kFirst);
+    const std::string said = through.launch(Streams::Loads, kFirst);
+    EXPECT_EQ(said.empty(), waits) << said;
+  }
+}
+
+TEST(Order, StreamsAreOrderedByEventsTheDefaultStreamAndTheHost) {
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFirst);
+    EXPECT_NE(streams.launch(Streams::Loads, kSecond), "");
+  }
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFirst);
+    streams.launches.wait_for(kSecond, streams.launches.record(kFirst));
+    EXPECT_EQ(streams.launch(Streams::Loads, kSecond), "");
+  }
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFirst);
+    EXPECT_EQ(streams.launch(Streams::Loads, kDefault), "");
+    EXPECT_EQ(streams.launch(Streams::Stores, kSecond), "");
+  }
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFree);
+    EXPECT_NE(streams.launch(Streams::Loads, kDefault), "");
+  }
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFree);
+    streams.launches.wait_for(kFree);
+    EXPECT_EQ(streams.launch(Streams::Loads, kSecond), "");
+  }
+  {
+    Streams streams;
+    streams.launch(Streams::Stores, kFree);
+    streams.launches.wait_for_all();
+    EXPECT_EQ(streams.launch(Streams::Loads, kSecond), "");
+  }
+}
+
+TEST(Order, CopiesAreOrderedLikeLaunches) {
+  Streams streams;
+  streams.launch(Streams::Stores, kFirst);
+  EXPECT_EQ(streams.copy_to_host(kFirst, false), "");
+  EXPECT_NE(streams.launch(Streams::Stores, kSecond).find("overwrites what the first reads"), std::string::npos);
+  Streams other;
+  other.launch(Streams::Stores, kFirst);
+  EXPECT_NE(other.copy_to_host(kSecond, true).find("reads what this wrote"), std::string::npos);
+}
+
+TEST(Order, ClustersOfALaunchAreNotOrdered) {
+  Streams streams;
+  EXPECT_NE(streams.launch(Streams::Stores, kFirst, false, false, {0, 1}).find("write after write"), std::string::npos);
+  EXPECT_EQ(streams.launch(Streams::Loads, kFirst, false, false, {0, 1, 2, 3}), "");
 }
 
 // ---- habits have names, and what is forgotten stays right

@@ -59,6 +59,7 @@ struct Access {
   Role role = Role::Load;
   bool reads = false, writes = false;
   bool atomic = false;     ///< relaxed or stronger: does not race with others of that kind
+  bool silent = false;     ///< a store of what was there already
   bool in_flight = false;  ///< it is not complete yet
   Scope scope = Scope::Cta;
   uint64_t detail = 0;  ///< MMA: accumulator and shape

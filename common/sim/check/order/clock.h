@@ -84,9 +84,9 @@ struct Block {
   bool operator==(const Block& other) const { return rows == other.rows && lanes == other.lanes; }
 };
 
-/// Which launches and host operations are known to have ended, by their number in the process.
+/// Which launches and host operations are known to have ended, by their number in the process: 1, 2, ...
 struct Ended {
-  uint64_t below = 0;            ///< all that came before this one
+  uint64_t below = 1;            ///< all that came before this one
   std::vector<uint64_t> others;  ///< and these, ascending
   mutable uint32_t references = 0;
 

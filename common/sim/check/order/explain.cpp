@@ -134,7 +134,9 @@ void World::settle_doubts(uint32_t number) {
   });
 }
 
-void World::stored() {
+void World::stored(bool changed) {
+  for (const uint32_t each : last_stores_) accesses_[each].silent = !changed;
+  last_stores_.clear();
   while (!doubts_.empty() && accesses_[doubts_.back().now].role == Role::Store) settle_doubts(doubts_.back().now);
 }
 

@@ -1,6 +1,7 @@
 // Who wrote each place last, and who has read it since: flat pages of 16-byte cells, split into words on demand.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -71,18 +72,15 @@ class Shadow {
   /// Calls f(cell, begin, bytes) for everything that was ever touched.
   template <class F>
   void for_all(F f) {
-    for (auto& [number, page] : pages_) {
-      for (size_t i = 0; i < kCells; ++i) {
-        Cell& cell = (*page)[i];
-        const uint64_t begin = (number * kCells + i) * kCell;
-        if (is_split(cell)) {
-          for (size_t word = 0; word < 4; ++word)
-            f(words_[cell.read][word], begin + word * kWord, static_cast<uint32_t>(kWord));
-        } else if (cell.write != 0 || cell.read != 0) {
-          f(cell, begin, static_cast<uint32_t>(kCell));
-        }
-      }
-    }
+    for (auto& [number, page] : pages_) visit(number, *page, f);
+  }
+  /// The same, by address.
+  template <class F>
+  void for_all_sorted(F f) {
+    std::vector<uint64_t> numbers;
+    for (const auto& each : pages_) numbers.push_back(each.first);
+    std::sort(numbers.begin(), numbers.end());
+    for (const uint64_t number : numbers) visit(number, *pages_[number], f);
   }
   void clear();
   size_t pages() const { return pages_.size(); }
@@ -92,6 +90,19 @@ class Shadow {
   static constexpr uint32_t kSplit = 0xFFFF'FFFFu;  // in `write`: `read` is an index into words_
   using Page = std::array<Cell, kCells>;
 
+  template <class F>
+  void visit(uint64_t number, Page& page, F f) {
+    for (size_t i = 0; i < kCells; ++i) {
+      Cell& cell = page[i];
+      const uint64_t begin = (number * kCells + i) * kCell;
+      if (is_split(cell)) {
+        for (size_t word = 0; word < 4; ++word)
+          f(words_[cell.read][word], begin + word * kWord, static_cast<uint32_t>(kWord));
+      } else if (cell.write != 0 || cell.read != 0) {
+        f(cell, begin, static_cast<uint32_t>(kCell));
+      }
+    }
+  }
   static bool is_split(const Cell& cell) { return cell.write == kSplit; }
   Cell& find(uint64_t address) {
     const uint64_t number = address / kCell / kCells;

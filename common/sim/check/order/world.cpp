@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "check/order/judge.h"
+#include "check/order/launches.h"
 
 namespace sim::order {
 
@@ -99,6 +100,11 @@ void World::fence_before_thread_sync(const By& by) {
 
 void World::fence_after_thread_sync(const By& by) {
   by.threads().update(by.lanes, [](Knowledge& knows, Mask) { knows.tensor = knows.now; });
+}
+
+void World::grid_wait(const By& by) {
+  if (launch_ == nullptr) return;
+  by.threads().update(by.lanes, [&](Knowledge& knows, Mask) { knows.now = launch_->after_wait(knows.now); });
 }
 
 // ---- lanes of a warp

@@ -159,8 +159,8 @@ class World {
 
   // ---- memory
   void access(const By& by, const LaneAccess& access);
-  /// The stores that access() was told of have been executed.
-  void stored();
+  /// The store that access() was told of last has been executed; `changed`: not all of it was there already.
+  void stored(bool changed);
 
   // ---- mbarriers
   void barrier_init(const By& by, uint32_t offset);
@@ -197,7 +197,7 @@ class World {
                                         bool reduces);
   /// The bytes of a bulk store are about to be written to global memory; they have been.
   void writing(Operation& operation);
-  void written(Operation& operation);
+  void written(Operation& operation, bool changed);
   void bulk_commit(const By& by);
   void bulk_wait(const By& by, uint32_t pending, bool reads_only);
 
@@ -227,7 +227,17 @@ class World {
   void tensor_wait(const By& by, bool stores);
   void tensor_allocate(const By& by, const std::vector<Range>& cells);
 
-  Accesses& accesses() { return accesses_; }
+  /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
+  void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }
+  void grid_wait(const By& by);
+  /// Calls f(access, begin, end, writes) for the last writers and the readers since of all global memory, by address.
+  template <class F>
+  void for_global(F f) {
+    global_.for_all_sorted([&](const Cell& cell, uint64_t begin, uint32_t bytes) {
+      for (const uint32_t each : sets_.members(cell.write)) f(accesses_[each], begin, begin + bytes, true);
+      for (const uint32_t each : sets_.members(cell.read)) f(accesses_[each], begin, begin + bytes, false);
+    });
+  }
 
  private:
   struct Context;
@@ -278,6 +288,8 @@ class World {
   Findings& findings_;
   const Names& names_;
   const Clock start_;
+  LaunchCheck* launch_ = nullptr;
+  std::vector<uint32_t> last_stores_;
   Accesses accesses_;
   Sets sets_;
   Shadow global_;

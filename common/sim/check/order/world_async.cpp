@@ -176,8 +176,9 @@ std::unique_ptr<Operation> World::bulk_store(const By& by, const std::vector<Ran
 
 void World::writing(Operation& operation) { open_doubts(operation.accesses[0]); }
 
-void World::written(Operation& operation) {
+void World::written(Operation& operation, bool changed) {
   accesses_[operation.accesses[0]].in_flight = false;
+  accesses_[operation.accesses[0]].silent = !changed;
   settle_doubts(operation.accesses[0]);
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "check/order/judge.h"
+#include "check/order/launches.h"
 
 namespace sim::order {
 namespace {
@@ -200,6 +201,8 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
     return false;
   };
   const bool writes = accesses_[number].writes;
+  if (context.global && launch_ != nullptr)
+    launch_->check_past(accesses_[number], context.by, range, context.knows.now, names_);
   std::vector<uint32_t> members;
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
@@ -283,7 +286,9 @@ void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, 
   const bool gapless = access.addresses.empty() && last - first + 1 == std::popcount(lanes) &&
                        access.stride == static_cast<int64_t>(bytes);
   const bool all_one = access.addresses.empty() && access.stride == 0 && !access.writes;
+  const bool is_store = access.role == Role::Store;
   const uint32_t number = record(std::move(access));
+  if (is_store) last_stores_.push_back(number);
   if (gapless || all_one) return touch(shadow, {address[first], address[last] + bytes}, number, context);
   for (Mask rest = lanes; rest; rest &= rest - 1) {
     const uint64_t begin = address[std::countr_zero(rest)];

@@ -1,0 +1,284 @@
+#include "check/order/launches.h"
+
+#include <algorithm>
+
+namespace sim::order {
+namespace {
+
+std::string side_of(const Trace& trace) {
+  return trace.launch == 0 ? "the host" : "in launch or copy number " + std::to_string(trace.launch);
+}
+
+}  // namespace
+
+// ---- one launch
+
+LaunchCheck::LaunchCheck(uint64_t its_number, std::string its_name, Ended start, uint64_t predecessor,
+                         Ended predecessor_end, const Past& earlier, Habits tolerated, bool strict)
+    : number(its_number),
+      name(std::move(its_name)),
+      findings(tolerated, strict),
+      start_(std::move(start)),
+      predecessor_(predecessor),
+      predecessor_end_(std::move(predecessor_end)),
+      earlier_(earlier) {}
+
+Clock LaunchCheck::start() const {
+  auto* ended = new Ended(start_);
+  ended->references = 0;
+  return Clock().with_ended(Ref<const Ended>(ended));
+}
+
+Clock LaunchCheck::after_wait(const Clock& before) {
+  if (predecessor_ == 0) return before;
+  {
+    const std::lock_guard lock(mutex_);
+    waited_ = true;
+  }
+  auto* ended = new Ended(before.ended() != nullptr ? *before.ended() : Ended{});
+  ended->references = 0;
+  ended->add(predecessor_);
+  ended->add(predecessor_end_);
+  return before.with_ended(Ref<const Ended>(ended));
+}
+
+void LaunchCheck::check_past(const Access& access, const By& by, const Range& range, const Clock& knows,
+                             const Names& names) {
+  if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
+  earlier_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
+    const auto ask = [&](uint32_t which, bool wrote) {
+      if (which == 0) return;
+      const Trace& before = earlier_[which];
+      if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
+      const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::Launches), before.site, access.site};
+      findings.add(key, by.cta.place.cluster, end - begin, [&] {
+        Finding finding;
+        finding.rule = Rule::Launches;
+        finding.first = {side_of(before), before.text};
+        finding.second = {names.cta(by.cta) + ", warp " + std::to_string(by.warp), names.instruction(access.site)};
+        finding.what = !wrote                           ? "overwrites what the first reads"
+                       : access.reads && !access.writes ? "reads what the first wrote"
+                                                        : "overwrites what the first wrote";
+        finding.where = names.global(begin);
+        finding.missing =
+            before.launch == predecessor_
+                ? "this launch may overlap the one before it: griddepcontrol.wait before " + names.line(access.site)
+                : "nothing waits for it: an event between the streams, griddepcontrol.wait in the "
+                  "launch between them, or a wait by the host";
+        return finding;
+      });
+    };
+    ask(run.writer, true);
+    if (!access.writes) return;
+    for (const uint32_t reader : run.readers) ask(reader, false);
+  });
+}
+
+void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range,
+                        const Names& names) {
+  if (before.cluster == now.cluster || (before.atomic && now.atomic)) return;
+  if (!writes_before && !writes_now) return;
+  const bool equal = writes_before && writes_now && (before.silent || now.silent);
+  if (equal && findings.tolerates(Habit::EqualStores)) return;
+  const Rule rule = writes_before && writes_now ? Rule::WriteAfterWrite
+                    : writes_before             ? Rule::ReadAfterWrite
+                                                : Rule::WriteAfterRead;
+  const Findings::Key key{equal ? Grade::Habit : Grade::Error,
+                          static_cast<uint8_t>(equal ? static_cast<int>(Habit::EqualStores) : static_cast<int>(rule)),
+                          before.site, now.site};
+  findings.add(key, now.cluster, range.end - range.begin, [&] {
+    Finding finding;
+    finding.rule = rule;
+    finding.habit = Habit::EqualStores;
+    const auto who = [](const Trace& trace) {
+      return "CTA " + std::to_string(trace.place.cta) + ", warp " + std::to_string(trace.warp);
+    };
+    finding.first = {who(before), before.text};
+    finding.second = {who(now), now.text};
+    finding.what = writes_before && writes_now ? "writes what the first writes"
+                   : writes_before             ? "reads what the first writes"
+                                               : "writes what the first reads";
+    finding.where = names.global(range.begin);
+    finding.missing = "nothing orders them: they are in different clusters, and these have not waited for one another";
+    return finding;
+  });
+}
+
+void LaunchCheck::fold(World& world, uint32_t cluster, const Names& names) {
+  const std::lock_guard lock(mutex_);
+  // Neighbours that say the same are one.
+  Range range{0, 0};
+  uint32_t writer = 0;
+  std::vector<uint32_t> readers;
+  const auto flush = [&] {
+    if (range.end == range.begin) return;
+    past_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
+      const Range part{begin, end};
+      const auto against = [&](uint32_t which, bool wrote) {
+        if (which == 0) return;
+        if (writer != 0) clash(past_[which], past_[writer], wrote, true, part, names);
+        for (const uint32_t reader : readers) clash(past_[which], past_[reader], wrote, false, part, names);
+      };
+      against(run.writer, true);
+      for (const uint32_t reader : run.readers) against(reader, false);
+    });
+    if (writer != 0) past_.write(range.begin, range.end, writer);
+    for (const uint32_t reader : readers) past_.read(range.begin, range.end, reader);
+  };
+  Range next{0, 0};
+  uint32_t next_writer = 0;
+  std::vector<uint32_t> next_readers;
+  const auto take = [&] {
+    if (next.begin == range.end && next_writer == writer && next_readers == readers) {
+      range.end = next.end;
+    } else {
+      flush();
+      range = next, writer = next_writer, readers = next_readers;
+    }
+    next_writer = 0;
+    next_readers.clear();
+  };
+  world.for_global([&](const Access& access, uint64_t begin, uint64_t end, bool wrote) {
+    if (begin != next.begin || end != next.end) {
+      take();
+      next = {begin, end};
+    }
+    Trace trace{number,        cluster,       access.site, access.role, access.atomic,
+                access.silent, access.issuer, access.warp, {}};
+    trace.cluster = access.issuer.cluster;
+    trace.text = names.instruction(access.site);
+    const uint32_t which = past_.trace(trace);
+    if (wrote)
+      next_writer = which;
+    else if (std::find(next_readers.begin(), next_readers.end(), which) == next_readers.end())
+      next_readers.push_back(which);
+  });
+  take();
+  flush();
+}
+
+// ---- streams
+
+Ended Launches::start_of(StreamName name) {
+  Stream& stream = streams_[name.id];
+  stream.blocking = name.blocking;
+  Ended start = stream.next;
+  start.add(host_);
+  if (name.id == 0) {
+    for (const auto& [id, other] : streams_) {
+      if (other.blocking) start.add(other.all);
+    }
+  } else if (name.blocking) {
+    start.add(streams_[0].all);
+  }
+  return start;
+}
+
+void Launches::done(StreamName name, uint64_t number, const Ended& end) {
+  Stream& stream = streams_[name.id];
+  stream.next = end;
+  stream.next.add(number);
+  stream.all.add(stream.next);
+  stream.last = number;
+}
+
+std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::string kernel, Habits tolerated,
+                                             bool strict) {
+  const uint64_t number = next_++;
+  Ended start = start_of(name);
+  Stream& stream = streams_[name.id];
+  uint64_t predecessor = 0;
+  Ended predecessor_end;
+  if (overlaps && stream.last_is_launch) {
+    // It starts when its predecessor has, and knows what that one knew then.
+    predecessor = stream.last;
+    predecessor_end = stream.last_end;
+    start = stream.last_start;
+    start.add(host_);
+  }
+  return std::make_unique<LaunchCheck>(number, std::move(kernel), std::move(start), predecessor,
+                                       std::move(predecessor_end), past_, tolerated, strict);
+}
+
+void Launches::end(LaunchCheck& launch, StreamName name) {
+  Stream& stream = streams_[name.id];
+  Ended end = launch.start_;
+  if (launch.waited_) {
+    end.add(launch.predecessor_);
+    end.add(launch.predecessor_end_);
+  }
+  stream.last_start = launch.start_;
+  done(name, launch.number, end);
+  stream.last_end = stream.next;
+  stream.last_is_launch = true;
+  past_.add(launch.past_);
+}
+
+std::string Launches::operation(StreamName name, bool host_waits, const std::string& what,
+                                const std::vector<Range>& reads, const std::vector<Range>& writes_to) {
+  const uint64_t number = next_++;
+  const Ended start = start_of(name);
+  std::string wrong;
+  const auto ask = [&](const Range& range, bool writing) {
+    if (past_.newest() < start.below) return;
+    past_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t, uint64_t) {
+      const auto against = [&](uint32_t which, bool wrote) {
+        if (which == 0 || !wrong.empty() || start.contains(past_[which].launch)) return;
+        const Trace& before = past_[which];
+        wrong = "sim: check: error (" + std::string(text_of(Rule::Launches).name) + "): " + what + " " +
+                (!writing ? "reads what this wrote"
+                 : wrote  ? "overwrites what this wrote"
+                          : "overwrites what this reads") +
+                ", and nothing waits for it: " + before.text + ", " + side_of(before) + "\n";
+      };
+      against(run.writer, true);
+      if (!writing) return;
+      for (const uint32_t reader : run.readers) against(reader, false);
+    });
+  };
+  for (const Range& range : reads) ask(range, false);
+  for (const Range& range : writes_to) ask(range, true);
+  done(name, number, start);
+  streams_[name.id].last_is_launch = false;
+  if (host_waits) {
+    host_learns(streams_[name.id].next);
+    return wrong;
+  }
+  for (const Range& range : reads)
+    past_.read(range.begin, range.end, past_.trace({number, 0, 0, Role::Load, false, false, {}, 0, what}));
+  for (const Range& range : writes_to)
+    past_.write(range.begin, range.end, past_.trace({number, 0, 0, Role::Store, false, false, {}, 0, what}));
+  return wrong;
+}
+
+void Launches::host_learns(const Ended& ended) {
+  host_.add(ended);
+  // Whatever starts from now on knows what the host knows.
+  if (past_.newest() < host_.below) past_.clear();
+}
+
+void Launches::wait_for(StreamName stream) { host_learns(streams_[stream.id].all); }
+
+void Launches::wait_for_all() {
+  Ended all;
+  for (const auto& [id, stream] : streams_) all.add(stream.all);
+  all.below = std::max(all.below, next_);
+  host_learns(all);
+}
+
+Ended Launches::record(StreamName stream) {
+  Ended all = streams_[stream.id].all;
+  all.add(start_of(stream));
+  return all;
+}
+
+void Launches::wait_for(const Ended& event) { host_learns(event); }
+
+void Launches::wait_for(StreamName name, const Ended& event) {
+  Stream& stream = streams_[name.id];
+  stream.blocking = name.blocking;
+  stream.next.add(event);
+  stream.last_is_launch = false;
+}
+
+}  // namespace sim::order

@@ -1,0 +1,92 @@
+// Order among launches, copies and the host: streams, events, launches that may overlap their predecessor.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "check/order/past.h"
+#include "check/order/world.h"
+
+namespace sim::order {
+
+/// A stream, as its order goes.
+struct StreamName {
+  uint64_t id = 0;       ///< 0: the legacy default stream
+  bool blocking = true;  ///< waits for the default stream, and it for this one
+};
+
+/// A kernel launch while it runs. Worlds of clusters may run side by side; each is folded in when it ends.
+class LaunchCheck {
+ public:
+  LaunchCheck(uint64_t number, std::string name, Ended start, uint64_t predecessor, Ended predecessor_end,
+              const Past& earlier, Habits tolerated, bool strict);
+
+  const uint64_t number;
+  const std::string name;
+  Findings findings;
+  /// What its threads know when they start.
+  Clock start() const;
+  /// What a thread knows after griddepcontrol.wait.
+  Clock after_wait(const Clock& before);
+
+  /// An access of global memory: is it ordered after those of other launches?
+  void check_past(const Access& access, const By& by, const Range& range, const Clock& knows, const Names& names);
+  /// A cluster has ended, or all of them: what it touched becomes part of the launch. In the order of the clusters.
+  void fold(World& world, uint32_t cluster, const Names& names);
+
+ private:
+  friend class Launches;
+  void clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range,
+             const Names& names);
+
+  const Ended start_;
+  const uint64_t predecessor_;
+  const Ended predecessor_end_;
+  const Past& earlier_;
+  Past past_;  // its own clusters that have ended
+  std::mutex mutex_;
+  bool waited_ = false;
+};
+
+class Launches {
+ public:
+  /// A kernel launch on a stream; `overlaps`: it may start before the launch before it has ended.
+  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::string kernel, Habits tolerated,
+                                     bool strict);
+  void end(LaunchCheck& launch, StreamName stream);
+
+  /// A copy or a fill, by the host's order or a stream's. Returns what is wrong with it, or an empty string.
+  std::string operation(StreamName stream, bool host_waits, const std::string& what, const std::vector<Range>& reads,
+                        const std::vector<Range>& writes);
+
+  void wait_for(StreamName stream);  ///< the host does
+  void wait_for_all();
+  Ended record(StreamName stream);  ///< an event: all that was put into the stream before
+  void wait_for(const Ended& event);
+  void wait_for(StreamName stream, const Ended& event);
+  void forget(uint64_t begin, uint64_t end) { past_.forget(begin, end); }
+
+ private:
+  struct Stream {
+    Ended next;  // what its next ordinary operation knows when it starts
+    Ended all;   // everything in it, ended
+    uint64_t last = 0;
+    bool last_is_launch = false;
+    Ended last_start, last_end;
+    bool blocking = true;
+  };
+  Ended start_of(StreamName name);
+  void done(StreamName name, uint64_t number, const Ended& end);
+  void host_learns(const Ended& ended);
+
+  Past past_;
+  std::map<uint64_t, Stream> streams_;
+  Ended host_;
+  uint64_t next_ = 1;
+};
+
+}  // namespace sim::order

@@ -1,0 +1,97 @@
+#include "check/order/past.h"
+
+#include <algorithm>
+
+namespace sim::order {
+
+uint32_t Past::trace(const Trace& trace) {
+  newest_ = std::max(newest_, trace.launch);
+  const auto key = std::make_tuple(trace.launch, trace.cluster, trace.site, trace.role, trace.atomic, trace.silent);
+  const auto [found, fresh] = numbers_.try_emplace(key, static_cast<uint32_t>(traces_.size()));
+  if (fresh) traces_.push_back(trace);
+  return found->second;
+}
+
+void Past::split(uint64_t at) {
+  auto found = runs_.upper_bound(at);
+  if (found == runs_.begin()) return;
+  --found;
+  if (found->first >= at || found->second.end <= at) return;
+  Run rest = found->second;
+  found->second.end = at;
+  runs_.emplace_hint(std::next(found), at, rest);
+}
+
+void Past::cut(uint64_t begin, uint64_t end) {
+  split(begin);
+  split(end);
+  runs_.erase(runs_.lower_bound(begin), runs_.lower_bound(end));
+}
+
+void Past::unite(uint64_t begin, uint64_t end) {
+  auto at = runs_.lower_bound(begin);
+  if (at != runs_.begin()) --at;
+  while (at != runs_.end() && at->first <= end) {
+    const auto next = std::next(at);
+    if (next != runs_.end() && next->first == at->second.end && next->second.same(at->second)) {
+      at->second.end = next->second.end;
+      runs_.erase(next);
+    } else {
+      at = next;
+    }
+  }
+}
+
+void Past::write(uint64_t begin, uint64_t end, uint32_t writer) {
+  cut(begin, end);
+  runs_[begin] = Run{end, writer, {}};
+  unite(begin, end);
+}
+
+void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
+  split(begin);
+  split(end);
+  const auto add = [&](Run& run) {
+    const Trace& mine = traces_[reader];
+    for (uint32_t& each : run.readers) {
+      if (each == 0) {
+        each = reader;
+        return;
+      }
+      const Trace& other = traces_[each];
+      if (each == reader || (other.launch == mine.launch && other.cluster == mine.cluster)) return;
+    }
+  };
+  uint64_t at = begin;
+  auto run = runs_.lower_bound(begin);
+  while (at < end) {
+    if (run == runs_.end() || run->first > at) {
+      const uint64_t stop = run == runs_.end() ? end : std::min(end, run->first);
+      run = runs_.emplace_hint(run, at, Run{stop, 0, {}});
+    }
+    add(run->second);
+    at = run->second.end;
+    ++run;
+  }
+  unite(begin, end);
+}
+
+void Past::add(const Past& later) {
+  std::vector<uint32_t> renamed(later.traces_.size(), 0);
+  for (size_t i = 1; i < renamed.size(); ++i) renamed[i] = trace(later.traces_[i]);
+  for (const auto& [begin, run] : later.runs_) {
+    if (run.writer != 0) write(begin, run.end, renamed[run.writer]);
+    for (const uint32_t reader : run.readers) {
+      if (reader != 0) read(begin, run.end, renamed[reader]);
+    }
+  }
+}
+
+void Past::clear() {
+  runs_.clear();
+  traces_.resize(1);
+  numbers_.clear();
+  newest_ = 0;
+}
+
+}  // namespace sim::order
