@@ -43,17 +43,29 @@ constexpr int PITCH_PADDING = 8;
 
 std::string program_name(const Level& level) { return format("%s_sm%d", std::string(level.name).c_str(), level.arch); }
 
-/// What to write after scripts/sim.sh: this very command, as far as it makes sense on the simulated device.
-std::string command_for_simulator(int argc, const char* const* argv, const std::string& program) {
+/// The most work that the simulated device does in a few seconds.
+constexpr double MAX_SIMULATED_FLOPS = 3e10;
+
+/// What to write after scripts/sim.sh: this very command, as far as it makes sense on the simulated device. Sizes at which
+/// one would wait for minutes become one that takes a second.
+std::string command_for_simulator(int argc, const char* const* argv, const Options& options,
+                                  const std::string& program) {
+  double flops = 0;
+  for (const Shape& shape : shapes(options, DEFAULT_SIMULATED_EDGE)) flops += shape.flops();
+  const bool small = flops <= MAX_SIMULATED_FLOPS;
   std::string command = argc > 0 ? argv[0] : "";
   command = shell_quoted(command.find('/') != std::string::npos ? command : "build/bin/" + program);
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
+    const std::string argument = argv[i], name = argument.substr(0, argument.find('='));
     if (argument == "--bench" || argument == "--burst") continue;
+    if (!small && (name == "--sizes" || name == "--m" || name == "--n" || name == "--k")) {
+      if (name == argument) ++i;  // its value is the next word
+      continue;
+    }
     command += ' ';
     command += shell_quoted(argument);
   }
-  return command;
+  return small ? command : command + " --sizes " + std::to_string(DEFAULT_SIMULATED_EDGE);
 }
 
 const Config* find_config(const Level& level, const std::string& name) {
@@ -221,6 +233,11 @@ bool Session::run(const Shape& shape) {
                         .d = reinterpret_cast<__nv_bfloat16*>(output.data()),
                         .ldd = shape.n + PITCH_PADDING};
   const Config& config = config_for(problem);
+  const int sms = device_.properties.multiProcessorCount;
+  if (sms < 2 && config.describe().cluster > 1) {
+    throw usage_error(
+        format("This kernel runs in clusters of CTAs on at least 2 SMs, and %s has %d.", device_.properties.name, sms));
+  }
 
   Result result;
   result.level = level_.name;
@@ -309,7 +326,7 @@ int act(int argc, const char* const* argv, const Level& level) {
   const std::string program = program_name(level);
   const Options options = parse_arguments(argc, argv);
   switch (options.action) {
-    case Options::Action::run: return run_problems(level, options, command_for_simulator(argc, argv, program));
+    case Options::Action::run: return run_problems(level, options, command_for_simulator(argc, argv, options, program));
     case Options::Action::help:
       std::printf("%s\n\n%s", std::string(level.idea).c_str(), help_text(program).c_str());
       break;

@@ -25,6 +25,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strncpy(properties->name, fake_gpu.name.c_str(), sizeof properties->name - 1);
   properties->major = fake_gpu.major;
+  properties->multiProcessorCount = fake_gpu.sms;
   properties->minor = fake_gpu.minor;
   properties->l2CacheSize = fake_gpu.l2_bytes;
   properties->totalGlobalMem = fake_gpu.free_bytes;

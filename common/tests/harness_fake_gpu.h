@@ -13,6 +13,7 @@ namespace harness::test {
 struct FakeGpu {
   std::string name = "Fake GPU";
   int count = 1, major = 9, minor = 0;
+  int sms = 132;
   int l2_bytes = 1 << 20;
   std::size_t free_bytes = std::size_t{1} << 30;
   cudaError_t on_count = cudaSuccess;        ///< what cudaGetDeviceCount returns

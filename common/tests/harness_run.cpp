@@ -73,11 +73,18 @@ Description describe() {
           .roles = {{"warp 0", "everything"}}};
 }
 
+Description describe_pair() {
+  Description d = describe();
+  d.cluster = 2;
+  return d;
+}
+
 const Config CONFIGS[] = {{"good", multiply, describe},
                           {"forgetful", multiply_but_forget_a_row, describe},
                           {"careless", multiply_and_write_past_the_end, describe},
                           {"scribbling", multiply_and_scribble_over_b, describe},
-                          {"failing", fail, describe}};
+                          {"failing", fail, describe},
+                          {"pair", multiply, describe_pair}};
 
 struct Outcome {
   int exit_code;
@@ -116,10 +123,7 @@ class Run : public testing::Test {
     return run(arguments);
   }
 
-  Level level{.name = "level00_fake",
-              .arch = 90,
-              .idea = "The product, on the host.",
-              .configs = CONFIGS};
+  Level level{.name = "level00_fake", .arch = 90, .idea = "The product, on the host.", .configs = CONFIGS};
   TemporaryFolder folder;
 };
 
@@ -312,6 +316,20 @@ TEST_F(Run, NoGpu) {
   fake_gpu = {};
   fake_gpu.count = 0;
   expect_one_sentence(run({}), EXIT_SKIPPED, "scripts/sim.sh build/bin/level00_fake_sm90\n");
+  // What would take the simulated device minutes is not suggested.
+  for (const std::vector<std::string>& large : {std::vector<std::string>{"--sizes", "64,8192", "--bench"},
+                                                {"--sizes=8192"},
+                                                {"--m", "8192", "--n=8192", "--k", "8192"}}) {
+    expect_one_sentence(run(large), EXIT_SKIPPED, "scripts/sim.sh build/bin/level00_fake_sm90 --sizes 512\n");
+  }
+}
+
+TEST_F(Run, ClustersOnAGpuOfOneSm) {
+  fake_gpu.sms = 1;
+  expect_one_sentence(run({"--config=pair", "--sizes=64"}), EXIT_USAGE, "clusters of CTAs on at least 2 SMs, and");
+  EXPECT_EQ(launches, 0);
+  fake_gpu.sms = 2;
+  EXPECT_EQ(run({"--config=pair", "--sizes=64"}).exit_code, 0);
 }
 
 TEST_F(Run, GpuOfTheWrongGeneration) {
@@ -371,7 +389,7 @@ TEST_F(Run, UnsupportedShape) {
 }
 
 TEST_F(Run, Configurations) {
-  expect_one_sentence(run({"--config=best"}), EXIT_USAGE, "only: good, forgetful, careless, scribbling, failing.");
+  expect_one_sentence(run({"--config=best"}), EXIT_USAGE, "only: good, forgetful, careless, scribbling, failing, pair.");
   level.select = [](const Problem& p) -> const Config* { return p.m > 64 ? &CONFIGS[1] : nullptr; };
   EXPECT_EQ(run({"--sizes=64"}).exit_code, 0);
   EXPECT_EQ(run({"--sizes=128"}).exit_code, EXIT_WRONG);
