@@ -15,7 +15,7 @@ get_filename_component(LADDER_CUDART_DIR "${LADDER_CUDART}" DIRECTORY)
 # lines. --no-compress: the PTX stays readable in the executable.
 set(LADDER_NVCC_FLAGS -lineinfo --no-compress -Werror=all-warnings)
 
-# add_program(TARGET SOURCE ARCH [DEFINES ...]): compiled for one architecture, to run on a GPU or on the simulated device.
+# add_program(TARGET SOURCES ARCH [DEFINES ...]): compiled for one architecture, to run on a GPU or on the simulated device.
 function(add_program target source arch)
   cmake_parse_arguments(ARG "" "" "DEFINES" ${ARGN})
   add_executable(${target} ${source})
@@ -28,7 +28,7 @@ function(add_program target source arch)
 endfunction()
 
 function(add_level_target target source arch)
-  add_program(${target} ${source} ${arch} ${ARGN})
+  add_program(${target} "${source}" ${arch} ${ARGN})
   target_link_libraries(${target} PRIVATE harness)
   # nvcc's report of registers, stack frames and spills passes through this launcher, which fails the build on any.
   target_compile_options(${target} PRIVATE --resource-usage)

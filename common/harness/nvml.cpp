@@ -9,6 +9,7 @@ namespace {
 
 constexpr int SUCCESS = 0;
 constexpr int CLOCK_SM = 1;
+constexpr int SENSOR_GPU = 0;
 
 }  // namespace
 
@@ -22,6 +23,8 @@ Nvml::Nvml(const std::string& pci_bus_id) : library_{"libnvidia-ml.so.1"} {
   library_.find(clock_, "nvmlDeviceGetClockInfo");
   library_.find(power_, "nvmlDeviceGetPowerUsage");
   library_.find(power_cap_, "nvmlDeviceGetEnforcedPowerLimit");
+  library_.find(energy_, "nvmlDeviceGetTotalEnergyConsumption");
+  library_.find(temperature_, "nvmlDeviceGetTemperature");
   library_.find(driver_, "nvmlSystemGetDriverVersion");
   if (device_by_bus_id(pci_bus_id.c_str(), &device_) != SUCCESS) device_ = nullptr;
 }
@@ -47,6 +50,19 @@ std::optional<double> Nvml::power_cap_w() const {
   unsigned milliwatts = 0;
   if (device_ == nullptr || power_cap_ == nullptr || power_cap_(device_, &milliwatts) != SUCCESS) return {};
   return milliwatts / 1000.0;
+}
+
+std::optional<double> Nvml::energy_j() const {
+  unsigned long long millijoules = 0;
+  if (device_ == nullptr || energy_ == nullptr || energy_(device_, &millijoules) != SUCCESS) return {};
+  return static_cast<double>(millijoules) / 1000.0;
+}
+
+std::optional<double> Nvml::temperature_c() const {
+  unsigned celsius = 0;
+  if (device_ == nullptr || temperature_ == nullptr || temperature_(device_, SENSOR_GPU, &celsius) != SUCCESS)
+    return {};
+  return celsius;
 }
 
 std::string Nvml::driver() const {

@@ -20,7 +20,9 @@ class Nvml {
   std::optional<double> sm_mhz() const;       ///< now; reads about 10 % high under tensor-core load
   std::optional<double> power_w() const;      ///< the driver's own average over the last moments
   std::optional<double> power_cap_w() const;  ///< the limit in force
-  std::string driver() const;                 ///< "580.159.03", or empty
+  std::optional<double> energy_j() const;     ///< used since the driver was loaded
+  std::optional<double> temperature_c() const;
+  std::string driver() const;  ///< "580.159.03", or empty
 
  private:
   struct Device;
@@ -33,6 +35,8 @@ class Nvml {
   int (*clock_)(Device*, int domain, unsigned* mhz) = nullptr;
   Getter<unsigned>* power_ = nullptr;
   Getter<unsigned>* power_cap_ = nullptr;
+  Getter<unsigned long long>* energy_ = nullptr;
+  int (*temperature_)(Device*, int sensor, unsigned* celsius) = nullptr;
   int (*driver_)(char* text, unsigned length) = nullptr;
 };
 

@@ -19,6 +19,24 @@ __device__ __forceinline__ uint32_t cluster_ctarank() {
   return rank;
 }
 
+/// `mov.u32 d, %smid;`
+/// The number of the SM that this thread runs on. It does not change while a kernel runs undisturbed.
+/// ISA 10 (special registers), PTX 1.3.
+__device__ __forceinline__ uint32_t smid() {
+  uint32_t sm;
+  asm("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+/// `mov.u64 d, %globaltimer;`
+/// Nanoseconds of a clock that all SMs share. It ticks more coarsely than clock64(), which counts cycles of one SM.
+/// ISA 10 (special registers), PTX 3.1.
+__device__ __forceinline__ int64_t globaltimer() {
+  int64_t nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds)::"memory");
+  return nanoseconds;
+}
+
 /// `and.b32 d, address, 0xFEFFFFFF;`
 /// The address of the same shared-memory offset in the even CTA, the leader, of this CTA's pair: the rank stands in bits
 /// 31..24 of a shared address, and this clears the lowest of them. (In C++, because it is plain arithmetic.)

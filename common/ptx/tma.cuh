@@ -86,4 +86,13 @@ __device__ __forceinline__ void cp_async_bulk_wait_group_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
 
+/// `cp.async.bulk.wait_group PENDING;`
+/// Waits until at most the PENDING newest groups of this thread have still to write global memory.
+/// Who: the thread that committed the groups; for any other it returns at once.
+/// ISA 9.7.9.25.6 (cp.async.bulk.wait_group), PTX 8.0, sm_90.
+template <int PENDING>
+__device__ __forceinline__ void cp_async_bulk_wait_group() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
 }  // namespace ptx

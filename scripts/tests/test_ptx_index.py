@@ -104,7 +104,8 @@ class Command(support.Sandbox):
 
 class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
-        others = "".join(path.read_text(encoding="utf-8") for path in (support.SCRIPTS / "autotune").glob("*.cu*"))
+        others = "".join(path.read_text(encoding="utf-8") for folder in ("autotune", "calibrate")
+                         for path in (support.SCRIPTS / folder).glob("*.cu*"))
         for wrapper, levels in instructions.introductions().items():
             self.assertTrue(levels or wrapper.is_called(others), wrapper.name)
 

@@ -60,12 +60,17 @@ def default_output(gpu: gpus.Gpu) -> Path:
     return data.FOLDER / f"{name.lower()}.csv"
 
 
-def check_writable(path: Path) -> None:
-    """Before any measuring: neither a folder nor somewhere that files cannot be made, and results if anything."""
+def check_file_name(path: Path) -> None:
+    """Before any measuring: neither a folder nor somewhere that files cannot be made. Raises UsageError."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder.")
     if not os.access(path.resolve().parent if path.resolve().parent.exists() else files.ROOT, os.W_OK):
         raise UsageError(f"{path} cannot be written.")
+
+
+def check_writable(path: Path) -> None:
+    """The same, and it holds results if anything."""
+    check_file_name(path)
     if path.exists():
         columns, _ = data.read_rows(path)
         if columns and not {"level", "arch", "m", "n", "k", "gpu"} <= set(columns):

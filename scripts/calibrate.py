@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Measures what the timing model is made of on the GPU of this machine: micro-benchmarks of the memory system, the
+tensor core, stores, barriers, launches and power. No level runs: what the model predicts is not what it is made from.
+
+Builds the programs of scripts/calibrate/ if they are not up to date, runs each experiment in a process of its own and
+records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs is said to
+be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are kept.
+
+Exit codes: 0 all measured; 1 an experiment failed; 2 wrong command line, or not built; 77 no GPU that the kernels run on.
+"""
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from ladder import command, files
+from ladder.results import calibration, measure
+
+
+def parse() -> argparse.Namespace:
+    parser = command.Parser(__doc__)
+    parser.add_argument("--experiments", default=",".join(calibration.EXPERIMENTS), metavar="LIST",
+                        help="default: %(default)s")
+    parser.add_argument("--output", type=Path, metavar="FILE",
+                        help="default: docs/results/GPU_calibration.csv, e.g. h200_calibration.csv")
+    parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
+    parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    parser.add_argument("--simulate", type=command.whole_number, default=0, metavar="SMS",
+                        help="a little of everything on the simulated H200 with so many SMs: shows that it works, and what "
+                             "the model makes of it; needs --output")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse()
+    command.heed_sigterm()
+    experiments = calibration.choose_experiments(options.experiments)
+    if options.simulate:
+        if options.output is None:
+            raise command.UsageError("--simulate needs --output: what is simulated is not recorded among results.")
+        arch, output = 90, options.output
+    else:
+        gpu = measure.find_gpu()
+        arch, output = gpu.arch, options.output or calibration.default_output(gpu)
+    calibration.check_output(output)
+    run = calibration.Calibration(options.build, arch, output, options.simulate)
+    if not options.no_build:
+        if subprocess.run([files.SCRIPTS / "build.sh", run.program.name], check=False).returncode != 0:
+            raise command.Failure("the micro-benchmarks could not be built.")
+    try:
+        return calibration.perform(run, experiments)
+    except KeyboardInterrupt:
+        print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
+        return command.EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,198 @@
+// What the GPU is made of: its clocks, which SMs belong to one GPC, and which half of L2 is near to each SM.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "calibrate.h"
+#include "common/harness/text.h"
+#include "common/ptx/registers.cuh"
+#include "timers.cuh"
+
+namespace calibrate {
+namespace {
+
+using harness::format;
+
+constexpr int ONE_CTA_PER_SM = 120 * 1024;  // bytes of shared memory
+
+struct Place {
+  uint32_t sm;
+};
+
+/// Stays long enough that all CTAs of the launch run at the same time, if there is room for them.
+__global__ void find_place(Place* places, int cycles) {
+  if (threadIdx.x != 0) return;
+  places[blockIdx.x].sm = ptx::smid();
+  for (const int64_t start = clock64(); clock64() - start < cycles;) {}
+}
+
+struct Clocks {
+  int64_t cycles, nanoseconds, tick;
+};
+
+/// One thread per SM counts cycles while `nanoseconds` pass, and the first also looks how the other clock ticks.
+__global__ void compare_clocks(Clocks* clocks, int64_t nanoseconds) {
+  const int64_t start = ptx::globaltimer();
+  int64_t last = start, now = start, tick = 1 << 30;
+  while ((now = ptx::globaltimer()) == start) {}  // from one tick
+  const int64_t begin_ns = now, begin = clock64();
+  while (now < begin_ns + nanoseconds) {
+    last = now;
+    now = ptx::globaltimer();
+    if (now > last) tick = min(tick, now - last);
+  }
+  clocks[blockIdx.x] = {clock64() - begin, now - begin_ns, tick};  // to another
+}
+
+/// The SM with this number loads each line, first to bring it to L2, then `rounds` times. Lowest latency of each.
+__global__ void time_lines(uint32_t sm, const int* const* lines, int count, int rounds, int* latencies) {
+  if (ptx::smid() != sm || threadIdx.x != 0) return;
+  for (int i = 0; i < count; ++i) {
+    const int* const line = lines[i];
+    int best = 1 << 30;
+    for (int round = 0; round <= rounds; ++round) {
+      const int latency = time_load(line, latencies);
+      if (round > 0) best = min(best, latency);
+    }
+    latencies[static_cast<size_t>(sm) * count + i] = best;
+  }
+}
+
+class Groups {  // union and find
+ public:
+  explicit Groups(int count) : parent_(static_cast<size_t>(count)) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int find(int i) { return parent_[i] == i ? i : parent_[i] = find(parent_[i]); }
+  void join(int a, int b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<int> parent_;
+};
+
+std::vector<uint32_t> places_of_clusters(const Context& context, int size, int clusters) {
+  const DeviceArray<Place> places(static_cast<size_t>(size) * clusters);
+  cudaLaunchAttribute attribute{.id = cudaLaunchAttributeClusterDimension,
+                                .val = {.clusterDim = {static_cast<unsigned>(size), 1, 1}}};
+  cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(size * clusters),
+                            .blockDim = 32,
+                            .dynamicSmemBytes = ONE_CTA_PER_SM,
+                            .stream = context.stream,
+                            .attrs = &attribute,
+                            .numAttrs = 1};
+  harness::check(cudaLaunchKernelEx(&config, find_place, places.data(), 50'000), "launching clusters");
+  context.synchronize("looking where clusters run");
+  std::vector<uint32_t> sms;
+  for (const Place& place : places.read()) sms.push_back(place.sm);
+  return sms;
+}
+
+void allow_shared_memory() {
+  harness::check(cudaFuncSetAttribute(find_place, cudaFuncAttributeMaxDynamicSharedMemorySize, ONE_CTA_PER_SM),
+                 "asking for shared memory");
+}
+
+void report_clocks(Context& context) {
+  const DeviceArray<Clocks> clocks(static_cast<size_t>(context.sms()));
+  compare_clocks<<<context.sms(), 1, 0, context.stream>>>(clocks.data(), context.scaled(20'000'000, 2'000));
+  harness::check(cudaGetLastError(), "launching a loop");
+  context.synchronize("comparing clocks");
+  std::vector<double> mhz, ticks;
+  for (const Clocks& c : clocks.read()) {
+    mhz.push_back(1e3 * static_cast<double>(c.cycles) / static_cast<double>(c.nanoseconds));
+    ticks.push_back(static_cast<double>(c.tick));
+  }
+  context.results.add("load=none", "clock", "MHz", Summary(mhz));
+  context.results.add("", "tick of globaltimer", "ns", Summary(ticks));
+  context.results.add("", "multiprocessors", "", context.sms());
+  context.results.add("", "l2 size", "bytes", static_cast<double>(context.device.properties.l2CacheSize));
+}
+
+/// CTAs by number, and where they run: in which order does the GPU fill its SMs?
+void report_dispatch(Context& context) {
+  for (const int size : {1, 2, 4}) {
+    const std::vector<uint32_t> sms = places_of_clusters(context, size, context.sms() / size);
+    for (size_t cta = 0; cta < sms.size(); ++cta)
+      context.results.add(format("cluster=%d cta=%zu", size, cta), "sm", "", static_cast<double>(sms[cta]));
+  }
+}
+
+/// Lines that are near to one SM are far from another. The pattern of an SM's latencies tells on which side it is.
+void report_halves(Context& context) {
+  const int sms = context.sms(), lines = context.scaled(64, 4), rounds = context.scaled(9, 1);
+  const std::size_t apart = 1 << 18;
+  const Field field(context, apart * static_cast<size_t>(lines));
+  std::vector<const int*> addresses;
+  for (int i = 0; i < lines; ++i)
+    addresses.push_back(reinterpret_cast<const int*>(field.data()) +
+                        (apart * i + 4096 * (i * 7 % 61) + 128 * (i % 29)) / 4);
+  const DeviceArray<const int*> device_addresses(addresses);
+  const DeviceArray<int> latencies(static_cast<size_t>(sms) * lines);
+  harness::check(cudaFuncSetAttribute(time_lines, cudaFuncAttributeMaxDynamicSharedMemorySize, ONE_CTA_PER_SM),
+                 "asking for shared memory");
+  for (int sm = 0; sm < (context.quick ? 2 : sms); ++sm) {
+    time_lines<<<sms, 32, ONE_CTA_PER_SM, context.stream>>>(static_cast<uint32_t>(sm), device_addresses.data(), lines,
+                                                            rounds, latencies.data());
+    harness::check(cudaGetLastError(), "launching loads of lines");
+  }
+  context.synchronize("timing lines");
+  const std::vector<int> measured = latencies.read();
+  const auto pattern = [&](int sm) {
+    const int* first = measured.data() + static_cast<size_t>(sm) * lines;
+    std::vector<double> values(first, first + lines);
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / lines;
+    for (double& value : values) value -= mean;
+    return values;
+  };
+  const std::vector<double> reference = pattern(0);
+  for (int sm = 0; sm < sms; ++sm) {
+    if (measured[static_cast<size_t>(sm) * lines] == 0) continue;  // no CTA came there
+    const std::vector<double> mine = pattern(sm);
+    const double dot = std::inner_product(mine.begin(), mine.end(), reference.begin(), 0.0);
+    const double norm = std::sqrt(std::inner_product(mine.begin(), mine.end(), mine.begin(), 0.0) *
+                                  std::inner_product(reference.begin(), reference.end(), reference.begin(), 0.0));
+    const std::string setting = format("sm=%d", sm);
+    if (norm > 0) context.results.add(setting, "likeness to sm 0", "", dot / norm);
+    std::vector<double> values(measured.begin() + static_cast<ptrdiff_t>(sm) * lines,
+                               measured.begin() + static_cast<ptrdiff_t>(sm + 1) * lines);
+    context.results.add(setting, "latency of a line", "cycles", Summary(values));
+  }
+  std::map<int, int> histogram;
+  for (const int latency : measured) {
+    if (latency > 0) ++histogram[latency / 10 * 10];
+  }
+  for (const auto& [cycles, count] : histogram)
+    context.results.add(format("from=%d to=%d", cycles, cycles + 10), "lines with such a latency", "", count);
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> find_gpcs(const Context& context) {
+  allow_shared_memory();
+  Groups groups(context.sms());
+  for (int repeat = 0; repeat < context.scaled(3, 1); ++repeat) {
+    for (int size = 2; size <= std::min(8, context.sms()); ++size) {
+      const std::vector<uint32_t> sms = places_of_clusters(context, size, context.sms() / size);
+      for (size_t i = 0; i < sms.size(); ++i)
+        groups.join(static_cast<int>(sms[i]), static_cast<int>(sms[i / size * size]));
+    }
+  }
+  std::map<int, std::vector<int>> members;
+  for (int sm = 0; sm < context.sms(); ++sm) members[groups.find(sm)].push_back(sm);
+  std::vector<std::vector<int>> gpcs;
+  for (auto& [root, sms] : members) gpcs.push_back(std::move(sms));
+  std::sort(gpcs.begin(), gpcs.end());
+  return gpcs;
+}
+
+void run_topology(Context& context) {
+  allow_shared_memory();
+  report_clocks(context);
+  const auto gpcs = find_gpcs(context);
+  for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) {
+    for (const int sm : gpcs[gpc]) context.results.add(format("sm=%d", sm), "gpc", "", static_cast<double>(gpc));
+  }
+  report_dispatch(context);
+  report_halves(context);
+}
+
+}  // namespace calibrate

@@ -1,0 +1,197 @@
+"""Calibrating the timing model on the GPU of this machine: an experiment at a time, each recorded at once.
+
+The programs of scripts/calibrate/ print facts about their device as "# name: value", then CSV with MEASURED_COLUMNS.
+"""
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Optional
+
+from ladder import files
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
+from ladder.levels import gpus, programs
+from ladder.results import data, measure
+from ladder.results.data import Fields
+
+COLUMNS = ("experiment", "setting", "quantity", "value", "low", "high", "samples", "unit", "kind", "gpu", "driver", "cuda",
+           "power_cap_w", "date", "commit")
+MEASURED_COLUMNS = COLUMNS[:8]
+
+# Seconds after which an experiment, or what the profiler counts in one, is ended as hung; most take a few.
+EXPERIMENTS = {"topology": 60, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60, "load": 120,
+               "residency": 120, "drift": 120, "power": 240, "counters": 100}
+# What the profiler counts, where there is one, in the kernel launches of these experiments: by the quantity that has one
+# row for each launch.
+COUNTED = {"load": "bytes per SM", "drift": "cycles per stage"}
+METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_sectors_op_read.sum",
+           "lts__t_sectors_op_read_lookup_hit.sum", "lts__t_sectors_op_read_lookup_miss.sum",
+           "lts__t_sectors_srcunit_ltcfabric.sum", "lts__t_sectors_srcunit_ltcfabric_lookup_hit.sum",
+           "l1tex__m_xbar2l1tex_read_bytes.sum", "sm__cycles_elapsed.max")
+FEW_METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_sectors_op_read.sum", "sm__cycles_elapsed.max")
+
+
+class ExperimentFailed(Exception):
+    """An experiment that has no rows; the message says what happened to it."""
+
+
+def choose_experiments(text: str) -> list[str]:
+    """Those of a list such as "load,power", in their order. Raises UsageError."""
+    chosen = [name.strip() for name in text.split(",")]
+    for name in chosen:
+        if name not in EXPERIMENTS:
+            raise UsageError(f"--experiments: there is no experiment '{name}', only {', '.join(EXPERIMENTS)}.")
+    return [name for name in EXPERIMENTS if name in chosen]
+
+
+def default_output(gpu: gpus.Gpu) -> Path:
+    """docs/results/h200_calibration.csv for an "NVIDIA H200"."""
+    results = measure.default_output(gpu)
+    return results.with_name(f"{results.stem}_calibration.csv")
+
+
+def check_output(output: Path) -> None:
+    """Raises UsageError."""
+    measure.check_file_name(output)
+    if output.exists() and data.read_rows(output)[0] != list(COLUMNS):
+        raise UsageError(f"{output} holds something else than what calibrate.py records.")
+
+
+@dataclass
+class Calibration:
+    """One run: what all its rows have in common."""
+
+    build: Path
+    arch: int
+    output: Path
+    simulated_sms: int = 0  # of the simulated device, which does a little of everything; 0: a GPU
+    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    commit: str = field(default_factory=files.commit_id)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def program(self) -> Path:
+        return self.build / "bin" / f"calibrate_sm{self.arch}"
+
+    def command(self, *arguments: str) -> list[str]:
+        if not self.simulated_sms:
+            return [str(self.program), *arguments]
+        sim = [str(files.SCRIPTS / "sim.sh"), "--gpu", "h200" if self.arch == 90 else "b200", "--sms",
+               str(self.simulated_sms)]
+        return [*sim, str(self.program), "--quick", *arguments]
+
+    def run(self, command: Sequence[str], timeout: float) -> str:
+        """What the command prints. Raises ExperimentFailed."""
+        with tempfile.TemporaryFile() as printed:
+            try:
+                code = programs.run_program(command, timeout, output=printed)
+            except OSError as error:
+                raise ExperimentFailed(f"DOES NOT START: {error.strerror}") from None
+            if code != EXIT_RIGHT:
+                raise ExperimentFailed(programs.describe_failure(code, timeout))
+            printed.seek(0)
+            return printed.read().decode(errors="replace")
+
+    def measure(self, experiment: str) -> list[Fields]:
+        """Its rows. Raises ExperimentFailed."""
+        if experiment == "counters":
+            return list(self.count())
+        return self.rows(self.run(self.command(experiment), EXPERIMENTS[experiment]))
+
+    def rows(self, printed: str) -> list[Fields]:
+        lines = printed.splitlines()
+        facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+        found = [dict(row) for row in csv.DictReader(line for line in lines if not line.startswith("#"))]
+        if not found or not facts.get("gpu"):
+            raise ExperimentFailed("NO RESULT: it printed no rows")
+        for row in found:
+            if set(row) != set(MEASURED_COLUMNS):
+                raise ExperimentFailed(f"NO RESULT: a row has the columns {', '.join(map(str, row))}")
+            row.update(kind="modelled" if facts["gpu"].startswith("Simulated") else "measured", date=self.date,
+                       commit=self.commit, **{c: facts.get(c, "") for c in ("gpu", "driver", "cuda", "power_cap_w")})
+        return found
+
+    def count(self) -> Iterator[Fields]:
+        """What Nsight Compute counts in launches of the load kernel, which the program tells one by one."""
+        profiler = shutil.which("ncu")
+        if self.simulated_sms or profiler is None:
+            print("There is no ncu here: what the memory system counts is left out.", flush=True)
+            return
+        for experiment, quantity in COUNTED.items():
+            told, counted = self.profile(profiler, experiment)
+            launches = [row for row in told if row["quantity"] == quantity]
+            if len(launches) != len(counted):
+                raise ExperimentFailed(f"NO RESULT: {len(launches)} launches of {experiment}, but {len(counted)} counted")
+            for launch, metrics in zip(launches, counted):
+                for name, value in metrics.items():
+                    yield dict(launch, experiment="counters", setting=f"experiment={experiment} {launch['setting']}",
+                               quantity=name, value=value, low=value, high=value, samples="1", unit="")
+
+    def profile(self, profiler: str, experiment: str) -> tuple[list[Fields], list[dict[str, str]]]:
+        problem: Optional[ExperimentFailed] = None
+        deadline = time.monotonic() + EXPERIMENTS["counters"]
+        for metrics in (METRICS, FEW_METRICS):  # not every profiler knows all
+            if problem and deadline - time.monotonic() < 10:
+                break
+            with tempfile.TemporaryDirectory() as folder:
+                log = Path(folder) / "ncu.csv"
+                # Clocks are left alone, and so is what L2 holds.
+                command = [profiler, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw",
+                           "--print-units", "base", "--print-fp", "--kernel-name", "regex:load_kernel", "--metrics",
+                           ",".join(metrics), "--log-file", str(log), *self.command("--once", experiment)]
+                try:
+                    told = self.rows(self.run(command, deadline - time.monotonic()))
+                    return told, read_profile(log.read_text(errors="replace"), metrics)
+                except (ExperimentFailed, OSError) as error:
+                    problem = ExperimentFailed(str(error))
+        assert problem is not None
+        raise problem
+
+    def record(self, experiment: str, rows: Sequence[Fields]) -> None:
+        """In the place of what the file holds of the same GPU and experiment."""
+        old = data.read_rows(self.output)[1] if self.output.exists() else []
+        found = {row["gpu"] for row in rows}
+        kept = [row for row in old if row["experiment"] != experiment or row["gpu"] not in found]
+        order = list(EXPERIMENTS)
+        merged = sorted([*kept, *rows], key=lambda row: (row["gpu"], order.index(row["experiment"])))
+        data.write_rows(self.output, COLUMNS, merged)
+
+
+def read_profile(text: str, metrics: Sequence[str]) -> list[dict[str, str]]:
+    """The metrics of each launch, of ncu's CSV page "raw": a header, a row of units, a row for each launch. Raises
+    ExperimentFailed."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    launches = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").isdigit()]
+    missing = [m for m in metrics if launches and m not in launches[0]]
+    if not launches or missing:
+        raise ExperimentFailed(f"NO RESULT: ncu counted nothing ({', '.join(missing) or 'no launches'})")
+    return [{m: row[m].replace(",", "") for m in metrics} for row in launches]
+
+
+def perform(calibration: Calibration, experiments: Sequence[str]) -> int:
+    """All of them; what fails leaves no rows. Returns the exit code that says so."""
+    start = time.monotonic()
+    for number, experiment in enumerate(experiments, start=1):
+        print(f"[{number}/{len(experiments)}] {experiment}", flush=True)
+        begin = time.monotonic()
+        try:
+            rows = calibration.measure(experiment)
+        except ExperimentFailed as failure:
+            print(f"{experiment}: {failure}; it leaves no rows.", flush=True)
+            calibration.failures.append(f"{experiment}: {failure}")
+            continue
+        calibration.record(experiment, rows)
+        print(f"      {len(rows)} rows in {measure.duration_text(time.monotonic() - begin)}", flush=True)
+    done = len(experiments) - len(calibration.failures)
+    print(f"\n{done} of {len(experiments)} experiments done in {measure.duration_text(time.monotonic() - start)}, recorded in "
+          f"{calibration.output}.")
+    for failure in calibration.failures:
+        print(f"  {failure}")
+    return EXIT_WRONG if calibration.failures else EXIT_RIGHT
