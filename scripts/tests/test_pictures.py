@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 import unittest
 import xml.etree.ElementTree
 from typing import ClassVar
 
 from ladder import context
-from ladder.draw import gallery, layout, svg
+from ladder.draw import gallery, layout, operands, svg, timelines
 from ladder.levels import names
+from ladder.pages import marked
 from ladder.sim import counters
 from tests import support
 
@@ -24,7 +26,8 @@ class All(unittest.TestCase):
         cls.drawn = {name: drawing for name, draw in gallery.gallery(CONTEXT).items() if (drawing := draw())}
 
     def test_all_are_there(self) -> None:
-        wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08"}
+        wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08",
+                  "core_matrices", "wgmma_fragment"}
         for level in names.all_levels():
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
@@ -97,6 +100,47 @@ class Truth(unittest.TestCase):
             with self.subTest(d.level, arch=d.arch, config=d.config):
                 b_share = d.cluster if d.arch == 100 else 1
                 self.assertEqual((d.tile_m + d.tile_n // b_share) * d.tile_k * 2, d.stage_bytes)
+
+
+    def test_operands_lie_where_the_warm_up_puts_them(self) -> None:
+        """Its pages show what its programs print, and a test holds these together."""
+        page = (support.ROOT / "level01_baseline" / "warm_up" / "one_mma.md").read_text(encoding="utf-8")
+        plain = operands.PLAIN
+        self.assertIn(f"(8, 0) at {plain.place(1, 0)}, (0, 8) at {plain.place(0, 1)}\n", page)
+        shown = [tuple(map(int, found)) for found in re.findall(
+            rf"^thread {operands.SHOWN}, register (\d+): D\[(\d+)\]\[(\d+)\]", page, re.MULTILINE)]
+        self.assertEqual(len(shown), 8)
+        for register, row, column in shown:
+            self.assertEqual(operands.element_of(operands.SHOWN, register), (row, column))
+
+    def test_every_element_of_a_fragment_has_one_owner(self) -> None:
+        elements = {operands.element_of(thread, register) for thread in range(128) for register in range(16)}
+        self.assertEqual(elements, set(itertools.product(range(64), range(32))))
+
+    def test_epilogues_are_named_in_one_block(self) -> None:
+        """The words D0 lie within a bar of that state, not across two."""
+        end = 1000
+        bars = [[0, 100, "run"], [100, 400, "epilogue"], [400, 600, "store"], [600, 1000, "epilogue"]]
+        track = {"name": "warp 0", "kind": "warps", "role": "epilogue", "bars": bars, "epilogues": [[100, 1000]]}
+        drawing = svg.Drawing("a", "b", timelines.LEFT + timelines.WIDE + 20, 100)
+        timelines._track(drawing, track, [0], 20, end)
+        (word,) = [word for word in drawing.words if word.text == "D0"]
+        left, right = (timelines.LEFT + time / end * timelines.WIDE for time in (600, 1000))
+        self.assertTrue(left <= word.left and word.right <= right)
+
+
+class Files(unittest.TestCase):
+    """What lies in docs/charts/."""
+
+    def test_any_viewer_draws_them(self) -> None:
+        """Colours as such, which style sheets may replace on dark pages: not every viewer knows variables."""
+        for path in sorted((support.ROOT / "docs" / "charts").glob("*.svg")):
+            self.assertNotIn("var(", path.read_text(encoding="utf-8"), path.name)
+
+    def test_every_one_is_on_a_page(self) -> None:
+        pages = "".join(path.read_text(encoding="utf-8") for path in marked.markdown_files(support.ROOT))
+        for path in sorted((support.ROOT / "docs" / "charts").iterdir()):
+            self.assertIn(f"charts/{path.name})", pages)
 
 
 class Primitives(unittest.TestCase):

@@ -132,12 +132,11 @@ def to_svg(figure: Any, chart: Chart) -> str:
     body = output.getvalue()
     body = re.sub(r"^.*?(?=<svg)", "", body, flags=re.DOTALL)
     body = re.sub(r" *<metadata>.*?</metadata>\n", "", body, flags=re.DOTALL)
-    for light in DARK:
-        body = body.replace(light, f"var(--c{light[1:]})")
-    rules = ["".join(f"--c{light[1:]}:{value};" for light, value in colours)
-             for colours in (zip(DARK, DARK), DARK.items())]
+    # Plain colours, which every viewer knows; those that read style sheets replace them on dark pages.
+    rules = "".join(f'[style*="{what}: {light}"]{{{what}:{dark}!important}}' for light, dark in DARK.items()
+                    for what in ("fill", "stroke"))
     words = f"<title>{html.escape(chart.title)}</title>\n<desc>{html.escape(chart.description)}</desc>\n"
-    style = f"<style>:root{{{rules[0]}}}@media (prefers-color-scheme:dark){{:root{{{rules[1]}}}}}</style>\n"
+    style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>\n"
     body = re.sub(r"(<svg[^>]*>\n)", lambda m: m[1] + words + style, body, count=1)
     return body + "<!-- " + seal(chart, body)
 

@@ -34,6 +34,7 @@ def timeline(data: dict[str, Any], title: str) -> Drawing:
     busy = _busy(tracks, end)
     several = len(data["ctas"]) > 1
     height = 62 + len(tracks) * ROW + len(data["ctas"]) * (26 if several else 6) + 60
+    height += 18 if data["tiles"] > len(TILES) else 0  # a longer legend
     drawing = Drawing(title, _in_words(data, busy), LEFT + WIDE + 20, height)
     shape = f"M x N x K = {' x '.join(map(str, data['shape']))}, " if "shape" in data else ""
     drawing.heading(f"Modelled, not timed: {shape}simulated device, in cycles. The tensor core works "
@@ -92,9 +93,11 @@ def _track(drawing: Drawing, track: dict[str, Any], tiles: list[int], y: float, 
         drawing.rect(x, y + (ROW - high) / 2 - 0.5, wide, high, fill, border="line" if wide > 2.5 else "", radius=0,
                      thick=0.6)
     for tile, (begin, stop) in zip(tiles, track.get("epilogues", [])):
-        wide = (stop - begin) / end * WIDE
+        inside = [bar for bar in track["bars"] if bar[2] == "epilogue" and begin <= bar[0] and bar[1] <= stop]
+        first, last, _ = max(inside, key=lambda bar: bar[1] - bar[0], default=(begin, begin, ""))
+        wide = (last - first) / end * WIDE
         if wide > 20:
-            drawing.label(_x(begin, end), y + 2, wide, ROW - 5, f"D{tile}", size=SMALL)
+            drawing.label(_x(first, end), y + 2, wide, ROW - 5, f"D{tile}", size=SMALL)
 
 
 def _axis(drawing: Drawing, y: float, end: int) -> None:
@@ -108,7 +111,9 @@ def _axis(drawing: Drawing, y: float, end: int) -> None:
 
 def _legend(drawing: Drawing, tracks: list[dict[str, Any]], y: float) -> None:
     tiles = sorted({b[2] for t in tracks if t["kind"] in ("loads", "mma") for b in t["bars"] if b[2] != ""})
-    entries = {TILES[n]: f"tile {n}" for n in tiles[:len(TILES)]}
+    turns = len(tiles) > len(TILES)  # of the colours
+    entries = {TILES[n]: f"tiles {n}, {n + len(TILES)}, ..." if turns and n + len(TILES) in tiles else f"tile {n}"
+               for n in tiles[:len(TILES)]}
     seen = {b[2] for t in tracks if t["kind"] == "warps" for b in t["bars"]}
     entries |= {"grey": "issues, computes"} if "run" in seen else {}
     entries |= {"purple": "epilogue, store"} if "epilogue" in seen else {}
