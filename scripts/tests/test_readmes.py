@@ -25,7 +25,6 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,.]*\s*(?:[TG]FLOPS|%|percent\b|[num]s\b|[GT]i?B/s|[MG]Hz|W\b)")
 # `1,024 + 9 x 24,576 <= 232,448`: a statement that can be checked.
 ARITHMETIC = re.compile(r"[\d\s,.x+*/%()<>=-]*(?:==|<=|>=|<|>)[\d\s,.x+*/%()<>=-]*")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def ablation_rows() -> list[data.Fields]:
@@ -50,12 +49,6 @@ def build_line(level: str, arch: int) -> str:
     return (f"nvcc -std=c++20 -O3 -DLADDER_ARCH={arch} "
             f'-gencode "arch=compute_{arch}a,code=[sm_{arch}a,compute_{arch}a]" '
             f"--no-compress -lineinfo -cudart shared -I. {level}/main.cu common/harness/*.cpp -o {level}_sm{arch}")
-
-
-def anchors(text: str) -> set[str]:
-    """As GitHub makes them of headings."""
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-            for heading in re.findall(r"^#+ (.+)$", FENCED.sub("", text), re.MULTILINE)}
 
 
 class Pages(unittest.TestCase):
@@ -91,18 +84,6 @@ class Pages(unittest.TestCase):
         for name, span in statements:
             expression = re.sub(r"(?<=\d),(?=\d{3})", "", span).replace("x", "*")
             self.assertTrue(eval(expression, {"__builtins__": {}}), f"{name}: {span}")  # digits and operators alone
-
-    def test_links_lead_somewhere(self) -> None:
-        for name in PAGES:
-            folder = (support.ROOT / name).parent
-            for link in LINK.findall(FENCED.sub("", page(name))):
-                if re.match(r"https?://", link):
-                    continue
-                path, _, anchor = link.partition("#")
-                target = folder / path if path else support.ROOT / name
-                self.assertTrue(target.exists(), f"{name}: {link}")
-                if anchor and target.suffix == ".md":
-                    self.assertIn(anchor, anchors(target.read_text(encoding="utf-8")), f"{name}: {link}")
 
 
 class Measured(unittest.TestCase):

@@ -20,7 +20,7 @@ def gallery() -> dict[str, Draw]:
 
 @dataclass(frozen=True)
 class KMajor:
-    """A K-major tile of `rows` rows, as the descriptor's fields describe it; the span is what lies together of a row."""
+    """A K-major tile of `rows` rows, as its descriptor says; the span is what lies together of a row."""
 
     title: str
     rows: int
@@ -42,12 +42,12 @@ def core_matrices() -> Drawing:
     """The first groups of rows of A, and how far apart they lie in shared memory."""
     drawing = Drawing(
         "K-major tiles in shared memory: SBO and LBO",
-        f"A tile of {PLAIN.rows} rows. Without a swizzle it consists of core matrices, 8 rows of 16 bytes in one piece: "
-        f"rows 8-15 of the first 8 elements of K begin {PLAIN.sbo} bytes after rows 0-7, which is SBO, and elements 8-15 "
-        f"of rows 0-7 begin {PLAIN.lbo:,} bytes after elements 0-7, which is LBO. With the 128-byte swizzle 8 rows of 128 "
-        f"bytes lie together, SBO is {SWIZZLED.sbo:,}, and LBO is not used.", 912, 372)
-    drawing.heading("Rows of the tile go down, K to the right. Each box lies in one piece; its number is where it begins, "
-                    "in bytes.")
+        f"A tile of {PLAIN.rows} rows. Without a swizzle it consists of core matrices, 8 rows of 16 bytes in one "
+        f"piece: rows 8-15 of the first 8 elements of K begin {PLAIN.sbo} bytes after rows 0-7, which is SBO, and "
+        f"elements 8-15 of rows 0-7 begin {PLAIN.lbo:,} bytes after elements 0-7, which is LBO. With the 128-byte "
+        f"swizzle 8 rows of 128 bytes lie together, SBO is {SWIZZLED.sbo:,}, and LBO is not used.", 912, 372)
+    drawing.heading("Rows of the tile go down, K to the right. Each box lies in one piece; its number is where it "
+                    "begins, in bytes.")
     _panel(drawing, PLAIN, 92, 110)
     _panel(drawing, SWIZZLED, 500, 300)
     return drawing
@@ -107,12 +107,14 @@ def wgmma_fragment() -> Drawing:
     """Rows and columns of D, and which lane has them in which register."""
     cell_wide, cell_high, left, top = 62.0, 19.0, 250.0, 92.0
     columns = 16
+    bottom = top + 16 * cell_high
     drawing = Drawing(
         "The accumulator of a wgmma: who holds what",
         "D has 64 rows: warp 0 holds rows 0 to 15, warp 1 the next 16, and so on. Within a warp lane l holds pairs of "
         "neighbouring columns of rows l / 4 and l / 4 + 8: registers 0 and 1 for columns 2 (l % 4) and the next of the "
-        f"upper row, registers 2 and 3 for the lower row, registers 4 to 7 for the next 8 columns. Thread {SHOWN}, lane "
-        f"{SHOWN % 32} of warp {SHOWN // 32}, stands out.", left + columns // 2 * cell_wide + 24, top + 16 * cell_high + 92)
+        "upper row, registers 2 and 3 for the lower row, registers 4 to 7 for the next 8 columns. "
+        f"Thread {SHOWN}, lane {SHOWN % 32} of warp {SHOWN // 32}, stands out.",
+        left + columns // 2 * cell_wide + 24, bottom + 92)
     drawing.heading("64 rows by N columns. Each box: two neighbouring columns, the lane that holds them, and in which "
                     "registers.")
     warp = SHOWN // 32
@@ -122,10 +124,11 @@ def wgmma_fragment() -> Drawing:
         drawing.label(40, y, 74, 4 * cell_high - 3, f"warp {number}", bold=number == warp)
         drawing.text(36, y + 13, str(number * 16), "soft", 9, "end")
     drawing.text(77, top - 8, "rows of D", "soft", SMALL, "middle")
-    for y, to_y in ((top + warp * 4 * cell_high, top), (top + (warp + 1) * 4 * cell_high - 3, top + 16 * cell_high)):
+    for y, to_y in ((top + warp * 4 * cell_high, top), (top + (warp + 1) * 4 * cell_high - 3, bottom)):
         drawing.line((116, y), (left - 58, to_y), dashed=True)
     for column in range(0, columns, 2):
-        drawing.text(left + (column // 2 + 0.5) * cell_wide, top - 8, f"{column}, {column + 1}", "soft", SMALL, "middle")
+        drawing.text(left + (column // 2 + 0.5) * cell_wide, top - 8, f"{column}, {column + 1}", "soft", SMALL,
+                     "middle")
     for lane in range(32):
         for register, fill in REGISTERS.items():
             row, column = element_of(warp * 32 + lane, register)
@@ -138,9 +141,7 @@ def wgmma_fragment() -> Drawing:
     for register in REGISTERS:
         row, column = element_of(SHOWN, register)
         drawing.frame(left + column // 2 * cell_wide, top + (row - warp * 16) * cell_high, cell_wide, cell_high)
-    drawing.text(left, top + 16 * cell_high + 20, "and so on to the right: four more registers for every 8 columns", "soft",
-                 SMALL)
-    drawing.legend(left, top + 16 * cell_high + 42, {fill: f"registers {r}, {r + 1}" for r, fill in REGISTERS.items()})
-    drawing.text(left, top + 16 * cell_high + 66, f"framed: thread {SHOWN}, lane {SHOWN % 32} of warp {warp}", "soft",
-                 SMALL)
+    drawing.text(left, bottom + 20, "and so on to the right: four more registers for every 8 columns", "soft", SMALL)
+    drawing.legend(left, bottom + 42, {fill: f"registers {r}, {r + 1}" for r, fill in REGISTERS.items()})
+    drawing.text(left, bottom + 66, f"framed: thread {SHOWN}, lane {SHOWN % 32} of warp {warp}", "soft", SMALL)
     return drawing

@@ -8,7 +8,18 @@ from __future__ import annotations
 from typing import Callable
 
 from ladder.context import Context
-from ladder.pages.blocks import attempts, breaking, costs, counted, figures, images, instructions, kernels, sweeps
+from ladder.pages.blocks import (
+    attempts,
+    breaking,
+    costs,
+    counted,
+    figures,
+    images,
+    instructions,
+    kernels,
+    published,
+    sweeps,
+)
 from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
@@ -17,5 +28,5 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
     "ptx_map": instructions.ptx_map, "counters": counted.counters, "labs": breaking.of_level,
     "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture, "timeline": images.timeline,
-    "chart": images.chart, **sweeps.BLOCKS,
+    "chart": images.chart, "published": published.of_topic, **sweeps.BLOCKS,
 }
