@@ -7,10 +7,6 @@
 # CMake's own ideas (a static runtime, the architecture of the machine's GPU) are switched off: the simulated device
 # replaces libcudart.so.13, so it must be a shared library, found first through LD_LIBRARY_PATH.
 
-find_library(LADDER_CUDART NAMES cudart libcudart.so.13
-             HINTS "${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}/../lib64" "${CMAKE_CUDA_COMPILER}/../../lib64" REQUIRED)
-get_filename_component(LADDER_CUDART_DIR "${LADDER_CUDART}" DIRECTORY)
-
 # What every kernel of a level is compiled with. -lineinfo: reports of the simulated device and profilers name source
 # lines. --no-compress: the PTX stays readable in the executable.
 set(LADDER_NVCC_FLAGS -lineinfo --no-compress -Werror=all-warnings)

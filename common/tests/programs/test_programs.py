@@ -14,7 +14,7 @@ SCHEDULES = ((), ("--latest",), ("--seed", "1"), ("--seed", "2"))
 
 
 def run(program: str, *arguments: str, sim: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    command = [SIM, *sim, str(BIN / f"sim_program_{program}"), *arguments]
+    command = [SIM, *sim, str(BIN / f"program_{program}"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 

@@ -1,0 +1,547 @@
+// Loads, stores, atomics, cp.async, and the matrix loads and stores of a warp.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+// ---- loads and stores
+
+TEST(Access, EveryWidthAndSignInEverySpace) {
+  // Stores `a` of each width, loads it back with each sign into a wider register.
+  struct Space {
+    const char* name;
+    std::string prologue, address;
+  };
+  const Space spaces[] = {{"global", ".global .align 32 .b8 box[8192];",
+                           "mov.u64 %rd1, box; mul.wide.u32 %rd2, %r60, 32; add.s64 %rd1, %rd1, %rd2;"},
+                          {"shared", ".shared .align 32 .b8 box[8192];",
+                           "mov.u64 %rd1, box; mul.wide.u32 %rd2, %r63, 32; add.s64 %rd1, %rd1, %rd2;"},
+                          {"shared::cta", ".shared .align 32 .b8 box[8192];",
+                           "mov.u64 %rd1, box; mul.wide.u32 %rd2, %r63, 32; add.s64 %rd1, %rd1, %rd2;"},
+                          {"local", "", ".local .align 32 .b8 box[32]; mov.u64 %rd1, box;"}};
+  const Rows rows = singles(edge_integers(64));
+  for (const Space& space : spaces) {
+    const std::string s = std::string(".") + space.name;
+    for (const int bits : {8, 16, 32, 64}) {
+      const std::string b = std::to_string(bits), r = bits == 64 ? "%rd5" : bits == 32 ? "%r5" : "%h5";
+      const std::string narrow =
+          bits == 64 ? "mov.b64 %rd5, a;" : "cvt.u" + std::string(bits == 32 ? "32" : "16") + ".u64 " + r + ", a;";
+      const std::string text = space.address + narrow + "st" + s + ".b" + b + " [%rd1+8], " + r + "; ld" + s + ".u" +
+                               b + " d, [%rd1+8]; ld" + s + ".s" + b + " e, [%rd1+8];";
+      Bench bench;
+      const auto model = [&](const Row& x) {
+        const uint64_t low = bits == 64 ? x[0] : x[0] & ((uint64_t{1} << bits) - 1);
+        return Row{low, static_cast<uint64_t>(static_cast<int64_t>(low << (64 - bits)) >> (64 - bits))};
+      };
+      const Rows got = evaluate(text, "b64 a", "b64 d, b64 e", rows, space.prologue);
+      ASSERT_EQ(got.size(), rows.size());
+      for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(got[i], model(rows[i])) << s << " " << bits;
+    }
+    // The same through a generic address.
+    if (std::string(space.name) == "shared::cta") continue;
+    const std::string text = space.address + "cvta" + s + ".u64 %rd3, %rd1; st.u32 [%rd3+4], %r60; ld" + s +
+                             ".u32 %r7, [%rd1+4]; add.u32 %r7, %r7, 1; st" + s +
+                             ".v2.u32 [%rd1+8], {%r7, %r7}; ld.v2.u32 {d, e}, [%rd3+8];";
+    const Rows got = evaluate(text, "b64 a", "b32 d, b32 e", rows, space.prologue);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], (Row{i + 1, i + 1})) << s;
+  }
+}
+
+TEST(Access, Vectors) {
+  const std::string box = ".shared .align 32 .b8 box[32];";
+  EXPECT_EQ(evaluate("st.shared.v4.u32 [box], {a, b, a, 7}; ld.shared.v2.u64 {d, e}, [box]; ld.shared.v4.u16 {f, _, g, "
+                     "_}, [box+8];",
+                     "b32 a, b32 b", "b64 d, b64 e, b16 f, b16 g", {{0x1111'2222, 0x3333'4444}}, box),
+            (Rows{{0x3333'4444'1111'2222, 0x0000'0007'1111'2222, 0x2222, 7}}));
+  EXPECT_EQ(evaluate("st.shared.v4.u8 [box+4], {%h1, %h2, %h1, %h2}; mov.u16 %h1, 0x1A1; mov.u16 %h2, 0xB2; "
+                     "st.shared.v4.u8 [box+4], {%h1, %h2, %h1, %h2}; ld.shared.u32 d, [box+4]; ld.shared.v4.s8 {%h3, "
+                     "%h4, %h5, %h6}, [box+4]; cvt.s32.s16 e, %h4;",
+                     "b32 a", "b32 d, b32 e", {{0}}, box),
+            (Rows{{0xB2A1'B2A1, 0xFFFF'FFB2}}));
+  EXPECT_EQ(
+      evaluate("st.shared.v2.f32 [box], {a, 0f3F800000}; st.shared.v2.f64 [box+16], {%fd1, 2.0}; mov.f64 %fd1, 1.0; "
+               "st.shared.v2.f64 [box+16], {%fd1, 2.0}; ld.shared.b128 d, [box]; ld.shared.b128 e, [box+16];",
+               "f32 a", "b128 d, b128 e", {{5}}, box)[0][2],
+      std::bit_cast<uint64_t>(1.0));
+  EXPECT_EQ(evaluate("st.shared.b128 [box+16], a; ld.shared.v2.b64 {d, e}, [box+16];", "b128 a", "b64 d, b64 e",
+                     {{11, 22}}, box),
+            (Rows{{11, 22}}));
+  // Registers wider than what is stored of them, each lane its own.
+  for (uint64_t value : {uint64_t{0x1122'3344'5566'7788}, uint64_t{0x99AA'BBCC'DDEE'FF00}}) {
+    EXPECT_EQ(evaluate("mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 4; mov.u32 %r3, boxes; add.u32 %r3, %r3, %r2; "
+                       "st.shared.u64 [%r3], 0; st.shared.u32 [%r3], a; ld.shared.u64 d, [%r3]; st.shared.u8 [%r3], 0; "
+                       "st.shared.v2.u16 [%r3+4], {a, a}; ld.shared.u64 e, [%r3];",
+                       "b64 a", "b64 d, b64 e", {{1}, {value}, {value + 1}}, ".shared .align 16 .b8 boxes[512];")[1],
+              (Row{value & 0xFFFF'FFFF, (value & 0xFFFF'FF00) | (value & 0xFFFF) << 32 | (value & 0xFFFF) << 48}));
+  }
+  // 32-byte accesses of global memory.
+  const std::string global = ".global .align 32 .b8 box[64];";
+  EXPECT_EQ(evaluate("mov.u64 %rd1, box; st.global.v8.b32 [%rd1+32], {a, 1, 2, 3, 4, 5, 6, 7}; ld.global.v4.b64 {%rd2, "
+                     "%rd3, %rd4, %rd5}, [%rd1+32]; add.s64 d, %rd2, %rd5; ld.global.nc.L2::256B.v8.b32 {%r1, %r2, "
+                     "%r3, %r4, %r5, %r6, %r7, e}, [%rd1+32];",
+                     "b32 a", "b64 d, b32 e", {{9}}, global),
+            (Rows{{(uint64_t{7} << 32 | 6) + (uint64_t{1} << 32 | 9), 7}}));
+}
+
+TEST(Access, CacheHintsAndOrdersChangeNothing) {
+  const std::string global = ".global .align 16 .b8 box[16];";
+  for (const char* const store :
+       {"st.global.wt.b32", "st.global.wb.b32", "st.global.cs.b32", "st.relaxed.gpu.global.b32",
+        "st.release.sys.global.b32", "st.volatile.global.b32", "st.relaxed.cta.global.L1::no_allocate.b32",
+        "st.weak.global.b32", "st.global.L1::evict_last.b32"}) {
+    EXPECT_EQ(evaluate(std::string("mov.u64 %rd1, box; ") + store + " [%rd1], a; ld.global.u32 d, [%rd1];", "b32 a",
+                       "b32 d", {{77}}, global),
+              (Rows{{77}}))
+        << store;
+  }
+  for (const char* const load :
+       {"ld.global.ca.u32", "ld.global.cg.u32", "ld.global.cs.u32", "ld.global.lu.u32", "ld.global.cv.u32",
+        "ld.global.nc.u32", "ld.global.nc.L1::no_allocate.L2::128B.u32", "ld.relaxed.gpu.global.u32",
+        "ld.acquire.sys.global.u32", "ld.volatile.global.u32", "ld.weak.global.u32", "ldu.global.u32"}) {
+    EXPECT_EQ(evaluate(std::string("mov.u64 %rd1, box; st.global.u32 [%rd1], a; ") + load + " d, [%rd1];", "b32 a",
+                       "b32 d", {{78}}, global),
+              (Rows{{78}}))
+        << load;
+  }
+}
+
+TEST(Access, Parameters) {
+  // Every type and vector that nvcc uses, and a structure whose address is taken.
+  struct Packet {
+    uint8_t bytes[4];
+    uint16_t half;
+    uint32_t word;
+    float real;
+    double wide;
+    uint64_t address;
+  } packet{{1, 0xFE, 3, 4}, 0xBEEF, 0xCAFE'F00D, 1.5f, 2.5, 0x1122'3344'5566'7788};
+  static_assert(sizeof(Packet) == 32);
+  Bench bench;
+  auto* out = bench.allocate<uint64_t>(16);
+  Source source;
+  source.parameters =
+      ".param .u64 .ptr .align 8 out, .param .align 8 .b8 packet[32], .param .u8 small, .param .s16 negative";
+  source.body = R"(
+    ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd1, %rd1;
+    ld.param.v4.u8 {%h1, %h2, %h3, %h4}, [packet]; cvt.u64.u16 %rd2, %h2; st.global.u64 [%rd1], %rd2;
+    ld.param.u16 %h5, [packet+4]; cvt.u64.u16 %rd2, %h5; st.global.u64 [%rd1+8], %rd2;
+    ld.param.u32 %r1, [packet+8]; cvt.u64.u32 %rd2, %r1; st.global.u64 [%rd1+16], %rd2;
+    ld.param.f32 %f1, [packet+12]; mov.b32 %r1, %f1; cvt.u64.u32 %rd2, %r1; st.global.u64 [%rd1+24], %rd2;
+    ld.param.f64 %fd1, [packet+16]; st.global.f64 [%rd1+32], %fd1;
+    ld.param.v2.u32 {%r1, %r2}, [packet+24]; cvt.u64.u32 %rd2, %r2; st.global.u64 [%rd1+40], %rd2;
+    ld.param.s8 %r3, [packet+1]; cvt.s64.s32 %rd2, %r3; st.global.u64 [%rd1+48], %rd2;
+    mov.b64 %rd3, packet; cvta.param.u64 %rd4, %rd3; ld.u32 %r4, [%rd4+8]; ld.param.u32 %r5, [%rd3+8]; add.u32 %r4, %r4, %r5; cvt.u64.u32 %rd2, %r4; st.global.u64 [%rd1+56], %rd2;
+    ld.param.u8 %r6, [small]; ld.param.s16 %r7, [negative]; add.s32 %r6, %r6, %r7; cvt.s64.s32 %rd2, %r6; st.global.u64 [%rd1+64], %rd2;)";
+  const uint8_t small = 200;
+  const int16_t negative = -300;
+  expect_success(bench.launch(source, {}, out, packet, small, negative));
+  EXPECT_EQ(std::vector<uint64_t>(out, out + 9),
+            (std::vector<uint64_t>{0xFE, 0xBEEF, 0xCAFE'F00D, 0x3FC0'0000, std::bit_cast<uint64_t>(2.5), 0x1122'3344,
+                                   ~uint64_t{1}, (2ull * 0xCAFE'F00D) & 0xFFFF'FFFF, ~uint64_t{99}}));
+}
+
+TEST(Access, SharedMemoryPlacement) {
+  // Static variables from 0x400 on, each at its own alignment; dynamic memory behind all of them at its alignment; what
+  // another kernel of the module declares costs this one nothing.
+  const std::string ptx = R"(
+    .version 9.0
+    .target sm_100a
+    .address_size 64
+    .extern .shared .align 1024 .b8 dynamic[];
+    .shared .align 4 .b8 unused[5000];
+    .shared .align 8 .b8 first[12];
+    .visible .entry other(.param .u64 out) { .reg .b32 %r<4>; mov.u32 %r1, unused; ret; }
+    .visible .entry k(.param .u64 out)
+    {
+      .reg .b32 %r<8>; .reg .b64 %rd<4>;
+      .shared .align 16 .b8 _ZZ1kE6second[100];
+      ld.param.u64 %rd1, [out];
+      mov.u32 %r1, first; st.global.u32 [%rd1], %r1; mov.u32 %r2, _ZZ1kE6second; st.global.u32 [%rd1+4], %r2; mov.u32 %r3, dynamic; st.global.u32 [%rd1+8], %r3;
+      mov.u32 %r4, %dynamic_smem_size; st.global.u32 [%rd1+12], %r4; mov.u32 %r5, %total_smem_size; st.global.u32 [%rd1+16], %r5; mov.u32 %r6, dynamic+20; st.global.u32 [%rd1+20], %r6; st.shared.u32 [dynamic+1020], %r6;
+      ret;
+    })";
+  Bench bench;
+  auto* out = bench.allocate<uint32_t>(8);
+  LaunchConfig config;
+  config.dynamic_smem = 1024;
+  expect_success(bench.launch(ptx, config, out));
+  std::vector<uint32_t> found(out, out + 6);
+  std::sort(found.begin(), found.begin() + 2);
+  EXPECT_EQ(found[0], 0x400u);
+  EXPECT_TRUE(found[1] == 0x410 || found[1] == 0x468) << found[1];
+  EXPECT_EQ(found[2], 0x800u);
+  EXPECT_EQ(found[3], 1024u);
+  EXPECT_EQ(found[4], 2048u);
+  EXPECT_EQ(found[5], 0x814u);
+}
+
+TEST(Access, FreshMemoryIsPoisoned) {
+  EXPECT_EQ(evaluate("ld.shared.u32 d, [box]; ld.local.u32 e, [stack];", "b32 a", "b32 d, b32 e", {{0}},
+                     ".shared .align 4 .b8 box[4];\n.local .align 4 .b8 stack[8];"),
+            (Rows{{0xFFFF'FFFF, 0xFFFF'FFFF}}));
+}
+
+TEST(Access, InitialisedVariablesAndRelocations) {
+  const std::string prologue = R"(
+    .global .align 4 .u32 numbers[3] = {1, 0x20, 4294967295};
+    .global .align 8 .b8 text[6] = {104, 101, 108, 108, 111, 0};
+    .global .align 8 .u64 pointer = generic(text);
+    .global .align 8 .u64 inside = text+1;
+    .global .align 8 .f64 real = 0d3FF8000000000000;
+    .const .align 4 .f32 table[2][2] = {{0f3F800000, 2.0}, {0f40400000, 4.0}};
+    .global .align 4 .u32 zeroed[4];
+    .const .align 8 .u64 list[2] = {numbers, generic(numbers)+8};
+    .global .align 1 .b8 wide[16] = {1};)";
+  EXPECT_EQ(evaluate(R"(
+      mov.u64 %rd1, numbers; ld.global.u32 d, [%rd1+8]; ld.global.u64 %rd2, [pointer]; ld.u8 e, [%rd2+4]; ld.global.u64 %rd3, [inside]; ld.global.u8 f, [%rd3]; ld.global.f64 g, [real];
+      ld.const.f32 h, [table+12]; mov.u64 %rd4, zeroed; ld.global.u32 i, [%rd4+12]; ld.const.u64 %rd5, [list+8]; ld.u32 j, [%rd5]; ld.const.u64 %rd6, [list]; ld.global.u32 k, [%rd6+4]; mov.u64 %rd7, wide; ld.global.u8 l, [%rd7+15];)",
+                     "b32 a", "b32 d, b32 e, b32 f, f64 g, f32 h, b32 i, b32 j, b32 k, b32 l", {{0}}, prologue),
+            (Rows{{0xFFFF'FFFF, 'o', 'e', std::bit_cast<uint64_t>(1.5), bits_of(4.0f), 0, 0xFFFF'FFFF, 0x20, 0}}));
+}
+
+// ---- atomics
+
+TEST(Atomic, OperationsOnEverySpace) {
+  // One lane each, so that old values are known.
+  struct Case {
+    const char* form;
+    const char* type;
+    uint64_t start, operand, expected;
+  };
+  const auto f = [](float x) -> uint64_t { return bits_of(x); };
+  const auto g = [](double x) { return std::bit_cast<uint64_t>(x); };
+  const Case cases[] = {{"add.u32", "b32", 5, 7, 12},
+                        {"add.s32", "b32", 5, 0xFFFF'FFF0, 0xFFFF'FFF5},
+                        {"add.u64", "b64", ~0ull, 2, 1},
+                        {"add.f32", "f32", f(1.5f), f(2.0f), f(3.5f)},
+                        {"add.f64", "f64", g(1.5), g(0.25), g(1.75)},
+                        {"min.s32", "b32", 5, 0xFFFF'FFFF, 0xFFFF'FFFF},
+                        {"min.u32", "b32", 5, 0xFFFF'FFFF, 5},
+                        {"max.s64", "b64", 1, ~0ull, 1},
+                        {"max.u64", "b64", 1, ~0ull, ~0ull},
+                        {"max.s32", "b32", 0x8000'0000, 3, 3},
+                        {"inc.u32", "b32", 5, 7, 6},
+                        {"inc.u32", "b32", 7, 7, 0},
+                        {"dec.u32", "b32", 5, 7, 4},
+                        {"dec.u32", "b32", 0, 7, 7},
+                        {"dec.u32", "b32", 9, 7, 7},
+                        {"and.b32", "b32", 0xFF, 0x0F3, 0xF3},
+                        {"or.b32", "b32", 0xF0, 0x0F, 0xFF},
+                        {"xor.b64", "b64", 0xF0F0, 0xFFFF, 0x0F0F},
+                        {"exch.b32", "b32", 1, 2, 2},
+                        {"exch.b64", "b64", 1, 2, 2},
+                        {"add.noftz.f16", "b16", 0x3C00, 0x4000, 0x4200},
+                        {"add.noftz.f16x2", "b32", 0x3C00'3C00, 0x4000'3C00, 0x4200'4000},
+                        {"add.noftz.bf16x2", "b32", 0x3F80'3F80, 0x4000'3F80, 0x4040'4000},
+                        {"add.noftz.bf16", "b16", 0x3F80, 0x3F80, 0x4000}};
+  for (const Case& c : cases) {
+    const std::string bits = std::string(c.type).substr(1), form = c.form,
+                      in = std::string(c.type) + " a, " + c.type + " b",
+                      out = std::string(c.type) + " d, " + c.type + " e";
+    for (const std::string& space : {std::string("global"), std::string("shared"), std::string("")}) {
+      const std::string dot = space.empty() ? "" : "." + space,
+                        prologue = "." + (space.empty() ? "shared" : space) + " .align 8 .b8 box[8];";
+      const std::string address =
+          "mov.u64 %rd1, box;" + std::string(space.empty() ? " cvta.shared.u64 %rd1, %rd1;" : "");
+      for (const std::string& order : {std::string(""), std::string(".relaxed.gpu"), std::string(".acq_rel.cta")}) {
+        const std::string text = address + "st" + dot + ".b" + bits + " [%rd1], a; atom" + order + dot + "." + form +
+                                 " d, [%rd1], b; ld" + dot + ".b" + bits + " e, [%rd1];";
+        EXPECT_EQ(evaluate(text, in, out, {{c.start, c.operand}}, prologue), (Rows{{c.start, c.expected}})) << text;
+      }
+      const std::string text = address + "st" + dot + ".b" + bits + " [%rd1], a; red" + dot + "." + form +
+                               " [%rd1], b; ld" + dot + ".b" + bits + " e, [%rd1]; mov.b" + bits + " d, a;";
+      if (form.starts_with("exch")) continue;
+      EXPECT_EQ(evaluate(text, in, out, {{c.start, c.operand}}, prologue), (Rows{{c.start, c.expected}})) << text;
+    }
+  }
+  const std::string box = ".global .align 16 .b8 box[16];";
+  EXPECT_EQ(evaluate("mov.u64 %rd1, box; st.global.u32 [%rd1], 5; atom.global.cas.b32 d, [%rd1], 5, a; "
+                     "atom.global.cas.b32 e, [%rd1], 5, 99; ld.global.u32 f, [%rd1];",
+                     "b32 a", "b32 d, b32 e, b32 f", {{42}}, box),
+            (Rows{{5, 42, 42}}));
+  EXPECT_EQ(evaluate("mov.u64 %rd1, box; st.global.b16 [%rd1+2], a; atom.global.cas.b16 d, [%rd1+2], 5, 6; "
+                     "ld.global.u16 e, [%rd1+2];",
+                     "b16 a", "b16 d, b16 e", {{5}}, box),
+            (Rows{{5, 6}}));
+  EXPECT_EQ(evaluate("mov.u64 %rd1, box; st.global.b128 [%rd1], a; atom.global.exch.b128 d, [%rd1], b; "
+                     "atom.global.cas.b128 %q1, [%rd1], b, a; ld.global.b128 e, [%rd1];",
+                     "b128 a, b128 b", "b128 d, b128 e", {{1, 2, 3, 4}}, box),
+            (Rows{{1, 2, 1, 2}}));
+  EXPECT_EQ(
+      evaluate(
+          "mov.u64 %rd1, box; st.global.v4.f32 [%rd1], {a, a, a, a}; red.global.add.v4.f32 [%rd1], {a, 0f00000000, a, "
+          "a}; atom.global.add.v2.f32 {%f1, %f2}, [%rd1+8], {a, a}; ld.global.v4.f32 {d, e, f, g}, [%rd1];",
+          "f32 a", "f32 d, f32 e, f32 f, f32 g", {{bits_of(1.0f)}}, box),
+      (Rows{{bits_of(2.0f), bits_of(1.0f), bits_of(3.0f), bits_of(3.0f)}}));
+}
+
+TEST(Atomic, EveryLaneCountsOnce) {
+  Bench bench;
+  auto* counter = bench.upload(std::vector<uint32_t>{0, 0, 0});
+  Source source;
+  source.prologue = ".shared .align 4 .u32 local_count;\n";
+  source.parameters = ".param .u64 counter";
+  source.body =
+      "ld.param.u64 %rd1, [counter]; mov.u32 %r1, 0; setp.eq.u32 %p1, %r63, 0; @%p1 st.shared.u32 [local_count], %r1; "
+      "bar.sync 0; atom.shared.add.u32 %r2, [local_count], 1; atom.global.add.u32 %r3, [%rd1], 1;"
+      "atom.global.max.u32 %r4, [%rd1+4], %r60; bar.sync 0; ld.shared.u32 %r5, [local_count]; @%p1 red.global.add.u32 "
+      "[%rd1+8], %r5;";
+  LaunchConfig config;
+  config.grid = {10, 1, 1}, config.block = {100, 1, 1};
+  expect_success(bench.launch(source, config, counter));
+  EXPECT_EQ(std::vector<uint32_t>(counter, counter + 3), (std::vector<uint32_t>{1000, 999, 1000}));
+}
+
+// ---- cp.async
+
+TEST(CpAsync, GroupsSizesAndZeroFill) {
+  for (const Options& options : all_schedules()) {
+    Bench bench(options);
+    std::vector<uint32_t> input(32 * 12);
+    std::iota(input.begin(), input.end(), 0);
+    const auto* in = bench.upload(input);
+    auto* out = bench.allocate<uint32_t>(32 * 16);
+    Source source;
+    source.prologue = ".shared .align 16 .b8 box[2048];\n";
+    source.parameters = ".param .u64 in, .param .u64 out";
+    source.body = R"(
+      ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 48; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, 64; add.s64 %rd2, %rd2, %rd3;
+      mov.u32 %r2, box; mul.lo.u32 %r3, %r1, 64; add.u32 %r2, %r2, %r3;
+      cp.async.cg.shared.global [%r2], [%rd1], 16; cp.async.commit_group;
+      cp.async.ca.shared.global.L2::128B [%r2+16], [%rd1+16], 8; cp.async.ca.shared.global [%r2+24], [%rd1+24], 4; cp.async.ca.shared.global [%r2+28], [%rd1+28], 4; cp.async.commit_group;
+      mov.u32 %r4, 4; cp.async.cg.shared.global [%r2+32], [%rd1+32], 16, %r4; cp.async.commit_group;
+      setp.ne.u32 %p1, %r1, 99; cp.async.ca.shared.global [%r2+48], [%rd1], 16, %p1;
+      cp.async.wait_group 2; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2]; st.global.v4.u32 [%rd2], {%r10, %r11, %r12, %r13};
+      cp.async.wait_group 0; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+16]; st.global.v4.u32 [%rd2+16], {%r10, %r11, %r12, %r13};
+      ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+32]; st.global.v4.u32 [%rd2+32], {%r10, %r11, %r12, %r13};
+      cp.async.wait_all; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+48]; st.global.v4.u32 [%rd2+48], {%r10, %r11, %r12, %r13};)";
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    expect_success(bench.launch(source, config, in, out));
+    for (uint32_t t = 0; t < 32; ++t) {
+      const uint32_t b = 12 * t;
+      EXPECT_EQ(std::vector<uint32_t>(out + 16 * t, out + 16 * t + 16),
+                (std::vector<uint32_t>{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7, b + 8, 0, 0, 0, 0, 0, 0, 0}))
+          << t;
+    }
+  }
+}
+
+TEST(CpAsync, ReadingBeforeTheWaitSeesDestroyedBytes) {
+  Options options;
+  options.schedule = Options::Schedule::Latest;
+  Bench bench(options);
+  const auto* in = bench.upload(std::vector<uint32_t>{1, 2, 3, 4});
+  auto* out = bench.allocate<uint32_t>(1);
+  Source source;
+  source.prologue = ".shared .align 16 .b8 box[16];\n";
+  source.parameters = ".param .u64 in, .param .u64 out";
+  source.body =
+      "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, box; st.shared.u32 [%r1], 77; "
+      "cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group; ld.shared.u32 %r2, [%r1]; "
+      "cp.async.wait_group 0; st.global.u32 [%rd2], %r2;";
+  expect_success(bench.launch(source, {}, in, out));
+  EXPECT_EQ(*out, 0xFFFF'FFFFu);
+}
+
+TEST(CpAsync, ArrivesOnAnMbarrier) {
+  for (const Options& options : all_schedules()) {
+    Bench bench(options);
+    std::vector<uint32_t> input(32 * 4, 0);
+    std::iota(input.begin(), input.end(), 5);
+    const auto* in = bench.upload(input);
+    auto* out = bench.allocate<uint32_t>(32);
+    Source source;
+    source.prologue = ".shared .align 16 .b8 box[512];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 other;\n";
+    source.parameters = ".param .u64 in, .param .u64 out";
+    // .noinc: the arrivals are among the 32 expected. Without it, they are added: 32 ordinary ones are expected
+    // besides.
+    source.body = R"(
+      ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [bar], 32; @%p1 mbarrier.init.shared::cta.b64 [other], 32; bar.sync 0;
+      mul.wide.u32 %rd3, %r1, 16; add.s64 %rd1, %rd1, %rd3; mov.u32 %r2, box; mul.lo.u32 %r3, %r1, 16; add.u32 %r4, %r2, %r3;
+      cp.async.cg.shared.global [%r4], [%rd1], 16; mov.u32 %r5, bar; mov.u32 %r6, other; cp.async.mbarrier.arrive.noinc.shared.b64 [%r5]; cp.async.mbarrier.arrive.shared.b64 [%r6]; mbarrier.arrive.shared::cta.b64 %rd4, [%r6];
+      wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0; @!%p2 bra wait; again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r6], 0; @!%p2 bra again;
+      xor.b32 %r7, %r3, 496; add.u32 %r7, %r2, %r7; ld.shared.u32 %r8, [%r7+8]; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], %r8;)";
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    expect_success(bench.launch(source, config, in, out));
+    for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], 4 * (31 - t) + 2 + 5) << t;
+  }
+}
+
+// ---- ldmatrix, stmatrix, movmatrix
+
+/// 8x8 matrices of 16-bit elements in shared memory at scattered rows: element (matrix j, row r, column c) = 1000 j +
+/// 10 r + c.
+struct MatrixFixture {
+  std::vector<uint16_t> memory = std::vector<uint16_t>(4096);
+  std::vector<uint32_t> row_address = std::vector<uint32_t>(32);
+  MatrixFixture() {
+    Dice dice(6);
+    std::vector<uint32_t> slots(256);
+    std::iota(slots.begin(), slots.end(), 0);
+    for (size_t i = 255; i > 0; --i) std::swap(slots[i], slots[dice.next() % (i + 1)]);
+    for (uint32_t p = 0; p < 32; ++p) {
+      row_address[p] = 16 * slots[p];
+      for (uint32_t c = 0; c < 8; ++c) memory[row_address[p] / 2 + c] = element(p / 8, p % 8, c);
+    }
+  }
+  static uint16_t element(uint32_t j, uint32_t r, uint32_t c) { return static_cast<uint16_t>(1000 * j + 10 * r + c); }
+};
+
+TEST(Matrix, LoadsAllForms) {
+  const MatrixFixture fixture;
+  for (const int count : {1, 2, 4}) {
+    for (const bool trans : {false, true}) {
+      Bench bench;
+      const auto* memory = bench.upload(fixture.memory);
+      const auto* rows = bench.upload(fixture.row_address);
+      auto* out = bench.allocate<uint32_t>(32 * 4);
+      Source source;
+      source.prologue = ".shared .align 16 .b8 box[8192];\n";
+      source.parameters = ".param .u64 memory, .param .u64 rows, .param .u64 out";
+      const std::string list = count == 1 ? "{%r10}" : count == 2 ? "{%r10, %r11}" : "{%r10, %r11, %r12, %r13}";
+      source.body =
+          "ld.param.u64 %rd1, [memory]; ld.param.u64 %rd2, [rows]; ld.param.u64 %rd3, [out]; mov.u32 %r1, %tid.x; "
+          "mov.u32 %r2, 0; mov.u32 %r3, box; mul.wide.u32 %rd4, %r1, 4;\n"
+          "fill: mad.lo.u32 %r5, %r2, 32, %r1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd1, %rd5; ld.global.u32 %r6, "
+          "[%rd5]; mul.lo.u32 %r7, %r5, 4; add.u32 %r7, %r3, %r7; st.shared.u32 [%r7], %r6; add.u32 %r2, %r2, 1; "
+          "setp.lt.u32 %p1, %r2, 64; @%p1 bra fill;\n"
+          "bar.sync 0; add.s64 %rd2, %rd2, %rd4; ld.global.u32 %r8, [%rd2]; add.u32 %r8, %r3, %r8; mov.u32 %r10, 0; "
+          "mov.u32 %r11, 0; mov.u32 %r12, 0; mov.u32 %r13, 0;\n"
+          "ldmatrix.sync.aligned.m8n8.x" +
+          std::to_string(count) + (trans ? ".trans" : "") + ".shared.b16 " + list +
+          ", [%r8];\n"
+          "mul.wide.u32 %rd4, %r1, 16; add.s64 %rd3, %rd3, %rd4; st.global.v4.u32 [%rd3], {%r10, %r11, %r12, %r13};";
+      LaunchConfig config;
+      config.block = {32, 1, 1};
+      expect_success(bench.launch(source, config, memory, rows, out));
+      for (uint32_t t = 0; t < 32; ++t) {
+        for (uint32_t j = 0; j < 4; ++j) {
+          const auto e = [&](uint32_t i) {
+            return trans ? MatrixFixture::element(j, 2 * (t % 4) + i, t / 4)
+                         : MatrixFixture::element(j, t / 4, 2 * (t % 4) + i);
+          };
+          EXPECT_EQ(out[4 * t + j], j < static_cast<uint32_t>(count) ? e(0) | static_cast<uint32_t>(e(1)) << 16 : 0)
+              << count << trans << " lane " << t << " register " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Matrix, StoresAreTheInverse) {
+  const MatrixFixture fixture;
+  for (const int count : {1, 2, 4}) {
+    for (const bool trans : {false, true}) {
+      Bench bench;
+      const auto* rows = bench.upload(fixture.row_address);
+      auto* out = bench.allocate<uint16_t>(4096);
+      Source source;
+      source.prologue = ".shared .align 16 .b8 box[8192];\n";
+      source.parameters = ".param .u64 rows, .param .u64 out";
+      // Register j of lane t: the elements that the layout says, computed by the kernel.
+      source.body =
+          "ld.param.u64 %rd2, [rows]; ld.param.u64 %rd3, [out]; mov.u32 %r1, %tid.x; mov.u32 %r3, box; mul.wide.u32 "
+          "%rd4, %r1, 4; add.s64 %rd2, %rd2, %rd4; ld.global.u32 %r8, [%rd2]; add.u32 %r8, %r3, %r8;\n"
+          "shr.u32 %r4, %r1, 2; and.b32 %r5, %r1, 3; shl.b32 %r5, %r5, 1; ";
+      source.body += trans ? "mad.lo.u32 %r6, %r5, 10, %r4; add.u32 %r7, %r6, 10; "
+                           : "mad.lo.u32 %r6, %r4, 10, %r5; add.u32 %r7, %r6, 1; ";
+      source.body +=
+          "shl.b32 %r7, %r7, 16; or.b32 %r10, %r6, %r7; add.u32 %r11, %r10, 65537000; add.u32 %r12, %r11, 65537000; "
+          "add.u32 %r13, %r12, 65537000;\n";
+      // 1000 more in both halves
+      const std::string list = count == 1 ? "{%r10}" : count == 2 ? "{%r10, %r11}" : "{%r10, %r11, %r12, %r13}";
+      source.body += "stmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (trans ? ".trans" : "") +
+                     ".shared::cta.b16 [%r8], " + list +
+                     "; bar.sync 0; mov.u32 %r2, 0;\n"
+                     "drain: mad.lo.u32 %r5, %r2, 32, %r1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd3, %rd5; "
+                     "mul.lo.u32 %r7, %r5, 4; add.u32 %r7, %r3, %r7; ld.shared.u32 %r6, [%r7]; st.global.u32 [%rd5], "
+                     "%r6; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 64; @%p1 bra drain;";
+      LaunchConfig config;
+      config.block = {32, 1, 1};
+      expect_success(bench.launch(source, config, rows, out));
+      std::vector<uint16_t> expected(4096, 0xFFFF);
+      for (uint32_t p = 0; p < 8 * static_cast<uint32_t>(count); ++p) {
+        for (uint32_t c = 0; c < 8; ++c)
+          expected[fixture.row_address[p] / 2 + c] = MatrixFixture::element(p / 8, p % 8, c);
+      }
+      EXPECT_EQ(std::vector<uint16_t>(out, out + 4096), expected) << count << trans;
+    }
+  }
+}
+
+TEST(Matrix, MoveTransposes) {
+  Bench bench;
+  auto* out = bench.allocate<uint32_t>(32);
+  Source source;
+  source.parameters = ".param .u64 out";
+  source.body =
+      "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3; shl.b32 %r3, %r3, 1; "
+      "mad.lo.u32 %r4, %r2, 10, %r3; add.u32 %r5, %r4, 1; shl.b32 %r5, %r5, 16; or.b32 %r6, %r4, %r5;"
+      "movmatrix.sync.aligned.m8n8.trans.b16 %r7, %r6; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; "
+      "st.global.u32 [%rd1], %r7;";
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  expect_success(bench.launch(source, config, out));
+  for (uint32_t t = 0; t < 32; ++t) {
+    const uint32_t r = t / 4, c = 2 * (t % 4);
+    EXPECT_EQ(out[t], (10 * c + r) | (10 * (c + 1) + r) << 16) << t;
+  }
+}
+
+// ---- what a kernel may not do
+
+TEST(Faults, AreNamedWithTheLane) {
+  Bench bench;
+  bench.allocate<uint32_t>(1, "cudaMalloc #6");
+  auto* buffer = bench.allocate<uint32_t>(100, "cudaMalloc #7");
+  auto* freed = bench.allocate<uint32_t>(100, "cudaMalloc #8");
+  bench.device().memory().release(freed);
+  std::vector<uint32_t> mine(4);
+  const auto run = [&](const std::string& body, const void* pointer, const std::string& prologue = "") {
+    Source source;
+    source.prologue = prologue;
+    source.parameters = ".param .u64 p";
+    source.body =
+        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 "
+        "%r2, 0;\n" +
+        body;
+    LaunchConfig config;
+    config.block = {128, 1, 1};
+    return bench.launch(source, config, pointer);
+  };
+  expect_failure(run("st.global.u32 [%rd3], %r1;", buffer), Status::IllegalAddress,
+                 {"store of 4 bytes", "0 bytes past the end of cudaMalloc #7", "warp 3", "lane 4", "thread 100",
+                  "PTX line 20", "st.global.u32", "kernel k"});
+  expect_failure(run("ld.global.u32 %r2, [%rd3+-64];", buffer), Status::IllegalAddress,
+                 {"64 bytes before cudaMalloc #7"});
+  expect_failure(run("ld.global.u32 %r2, [%rd3+2];", buffer), Status::MisalignedAddress,
+                 {"4-byte load", "multiple of 4"});
+  expect_failure(run("ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd3];", buffer), Status::MisalignedAddress,
+                 {"16-byte load", "lane 1"});
+  expect_failure(run("ld.global.u32 %r2, [%rd3];", freed), Status::IllegalAddress, {"cudaMalloc #8", "has been freed"});
+  expect_failure(run("ld.global.u32 %r2, [%rd3];", mine.data()), Status::IllegalAddress, {"not device memory"});
+  expect_failure(run("ld.global.u32 %r2, [%rd3];", nullptr), Status::IllegalAddress, {"null pointer"});
+  expect_failure(run("st.global.u32 [fixed], %r1;", buffer, ".const .align 4 .u32 fixed = 3;\n"),
+                 Status::IllegalAddress, {"constant memory", "fixed"});
+  expect_failure(run("mov.u32 %r3, box; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r1;", buffer,
+                     ".shared .align 4 .b8 box[400];\n"),
+                 Status::IllegalAddress, {"shared offset 0x590", "400 bytes", "lane 4"});
+  expect_failure(run("ld.shared.u32 %r2, [%r2];", buffer, ".shared .align 4 .b8 box[400];\n"), Status::IllegalAddress,
+                 {"shared offset 0x0"});
+  expect_failure(run("mov.u64 %rd5, stack; add.s64 %rd5, %rd5, %rd2; st.local.u32 [%rd5], %r1;", buffer,
+                     ".local .align 4 .b8 stack[16];\n"),
+                 Status::IllegalAddress, {"local offset", "lane 4"});
+  expect_failure(run("atom.global.add.u32 %r2, [%rd3], 1;", buffer), Status::IllegalAddress, {"atomic operation"});
+  expect_failure(run("mov.u32 %r3, bar; mbarrier.init.shared::cta.b64 [%r3], 1; ld.shared.u32 %r2, [%r3+4];", buffer,
+                     ".shared .align 8 .b64 bar;\n"),
+                 Status::LaunchFailure, {"touches a live mbarrier"});
+}
+
+}  // namespace
+}  // namespace sim::test

@@ -1,0 +1,237 @@
+// What is said when a kernel goes wrong: who, where, what, and what would be required. One example of each kind; that
+// correct programs are never reported is what all the other tests show.
+#include <chrono>
+
+#include "check/report.h"
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+/// A kernel of several CTAs with line information, on the default GPU.
+Outcome run(const std::string& body, uint32_t threads = 128, uint32_t ctas = 1, uint32_t cluster = 1,
+            Options options = {}) {
+  Bench bench(options);
+  auto* out = bench.allocate<uint32_t>(1024, "out");
+  Source source;
+  source.prologue =
+      ".file 1 \"/src/level99/kernel.cuh\"\n.shared .align 8 .b64 smem_full[2];\n.shared .align 4 .b8 "
+      "box[64];\n.extern .shared .align 1024 .b8 dynamic[];\n";
+  source.parameters = ".param .u64 out";
+  source.body =
+      ".loc 1 10 1\nld.param.u64 %rd1, [out]; mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; "
+      "mov.u32 %r8, dynamic; mov.u32 %r9, smem_full; mov.u32 %r7, box; setp.eq.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r3, "
+      "0;\n.loc 1 20 1\n" +
+      body;
+  LaunchConfig config;
+  config.grid = {ctas, 1, 1}, config.cluster = {cluster, 1, 1}, config.block = {threads, 1, 1},
+  config.dynamic_smem = 4096;
+  return bench.launch(source, config, out);
+}
+const std::string kInit =
+    "@%p1 mbarrier.init.shared::cta.b64 [%r9], 2; @%p1 mbarrier.init.shared::cta.b64 [%r9+8], 1; bar.sync 0; ";
+
+TEST(Deadlock, MbarrierNamesWhatIsMissingAndWhoHasArrived) {
+  const Outcome outcome = run(kInit +
+                              "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 4096;\n.loc 1 30 1\nwait: "
+                              "mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 0;\n.loc 1 31 1\n@!%p3 bra wait;");
+  expect_failure(
+      outcome, Status::LaunchTimeout,
+      {"deadlock in kernel k", "CTA (0)", "warps 0, 1, 2, 3",
+       "waits for the mbarrier at smem_full, parity 0: phase 0 still needs 1 arrival and 4,096 bytes (of 2 arrivals)",
+       "so far: expect_tx 4,096 by rank 0 warp 0 at kernel.cuh:20, 1 arrival by rank 0 warp 0",
+       "mbarrier.try_wait.parity.shared::cta.b64", "PTX line", "level99/kernel.cuh:30"});
+  expect_failure(run(kInit + "wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait;"),
+                 Status::LaunchTimeout,
+                 {"the mbarrier at smem_full +8", "still needs 1 arrival", "nobody has arrived in this phase"});
+}
+
+TEST(Deadlock, APhaseThatWasMissed) {
+  // Warp 1 waits for phase 0 when two phases have gone by.
+  const Outcome outcome = run(kInit +
+                              "@%p1 mbarrier.arrive.shared::cta.b64 _, [%r9+8]; @%p1 mbarrier.arrive.shared::cta.b64 "
+                              "_, [%r9+8]; bar.sync 0; setp.ne.u32 %p4, %r3, 1; @%p4 bra end; wait: "
+                              "mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait; end:");
+  expect_failure(outcome, Status::LaunchTimeout,
+                 {"warp 1 waits for", "phases 0 to 1 have completed", "lapped", "3 warps have exited"});
+}
+
+TEST(Deadlock, PollingAnMbarrierIsOneToo) {
+  const auto start = std::chrono::steady_clock::now();
+  expect_failure(run(kInit + "wait: mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; "
+                             "nanosleep.u32 40; bra wait; end:"),
+                 Status::LaunchTimeout, {"deadlock", "polls without seeing anything change"});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(Deadlock, BarriersOfCtasAndClusters) {
+  expect_failure(run("@%p2 bra other;\n.loc 1 40 1\nbar.sync 0; bra end;\nother:\n.loc 1 50 1\nbar.sync 1, 64; end:"),
+                 Status::LaunchTimeout,
+                 {"warp 0 waits at barrier 1: 32 of 64 threads have arrived", "kernel.cuh:50",
+                  "warps 1, 2, 3 waits at barrier 0: 96 of 128 threads have arrived", "kernel.cuh:40"});
+  expect_failure(
+      run("setp.eq.u32 %p4, %r1, 1; @%p4 bra wait; barrier.cluster.arrive; barrier.cluster.wait; exit; wait: bar.sync "
+          "1, 128; ld.shared.u32 %r4, [%r7]; setp.eq.u32 %p5, %r4, 1; @%p5 bra end; bar.sync 2, 256; end:",
+          128, 2, 2),
+      Status::LaunchFailure, {"barrier 2 waits for 256 threads, but the CTA has 128"});
+  expect_failure(run("setp.eq.u32 %p4, %r1, 1; @%p4 bra other; barrier.cluster.arrive; barrier.cluster.wait; exit; "
+                     "other: @%p2 bar.sync 3, 128;",
+                     128, 2, 2),
+                 Status::LaunchTimeout,
+                 {"CTA (0), rank 0 of its cluster", "waits at the cluster barrier: 128 of 160 threads have arrived",
+                  "CTA (1), rank 1 of its cluster", "waits at barrier 3: 32 of 128 threads", "3 warps have exited"});
+}
+
+TEST(Deadlock, LanesThatDoNotCome) {
+  expect_failure(run("setp.eq.u32 %p4, %r2, 5; @%p4 bra alone; vote.sync.all.pred %p5, %p1, -1; bra end; alone: "
+                     "mbarrier.init.shared::cta.b64 [%r9], 1; wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, "
+                     "[%r9], 0; @!%p3 bra wait; end:",
+                     32),
+                 Status::LaunchTimeout,
+                 {"waits for lanes 0x20 of its warp, which have not come to this instruction", "lane 5"});
+}
+
+TEST(Hazard, ExitsThatComeTooEarly) {
+  // A signal to, a copy into and a read from a CTA that has left.
+  const std::string left = "setp.eq.u32 %p4, %r1, 1; @%p4 exit; nanosleep.u32 4000; ";
+  expect_failure(run(left + "mapa.shared::cluster.u32 %r4, %r9, 1; @%p1 "
+                            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];",
+                     128, 2, 2),
+                 Status::LaunchFailure,
+                 {"CTA 1 has exited", "cluster target block not present", "asynchronous operation that was issued at",
+                  "warp 0, lane 0"});
+  expect_failure(run(left + "mapa.shared::cluster.u32 %r4, %r7, 1; ld.shared::cluster.u32 %r5, [%r4];", 128, 2, 2),
+                 Status::LaunchFailure, {"load", "CTA 1 has exited"});
+  expect_failure(
+      run(left + "mapa.shared::cluster.u32 %r4, %r8, 1; mapa.shared::cluster.u32 %r5, %r9, 1; @%p1 "
+                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r4], [%r8], 256, [%r5];",
+          128, 2, 2),
+      Status::LaunchFailure, {"bulk copy", "CTA 1 has exited"});
+}
+
+TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
+  // Hardware lets it pass, and libraries count on that: an error in the schedules that look for trouble, else a warning.
+  Options latest;
+  latest.schedule = Options::Schedule::Latest;
+  const std::string load =
+      "@%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 "
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r8], [%rd1], 256, [%r9];";
+  expect_failure(run(load, 128, 1, 1, latest), Status::LaunchFailure, {"error in kernel", "CTA 0 has exited"});
+  expect_failure(run(load), Status::Success,
+                 {"warning in kernel", "CTA 0 has exited before a copy into its shared memory was complete"});
+  const std::string store =
+      "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r8], 256; @%p1 cp.async.bulk.commit_group;";
+  for (const bool strict : {false, true}) {
+    expect_failure(
+        run(store, 128, 1, 1, strict ? latest : Options{}), strict ? Status::LaunchFailure : Status::Success,
+        {"1 of its bulk stores still read shared memory", "cp.async.bulk.wait_group.read 0", "by CTA (0), warp 0"});
+  }
+}
+
+TEST(Spin, ForEverIsReportedWithinSeconds) {
+  const auto expect_report = [](const std::string& body, std::initializer_list<std::string_view> texts,
+                                uint32_t threads = 128) {
+    const auto start = std::chrono::steady_clock::now();
+    expect_failure(run(body, threads), Status::LaunchTimeout, texts);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << body;
+  };
+  expect_report(".loc 1 60 1\ntop: bra top;", {"spins for ever", "kernel.cuh:60", "CTA (0), warp"});
+  expect_report("top: bra top;", {"spins for ever"}, 1024);  // all warps at once
+  expect_report("mov.u32 %r4, 0; top: xor.b32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 2; @%p4 bra top;",
+                {"spins for ever", "the same registers"});
+  expect_report("top: ld.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;", {"spins for ever"}, 32);
+  expect_report("top: ld.volatile.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
+                {"polls without seeing anything change"});
+  expect_report("top: ld.volatile.global.u32 %r4, [%rd1]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
+                {"polls without seeing anything change"});
+  expect_report(
+      "top: ld.acquire.gpu.global.u32 %r4, [%rd1]; st.shared.u32 [%r7], 5; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
+      {"polls without seeing anything change"});  // stores the same again and again
+  expect_report("mov.u32 %r4, 0; top: atom.global.cas.b32 %r5, [%rd1], 7, 8; setp.ne.u32 %p4, %r5, 7; @%p4 bra top;",
+                {"polls without seeing anything change"});
+  expect_report("{ .local .align 4 .b8 stack[8]; top: st.local.u32 [stack], 1; ld.local.u32 %r4, [stack]; bra top; }",
+                {"spins for ever"}, 32);
+  expect_report(kInit +
+                    "top: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; st.shared.u32 [%r7], "
+                    "3; bra top; end:",
+                {"deadlock", "2 arrivals"});
+}
+
+TEST(Spin, LongWorkIsNotOne) {
+  // Millions of instructions without an effect, loops that wait for the clock, and bounded waits.
+  expect_success(
+      run("mov.u32 %r4, 0; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 3000000; "
+          "@%p4 bra top; st.global.u32 [%rd1], %r5;",
+          32));
+  expect_success(
+      run("mov.u64 %rd3, %clock64; add.s64 %rd3, %rd3, 30000000; top: mov.u64 %rd4, %clock64; setp.lt.s64 %p4, %rd4, "
+          "%rd3; @%p4 bra top;",
+          64));
+  expect_success(
+      run("mov.u64 %rd3, %globaltimer; add.s64 %rd3, %rd3, 3000000; top: ld.volatile.shared.u32 %r4, [%r7]; mov.u64 "
+          "%rd4, %globaltimer; setp.lt.u64 %p4, %rd4, %rd3; @%p4 bra top;",
+          64));
+}
+
+TEST(Report, NamesEverything) {
+  // Kernel, CTA in the grid and in its cluster, warp, lane, thread, PTX line, source line with its caller.
+  const Outcome outcome =
+      run("setp.eq.u32 %p4, %r2, 70; setp.eq.u32 %p5, %r61, 3; and.pred %p4, %p4, %p5; mov.u64 %rd9, 0;\n.loc 1 77 3, "
+          "function_name $L__info, inlined_at 1 66 5\n@%p4 st.global.u32 [%rd9+16], %r1;",
+          128, 4, 2);
+  expect_failure(
+      outcome, Status::IllegalAddress,
+      {"error in kernel k", "store of 4 bytes at 0x10", "CTA (3), rank 1 of its cluster, warp 2, lane 6 (thread 70)",
+       "st.global.u32 (PTX line ", "level99/kernel.cuh:77, called at level99/kernel.cuh:66"});
+}
+
+TEST(Report, TheFirstClusterThatFailsIsReported) {
+  // Every cluster fails, each with its own number; several host threads.
+  Options options;
+  options.threads = 4;
+  for (int i = 0; i < 5; ++i)
+    expect_failure(run("mov.u32 %r4, %ctaid.x; shl.b32 %r4, %r4, 4; cvt.u64.u32 %rd9, %r4; add.s64 %rd9, %rd9, 16; "
+                       "@%p1 st.global.u32 [%rd9], %r1;",
+                       64, 40, 1, options),
+                   Status::IllegalAddress, {"at 0x10:", "CTA (0), warp 0"});
+}
+
+TEST(Report, NamesOfKernelsAreThoseOfTheSource) {
+  EXPECT_EQ(readable_name("_ZN7level0110gemm_sm100E14CUtensorMap_stS0_P13__nv_bfloat16iiii"), "level01::gemm_sm100");
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14gemmIfLi3EEEvPT_"), "(anonymous namespace)::gemm<float, 3>");
+  EXPECT_EQ(readable_name("k"), "k");
+  std::string deep = "_Z4gemmI";
+  for (int i = 0; i < 40; ++i) deep += "St6vectorI";
+  deep += "i";
+  for (int i = 0; i < 40; ++i) deep += "E";
+  EXPECT_EQ(readable_name(deep + "EvT_"), "gemm<...>");
+}
+
+TEST(Report, TrapBreakpointAndAssert) {
+  expect_failure(run("@%p1 trap;"), Status::LaunchFailure, {"executed trap", "lane 0"});
+  expect_failure(run("@%p1 brkpt;"), Status::LaunchFailure, {"breakpoint"});
+}
+
+TEST(Launch, ThatCannotFitIsRefused) {
+  Bench bench;
+  Source source;
+  source.directives = ".maxntid 128";
+  LaunchConfig config;
+  config.block = {0, 1, 1};
+  expect_failure(bench.launch(source, config), Status::InvalidConfiguration, {"must not be empty"});
+  config.block = {32, 1, 1}, config.grid = {3, 1, 1}, config.cluster = {2, 1, 1};
+  expect_failure(bench.launch(source, config), Status::ClusterMisconfiguration,
+                 {"3 x 1 x 1 is not a multiple of the cluster 2 x 1 x 1"});
+  source.directives = ".explicitcluster\n.reqnctapercluster 4, 1, 1";
+  config.grid = {8, 1, 1};
+  expect_failure(bench.launch(source, config), Status::ClusterMisconfiguration, {"compiled for clusters of 4 x 1 x 1"});
+  source.directives = "";
+  source.prologue = ".shared .align 16 .b8 big[200000];\n.extern .shared .align 16 .b8 more[];\n";
+  source.body = "mov.u32 %r1, big; mov.u32 %r2, more;";
+  config = {}, config.dynamic_smem = 40000;
+  expect_failure(bench.launch(source, config), Status::InvalidValue,
+                 {"bytes of shared memory, a block can have 232,448"});
+}
+
+}  // namespace
+}  // namespace sim::test

@@ -1,0 +1,265 @@
+// The multiplication kernels: exact arithmetic against the integer form of the measured model, fast arithmetic against
+// fused multiply-adds, and all instruction sets of this processor against one another.
+#include <cmath>
+#include <cstring>
+
+#include "exec/tensor/kernels.h"
+#include "support.h"
+#include "tensor_support.h"
+
+namespace sim::test {
+namespace {
+
+using tensor::Arithmetic;
+
+struct Type {
+  Element element;
+  tensor::Format format;
+  int element_bits;
+};
+const Type kTypes[] = {{Element::BF16, tensor::Format::BF16, 16}, {Element::F16, tensor::Format::F16, 16},
+                       {Element::TF32, tensor::Format::TF32, 32}, {Element::E4M3, tensor::Format::E4M3, 8},
+                       {Element::E5M2, tensor::Format::E5M2, 8},  {Element::E2M3, tensor::Format::E2M3, 6},
+                       {Element::E3M2, tensor::Format::E3M2, 6},  {Element::E2M1, tensor::Format::E2M1, 4}};
+
+/// The values of a row or column of elements.
+void widen(const Type& type, const std::vector<uint32_t>& elements, float* values) {
+  const auto bytes = static_cast<size_t>(bytes_of(type.element));
+  uint8_t memory[32];
+  for (size_t i = 0; i < elements.size(); ++i) std::memcpy(memory + i * bytes, &elements[i], bytes);
+  tensor::widen(type.format, memory, static_cast<int>(elements.size()), values);
+}
+
+/// Kinds of input, as in the measurement: normal numbers, wide exponents, cancellation, subnormals, zeros beside huge
+/// values, infinities and NaNs, overflow, random bits, tiny results, all zeros.
+constexpr int kKinds = 12;
+uint32_t element_of_kind(const Type& type, int kind, Dice& dice) {
+  const uint32_t all = type.element_bits == 32 ? ~0u : (1u << type.element_bits) - 1, random = dice.word() & all;
+  const int fraction = type.element == Element::BF16   ? 7
+                       : type.element == Element::F16  ? 10
+                       : type.element == Element::TF32 ? 23
+                                                       : -1;
+  const int bias = type.element == Element::F16 ? 15 : 127, limit = type.element == Element::F16 ? 14 : 126;
+  const auto with_exponent = [&](int low, int high) {
+    if (fraction < 0) return random;
+    const int e = dice.between(std::max(low, -limit), std::min(high, limit));
+    return (random & ~(((2u << (type.element_bits - 2 - fraction)) - 1) << fraction)) | static_cast<uint32_t>(e + bias)
+                                                                                            << fraction;
+  };
+  switch (kind) {
+    case 0: return with_exponent(-3, 3);
+    case 1: return with_exponent(-14, 14);
+    case 2: return with_exponent(-60, 60);
+    case 3: return with_exponent(-126, 126);
+    case 4:
+      return dice.next() % 3 ? random & (all >> (type.element_bits - std::max(fraction, 1)))
+                             : with_exponent(-1, 1);                                                    // subnormal
+    case 5: return dice.next() % 2 ? random & (1u << (type.element_bits - 1)) : with_exponent(20, 60);  // zero or huge
+    case 6: return random;
+    case 7: return with_exponent(-80, -50);  // tiny products
+    case 8: return with_exponent(60, 66);    // near overflow
+    case 9: return random & (1u << (type.element_bits - 1));
+    case 10: return with_exponent(-70, -60);  // results below the normal range
+    default: return dice.next() % 4 ? 0 : with_exponent(-126, -100);
+  }
+}
+uint32_t accumulator_of_kind(int kind, Dice& dice, bool half) {
+  const uint32_t random = dice.word();
+  if (half)
+    return kind % 3 == 0   ? 0
+           : kind % 3 == 1 ? (random & 0x83FF) | static_cast<uint32_t>(dice.between(1, 30)) << 10
+                           : random & 0xFFFF;
+  switch (dice.next() % 4) {
+    case 0: return random & 0x8000'0000;
+    case 1: return bits_of(dice.real(-20, 20));
+    case 2: return kind == 6 ? random : bits_of(dice.real(-126, 127));
+    default: return random & 0x807F'FFFF;
+  }
+}
+
+TEST(Exact, EveryInstructionSetEqualsTheIntegerModel) {
+  const std::vector<tensor::Kernels> sets = tensor::all_kernels();
+  ASSERT_FALSE(sets.empty());
+  for (const Type& type : kTypes) {
+    const int k = 32 / bytes_of(type.element);
+    for (int kind = 0; kind < kKinds; ++kind) {
+      for (const bool accumulate : {false, true}) {
+        for (const int fraction_bits : {25, 13}) {
+          if (fraction_bits == 13 && type.element != Element::E4M3 && type.element != Element::E5M2) continue;
+          Dice dice(static_cast<uint64_t>(kind * 100 + k) + 1);
+          // 32 rows of A, 8 columns of B.
+          std::vector<std::vector<uint32_t>> a(32), b(8);
+          for (auto& row : a) {
+            for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, kind, dice));
+          }
+          for (auto& column : b) {
+            for (int i = 0; i < k; ++i) column.push_back(element_of_kind(type, kind, dice));
+          }
+          std::vector<std::array<uint32_t, 32>> start(8);
+          for (auto& column : start) {
+            for (uint32_t& cell : column) cell = accumulator_of_kind(kind, dice, false);
+          }
+          if (kind % 2 == 1 && accumulate) {  // an accumulator that cancels the products
+            for (size_t c = 0; c < 8; ++c) {
+              for (size_t l = 0; l < 32; ++l)
+                start[c][l] =
+                    exact_output(type.element, type.element, a[l], b[c], false, false, 0, false, fraction_bits) ^
+                    0x8000'0000;
+            }
+          }
+          Arithmetic how;
+          how.k = k, how.fraction_bits = fraction_bits;
+          alignas(64) float rows[32][tensor::kMaxK];
+          std::vector<tensor::ColumnTile> columns(8);
+          for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
+          for (size_t c = 0; c < 8; ++c) {
+            widen(type, b[c], columns[c].value);
+            for (int i = 0; i < k; ++i)
+              columns[c].exponent[i] = tensor::model_exponent(columns[c].value[i], tensor::min_exponent(type.format));
+          }
+          for (const tensor::Kernels& set : sets) {
+            tensor::LaneTile tile;
+            set.transpose(rows, k, true, tensor::min_exponent(type.format), &tile);
+            std::vector<std::array<uint32_t, 32>> cells = start;
+            uint32_t* pointers[8];
+            for (size_t c = 0; c < 8; ++c) pointers[c] = cells[c].data();
+            set.columns(how, tile, columns.data(), pointers, 8, accumulate);
+            int wrong = 0;
+            for (size_t c = 0; c < 8; ++c) {
+              for (size_t l = 0; l < 32 && wrong < 3; ++l) {
+                const uint32_t expected = exact_output(type.element, type.element, a[l], b[c], false, false,
+                                                       start[c][l], accumulate, fraction_bits);
+                if (cells[c][l] == expected) continue;
+                ++wrong;
+                ADD_FAILURE() << set.name << " type " << static_cast<int>(type.element) << " kind " << kind
+                              << " accumulate " << accumulate << std::hex << ": " << cells[c][l] << ", not " << expected
+                              << " (from " << start[c][l] << ")";
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Exact, F16Accumulators) {
+  for (int kind = 0; kind < kKinds; ++kind) {
+    Dice dice(static_cast<uint64_t>(kind) + 77);
+    for (int i = 0; i < 300; ++i) {
+      std::vector<uint32_t> a, b;
+      for (int k = 0; k < 16; ++k)
+        a.push_back(element_of_kind(kTypes[1], kind, dice)), b.push_back(element_of_kind(kTypes[1], kind, dice));
+      const uint32_t c = accumulator_of_kind(i, dice, true);
+      float av[16], bv[16];
+      int16_t ae[16], be[16];
+      uint8_t bytes[32];
+      const auto widen = [&](const std::vector<uint32_t>& values, float* out, int16_t* exponents) {
+        for (size_t k = 0; k < 16; ++k) std::memcpy(bytes + 2 * k, &values[k], 2);
+        tensor::widen(tensor::Format::F16, bytes, 16, out);
+        for (int k = 0; k < 16; ++k) exponents[k] = tensor::model_exponent(out[k], -14);
+      };
+      widen(a, av, ae), widen(b, bv, be);
+      Arithmetic how;
+      how.result = tensor::Result::F16;
+      EXPECT_EQ(tensor::multiply_one(how, av, ae, bv, be, c, true),
+                exact_output(Element::F16, Element::F16, a, b, false, false, c, true, 25, true))
+          << kind;
+    }
+  }
+}
+
+TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
+  for (const Type& type : kTypes) {
+    const int k = 32 / bytes_of(type.element);
+    Dice dice(3);
+    for (const bool accumulate : {false, true}) {
+      std::vector<std::vector<uint32_t>> a(32), b(11);
+      for (auto& row : a) {
+        for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, 0, dice));
+      }
+      for (auto& column : b) {
+        for (int i = 0; i < k; ++i) column.push_back(element_of_kind(type, 0, dice));
+      }
+      Arithmetic how;
+      how.k = k, how.exact = false;
+      alignas(64) float rows[32][tensor::kMaxK];
+      std::vector<tensor::ColumnTile> columns(11);
+      for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
+      for (size_t c = 0; c < 11; ++c) widen(type, b[c], columns[c].value);
+      for (const tensor::Kernels& set : tensor::all_kernels()) {
+        tensor::LaneTile tile;
+        set.transpose(rows, k, false, 0, &tile);
+        for (int count = 1; count <= 11; ++count) {
+          std::vector<std::array<uint32_t, 32>> cells(11);
+          uint32_t* pointers[11];
+          for (size_t c = 0; c < 11; ++c) {
+            cells[c].fill(bits_of(1.5f));
+            pointers[c] = cells[c].data();
+          }
+          set.columns(how, tile, columns.data(), pointers, count, accumulate);
+          for (size_t c = 0; c < 11; ++c) {
+            for (size_t l = 0; l < 32; ++l) {
+              const uint32_t expected =
+                  c < static_cast<size_t>(count)
+                      ? fast_output(type.element, type.element, a[l], b[c], false, false, bits_of(1.5f), accumulate)
+                      : bits_of(1.5f);
+              ASSERT_EQ(cells[c][l], expected) << set.name << " column " << c << " of " << count << " lane " << l;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Fragments, HoldTheSameOutputsInHopperOrder) {
+  // Register 4 g + 2 h + p: rows l / 4 of A's half h, columns 8 g + 2 (l % 4) + p.
+  for (const bool exact : {true, false}) {
+    Dice dice(19);
+    constexpr int kGroups = 3;
+    std::vector<std::vector<uint32_t>> a(16), b(8 * kGroups);
+    for (auto* side : {&a, &b}) {
+      for (auto& row : *side) {
+        for (int i = 0; i < 16; ++i) row.push_back(element_of_kind(kTypes[0], 1, dice));
+      }
+    }
+    Arithmetic how;
+    how.exact = exact;
+    const auto value = [](uint32_t bits) { return std::bit_cast<float>(bits << 16); };
+    std::vector<tensor::QuadTile> quads(2 * kGroups);
+    for (size_t n = 0; n < b.size(); ++n) {
+      tensor::QuadTile& quad = quads[n / 8 * 2 + n % 2];
+      for (size_t k = 0; k < 16; ++k)
+        quad.value[k][n % 8 / 2] = value(b[n][k]),
+                              quad.exponent[k][n % 8 / 2] = tensor::model_exponent(value(b[n][k]), -126);
+    }
+    for (const tensor::Kernels& set : tensor::all_kernels()) {
+      tensor::LaneTile tiles[2];
+      for (size_t h = 0; h < 2; ++h) {
+        alignas(64) float rows[32][tensor::kMaxK];
+        for (size_t l = 0; l < 32; ++l) {
+          for (size_t k = 0; k < 16; ++k) rows[l][k] = value(a[8 * h + l / 4][k]);
+        }
+        set.transpose(rows, 16, true, -126, &tiles[h]);
+      }
+      std::vector<std::array<uint32_t, 32>> cells(4 * kGroups);
+      std::vector<uint32_t*> pointers;
+      for (auto& cell : cells) cell.fill(bits_of(0.25f)), pointers.push_back(cell.data());
+      set.fragments(how, tiles, quads.data(), pointers.data(), kGroups, true);
+      for (size_t r = 0; r < cells.size(); ++r) {
+        for (size_t l = 0; l < 32; ++l) {
+          const auto& row = a[8 * (r / 2 % 2) + l / 4];
+          const auto& column = b[8 * (r / 4) + 2 * (l % 4) + r % 2];
+          const uint32_t expected =
+              exact ? exact_output(Element::BF16, Element::BF16, row, column, false, false, bits_of(0.25f), true)
+                    : fast_output(Element::BF16, Element::BF16, row, column, false, false, bits_of(0.25f), true);
+          ASSERT_EQ(cells[r][l], expected) << set.name << " register " << r << " lane " << l;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sim::test

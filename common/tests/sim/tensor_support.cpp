@@ -1,0 +1,273 @@
+#include "tensor_support.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+struct Format {
+  int exponent_bits, fraction_bits, bias;
+  bool infinities;   ///< the highest exponent holds infinity and NaNs
+  bool last_is_nan;  ///< only the last pattern is NaN
+};
+Format format_of(Element element) {
+  switch (element) {
+    case Element::F16: return {5, 10, 15, true, false};
+    case Element::BF16: return {8, 7, 127, true, false};
+    case Element::TF32: return {8, 10, 127, true, false};
+    case Element::E4M3: return {4, 3, 7, false, true};
+    case Element::E5M2: return {5, 2, 15, true, false};
+    case Element::E2M3: return {2, 3, 1, false, false};
+    case Element::E3M2: return {3, 2, 3, false, false};
+    default: return {2, 1, 1, false, false};
+  }
+}
+
+/// A finite number is significand * 2^(exponent - fraction_bits).
+struct Number {
+  bool negative = false, nan = false, infinite = false;
+  int64_t significand = 0;
+  int exponent = 0;
+};
+Number decode(const Format& f, uint32_t bits) {
+  Number n;
+  const uint32_t fraction = bits & ((1u << f.fraction_bits) - 1),
+                 field = bits >> f.fraction_bits & ((1u << f.exponent_bits) - 1), top = (1u << f.exponent_bits) - 1;
+  n.negative = bits >> (f.fraction_bits + f.exponent_bits) & 1;
+  if (f.infinities && field == top) {
+    n.nan = fraction != 0, n.infinite = fraction == 0;
+    return n;
+  }
+  if (f.last_is_nan && field == top && fraction == (1u << f.fraction_bits) - 1) {
+    n.nan = true;
+    return n;
+  }
+  n.significand = fraction | (field ? 1u << f.fraction_bits : 0);
+  n.exponent = static_cast<int>(std::max(field, 1u)) - f.bias;
+  return n;
+}
+Number decode(Element element, uint32_t bits) {
+  return decode(format_of(element), element == Element::TF32 ? bits >> 13 : bits);
+}
+double value_of(Element element, uint32_t bits) {
+  const Number n = decode(element, bits);
+  const double magnitude =
+      n.nan        ? NAN
+      : n.infinite ? INFINITY
+                   : std::ldexp(static_cast<double>(n.significand), n.exponent - format_of(element).fraction_bits);
+  return n.negative ? -magnitude : magnitude;
+}
+
+int64_t shifted(int64_t value, int by) {  // toward zero
+  if (by >= 0) return value << by;
+  return by <= -63 ? 0 : value >> -by;
+}
+
+}  // namespace
+
+int bytes_of(Element element) {
+  return element == Element::TF32 ? 4 : element == Element::F16 || element == Element::BF16 ? 2 : 1;
+}
+
+uint32_t exact_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
+                      const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate,
+                      int fraction_bits, bool half) {
+  const Format c_format = half ? Format{5, 10, 15, true, false} : Format{8, 23, 127, true, false};
+  struct Term {
+    int64_t magnitude;
+    int exponent, fraction;
+    bool negative;
+  };
+  std::vector<Term> terms;
+  bool nan = false, plus = false, minus = false;
+  const auto infinity = [&](bool negative) { (negative ? minus : plus) = true; };
+  if (accumulate) {
+    const Number n = decode(c_format, c);
+    nan |= n.nan;
+    if (n.infinite) infinity(n.negative);
+    if (!n.nan && !n.infinite) terms.push_back({n.significand, n.exponent, c_format.fraction_bits, n.negative});
+  }
+  for (size_t k = 0; k < a.size(); ++k) {
+    const Number x = decode(a_element, a[k]), y = decode(b_element, b[k]);
+    const bool negative = (x.negative != negate_a) != (y.negative != negate_b);
+    if (x.nan || y.nan || (x.infinite && !y.infinite && y.significand == 0) ||
+        (y.infinite && !x.infinite && x.significand == 0)) {
+      nan = true;
+    } else if (x.infinite || y.infinite) {
+      infinity(negative);
+    } else {
+      terms.push_back({x.significand * y.significand, x.exponent + y.exponent,
+                       format_of(a_element).fraction_bits + format_of(b_element).fraction_bits, negative});
+    }
+  }
+  if (nan || (plus && minus)) return half ? 0x7FFF : 0x7FFF'FFFF;
+  if (plus || minus) return half ? (plus ? 0x7C00 : 0xFC00) : plus ? 0x7F80'0000 : 0xFF80'0000;
+  int top = -133;
+  for (const Term& term : terms) {
+    if (term.magnitude != 0) top = std::max(top, term.exponent);
+  }
+  int64_t sum = 0;
+  for (const Term& term : terms) {
+    const int64_t q = shifted(term.magnitude, fraction_bits - term.fraction - (top - term.exponent));
+    sum += term.negative ? -q : q;
+  }
+  // sum * 2^(top - fraction_bits)
+  const bool negative = sum < 0;
+  const auto magnitude = static_cast<uint64_t>(negative ? -sum : sum);
+  if (half) {
+    int unit = top - fraction_bits;
+    const int drop = std::max(64 - std::countl_zero(magnitude) - 11, -24 - unit);
+    uint64_t kept = magnitude;
+    if (drop > 0) {
+      const uint64_t rest = drop >= 64 ? magnitude : magnitude & ((uint64_t{1} << drop) - 1),
+                     middle = drop > 64 ? ~uint64_t{0} : uint64_t{1} << (drop - 1);
+      kept = drop >= 64 ? 0 : magnitude >> drop;
+      kept += rest > middle || (rest == middle && (kept & 1));
+      unit += drop;
+    }
+    const uint32_t sign = negative ? 0x8000 : 0;
+    if (kept == 0) return sign;
+    const double x = std::ldexp(static_cast<double>(kept), unit);
+    if (x >= 65536) return sign | 0x7C00;
+    if (x < 0x1p-14) return sign | static_cast<uint32_t>(std::ldexp(x, 24));
+    const int e = std::ilogb(x);
+    return sign | static_cast<uint32_t>(e + 15) << 10 | (static_cast<uint32_t>(std::ldexp(x, 10 - e)) & 1023);
+  }
+  if (sum == 0) return 0;
+  const int leading = 63 - std::countl_zero(magnitude), exponent = leading + top - fraction_bits;
+  const uint32_t sign = negative ? 0x8000'0000 : 0;
+  if (exponent >= 128) return sign | 0x7F80'0000;
+  if (exponent < -126) {  // multiples of 2^-149
+    const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), top - fraction_bits + 149));
+    return fraction == 0 ? 0 : sign | fraction;
+  }
+  const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), 23 - leading)) & 0x7F'FFFF;
+  return sign | static_cast<uint32_t>(exponent + 127) << 23 | fraction;
+}
+
+uint32_t fast_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
+                     const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate) {
+  float sum = accumulate ? std::bit_cast<float>(c) : 0.0f;
+  for (size_t k = 0; k < a.size(); ++k) {
+    const auto x = static_cast<float>(value_of(a_element, a[k])), y = static_cast<float>(value_of(b_element, b[k]));
+    sum = std::fma(negate_a ? -x : x, negate_b ? -y : y, sum);
+  }
+  return std::isnan(sum) ? 0x7FFF'FFFF : std::bit_cast<uint32_t>(sum);
+}
+
+uint32_t integer_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
+                        const std::vector<uint32_t>& b, uint32_t c, bool accumulate) {
+  uint32_t sum = accumulate ? c : 0;
+  const auto widen = [](Element element, uint32_t bits) {
+    return element == Element::S8 ? int32_t{static_cast<int8_t>(bits)} : static_cast<int32_t>(bits & 0xFF);
+  };
+  for (size_t k = 0; k < a.size(); ++k) sum += static_cast<uint32_t>(widen(a_element, a[k]) * widen(b_element, b[k]));
+  return sum;
+}
+
+uint32_t element_offset(const OperandLayout& layout, int element_bytes, int row, int k) {
+  const auto bytes = static_cast<uint32_t>(element_bytes), r = static_cast<uint32_t>(row),
+             kk = static_cast<uint32_t>(k);
+  const uint32_t span = layout.swizzle == Swizzle::None  ? 16
+                        : layout.swizzle == Swizzle::B32 ? 32
+                        : layout.swizzle == Swizzle::B64 ? 64
+                                                         : 128;
+  uint32_t linear = layout.start;
+  if (!layout.mn_major) {
+    if (layout.swizzle == Swizzle::None)
+      linear += r % 8 * 16 + r / 8 * layout.stride + kk * bytes % 16 + kk * bytes / 16 * layout.leading;
+    else
+      linear += r % 8 * span + r / 8 * layout.stride + kk * bytes;
+  } else {
+    const uint32_t contiguous = span / bytes;  // elements
+    if (layout.swizzle == Swizzle::None)
+      linear += r % contiguous * bytes + r / contiguous * layout.stride + kk % 8 * 16 + kk / 8 * layout.leading;
+    else if (layout.swizzle == Swizzle::B128Atom32)
+      linear += r % contiguous * bytes + r / contiguous * layout.leading + kk % 4 * span + kk / 4 * layout.stride;
+    else
+      linear += r % contiguous * bytes + r / contiguous * layout.leading + kk % 8 * span + kk / 8 * layout.stride;
+  }
+  const uint32_t line = (linear >> 7) - layout.base_offset;
+  switch (layout.swizzle) {
+    case Swizzle::None: return linear;
+    case Swizzle::B32: return linear ^ (line & 1) << 4;
+    case Swizzle::B64: return linear ^ (line & 3) << 4;
+    case Swizzle::B128: return linear ^ (line & 7) << 4;
+    default: return linear ^ (line & 3) << 5;
+  }
+}
+
+namespace {
+uint64_t common_fields(const OperandLayout& layout) {
+  return uint64_t{layout.start >> 4 & 0x3FFF} | uint64_t{layout.leading >> 4 & 0x3FFF} << 16 |
+         uint64_t{layout.stride >> 4 & 0x3FFF} << 32 | uint64_t{layout.base_offset & 7} << 49;
+}
+}  // namespace
+
+uint64_t tcgen05_descriptor(const OperandLayout& layout) {
+  const uint64_t codes[] = {0, 6, 4, 2, 1};
+  return common_fields(layout) | uint64_t{1} << 46 | codes[static_cast<size_t>(layout.swizzle)] << 61;
+}
+uint64_t wgmma_descriptor(const OperandLayout& layout) {
+  const uint64_t codes[] = {0, 3, 2, 1};
+  return common_fields(layout) | codes[static_cast<size_t>(layout.swizzle)] << 62;
+}
+
+OperandLayout dense_layout(Swizzle swizzle, bool mn_major, int element_bytes, int rows, uint32_t start) {
+  OperandLayout layout{.swizzle = swizzle, .mn_major = mn_major, .start = start};
+  const uint32_t span = swizzle == Swizzle::None  ? 16
+                        : swizzle == Swizzle::B32 ? 32
+                        : swizzle == Swizzle::B64 ? 64
+                                                  : 128;
+  const auto r = static_cast<uint32_t>(rows), k = 32 / static_cast<uint32_t>(element_bytes),
+             contiguous = span / static_cast<uint32_t>(element_bytes), deep = swizzle == Swizzle::B128Atom32 ? 4u : 8u;
+  if (!mn_major) {
+    layout.stride = 8 * span;
+    layout.leading = swizzle == Swizzle::None ? (r + 7) / 8 * 128 : 0;
+  } else if (swizzle == Swizzle::None) {
+    layout.stride = 128;
+    layout.leading = (r + contiguous - 1) / contiguous * 128;
+  } else {
+    layout.stride = deep * span;
+    layout.leading = k / deep * deep * span;
+  }
+  return layout;
+}
+
+std::vector<uint32_t> read_row(const std::vector<uint8_t>& shared, uint32_t shared_begin, const OperandLayout& layout,
+                               Element element, int row) {
+  const int bytes = bytes_of(element);
+  std::vector<uint32_t> values(static_cast<size_t>(32 / bytes));
+  for (size_t k = 0; k < values.size(); ++k)
+    std::memcpy(&values[k], &shared.at(element_offset(layout, bytes, row, static_cast<int>(k)) - shared_begin),
+                static_cast<size_t>(bytes));
+  return values;
+}
+
+void fill_elements(std::vector<uint8_t>& bytes, Element element, uint64_t seed) {
+  Dice dice(seed);
+  const auto size = static_cast<size_t>(bytes_of(element));
+  for (size_t i = 0; i + size <= bytes.size(); i += size) {
+    uint32_t bits = dice.word();
+    const auto exponent = static_cast<uint32_t>(dice.between(-6, 6));
+    switch (element) {
+      case Element::F16: bits = (bits & 0x83FF) | (exponent + 15) << 10; break;
+      case Element::BF16: bits = (bits & 0x807F) | (exponent + 127) << 7; break;
+      case Element::TF32: bits = (bits & 0x807F'FFFF) | (exponent + 127) << 23; break;
+      case Element::E4M3: bits = (bits & 0x7F) == 0x7F ? 0x38 : bits; break;
+      case Element::E5M2: bits = (bits & 0x83) | (exponent + 15) << 2; break;
+      case Element::E2M3:
+      case Element::E3M2: bits &= 0x3F; break;
+      case Element::E2M1: bits &= 0xF; break;
+      default: break;
+    }
+    std::memcpy(&bytes[i], &bits, size);
+  }
+}
+
+}  // namespace sim::test

@@ -1,0 +1,433 @@
+// Hopper's wgmma, and mma.sync.
+#include <algorithm>
+#include <cmath>
+
+#include "support.h"
+#include "tensor_support.h"
+
+namespace sim::test {
+namespace {
+
+constexpr uint32_t kBase = 0x400;  // of dynamic shared memory, for there is no other
+
+std::string list_of(const std::string& name, int count) {
+  std::string text = "{";
+  for (int i = 0; i < count; ++i) text += (i ? ", " : "") + name + std::to_string(i);
+  return text + "}";
+}
+
+struct Case {
+  int n = 64;
+  Element a = Element::BF16, b = Element::BF16;
+  Swizzle a_swizzle = Swizzle::B128, b_swizzle = Swizzle::B128;
+  bool a_mn = false, b_mn = false, a_in_registers = false, accumulate = true, fast = false;
+  int scale_a = 1, scale_b = 1;
+  int result = 1;  ///< 0 F16, 1 F32, 2 S32
+  uint32_t start_offset = 0, base_offset = 0;
+};
+
+const char* type_name(Element element) {
+  switch (element) {
+    case Element::BF16: return "bf16";
+    case Element::F16: return "f16";
+    case Element::TF32: return "tf32";
+    case Element::E4M3: return "e4m3";
+    case Element::E5M2: return "e5m2";
+    case Element::S8: return "s8";
+    default: return "u8";
+  }
+}
+bool is_integer(const Case& c) { return c.result == 2; }
+
+std::string instruction(const Case& c) {
+  const int k = 32 / bytes_of(c.a), registers = c.result == 0 ? c.n / 4 : c.n / 2;
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(c.n) + "k" + std::to_string(k) +
+                     (c.result == 0   ? ".f16."
+                      : c.result == 1 ? ".f32."
+                                      : ".s32.") +
+                     type_name(c.a) + "." + type_name(c.b) + " " + list_of("d", registers) + ", " +
+                     (c.a_in_registers ? "{%r40, %r41, %r42, %r43}" : "%rd6") + ", %rd7, %p5";
+  if (!is_integer(c)) text += ", " + std::to_string(c.scale_a) + ", " + std::to_string(c.scale_b);
+  if (bytes_of(c.a) == 2)
+    text += std::string(c.a_in_registers ? "" : c.a_mn ? ", 1" : ", 0") + (c.b_mn ? ", 1" : ", 0");
+  return text + ";";
+}
+
+/// One warpgroup: fills shared memory, loads accumulators (and A's registers), runs `body`, writes the accumulators back.
+Source warpgroup_kernel(const Case& c, const std::string& body, uint32_t shared_bytes) {
+  const int registers = c.result == 0 ? c.n / 4 : c.n / 2;
+  Source source;
+  source.target = "sm_90a";
+  source.prologue = ".extern .shared .align 1024 .b8 box[];\n";
+  source.parameters =
+      ".param .u64 from, .param .u64 c, .param .u64 out, .param .u64 adesc, .param .u64 bdesc, .param .u32 acc, .param "
+      ".u64 aregs";
+  source.body = ".reg .b32 d<" + std::to_string(registers) +
+                ">; mov.u32 %r2, %tid.x; mov.u32 %r8, box; ld.param.u64 %rd1, [from]; ld.param.u64 %rd2, [c]; "
+                "ld.param.u64 %rd3, [out]; ld.param.u64 %rd6, [adesc]; ld.param.u64 %rd7, [bdesc]; ld.param.u64 %rd8, "
+                "[aregs]; ld.param.u32 %r32, [acc]; setp.ne.u32 %p5, %r32, 0;\n"
+                "shl.b32 %r10, %r2, 4; fill: setp.ge.u32 %p1, %r10, " +
+                std::to_string(shared_bytes) +
+                "; @%p1 bra filled; cvt.u64.u32 %rd5, %r10; add.s64 %rd5, %rd1, %rd5; ld.global.v4.u32 {%r11, %r12, "
+                "%r13, %r14}, [%rd5]; add.u32 %r15, %r8, %r10; st.shared.v4.u32 [%r15], {%r11, %r12, %r13, %r14}; "
+                "add.u32 %r10, %r10, 2048; bra fill; filled:\n"
+                "mul.wide.u32 %rd4, %r2, " +
+                std::to_string(4 * registers) +
+                "; add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4; mul.wide.u32 %rd4, %r2, 16; add.s64 %rd8, %rd8, "
+                "%rd4; ld.global.v4.u32 {%r40, %r41, %r42, %r43}, [%rd8];\n";
+  for (int i = 0; i < registers; ++i)
+    source.body += "ld.global.u32 d" + std::to_string(i) + ", [%rd2+" + std::to_string(4 * i) + "];\n";
+  source.body += "fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned;\n" + body + "\n";
+  for (int i = 0; i < registers; ++i)
+    source.body += "st.global.u32 [%rd3+" + std::to_string(4 * i) + "], d" + std::to_string(i) + ";\n";
+  return source;
+}
+const std::string kFinish = " wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
+
+struct Result {
+  Outcome outcome;
+  std::vector<uint32_t> registers;
+};
+Result run_warpgroup(const Case& c, const std::string& body, const std::vector<uint8_t>& shared,
+                     const std::vector<uint32_t>& start, uint64_t a, uint64_t b,
+                     const std::vector<uint32_t>& a_registers, Options options = {}, std::string_view gpu = "h200") {
+  if (c.fast) options.arithmetic = Options::Arithmetic::Fast;
+  Bench bench(options, gpu);
+  const auto* from = bench.upload(shared);
+  const auto* accumulators = bench.upload(start);
+  const auto* fragments = bench.upload(a_registers);
+  auto* out = bench.allocate<uint32_t>(start.size());
+  LaunchConfig config;
+  config.block = {128, 1, 1}, config.dynamic_smem = shared.size();
+  Result result;
+  result.outcome = bench.launch(warpgroup_kernel(c, body, static_cast<uint32_t>(shared.size())), config, from,
+                                accumulators, out, a, b, static_cast<uint32_t>(c.accumulate), fragments);
+  result.registers.assign(out, out + start.size());
+  return result;
+}
+
+uint32_t output(const Case& c, const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, uint32_t start) {
+  if (c.result == 2) return integer_output(c.a, c.b, a, b, start, c.accumulate);
+  if (c.fast) return fast_output(c.a, c.b, a, b, c.scale_a < 0, c.scale_b < 0, start, c.accumulate);
+  const int fraction_bits = bytes_of(c.a) == 1 ? 13 : 25;  // FP8 on Hopper
+  return exact_output(c.a, c.b, a, b, c.scale_a < 0, c.scale_b < 0, start, c.accumulate, fraction_bits, c.result == 0);
+}
+
+std::vector<uint32_t> random_accumulators(const Case& c) {
+  Dice dice(31);
+  std::vector<uint32_t> start(static_cast<size_t>(128 * (c.result == 0 ? c.n / 4 : c.n / 2)));
+  for (uint32_t& each : start) each = c.result == 0 ? dice.word() & 0x87FF'87FF : bits_of(dice.real(-3, 3));
+  return start;
+}
+
+void check_wgmma(const Case& c, Options options = {}) {
+  const int size = bytes_of(c.a);
+  OperandLayout a = dense_layout(c.a_swizzle, c.a_mn, size, 64, kBase + c.start_offset),
+                b = dense_layout(c.b_swizzle, c.b_mn, size, c.n, kBase + 20 * 1024 + c.start_offset);
+  a.base_offset = b.base_offset = c.base_offset;
+  std::vector<uint8_t> shared(20 * 1024), high(44 * 1024);
+  fill_elements(shared, c.a, 3), fill_elements(high, c.b, 4);
+  shared.insert(shared.end(), high.begin(), high.end());
+  std::vector<uint8_t> fragment_bytes(128 * 16);
+  fill_elements(fragment_bytes, c.a, 6);
+  std::vector<uint32_t> fragments(512);
+  std::memcpy(fragments.data(), fragment_bytes.data(), fragment_bytes.size());
+  const std::vector<uint32_t> start = random_accumulators(c);
+  const Result result = run_warpgroup(c, instruction(c) + kFinish, shared, start, wgmma_descriptor(a),
+                                      wgmma_descriptor(b), fragments, options);
+  ASSERT_EQ(result.outcome.status, Status::Success) << result.outcome.report;
+  int wrong = 0;
+  const size_t per_thread = start.size() / 128;
+  std::vector<std::vector<uint32_t>> rows;
+  for (int n = 0; n < c.n; ++n) rows.push_back(read_row(shared, kBase, b, c.b, n));
+  for (size_t t = 0; t < 128; ++t) {
+    const size_t w = t / 32, l = t % 32;
+    for (size_t i = 0; i < static_cast<size_t>(c.n) / 2 && wrong < 3; ++i) {
+      const size_t row = 16 * w + l / 4 + 8 * (i / 2 % 2), column = 8 * (i / 4) + 2 * (l % 4) + i % 2;
+      std::vector<uint32_t> a_row;
+      if (c.a_in_registers) {
+        // Register j: row l/4 + 8 (j % 2), bytes of K from 16 (j / 2) + 4 (l % 4).
+        std::vector<uint8_t> bytes(32);
+        for (size_t j = 0; j < 4; ++j) {
+          for (size_t q = 0; q < 4; ++q) {
+            if (j % 2 == row % 16 / 8)
+              std::memcpy(&bytes[16 * (j / 2) + 4 * q], &fragments[4 * (32 * w + 4 * (row % 8) + q) + j], 4);
+          }
+        }
+        for (size_t k = 0; k < 32 / static_cast<size_t>(size); ++k) {
+          uint32_t bits = 0;
+          std::memcpy(&bits, &bytes[k * static_cast<size_t>(size)], static_cast<size_t>(size));
+          a_row.push_back(bits);
+        }
+      } else {
+        a_row = read_row(shared, kBase, a, c.a, static_cast<int>(row));
+      }
+      const auto field = [&](const std::vector<uint32_t>& registers) {
+        if (c.result != 0) return registers[t * per_thread + i];
+        return registers[t * per_thread + i / 2] >> (16 * (i % 2)) & 0xFFFF;
+      };
+      const uint32_t expected = output(c, a_row, rows[column], field(start));
+      if (field(result.registers) == expected) continue;
+      ++wrong;
+      ADD_FAILURE() << instruction(c).substr(0, 60) << " thread " << t << " register " << i << std::hex << ": "
+                    << field(result.registers) << ", not " << expected;
+    }
+  }
+}
+
+TEST(Wgmma, EveryN) {
+  for (int n = 8; n <= 256; n += 8) {
+    check_wgmma({.n = n, .accumulate = n % 16 == 0});
+    if (n % 32 == 0) check_wgmma({.n = n, .a_in_registers = true});
+  }
+}
+
+TEST(Wgmma, SwizzlesAndTransposedOperands) {
+  const Swizzle swizzles[] = {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128};
+  for (size_t i = 0; i < 4; ++i) {
+    for (const bool a_mn : {false, true}) {
+      for (const bool b_mn : {false, true}) {
+        Case c{.n = 128};
+        c.a_mn = a_mn, c.b_mn = b_mn, c.a_swizzle = swizzles[i], c.b_swizzle = swizzles[(i + 1 + (a_mn ? 1 : 0)) % 4];
+        check_wgmma(c);
+        if (!a_mn) c.a_in_registers = true, check_wgmma(c);
+      }
+    }
+  }
+}
+
+TEST(Wgmma, StartsAndBaseOffsetsInsideTheAtom) {
+  for (const Swizzle swizzle : {Swizzle::B32, Swizzle::B64, Swizzle::B128}) {
+    for (uint32_t start = 0; start < 1024; start += 128) {
+      for (const uint32_t base : {0u, 1u, 5u}) {
+        Case c{.n = 16};
+        c.a_swizzle = c.b_swizzle = swizzle, c.start_offset = start, c.base_offset = base;
+        check_wgmma(c);
+      }
+    }
+  }
+  for (const uint32_t advance : {32, 64, 96, 112}) {  // inside the 128-byte line, and past its end
+    Case c{.n = 32};
+    c.start_offset = advance;
+    check_wgmma(c);
+  }
+}
+
+TEST(Wgmma, EveryType) {
+  const auto each = [](Element a, Element b, int result) {
+    for (const bool registers : {false, true}) {
+      Case c{.n = 96, .a = a, .b = b};
+      c.result = result, c.a_in_registers = registers;
+      check_wgmma(c);
+    }
+  };
+  each(Element::BF16, Element::BF16, 1);
+  each(Element::F16, Element::F16, 1);
+  each(Element::F16, Element::F16, 0);
+  each(Element::TF32, Element::TF32, 1);
+  each(Element::E4M3, Element::E5M2, 1);
+  each(Element::E5M2, Element::E4M3, 0);
+  each(Element::S8, Element::S8, 2);
+  each(Element::U8, Element::S8, 2);
+}
+
+TEST(Wgmma, ScalesAndArithmetics) {
+  check_wgmma({.scale_a = -1});
+  check_wgmma({.scale_b = -1});
+  check_wgmma({.accumulate = false, .scale_a = -1, .scale_b = -1});
+  check_wgmma({.n = 256, .fast = true});
+  check_wgmma({.n = 64, .a_in_registers = true, .fast = true});
+}
+
+TEST(Wgmma, ChainsRunInOrderInEverySchedule) {
+  std::vector<uint8_t> shared(64 * 1024);
+  fill_elements(shared, Element::BF16, 3);
+  const Case c{.n = 64};
+  const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 64, kBase),
+                      b = dense_layout(Swizzle::B128, false, 2, 64, kBase + 16 * 1024);
+  const std::vector<uint32_t> start = random_accumulators(c);
+  std::string body;
+  for (int i = 0; i < 4; ++i) {
+    // Two groups in flight; the second is waited for first by leaving one pending.
+    body += instruction(c) + " add.s64 %rd6, %rd6, 2; add.s64 %rd7, %rd7, 2; wgmma.commit_group.sync.aligned;" +
+            (i == 2 ? " wgmma.wait_group.sync.aligned 1;" : "");
+  }
+  body += "wgmma.wait_group.sync.aligned 0;";
+  std::vector<uint32_t> first;
+  for (const Options& options : all_schedules()) {
+    const Result result = run_warpgroup(c, body, shared, start, wgmma_descriptor(a), wgmma_descriptor(b),
+                                        std::vector<uint32_t>(512), options);
+    ASSERT_EQ(result.outcome.status, Status::Success) << result.outcome.report;
+    for (size_t t = 0; t < 128; t += 5) {
+      for (size_t i = 0; i < 32; i += 3) {
+        const size_t row = 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), column = 8 * (i / 4) + 2 * (t % 4) + i % 2;
+        uint32_t value = start[t * 32 + i];
+        for (uint32_t step = 0; step < 4; ++step) {
+          OperandLayout as = a, bs = b;
+          as.start += 32 * step, bs.start += 32 * step;
+          value = exact_output(
+              Element::BF16, Element::BF16, read_row(shared, kBase, as, Element::BF16, static_cast<int>(row)),
+              read_row(shared, kBase, bs, Element::BF16, static_cast<int>(column)), false, false, value, true);
+        }
+        ASSERT_EQ(result.registers[t * 32 + i], value);
+      }
+    }
+  }
+}
+
+TEST(Wgmma, MisuseIsExplained) {
+  std::vector<uint8_t> shared(64 * 1024);
+  const Case c{.n = 64};
+  const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 64, kBase),
+                      b = dense_layout(Swizzle::B128, false, 2, 64, kBase + 16 * 1024);
+  const std::vector<uint32_t> start = random_accumulators(c), nothing(512);
+  const uint64_t da = wgmma_descriptor(a), db = wgmma_descriptor(b);
+  Options latest;
+  latest.schedule = Options::Schedule::Latest;
+  const auto run = [&](const std::string& body, uint64_t desc_a, uint64_t desc_b, Options options = {}) {
+    return run_warpgroup(c, body, shared, start, desc_a, desc_b, nothing, options).outcome;
+  };
+  const std::string mma = instruction(c);
+  expect_success(run(mma + kFinish, da, db, latest));
+  expect_failure(run(mma + " add.f32 %f1, d0, d0;" + kFinish, da, db, latest), Status::LaunchFailure,
+                 {"a register is used", "wgmma.wait_group"});
+  expect_failure(
+      run(mma + " wgmma.commit_group.sync.aligned; st.global.u32 [%rd3], d5; wgmma.wait_group.sync.aligned 0;", da, db,
+          latest),
+      Status::LaunchFailure, {"a register is used"});
+  expect_failure(run(mma + " wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", da, db, latest),
+                 Status::LaunchFailure, {"a register is used"});
+  expect_success(run(mma + " mov.b32 %r50, d0;" + kFinish + " add.u32 %r51, %r50, 1;", da, db,
+                     latest));  // a move of an accumulator may be there
+  expect_failure(run(mma + kFinish, tcgen05_descriptor(a), db), Status::IllegalInstruction,
+                 {"descriptor of A", "reserved bits", "bit 46 belongs to tcgen05"});
+  expect_failure(run(mma + kFinish, da, db | 1ull << 53), Status::IllegalInstruction,
+                 {"descriptor of B", "reserved bits"});
+  expect_failure(run(mma + kFinish, da, (db & ~uint64_t{0x3FFF}) | 0x3FF0), Status::IllegalAddress,
+                 {"operand B of the MMA reaches shared offset"});
+  expect_failure(run("shr.u32 %r3, %r2, 5; setp.eq.u32 %p6, %r3, 2; @%p6 bra other; " + mma + kFinish +
+                         " bra end; other: wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; end:",
+                     da, db),
+                 Status::LaunchFailure, {"different sequences"});
+  expect_failure(run("setp.gt.u32 %p6, %r2, 63; @%p6 add.s64 %rd6, %rd6, 2; " + mma + kFinish, da, db),
+                 Status::LaunchFailure, {"different descriptors"});
+  expect_failure(run("setp.gt.u32 %p6, %r2, 95; @%p6 exit; " + mma + kFinish, da, db), Status::LaunchTimeout,
+                 {"deadlock", "has not issued its part"});
+  expect_failure(run_warpgroup(c, mma + kFinish, shared, start, da, db, nothing, {}, "b200").outcome,
+                 Status::IllegalInstruction, {"has no wgmma"});
+}
+
+TEST(Wgmma, ReadsItsOperandsWhenItRuns) {
+  Options latest;
+  latest.schedule = Options::Schedule::Latest;
+  std::vector<uint8_t> shared(64 * 1024);
+  fill_elements(shared, Element::BF16, 3);
+  const Case c{.n = 64};
+  const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 64, kBase),
+                      b = dense_layout(Swizzle::B128, false, 2, 64, kBase + 16 * 1024);
+  const std::vector<uint32_t> start = random_accumulators(c);
+  const Result good = run_warpgroup(c, instruction(c) + kFinish, shared, start, wgmma_descriptor(a),
+                                    wgmma_descriptor(b), std::vector<uint32_t>(512), latest);
+  const Result bad =
+      run_warpgroup(c, instruction(c) + " mov.u32 %r50, 0; st.shared.v4.u32 [%r8], {%r50, %r50, %r50, %r50};" + kFinish,
+                    shared, start, wgmma_descriptor(a), wgmma_descriptor(b), std::vector<uint32_t>(512), latest);
+  expect_success(good.outcome);
+  expect_success(bad.outcome);
+  EXPECT_NE(good.registers, bad.registers);
+}
+
+// ---- mma.sync
+
+TEST(MmaSync, ShapesAndTypes) {
+  struct Form {
+    int k;
+    Element a, b;
+    int result;
+  };
+  const Form forms[] = {{16, Element::BF16, Element::BF16, 1}, {8, Element::BF16, Element::BF16, 1},
+                        {16, Element::F16, Element::F16, 1},   {8, Element::F16, Element::F16, 1},
+                        {16, Element::F16, Element::F16, 0},   {8, Element::TF32, Element::TF32, 1},
+                        {4, Element::TF32, Element::TF32, 1},  {32, Element::E4M3, Element::E4M3, 1},
+                        {32, Element::E5M2, Element::E4M3, 1}, {32, Element::S8, Element::S8, 2},
+                        {32, Element::U8, Element::S8, 2},     {16, Element::S8, Element::U8, 2}};
+  for (const Form& f : forms) {
+    const size_t size = static_cast<size_t>(bytes_of(f.a)), k = static_cast<size_t>(f.k), a_count = k * size / 8,
+                 b_count = k * size / 16, c_count = f.result == 0 ? 2 : 4;
+    Bench bench;
+    std::vector<uint8_t> a_bytes(32 * a_count * 4), b_bytes(32 * b_count * 4);
+    fill_elements(a_bytes, f.a, 5), fill_elements(b_bytes, f.b, 6);
+    std::vector<uint32_t> in;  // per lane: a, b, c
+    Dice dice(4);
+    for (size_t lane = 0; lane < 32; ++lane) {
+      const auto put = [&](const std::vector<uint8_t>& bytes, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+          uint32_t word;
+          std::memcpy(&word, &bytes[(lane * count + i) * 4], 4);
+          in.push_back(word);
+        }
+      };
+      put(a_bytes, a_count), put(b_bytes, b_count);
+      for (size_t i = 0; i < c_count; ++i)
+        in.push_back(f.result == 0 ? dice.word() & 0x87FF'87FF : bits_of(dice.real(-2, 2)));
+    }
+    const auto* from = bench.upload(in);
+    auto* out = bench.allocate<uint32_t>(32 * c_count);
+    const size_t each = a_count + b_count + c_count;
+    Source source;
+    source.parameters = ".param .u64 in, .param .u64 out";
+    source.body =
+        ".reg .b32 a<4>; .reg .b32 b<4>; .reg .b32 c<4>; ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 "
+        "%r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
+        std::to_string(4 * each) + "; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, " +
+        std::to_string(4 * c_count) + "; add.s64 %rd2, %rd2, %rd3;\n";
+    for (size_t i = 0; i < each; ++i) {
+      const std::string name = i < a_count             ? "a" + std::to_string(i)
+                               : i < a_count + b_count ? "b" + std::to_string(i - a_count)
+                                                       : "c" + std::to_string(i - a_count - b_count);
+      source.body += "ld.global.u32 " + name + ", [%rd1+" + std::to_string(4 * i) + "]; ";
+    }
+    const std::string type = f.result == 0 ? "f16" : f.result == 1 ? "f32" : "s32";
+    source.body += "mma.sync.aligned.m16n8k" + std::to_string(f.k) + ".row.col." + type + "." + type_name(f.a) + "." +
+                   type_name(f.b) + "." + type + " " + list_of("c", static_cast<int>(c_count)) + ", " +
+                   list_of("a", static_cast<int>(a_count)) + ", " + list_of("b", static_cast<int>(b_count)) + ", " +
+                   list_of("c", static_cast<int>(c_count)) + ";\n";
+    for (size_t i = 0; i < c_count; ++i)
+      source.body += "st.global.u32 [%rd2+" + std::to_string(4 * i) + "], c" + std::to_string(i) + "; ";
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    const Outcome outcome = bench.launch(source, config, from, out);
+    ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+    // The fragments of the ISA: A row = l/4 + 8 (i % 2), bytes of K from 16 (i / 2) + 4 (l % 4); B column = l/4, bytes from
+    // 16 i + 4 (l % 4); C row = l/4 + 8 (i / 2), column = 2 (l % 4) + i % 2.
+    std::vector<std::vector<uint8_t>> a_rows(16, std::vector<uint8_t>(64)), b_columns(8, std::vector<uint8_t>(64));
+    for (size_t lane = 0; lane < 32; ++lane) {
+      for (size_t i = 0; i < a_count; ++i)
+        std::memcpy(&a_rows[lane / 4 + 8 * (i % 2)][16 * (i / 2) + 4 * (lane % 4)], &in[lane * each + i], 4);
+      for (size_t i = 0; i < b_count; ++i)
+        std::memcpy(&b_columns[lane / 4][16 * i + 4 * (lane % 4)], &in[lane * each + a_count + i], 4);
+    }
+    const auto elements = [&](const std::vector<uint8_t>& bytes) {
+      std::vector<uint32_t> values(k);
+      for (size_t i = 0; i < k; ++i) std::memcpy(&values[i], &bytes[i * size], size);
+      return values;
+    };
+    for (size_t lane = 0; lane < 32; ++lane) {
+      for (size_t i = 0; i < 4; ++i) {
+        const std::vector<uint32_t> a = elements(a_rows[lane / 4 + 8 * (i / 2)]),
+                                    b = elements(b_columns[2 * (lane % 4) + i % 2]);
+        const auto field = [&](const uint32_t* registers) {
+          return f.result == 0 ? registers[i / 2] >> (16 * (i % 2)) & 0xFFFF : registers[i];
+        };
+        const uint32_t start = field(&in[lane * each + a_count + b_count]);
+        const uint32_t expected = f.result == 2
+                                      ? integer_output(f.a, f.b, a, b, start, true)
+                                      : exact_output(f.a, f.b, a, b, false, false, start, true, 25, f.result == 0);
+        EXPECT_EQ(field(out + lane * c_count), expected)
+            << "k" << f.k << " " << type_name(f.a) << " lane " << lane << " register " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sim::test
