@@ -92,7 +92,7 @@ double available_host_memory() {
 
 DeviceMemory::DeviceMemory(std::size_t bytes, const std::string& purpose) {
   check(cudaMalloc(reinterpret_cast<void**>(&data_), bytes),
-        format("allocating %s for %s", bytes_text(static_cast<double>(bytes)).c_str(), purpose.c_str()));
+        format("allocating %s for %s", short_bytes(static_cast<double>(bytes)).c_str(), purpose.c_str()));
 }
 
 DeviceMemory::~DeviceMemory() {

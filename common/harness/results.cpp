@@ -13,14 +13,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/base/json.h"
 #include "failure.h"
 #include "signals.h"
 #include "text.h"
 
 namespace harness {
 namespace {
-
-std::string number_text(const Number& number) { return format("%.*g", number.digits, number.value); }
 
 std::string csv_field(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
@@ -33,7 +32,9 @@ std::string csv_field(const Value& value) {
     return quoted + "\"";
   }
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* number = std::get_if<Number>(&value)) return std::isfinite(number->value) ? number_text(*number) : "";
+  if (const auto* number = std::get_if<Number>(&value)) {
+    return std::isfinite(number->value) ? format("%.*g", number->digits, number->value) : "";
+  }
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   return "";
 }
@@ -155,16 +156,17 @@ std::string csv_row(const Record& record) {
 
 std::string json_object(const Record& record) {
   std::string line;
-  for (const auto& [name, value] : record) {
-    const auto* number = std::get_if<Number>(&value);
-    if (std::holds_alternative<std::monostate>(value) || (number != nullptr && !std::isfinite(number->value))) continue;
-    const auto* text = std::get_if<std::string>(&value);
-    if (!line.empty()) line += ", ";
-    line += json_string(name);
-    line += ": ";
-    line += text != nullptr ? json_string(*text) : csv_field(value);
-  }
-  return "{" + line + "}";
+  base::JsonWriter json(line);
+  json.object([&] {
+    for (const auto& [name, value] : record) {
+      if (const auto* text = std::get_if<std::string>(&value)) json.member(name, *text);
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) json.member(name, *integer);
+      if (const auto* truth = std::get_if<bool>(&value)) json.member(name, *truth);
+      const auto* number = std::get_if<Number>(&value);
+      if (number != nullptr && std::isfinite(number->value)) json.member(name, number->value, number->digits);
+    }
+  });
+  return line;
 }
 
 ResultFile::ResultFile(std::string path, Format format, const std::string& header)

@@ -166,7 +166,7 @@ void Session::require_memory(const Shape& shape) const {
   const auto require = [&](double needed, double there, const std::string& where) {
     if (needed <= there) return;
     throw usage_error(format("%s needs %s of memory, but %s has only %s.", to_string(shape).c_str(),
-                             bytes_text(needed).c_str(), where.c_str(), bytes_text(there).c_str()));
+                             short_bytes(needed).c_str(), where.c_str(), short_bytes(there).c_str()));
   };
   require(on_device, device_.free_memory(), device_.name());
   require(on_host, available_host_memory(), "the host");

@@ -1,40 +1,14 @@
 #include "check/report.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
+#include "common/base/align.h"
+#include "common/base/text.h"
 #include "exec/core/program.h"
 #include "machine/address.h"
 
-#if __has_include(<cxxabi.h>)
-#include <cxxabi.h>
-#endif
-
 namespace sim {
-
-std::string readable_name(const std::string& mangled) {
-  std::string name = mangled;
-#if __has_include(<cxxabi.h>)
-  int status = 0;
-  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (status == 0) name = text;
-  std::free(text);
-#endif
-  // The arguments say nothing here, and there are many. A template's may fill pages.
-  if (name.ends_with(')')) {
-    size_t at = name.size();
-    for (int depth = 0; at > 0;) {
-      depth += name[--at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
-      if (depth == 0) break;
-    }
-    name.resize(at);
-  }
-  if (name.starts_with("void ")) name.erase(0, 5);  // a template's name begins with what it returns
-  constexpr size_t kLongest = 120;
-  if (name.size() > kLongest) name = name.substr(0, std::min(name.find('<'), kLongest)) + "<...>";
-  return name;
-}
 
 namespace {
 
@@ -61,18 +35,17 @@ std::string shared_name(const Cluster& cluster, uint32_t offset) {
   for (const auto& [name, at] : program.shared_names) {
     if (at <= offset && at >= start) best = name, start = at;
   }
-  const uint32_t dynamic =
-      Gpu::smem_reserved + (program.static_smem + program.dynamic_align - 1) / program.dynamic_align * program.dynamic_align;
+  const uint32_t dynamic = Gpu::smem_reserved + base::round_up(program.static_smem, program.dynamic_align);
   if (program.dynamic_smem_used && offset >= dynamic)
     return "dynamic shared memory +" + std::to_string(offset - dynamic);
-  if (best.empty()) return "shared offset " + hex(offset);
+  if (best.empty()) return "shared offset " + base::hex(offset);
   return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
 }
 
 std::string lanes_text(Mask mask, Mask live) {
   if (mask == live) return "all lanes";
   if (std::has_single_bit(mask)) return "lane " + std::to_string(std::countr_zero(mask));
-  return "lanes " + hex(mask);
+  return "lanes " + base::hex(mask);
 }
 
 std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
@@ -84,9 +57,9 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
   text += ": phase " + std::to_string(barrier.phase) + " still needs ";
   if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
   if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
-  if (barrier.tx > 0) text += with_commas(static_cast<uint64_t>(barrier.tx)) + " bytes";
+  if (barrier.tx > 0) text += base::grouped(static_cast<uint64_t>(barrier.tx)) + " bytes";
   if (barrier.tx < 0)
-    text += "an expect_tx of the " + with_commas(static_cast<uint64_t>(-int64_t{barrier.tx})) +
+    text += "an expect_tx of the " + base::grouped(static_cast<uint64_t>(-int64_t{barrier.tx})) +
             " bytes that were delivered beyond what it expects";
   if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
   text += " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
@@ -108,8 +81,8 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
         case Mbarrier::Event::Kind::Arrive:
           text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
           break;
-        case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + with_commas(event.amount); break;
-        case Mbarrier::Event::Kind::CompleteTx: text += with_commas(event.amount) + " bytes"; break;
+        case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + base::grouped(event.amount); break;
+        case Mbarrier::Event::Kind::CompleteTx: text += base::grouped(event.amount) + " bytes"; break;
       }
       text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
               (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") +
@@ -124,7 +97,7 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
     case Wait::None: return "can run";
     case Wait::Gather: {
       const Mask missing = split.arguments[0] & warp.live & ~split.mask;
-      return "waits for lanes " + hex(missing) + " of its warp, which have not come to this instruction";
+      return "waits for lanes " + base::hex(missing) + " of its warp, which have not come to this instruction";
     }
     case Wait::Mbarrier: return "waits for " + describe_barrier(cluster, cta, split.arguments[0], split.arguments[1]);
     case Wait::CtaBarrier: {
@@ -223,7 +196,7 @@ std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) 
   const Split& split = warp.splits[warp.current];
   std::string text = "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  ";
   text += proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
-                 : "A warp has executed " + with_commas(warp.executed - warp.executed_at_effect) +
+                 : "A warp has executed " + base::grouped(warp.executed - warp.executed_at_effect) +
                        " instructions without doing anything that others can notice.\n";
   text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " +
           std::to_string(warp.index) + "\n";

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/demangle.h"
 #include "machine/cluster.h"
 
 namespace sim {
@@ -17,7 +18,6 @@ std::string explain_deadlock(const Cluster& cluster);
 /// A warp repeats itself. `proven`: it came by with exactly the same registers and nobody else can move.
 std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven);
 
-/// A kernel's name as its author wrote it, without the arguments: "level01::gemm_sm100".
-std::string readable_name(const std::string& mangled);
+using base::readable_name;
 
 }  // namespace sim

@@ -250,9 +250,7 @@ void Device::finish() {
   }
   if (options_.counters_file.empty()) return;
   std::ofstream file(options_.counters_file);
-  file << "{\"gpu\": \"" << gpu_.name << "\", \"sms\": " << gpu_.sm_count << ", \"launches\": [";
-  for (size_t i = 0; i < impl_->records.size(); ++i) file << (i ? ",\n  " : "\n  ") << to_json(impl_->records[i]);
-  file << "\n]}\n";
+  file << to_json(gpu_.name, gpu_.sm_count, impl_->records);
   file.close();
   if (!file) std::fprintf(stderr, "sim: the counters could not be written to '%s'\n", options_.counters_file.c_str());
 }

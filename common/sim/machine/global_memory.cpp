@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "common/base/align.h"
+#include "common/base/text.h"
 
 namespace sim {
 namespace {
@@ -25,31 +27,20 @@ constexpr std::size_t REMEMBERED = 4096;  // freed allocations that reports can 
 // The same addresses in every run, where the machine allows it: kernels may print pointers or order by them.
 constexpr uintptr_t PREFERRED_BASE = 0x2000'0000'0000;
 
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+using base::grouped;
+using base::hex;
+using base::in_bytes;
+using base::round_up;
 
 /// What an allocation takes of the address space, without the gap. Even an empty one has an address of its own.
 std::size_t page_bytes(std::size_t bytes) { return round_up(std::max<std::size_t>(bytes, 1), PAGE); }
-
-std::string grouped(std::size_t value) {
-  std::string digits = std::to_string(value);
-  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
-  return digits;
-}
-
-std::string in_bytes(std::size_t value) { return grouped(value) + (value == 1 ? " byte" : " bytes"); }
-
-std::string in_hex(uintptr_t address) {
-  char text[2 + 16 + 1];
-  std::snprintf(text, sizeof text, "0x%zx", static_cast<std::size_t>(address));
-  return text;
-}
 
 /// "13 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x200000000000)", or wherever `address` is.
 std::string relation(uintptr_t address, const GlobalMemory::Allocation& to) {
   std::string where = "at byte " + grouped(address - to.begin) + " of ";
   if (address < to.begin) where = in_bytes(to.begin - address) + " before ";
   if (address >= to.end) where = in_bytes(address - to.end) + " past the end of ";
-  return where + to.label + " (" + in_bytes(to.end - to.begin) + " at " + in_hex(to.begin) + ")";
+  return where + to.label + " (" + in_bytes(to.end - to.begin) + " at " + hex(to.begin) + ")";
 }
 
 uintptr_t reserve(uintptr_t at, std::size_t bytes, int extra_flags) {
@@ -197,8 +188,7 @@ std::string GlobalMemory::describe(uintptr_t address) const {
   if (holds(live_, live)) return relation(address, live->second);
   if (holds(freed_, freed)) return relation(address, freed->second) + ", which has been freed";
   if (!in_range(address)) {
-    return in_hex(address) +
-           ", which is not device memory; the host's own has to be copied to the device, or registered";
+    return hex(address) + ", which is not device memory; the host's own has to be copied to the device, or registered";
   }
 
   // Between allocations: the nearer neighbour is the likely culprit.
@@ -209,7 +199,7 @@ std::string GlobalMemory::describe(uintptr_t address) const {
     return relation(address, live->second);
   }
   if (has_next) return relation(address, next->second);
-  return in_hex(address) + ", where nothing is allocated";
+  return hex(address) + ", where nothing is allocated";
 }
 
 }  // namespace sim

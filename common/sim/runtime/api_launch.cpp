@@ -46,7 +46,7 @@ namespace {
 
 void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute, int value) {
   const KernelInfo& info = kernel.info(process);
-  const std::string name = readable(kernel.name);
+  const std::string name = readable_name(kernel.name);
   const auto check_not_compiled_in = [&] {
     if (info.required_cluster[0] == 0) return;
     refuse(cudaErrorInvalidValue, "the cluster size of %s is compiled in (__cluster_dims__).", name.c_str());

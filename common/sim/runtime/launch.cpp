@@ -134,7 +134,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
   const auto& required = count(info.required_cluster) > 0 ? info.required_cluster : kernel.required_cluster;
   const std::array<uint32_t, 3> given = as_array(launch.cluster);
   const bool is_given = given[0] != 0 || given[1] != 0 || given[2] != 0;
-  const std::string name = readable(kernel.name);
+  const std::string name = readable_name(kernel.name);
   if (is_given && count(required) > 0 && given != required) {
     refuse(cudaErrorInvalidClusterSize, "%s is launched in clusters of %s blocks but compiled for clusters of %s.",
            name.c_str(), extents(given).c_str(), extents(required).c_str());
@@ -179,7 +179,7 @@ namespace {
 void run(Process& process, Kernel& kernel, const Launch& launch) {
   announce(process);
   const Gpu& gpu = process.gpu();
-  const std::string name = readable(kernel.name);
+  const std::string name = readable_name(kernel.name);
   Module& module = kernel.module(process);
   const KernelInfo& info = kernel.info(process);
   const LaunchConfig config = config_of(process, kernel, launch);

@@ -123,7 +123,7 @@ void Kernel::load(Process& process) {
     if (info_ != nullptr) return;
   }
   refuse(cudaErrorInvalidDeviceFunction, "the PTX of %s does not define the kernel %s.", binary->label().c_str(),
-         readable(name).c_str());
+         readable_name(name).c_str());
 }
 
 Module& Kernel::module(Process& process) {

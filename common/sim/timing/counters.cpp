@@ -3,11 +3,36 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
+#include "common/base/json.h"
 #include "exec/core/program.h"
 
 namespace sim {
 namespace {
+
+constexpr auto LINES = base::JsonWriter::Layout::lines;
+
+/// All sums, under the names that files have for them.
+constexpr std::pair<const char*, uint64_t Counters::*> FIELDS[] = {
+    {"warp_instructions", &Counters::warp_instructions},
+    {"lane_instructions", &Counters::lane_instructions},
+    {"tensor_flops", &Counters::tensor_flops},
+    {"tensor_instructions", &Counters::tensor_instructions},
+    {"tma_instructions", &Counters::tma_instructions},
+    {"tma_load_bytes", &Counters::tma_load_bytes},
+    {"tma_fetch_bytes", &Counters::tma_fetch_bytes},
+    {"tma_store_bytes", &Counters::tma_store_bytes},
+    {"global_load_bytes", &Counters::global_load_bytes},
+    {"global_store_bytes", &Counters::global_store_bytes},
+    {"redundant_store_bytes", &Counters::redundant_store_bytes},
+    {"overwritten_bytes", &Counters::overwritten_bytes},
+    {"barrier_waits", &Counters::barrier_waits},
+    {"barrier_waits_blocked", &Counters::barrier_waits_blocked},
+    {"cta_barriers", &Counters::cta_barriers},
+    {"cluster_barriers", &Counters::cluster_barriers},
+    {"tmem_reads", &Counters::tmem_reads},
+};
 
 template <class T>
 uint64_t distinct(T* values, size_t count) {
@@ -31,94 +56,71 @@ void merge(std::vector<Counters::Access>& into, const std::vector<Counters::Acce
   }
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) out += c;
-  }
-  return out + "\"";
-}
-std::string triple(const std::array<uint32_t, 3>& v) {
-  return "[" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "]";
-}
-
 /// Worst first: by lines for global memory, by wavefronts for shared.
-std::string accesses_json(const std::vector<Counters::Access>& accesses, const Program& program, bool global) {
+void write_accesses(base::JsonWriter& json, const char* name, const std::vector<Counters::Access>& accesses,
+                    const Program& program, bool global) {
   std::vector<uint32_t> order;
   for (uint32_t pc = 0; pc < accesses.size(); ++pc) {
     if (accesses[pc].count > 0) order.push_back(pc);
   }
   const auto cost = [&](uint32_t pc) { return global ? accesses[pc].lines : accesses[pc].wavefronts; };
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
-  std::string out = "[";
-  for (const uint32_t pc : order) {
+  const auto write = [&](uint32_t pc) {
     const Counters::Access& access = accesses[pc];
     const ptx::Instruction& instruction = *program.instructions[program.ops[pc].source];
-    if (out.size() > 1) out += ",";
-    out += "\n      {\"instruction\": " + quoted(instruction.form()) +
-           ", \"ptx_line\": " + std::to_string(instruction.line) + ", \"source\": " + quoted(program.source_line(pc)) +
-           ", \"warp_accesses\": " + std::to_string(access.count) + ", \"bytes\": " + std::to_string(access.bytes);
-    if (global)
-      out += ", \"sectors\": " + std::to_string(access.sectors) + ", \"lines\": " + std::to_string(access.lines);
-    else
-      out += ", \"wavefronts\": " + std::to_string(access.wavefronts);
-    out += "}";
-  }
-  return out + "]";
+    json.member("instruction", instruction.form());
+    json.member("ptx_line", instruction.line);
+    json.member("source", program.source_line(pc));
+    json.member("warp_accesses", access.count);
+    json.member("bytes", access.bytes);
+    if (global) {
+      json.member("sectors", access.sectors);
+      json.member("lines", access.lines);
+    } else {
+      json.member("wavefronts", access.wavefronts);
+    }
+  };
+  const auto write_all = [&] {
+    for (const uint32_t pc : order) json.object([&] { write(pc); });
+  };
+  json.array(name, write_all, LINES);
+}
+
+void write_launch(base::JsonWriter& json, const LaunchRecord& record) {
+  const auto triple = [&](const char* name, const std::array<uint32_t, 3>& v) {
+    json.array(name, [&] {
+      for (const uint32_t extent : v) json.value(extent);
+    });
+  };
+  const Counters& c = record.counters;
+  json.member("kernel", record.kernel);
+  triple("grid", record.grid);
+  triple("block", record.block);
+  triple("cluster", record.cluster);
+  if (record.useful_tensor_flops > 0) json.member("useful_tensor_flops", record.useful_tensor_flops);
+  for (const auto& [name, field] : FIELDS) json.member(name, c.*field);
+  write_accesses(json, "global", c.global_accesses, *record.program, true);
+  write_accesses(json, "shared", c.shared_accesses, *record.program, false);
 }
 
 }  // namespace
 
-std::string to_json(const LaunchRecord& record) {
-  const Counters& c = record.counters;
-  std::string out = "{\"kernel\": " + quoted(record.kernel) + ", \"grid\": " + triple(record.grid) +
-                    ", \"block\": " + triple(record.block) + ", \"cluster\": " + triple(record.cluster);
-  const std::pair<const char*, uint64_t> numbers[] = {
-      {"warp_instructions", c.warp_instructions},
-      {"lane_instructions", c.lane_instructions},
-      {"tensor_flops", c.tensor_flops},
-      {"tensor_instructions", c.tensor_instructions},
-      {"tma_instructions", c.tma_instructions},
-      {"tma_load_bytes", c.tma_load_bytes},
-      {"tma_fetch_bytes", c.tma_fetch_bytes},
-      {"tma_store_bytes", c.tma_store_bytes},
-      {"global_load_bytes", c.global_load_bytes},
-      {"global_store_bytes", c.global_store_bytes},
-      {"redundant_store_bytes", c.redundant_store_bytes},
-      {"overwritten_bytes", c.overwritten_bytes},
-      {"barrier_waits", c.barrier_waits},
-      {"barrier_waits_blocked", c.barrier_waits_blocked},
-      {"cta_barriers", c.cta_barriers},
-      {"cluster_barriers", c.cluster_barriers},
-      {"tmem_reads", c.tmem_reads},
-  };
-  if (record.useful_tensor_flops > 0)
-    out += ",\n    \"useful_tensor_flops\": " + std::to_string(record.useful_tensor_flops);
-  for (const auto& [name, value] : numbers) out += ",\n    \"" + std::string(name) + "\": " + std::to_string(value);
-  out += ",\n    \"global\": " + accesses_json(c.global_accesses, *record.program, true);
-  out += ",\n    \"shared\": " + accesses_json(c.shared_accesses, *record.program, false);
-  return out + "}";
+std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecord> launches) {
+  std::string text;
+  base::JsonWriter json(text);
+  json.object([&] {
+    json.member("gpu", gpu);
+    json.member("sms", sms);
+    const auto write_all = [&] {
+      for (const LaunchRecord& launch : launches) json.object([&] { write_launch(json, launch); }, LINES);
+    };
+    json.array("launches", write_all, LINES);
+  });
+  return text + "\n";
 }
 
 void Counters::add(const Counters& other) {
-  warp_instructions += other.warp_instructions;
-  lane_instructions += other.lane_instructions;
-  tensor_flops += other.tensor_flops;
-  tensor_instructions += other.tensor_instructions;
-  tma_load_bytes += other.tma_load_bytes;
-  tma_fetch_bytes += other.tma_fetch_bytes;
-  tma_store_bytes += other.tma_store_bytes;
-  tma_instructions += other.tma_instructions;
-  global_load_bytes += other.global_load_bytes;
-  global_store_bytes += other.global_store_bytes;
-  redundant_store_bytes += other.redundant_store_bytes;
-  overwritten_bytes += other.overwritten_bytes;
-  barrier_waits += other.barrier_waits;
-  barrier_waits_blocked += other.barrier_waits_blocked;
-  cta_barriers += other.cta_barriers;
-  cluster_barriers += other.cluster_barriers;
-  tmem_reads += other.tmem_reads;
+  for (const auto& [name, field] : FIELDS) this->*field += other.*field;
   merge(global_accesses, other.global_accesses);
   merge(shared_accesses, other.shared_accesses);
 }

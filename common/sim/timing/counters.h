@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct Counters {
 
 struct Program;
 
-/// A launch and what it did, as one JSON object. Accesses that cost most come first, with PTX and source lines.
+/// A launch and what it did.
 struct LaunchRecord {
   std::string kernel;  ///< demangled, without its arguments
   std::array<uint32_t, 3> grid, block, cluster;
@@ -58,7 +59,8 @@ struct LaunchRecord {
   uint64_t useful_tensor_flops;  ///< as the program has announced them (Device::note_useful_flops); 0: it has not
   Counters counters;
 };
-std::string to_json(const LaunchRecord& record);
+/// What `--counters` writes. Accesses that cost most come first, with PTX and source lines.
+std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecord> launches);
 
 /// Distinct 32-byte sectors and 128-byte lines that a warp's accesses of `bytes` each touch.
 void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
+#include <utility>
 
+#include "common/base/json.h"
 #include "exec/core/program.h"
 
 namespace sim {
@@ -53,6 +56,24 @@ std::string track_name(int track) {
   }
 }
 
+const char* category_of(TraceEvent::Kind kind) {
+  switch (kind) {
+    case TraceEvent::Kind::Run: return "run";
+    case TraceEvent::Kind::Wait: return "wait";
+    case TraceEvent::Kind::Operation: break;
+  }
+  return "operation";
+}
+
+std::string name_of(const TraceEvent& event) {
+  switch (event.kind) {
+    case TraceEvent::Kind::Run: return "run";
+    case TraceEvent::Kind::Wait: return std::string("wait: ") + wait_name(event.wait);
+    case TraceEvent::Kind::Operation: break;
+  }
+  return event.name;
+}
+
 }  // namespace
 
 void Trace::add(const Launch& launch, std::vector<TraceEvent> events) {
@@ -65,53 +86,56 @@ void Trace::add(const Launch& launch, std::vector<TraceEvent> events) {
 bool Trace::write(const std::string& path, const std::string& gpu) const {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) return false;
-  std::fprintf(
-      file,
-      "{\"otherData\": {\"gpu\": \"%s\", \"unit\": \"modelled cycles, shown as nanoseconds\"},\n\"traceEvents\": [",
-      gpu.c_str());
-  bool first = true;
-  const auto separator = [&] {
-    std::fputs(first ? "\n" : ",\n", file);
-    first = false;
-  };
+  std::string text;  // goes into the file piece by piece: traces are long
+  base::JsonWriter json(text);
   std::set<std::pair<uint64_t, int>> tracks;
   const auto us = [](uint64_t cycles) { return static_cast<double>(cycles) / 1000.0; };
-  for (const Part& part : parts_) {
-    for (const TraceEvent& event : part.events) {
-      const uint64_t process = part.launch * 1'000'000 + event.cta;
-      const int track = track_of(event);
-      if (tracks.emplace(process, track).second) {
-        separator();
-        std::fprintf(file,
-                     "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %llu, \"args\": {\"name\": \"launch %llu, "
-                     "CTA %u\"}},\n",
-                     static_cast<unsigned long long>(process), static_cast<unsigned long long>(part.launch), event.cta);
-        std::fprintf(
-            file,
-            "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %llu, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
-            static_cast<unsigned long long>(process), track, track_name(track).c_str());
-      }
-      separator();
-      const char* category = event.kind == TraceEvent::Kind::Run    ? "run"
-                             : event.kind == TraceEvent::Kind::Wait ? "wait"
-                                                                    : "operation";
-      const std::string name = event.kind == TraceEvent::Kind::Run    ? "run"
-                               : event.kind == TraceEvent::Kind::Wait ? std::string("wait: ") + wait_name(event.wait)
-                                                                      : event.name;
-      std::fprintf(
-          file,
-          "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %llu, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f",
-          category, name.c_str(), static_cast<unsigned long long>(process), track, us(event.begin),
-          us(event.end - event.begin));
-      if (event.kind != TraceEvent::Kind::Run) {
-        std::fprintf(file, ", \"args\": {\"source\": \"%s\"", part.program->source_line(event.pc).c_str());
-        if (event.kind == TraceEvent::Kind::Operation) std::fprintf(file, ", \"seen\": %.3f", us(event.seen));
-        std::fputc('}', file);
-      }
-      std::fputc('}', file);
+  const auto name_track = [&](const char* what, uint64_t process, std::optional<int> track, const std::string& name) {
+    json.object([&] {
+      json.member("ph", "M");
+      json.member("name", what);
+      json.member("pid", process);
+      if (track) json.member("tid", *track);
+      json.object("args", [&] { json.member("name", name); });
+    });
+  };
+  const auto write_event = [&](const Part& part, const TraceEvent& event) {
+    const uint64_t process = part.launch * 1'000'000 + event.cta;
+    const int track = track_of(event);
+    if (tracks.emplace(process, track).second) {
+      name_track("process_name", process, std::nullopt,
+                 "launch " + std::to_string(part.launch) + ", CTA " + std::to_string(event.cta));
+      name_track("thread_name", process, track, track_name(track));
     }
-  }
-  std::fputs("\n]}\n", file);
+    json.object([&] {
+      json.member("ph", "X");
+      json.member("cat", category_of(event.kind));
+      json.member("name", name_of(event));
+      json.member("pid", process);
+      json.member("tid", track);
+      json.member("ts", us(event.begin));
+      json.member("dur", us(event.end - event.begin));
+      if (event.kind == TraceEvent::Kind::Run) return;
+      json.object("args", [&] {
+        json.member("source", part.program->source_line(event.pc));
+        if (event.kind == TraceEvent::Kind::Operation) json.member("seen", us(event.seen));
+      });
+    });
+    std::fputs(std::exchange(text, "").c_str(), file);
+  };
+  json.object([&] {
+    json.object("otherData", [&] {
+      json.member("gpu", gpu);
+      json.member("unit", "modelled cycles, shown as nanoseconds");
+    });
+    const auto write_all = [&] {
+      for (const Part& part : parts_) {
+        for (const TraceEvent& event : part.events) write_event(part, event);
+      }
+    };
+    json.array("traceEvents", write_all, base::JsonWriter::Layout::lines);
+  });
+  std::fputs((text + "\n").c_str(), file);
   return std::fclose(file) == 0;
 }
 

@@ -45,7 +45,7 @@ TEST(Results, Csv) {
 
 TEST(Results, Json) {
   EXPECT_EQ(json_object(RECORD), R"({"name": "level, \"one\"", "m": 4096, "ratio": 0.9877, "good": true})");
-  EXPECT_EQ(json_object({{"text", std::string("a\\b\nc\x01")}}), R"({"text": "a\\b\u000ac\u0001"})");
+  EXPECT_EQ(json_object({{"text", std::string("a\\b\nc\x01")}}), R"({"text": "a\\b\nc\u0001"})");
 }
 
 TEST(ResultFile, CsvGetsAHeaderOnceAndThenRows) {

@@ -417,8 +417,8 @@ TEST_F(Run, ExplainsAKernelInItsOwnNumbers) {
   const std::string path = folder.file("explain.json");
   EXPECT_EQ(run({"--explain", "--json", path}).out, "");
   const std::string json = read_file(path);
-  expect_contains(json, R"("smem":[{"name":"barriers","offset":0,"bytes":1024},)");
-  expect_contains(json, R"("who_arrives":"the producer \"P\"")");
+  expect_contains(json, R"("smem": [{"name": "barriers", "offset": 0, "bytes": 1024},)");
+  expect_contains(json, R"("who_arrives": "the producer \"P\"")");
   EXPECT_EQ(lines(json), 1);
 }
 

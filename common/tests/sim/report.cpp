@@ -196,17 +196,6 @@ TEST(Report, TheFirstClusterThatFailsIsReported) {
                    Status::IllegalAddress, {"at 0x10:", "CTA (0), warp 0"});
 }
 
-TEST(Report, NamesOfKernelsAreThoseOfTheSource) {
-  EXPECT_EQ(readable_name("_ZN7level0110gemm_sm100E14CUtensorMap_stS0_P13__nv_bfloat16iiii"), "level01::gemm_sm100");
-  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14gemmIfLi3EEEvPT_"), "(anonymous namespace)::gemm<float, 3>");
-  EXPECT_EQ(readable_name("k"), "k");
-  std::string deep = "_Z4gemmI";
-  for (int i = 0; i < 40; ++i) deep += "St6vectorI";
-  deep += "i";
-  for (int i = 0; i < 40; ++i) deep += "E";
-  EXPECT_EQ(readable_name(deep + "EvT_"), "gemm<...>");
-}
-
 TEST(Report, TrapBreakpointAndAssert) {
   expect_failure(run("@%p1 trap;"), Status::LaunchFailure, {"executed trap", "lane 0"});
   expect_failure(run("@%p1 brkpt;"), Status::LaunchFailure, {"breakpoint"});

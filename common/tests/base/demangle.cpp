@@ -1,0 +1,29 @@
+#include "common/base/demangle.h"
+
+#include <gtest/gtest.h>
+
+namespace base {
+namespace {
+
+TEST(Demangle, WithoutParameters) {
+  EXPECT_EQ(readable_name("_ZN7level0110gemm_sm100E14CUtensorMap_stS0_P13__nv_bfloat16iiii"), "level01::gemm_sm100");
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_11kEv"), "(anonymous namespace)::k");
+  EXPECT_EQ(readable_name("_Z4callPFviE"), "call");  // a parameter with parentheses of its own
+}
+
+TEST(Demangle, Templates) {
+  EXPECT_EQ(readable_name("_Z6kernelIfLi3EEvPT_"), "kernel<float, 3>");  // without the `void` that goes before it
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14gemmIfLi3EEEvPT_"), "(anonymous namespace)::gemm<float, 3>");
+  std::string deep = "_Z4gemmI";
+  for (int i = 0; i < 40; ++i) deep += "St6vectorI";
+  deep += "i";
+  for (int i = 0; i < 40; ++i) deep += "E";
+  EXPECT_EQ(readable_name(deep + "EvT_"), "gemm<...>");
+}
+
+TEST(Demangle, WhatIsNotMangled) {
+  for (const char* name : {"plain_c_name", "", "_Z", "f(int)"}) EXPECT_EQ(readable_name(name), name);
+}
+
+}  // namespace
+}  // namespace base
