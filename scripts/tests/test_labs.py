@@ -55,7 +55,8 @@ class Fakes(support.Sandbox):
         self.write("common/mma/a.h", "")
         self.write("common/ptx/b.cuh", "")
         nvcc = self.program("nvcc", NVCC)
-        self.write("build/common/harness/libharness.a", "")
+        for name in ("harness", "base"):
+            self.write(f"build/common/{name}/lib{name}.a", "")
         cudart = self.write("cuda/libcudart.so.13", "")
         linker = self.program("linker", '#!/bin/bash\ncp "$1" "${@: -1}"\n')
         self.write("build/CMakeCache.txt", f"CMAKE_CUDA_COMPILER:FILEPATH={nvcc}\nLADDER_CUDART:FILEPATH={cudart}\n"

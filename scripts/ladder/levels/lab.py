@@ -162,14 +162,14 @@ class Build:
         match = re.search(rf"^{name}:\w+=(.*)$", text, re.MULTILINE)
         return match[1] if match else ""
 
-    def tools(self) -> tuple[str, str, str, str]:
-        """nvcc, the linker, the CUDA runtime and the harness."""
-        harness = str(self.folder / "common" / "harness" / "libharness.a")
-        found = (self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC"), self.entry("CMAKE_CXX_COMPILER"),
-                 self.entry("LADDER_CUDART"), harness)
-        if not all(name and Path(name).exists() for name in found):
+    def tools(self) -> tuple[str, str, str, list[str]]:
+        """nvcc, the linker, the CUDA runtime, and the harness's libraries."""
+        nvcc, linker = self.entry("CMAKE_CUDA_COMPILER") or self.entry("LADDER_NVCC"), self.entry("CMAKE_CXX_COMPILER")
+        cudart = self.entry("LADDER_CUDART")
+        harness = [str(self.folder / "common" / name / f"lib{name}.a") for name in ("harness", "base")]
+        if not all(name and Path(name).exists() for name in (nvcc, linker, cudart, *harness)):
             raise LabError("the levels are not built. Run scripts/build.sh first.")
-        return found
+        return nvcc, linker, cudart, harness
 
     def commands(self, flags: Sequence[str], source: Path, program: Path) -> list[list[str]]:
         """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
@@ -178,7 +178,7 @@ class Build:
         compiled = str(program.with_suffix(".o"))
         return [[nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", *flags,
                  "-c", str(source), "-o", compiled],
-                [linker, compiled, harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
+                [linker, compiled, *harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
                  str(program)]]
 
     def original(self, lab: Lab) -> Path:

@@ -170,7 +170,7 @@ def earlier(root: Path, level: str, arch: int) -> Recording:
     """What the files hold of it."""
     context = Context(root, [])
     explained = (root / EXPLAIN).read_text(encoding="utf-8").splitlines() if context.descriptions else []
-    start = f'{{"level":"{level}","arch":{arch},'
+    start = f'{{"level": "{level}", "arch": {arch},'
     path = root / timeline_path(level, arch)
     return Recording([line.rstrip(",") for line in explained if line.startswith(start)], context.counted(level, arch),
                      path.read_text(encoding="utf-8") if path.exists() else "")
