@@ -9,6 +9,7 @@
 
 #include "machine/async.h"
 #include "machine/mbarrier.h"
+#include "machine/tensor_map.h"
 #include "machine/tmem.h"
 #include "machine/warp.h"
 
@@ -21,12 +22,12 @@ struct CtaBarrier {
   uint32_t expected = 0;                   ///< threads that this phase waits for; 0: all of the CTA
   uint32_t arrived = 0;                    ///< threads, whole warps; 0: nobody has arrived in this phase
   uint32_t true_lanes = 0, all_lanes = 0;  ///< of a reduction's predicate
-  /// `result` is the slot of a reduction's result, or -1; `kind` 1 and, 2 or, 3 popc.
+  enum class Reduction : uint8_t { None, And, Or, Popc };
   struct Waiter {
     Warp* warp;
     uint8_t split;
-    int32_t result;
-    uint8_t kind;
+    int32_t result;  ///< slot of a reduction's result
+    Reduction reduction;
   };
   std::vector<Waiter> waiters;
 };
@@ -44,7 +45,7 @@ struct Cta {
   std::vector<uint8_t> smem;
   std::vector<uint16_t> barrier_index;  ///< per 8 bytes of shared memory: 0, or 1 + index into barriers
   std::vector<Mbarrier> barriers;
-  std::vector<uint8_t> layout;  ///< per 128 bytes: how TMA laid them out (Layout), for descriptor checks
+  std::vector<uint8_t> layout;  ///< per 128 bytes: how TMA laid them out (layout_of), for descriptor checks
   uint32_t barrier_low = ~0u, barrier_high = 0;  ///< offsets between which live mbarriers lie, for ordinary accesses
 
   std::array<CtaBarrier, 16> named;
@@ -71,7 +72,8 @@ struct Cta {
   }
 };
 
-/// What the last writer of 128 bytes of shared memory was. Values 1.. are CUtensorMapSwizzle + 1.
-enum Layout : uint8_t { kLayoutUnknown = 0, kLayoutNone = 1, kLayout32 = 2, kLayout64 = 3, kLayout128 = 4 };
+/// What Cta::layout holds: that nobody knows, or how TMA swizzled what it wrote.
+inline constexpr uint8_t kLayoutUnknown = 0;
+inline constexpr uint8_t layout_of(Swizzle swizzle) { return static_cast<uint8_t>(static_cast<int>(swizzle) + 1); }
 
 }  // namespace sim

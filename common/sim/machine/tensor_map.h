@@ -5,12 +5,19 @@
 
 namespace sim {
 
-/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/). All enums hold the driver API's values.
+/// How 16-byte chunks (with atoms: larger ones) are permuted in shared memory. CUtensorMapSwizzle.
+enum class Swizzle : uint8_t { None, Bytes32, Bytes64, Bytes128, Bytes128Atom32, Bytes128Atom32Flip8, Bytes128Atom64 };
+
+/// CUtensorMapDataType, as far as it is read here.
+enum class TensorDataType : uint8_t { U8, U16, U32, S32, U64, S64, F16, F32, F64, BF16, F32Ftz };
+
+/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/) and edited by tensormap.replace. Enums are
+/// bytes with the driver API's values.
 struct TensorMap {
   static constexpr uint32_t MAGIC = 0x54'4D'41'50;  // "TMAP"
 
   uint64_t address;          ///< global address of element (0, 0, ...), in bytes
-  uint8_t data_type;         ///< CUtensorMapDataType
+  uint8_t data_type;         ///< TensorDataType
   uint8_t rank;              ///< 1..5
   uint8_t unused;            ///< bit 21 of the second word: some libraries clear it for small tensors
   uint8_t element_bytes;     ///< 1, 2, 4, 8
@@ -19,11 +26,15 @@ struct TensorMap {
   uint32_t dims_minus_1[5];  ///< elements, innermost first; a dimension may be 2^32
   uint16_t box[5];           ///< elements, 1..256
   uint8_t element_strides[5];
-  uint8_t interleave;    ///< CUtensorMapInterleave
-  uint8_t swizzle;       ///< CUtensorMapSwizzle: 0 none, 1 32B, 2 64B, 3 128B, 4.. atoms
+  uint8_t interleave;    ///< CUtensorMapInterleave: 0 none
+  uint8_t swizzle;       ///< Swizzle
   uint8_t oob_fill;      ///< CUtensorMapFloatOOBfill: 0 zeros, 1 NaN
   uint8_t l2_promotion;  ///< no effect
   uint8_t padding[128 - 8 - 8 - 32 - 20 - 10 - 5 - 4];
+
+  Swizzle swizzle_mode() const { return static_cast<Swizzle>(swizzle); }
+  TensorDataType element_type() const { return static_cast<TensorDataType>(data_type); }
+  bool fills_with_nan() const { return oob_fill != 0; }
 };
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) <= 64);
 

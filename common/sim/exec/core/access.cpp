@@ -92,30 +92,12 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
 
 }  // namespace
 
-namespace {
+// ---- ranges
 
-struct Extent {
-  uint64_t low, high, bits;  ///< the least and the greatest address, and all of them ORed
-};
-template <class T>
-Extent addresses(const T* from, T offset, Mask mask, uint64_t* address) {
-  T low = static_cast<T>(~T{0}), high = 0, bits = 0;
-  for_lanes(mask, [&](int lane) {
-    const T value = static_cast<T>(from[lane] + offset);
-    address[lane] = value;
-    low = std::min(low, value);
-    high = std::max(high, value);
-    bits |= value;
-  });
-  return {low, high, bits};
-}
-
-}  // namespace
-
-uint32_t to_shared(uint64_t address, const char* what) {
+uint32_t to_shared(uint64_t address, const char* what, const char* part) {
   if (in_shared_window(address) || (address >> 32) == 0) return static_cast<uint32_t>(address);
   throw Fault{Status::InvalidAddressSpace,
-              std::string(what) + ": " + hex(address) + " is not an address of shared memory"};
+              std::string(what) + part + ": " + hex(address) + " is not an address of shared memory"};
 }
 
 uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t address, uint32_t bytes, uint32_t align,
@@ -138,134 +120,177 @@ uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uin
   return reinterpret_cast<uint8_t*>(address);
 }
 
-void resolve(Warp& warp, ptx::Space space, bool cluster_space, int32_t base, bool wide, int64_t offset, uint32_t bytes,
-             Mask mask, AccessKind kind, Access* access) {
-  Cluster& cluster = cluster_of(warp);
-  Cta& cta = *warp.cta;
-  const char* const what = verb(kind);
+// ---- lanes
+
+namespace {
+
+/// An access of a warp's lanes, their addresses in one state space.
+struct LaneAccess {
+  LaneAccess(Warp& executing, uint32_t size, Mask active, AccessKind what)
+      : warp(executing), bytes(size), mask(active), kind(what) {}
+
+  Warp& warp;
+  uint32_t bytes;
+  Mask mask;
+  AccessKind kind;
   uint64_t address[32];
-  auto [low, high, bits] = wide ? addresses(lanes<uint64_t>(warp, base), static_cast<uint64_t>(offset), mask, address)
-                                : addresses(lanes<uint32_t>(warp, base), static_cast<uint32_t>(offset), mask, address);
-  const uint32_t align = bytes;
-  if (bits & (align - 1)) {
-    for (Mask rest = mask; rest; rest &= rest - 1) {
-      if (address[first_lane(rest)] & (align - 1)) misaligned(kind, bytes, address[first_lane(rest)], first_lane(rest));
+  uint64_t low, high;  ///< the least and the greatest of them
+
+  template <class F>
+  void for_active(F f) const {
+    for (Mask rest = mask; rest; rest &= rest - 1) f(first_lane(rest));
+  }
+  bool writes() const { return kind != AccessKind::Load; }
+};
+
+/// Fills in the addresses; returns all of them ORed.
+template <class T>
+uint64_t compute(const T* from, T offset, LaneAccess* lanes) {
+  T low = static_cast<T>(~T{0}), high = 0, bits = 0;
+  for_lanes(lanes->mask, [&](int lane) {
+    const T value = static_cast<T>(from[lane] + offset);
+    lanes->address[lane] = value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+    bits |= value;
+  });
+  lanes->low = low, lanes->high = high;
+  return bits;
+}
+
+void access_global(const LaneAccess& lanes, Access* access) {
+  Cluster& cluster = cluster_of(lanes.warp);
+  // Most warps stay in one allocation: one look-up for the whole range.
+  const GlobalMemory::Allocation* found = find_allocation(cluster, lanes.low, lanes.high - lanes.low + lanes.bytes);
+  if (found == nullptr || (lanes.writes() && found->constant)) {
+    lanes.for_active([&](int lane) {
+      check_global(cluster, lanes.address[lane], lanes.bytes, lanes.writes(), verb(lanes.kind), lane);
+    });
+  }
+  for_lanes(lanes.mask, [&](int lane) { access->host[lane] = reinterpret_cast<uint8_t*>(lanes.address[lane]); });
+  if (cluster.counters != nullptr) {
+    count_global(*cluster.counters, lanes.warp.split().pc, lanes.address, lanes.mask, lanes.bytes,
+                 lanes.kind == AccessKind::Store);
+  }
+}
+
+void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) {
+  Cluster& cluster = cluster_of(lanes.warp);
+  const Cta& cta = *lanes.warp.cta;
+  const char* const what = verb(lanes.kind);
+  const uint32_t rank_low = static_cast<uint32_t>(lanes.low) >> kSharedRankShift,
+                 rank_high = static_cast<uint32_t>(lanes.high) >> kSharedRankShift;
+  const bool one_cta =
+      rank_low == rank_high && rank_low < cluster.ctas.size() && (cluster_space || rank_low == cta.rank);
+  Cta* const target = one_cta ? &cluster.ctas[rank_low] : nullptr;
+  const uint32_t first = lanes.low & kSharedOffsetMask, last = (lanes.high & kSharedOffsetMask) + lanes.bytes;
+  if (target != nullptr && !target->exited && first >= Gpu::smem_reserved && last <= target->smem.size()) {
+    uint8_t* const memory = target->smem.data();
+    for_lanes(lanes.mask, [&](int lane) { access->host[lane] = memory + (lanes.address[lane] & kSharedOffsetMask); });
+    if (last > target->barrier_low && first < target->barrier_high) {
+      lanes.for_active([&](int lane) {
+        check_not_barrier(*target, lanes.address[lane] & kSharedOffsetMask, lanes.bytes, what, lane);
+      });
     }
+    if (lanes.writes() && !target->layout.empty()) {
+      lanes.for_active(
+          [&](int lane) { target->layout[(lanes.address[lane] & kSharedOffsetMask) / 128] = kLayoutUnknown; });
+    }
+  } else {
+    lanes.for_active([&](int lane) {
+      const auto shared = static_cast<uint32_t>(lanes.address[lane]);
+      check_shared(cluster, cta, shared, lanes.bytes, !cluster_space, what, lane);
+      Cta& owner = cluster.ctas[shared >> kSharedRankShift];
+      check_not_barrier(owner, shared & kSharedOffsetMask, lanes.bytes, what, lane);
+      if (lanes.writes() && !owner.layout.empty()) owner.layout[(shared & kSharedOffsetMask) / 128] = kLayoutUnknown;
+      access->host[lane] = owner.smem.data() + (shared & kSharedOffsetMask);
+    });
+  }
+  if (cluster.counters != nullptr) {
+    uint32_t offsets[32];
+    lanes.for_active([&](int lane) { offsets[lane] = lanes.address[lane] & kSharedOffsetMask; });
+    count_shared(*cluster.counters, lanes.warp.split().pc, offsets, lanes.mask, lanes.bytes);
+  }
+}
+
+void access_local(const LaneAccess& lanes, Access* access) {
+  access->local = true;
+  const uint32_t stride = cluster_of(lanes.warp).launch->program->local_bytes;
+  lanes.for_active([&](int lane) {
+    if (lanes.address[lane] + lanes.bytes > stride) {
+      throw Fault{Status::IllegalAddress,
+                  std::string(verb(lanes.kind)) + " of " + std::to_string(lanes.bytes) + " bytes at local offset " +
+                      hex(lanes.address[lane]) + ": this kernel has " + std::to_string(stride) +
+                      " bytes of local memory per thread",
+                  lane};
+    }
+    access->host[lane] = lanes.warp.local + static_cast<size_t>(lane) * stride + lanes.address[lane];
+  });
+}
+
+void access_param(const LaneAccess& lanes, Access* access) {
+  std::vector<uint8_t>& parameters = cluster_of(lanes.warp).launch->parameters;
+  lanes.for_active([&](int lane) {
+    if (lanes.writes() || lanes.address[lane] + lanes.bytes > parameters.size()) {
+      throw Fault{Status::IllegalAddress,
+                  std::string(verb(lanes.kind)) + " at offset " + hex(lanes.address[lane]) +
+                      " of the kernel's parameters (" + std::to_string(parameters.size()) + " bytes, read-only)",
+                  lane};
+    }
+    access->host[lane] = parameters.data() + lanes.address[lane];
+  });
+}
+
+/// The state space behind a window of the generic one.
+ptx::Space space_of_window(uint64_t window) {
+  switch (window) {
+    case kSharedWindow: return ptx::Space::Shared;
+    case kLocalWindow: return ptx::Space::Local;
+    case kParamWindow: return ptx::Space::Param;
+    default: return ptx::Space::Global;
+  }
+}
+
+}  // namespace
+
+void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access) {
+  LaneAccess lanes(warp, bytes, mask, kind);
+  const Address& at = operand.address;
+  const uint64_t bits = at.wide
+                            ? compute(sim::lanes<uint64_t>(warp, at.slot), static_cast<uint64_t>(at.offset), &lanes)
+                            : compute(sim::lanes<uint32_t>(warp, at.slot), static_cast<uint32_t>(at.offset), &lanes);
+  if (bits & (bytes - 1)) {
+    lanes.for_active([&](int lane) {
+      if (lanes.address[lane] & (bytes - 1)) misaligned(kind, bytes, lanes.address[lane], lane);
+    });
   }
   access->local = false;
 
+  ptx::Space space = operand.space;
+  bool cluster_space = operand.cluster;
   if (space == ptx::Space::Generic) {
-    // Nearly always all lanes are in one window.
-    const uint64_t window = low & kWindowMask;
-    if (window == (high & kWindowMask)) {
-      if (window == kSharedWindow) {
-        space = ptx::Space::Shared, cluster_space = true;
-      } else if (window == kLocalWindow) {
-        space = ptx::Space::Local;
-      } else if (window == kParamWindow) {
-        space = ptx::Space::Param;
-      } else {
-        space = ptx::Space::Global;
-      }
-      if (space != ptx::Space::Global) {
-        for (Mask rest = mask; rest; rest &= rest - 1) address[first_lane(rest)] &= ~kWindowMask;
-        low &= ~kWindowMask, high &= ~kWindowMask;
-      }
-    } else {
-      for (Mask rest = mask; rest; rest &= rest - 1) {  // mixed windows: one lane at a time
+    const uint64_t window = lanes.low & kWindowMask;
+    if (window != (lanes.high & kWindowMask)) {  // rare: one lane at a time
+      lanes.for_active([&](int lane) {
         Access single;
-        const int lane = first_lane(rest);
-        resolve(warp, ptx::Space::Generic, true, base, wide, offset, bytes, 1u << lane, kind, &single);
+        resolve(warp, operand, bytes, 1u << lane, kind, &single);
         access->host[lane] = single.host[lane];
-      }
+      });
       return;
     }
+    space = space_of_window(window);
+    cluster_space = true;
+    if (space != ptx::Space::Global) {
+      lanes.for_active([&](int lane) { lanes.address[lane] &= ~kWindowMask; });
+      lanes.low &= ~kWindowMask, lanes.high &= ~kWindowMask;
+    }
   }
-
   switch (space) {
     case ptx::Space::Global:
-    case ptx::Space::Const: {
-      // Most warps stay in one allocation: one look-up for the whole range.
-      const GlobalMemory::Allocation* found = find_allocation(cluster, low, high - low + bytes);
-      if (found == nullptr || (kind != AccessKind::Load && found->constant)) {
-        for (Mask rest = mask; rest; rest &= rest - 1) {
-          check_global(cluster, address[first_lane(rest)], bytes, kind != AccessKind::Load, what, first_lane(rest));
-        }
-      }
-      for_lanes(mask, [&](int lane) { access->host[lane] = reinterpret_cast<uint8_t*>(address[lane]); });
-      if (cluster.counters != nullptr)
-        count_global(*cluster.counters, warp.split().pc, address, mask, bytes, kind == AccessKind::Store);
-      break;
-    }
-    case ptx::Space::Shared: {
-      const uint32_t rank_low = static_cast<uint32_t>(low) >> kSharedRankShift,
-                     rank_high = static_cast<uint32_t>(high) >> kSharedRankShift;
-      const bool one_cta =
-          rank_low == rank_high && rank_low < cluster.ctas.size() && (cluster_space || rank_low == cta.rank);
-      Cta* target = one_cta ? &cluster.ctas[rank_low] : nullptr;
-      const uint32_t first = low & kSharedOffsetMask, last = (high & kSharedOffsetMask) + bytes;
-      if (target != nullptr && !target->exited && first >= Gpu::smem_reserved && last <= target->smem.size()) {
-        uint8_t* const memory = target->smem.data();
-        for_lanes(mask, [&](int lane) { access->host[lane] = memory + (address[lane] & kSharedOffsetMask); });
-        if (last > target->barrier_low && first < target->barrier_high) {
-          for (Mask rest = mask; rest; rest &= rest - 1) {
-            check_not_barrier(*target, address[first_lane(rest)] & kSharedOffsetMask, bytes, what, first_lane(rest));
-          }
-        }
-        if (kind != AccessKind::Load && !target->layout.empty()) {
-          for (Mask rest = mask; rest; rest &= rest - 1)
-            target->layout[(address[first_lane(rest)] & kSharedOffsetMask) / 128] = kLayoutUnknown;
-        }
-      } else {
-        for (Mask rest = mask; rest; rest &= rest - 1) {
-          const int lane = first_lane(rest);
-          const auto shared = static_cast<uint32_t>(address[lane]);
-          check_shared(cluster, cta, shared, bytes, !cluster_space, what, lane);
-          Cta& owner = cluster.ctas[shared >> kSharedRankShift];
-          check_not_barrier(owner, shared & kSharedOffsetMask, bytes, what, lane);
-          if (kind != AccessKind::Load && !owner.layout.empty())
-            owner.layout[(shared & kSharedOffsetMask) / 128] = kLayoutUnknown;
-          access->host[lane] = owner.smem.data() + (shared & kSharedOffsetMask);
-        }
-      }
-      if (cluster.counters != nullptr) {
-        uint32_t offsets[32];
-        for (Mask rest = mask; rest; rest &= rest - 1)
-          offsets[first_lane(rest)] = address[first_lane(rest)] & kSharedOffsetMask;
-        count_shared(*cluster.counters, warp.split().pc, offsets, mask, bytes);
-      }
-      break;
-    }
-    case ptx::Space::Local: {
-      access->local = true;
-      const uint32_t stride = cluster.launch->program->local_bytes;
-      for (Mask rest = mask; rest; rest &= rest - 1) {
-        const int lane = first_lane(rest);
-        if (address[lane] + bytes > stride) {
-          throw Fault{Status::IllegalAddress,
-                      std::string(what) + " of " + std::to_string(bytes) + " bytes at local offset " +
-                          hex(address[lane]) + ": this kernel has " + std::to_string(stride) +
-                          " bytes of local memory per thread",
-                      lane};
-        }
-        access->host[lane] = warp.local + static_cast<size_t>(lane) * stride + address[lane];
-      }
-      break;
-    }
-    case ptx::Space::Param: {
-      std::vector<uint8_t>& parameters = cluster.launch->parameters;
-      for (Mask rest = mask; rest; rest &= rest - 1) {
-        const int lane = first_lane(rest);
-        if (kind != AccessKind::Load || address[lane] + bytes > parameters.size()) {
-          throw Fault{Status::IllegalAddress,
-                      std::string(what) + " at offset " + hex(address[lane]) + " of the kernel's parameters (" +
-                          std::to_string(parameters.size()) + " bytes, read-only)",
-                      lane};
-        }
-        access->host[lane] = parameters.data() + address[lane];
-      }
-      break;
-    }
+    case ptx::Space::Const: access_global(lanes, access); break;
+    case ptx::Space::Shared: access_shared(lanes, cluster_space, access); break;
+    case ptx::Space::Local: access_local(lanes, access); break;
+    case ptx::Space::Param: access_param(lanes, access); break;
     default: throw Fault{Status::InvalidAddressSpace, "an access of an unknown address space"};
   }
 }

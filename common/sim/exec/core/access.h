@@ -12,17 +12,23 @@ namespace sim {
 
 enum class AccessKind : uint8_t { Load, Store, Atomic };
 
+/// [address] in a state space.
+struct MemoryOperand {
+  Address address;
+  ptx::Space space = ptx::Space::Generic;
+  bool cluster = false;  ///< shared::cluster
+};
+
 /// Host addresses of a warp's access.
 struct Access {
   uint8_t* host[32];
   bool local = false;  ///< all lanes in local memory
 };
 
-/// Resolves base + offset in every lane of `mask` for an access of `bytes` bytes (a power of two up to 32; aligned to
-/// min(bytes, 16 or 32)). `wide` says whether the base slot holds 64-bit lanes. Throws Fault with the first bad lane.
-/// Also feeds the counters, and forgets what TMA knew about shared memory that is stored to.
-void resolve(Warp& warp, ptx::Space space, bool cluster_space, int32_t base, bool wide, int64_t offset, uint32_t bytes,
-             Mask mask, AccessKind kind, Access* access);
+/// Where the lanes of `mask` access `bytes` bytes each (a power of two up to 32, and aligned to as many). Every access of
+/// a lane to memory comes by here. Throws Fault with the first bad lane. Also feeds the counters, and forgets what TMA
+/// knew about shared memory that is stored to.
+void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access);
 
 /// One location of shared memory, given by a 32-bit shared address (the rank in bits 31..24). With `own`, the rank must
 /// be the executing CTA's. `what` names it in the message.
@@ -35,6 +41,6 @@ uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uin
 
 /// A 64-bit generic address, or a 32-bit shared one, that must name shared memory: as a shared address. 64-bit
 /// addresses whose upper half is 0 pass too: some libraries hand over zero-extended shared addresses.
-uint32_t to_shared(uint64_t address, const char* what);
+uint32_t to_shared(uint64_t address, const char* what, const char* part = "");
 
 }  // namespace sim

@@ -1,10 +1,12 @@
-#include "exec/core/program.h"
-
+// Turns a kernel into a Program: lays out variables, gives registers their slots, inlines calls and resolves branches.
+// What an instruction means is left to its family (exec/core/families.h).
 #include <algorithm>
 #include <map>
 #include <stdexcept>
 
+#include "exec/control/branch.h"
 #include "exec/core/decoder.h"
+#include "exec/core/program.h"
 #include "machine/address.h"
 
 namespace sim {
@@ -18,29 +20,25 @@ constexpr int kMaxInlineDepth = 32;  // deeper means recursion
 
 uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
 
-/// Executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold kernels
-/// and branches that never run.
-Flow run_unknown(Warp&, const Op& op, Mask) { throw Fault{Status::IllegalInstruction, op.extra->text}; }
-
-Flow run_jump(Warp& warp, const Op& op, Mask mask) {
-  Split& split = warp.split();
-  if (mask == split.mask) {
-    split.pc = static_cast<uint32_t>(op.imm);
-    return Flow::Jump;
-  }
-  // Some lanes return from an inlined function, the others go on.
-  split.mask &= ~mask;
-  warp.fork(mask, static_cast<uint32_t>(op.imm));
-  ++split.pc;
-  return Flow::Jump;
+/// What is executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold
+/// kernels and branches that never run.
+struct Unknown {
+  size_t message;  ///< index into Program::unknown
+};
+Flow report_unknown(Warp& warp, const Unknown& unknown, Mask) {
+  throw Fault{Status::IllegalInstruction, cluster_of(warp).launch->program->unknown[unknown.message]};
 }
 
-/// Copies `imm` bytes of local memory in every lane: the arguments and results of a call that was inlined.
-Flow run_copy_local(Warp& warp, const Op& op, Mask mask) {
-  const uint32_t stride = warp.cta->cluster->launch->program->local_bytes;
+/// Arguments and results of a call that was inlined: bytes of local memory.
+struct LocalCopy {
+  uint32_t to, from;
+  uint64_t bytes;
+};
+Flow copy_local(Warp& warp, const LocalCopy& copy, Mask mask) {
+  const uint32_t stride = cluster_of(warp).launch->program->local_bytes;
   for (Mask rest = mask; rest; rest &= rest - 1) {
     uint8_t* local = warp.local + static_cast<size_t>(first_lane(rest)) * stride;
-    std::memmove(local + op.d, local + op.a, static_cast<size_t>(op.imm));
+    std::memmove(local + copy.to, local + copy.from, copy.bytes);
   }
   return Flow::Next;
 }
@@ -52,7 +50,7 @@ struct Frame {
   std::vector<int32_t> slots;                             // by register, -1: not yet used
   std::map<const ptx::Variable*, uint32_t> local_offset;  // .local and call .param variables
   std::vector<uint32_t> op_of;                            // by instruction
-  std::vector<uint32_t> branches;                         // ops whose imm is an instruction of this frame
+  std::vector<uint32_t> branches;                         // ops that jump to an instruction of this frame
   std::vector<uint32_t> returns;                          // ops that jump behind the call
 };
 
@@ -73,15 +71,12 @@ class Builder final : public Decoder {
     lay_out_shared();
     Frame frame;
     frame.function = &kernel;
-    emit(frame);
+    translate(frame);
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
     result_->register_bytes = round_up(cursor_, 64);
     result_->local_bytes = round_up(local_cursor_, 16);
     result_->static_smem = shared_cursor_ - Gpu::smem_reserved;
-    for (Op& op : result_->ops) {
-      if (op.extra != nullptr && !track_) op.extra->reads.clear(), op.extra->writes.clear();
-    }
     return std::move(result_);
   }
 
@@ -107,22 +102,22 @@ class Builder final : public Decoder {
     if (operand.kind != Operand::Kind::Register) unsupported("the destination is not a register");
     require_width(operand, 8 * bytes);
     const int32_t slot = slot_of(operand.reg);
-    if (track_) extra().writes.push_back({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
+    if (track_) uses().writes.push_back({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
     return slot;
   }
 
-  int32_t predicate_source(const Operand& operand, bool* negated) override {
-    *negated = operand.negated;
-    if (operand.kind == Operand::Kind::Immediate) return predicate_constant(operand.value != 0);
+  PredicateOperand predicate_source(const Operand& operand) override {
+    const Mask flip = operand.negated ? kAllLanes : 0;
+    if (operand.kind == Operand::Kind::Immediate) return {predicate_constant(operand.value != 0), flip};
     if (operand.kind == Operand::Kind::Special) {
       const SpecialRegister which = special_register(operand.text);
-      if (is_predicate(which.kind)) return special(which);
+      if (is_predicate(which.kind)) return {special(which), flip};
       unsupported("%" + operand.text + " is not a predicate");
     }
     if (operand.kind != Operand::Kind::Register || frame_->function->registers[operand.reg].type != Type::Pred) {
       unsupported("a predicate is required");
     }
-    return slot_of(operand.reg);
+    return {slot_of(operand.reg), flip};
   }
 
   int register_bits(const Operand& operand) const override {
@@ -148,16 +143,15 @@ class Builder final : public Decoder {
     switch (base.kind) {
       case Operand::Kind::Register: {
         const int bits = ptx::bits(frame_->function->registers[base.reg].type);
-        return {read(slot_of(base.reg), slot_bytes(base.reg)), offset, bits == 64, ptx::Space::Generic};
+        return {read(slot_of(base.reg), slot_bytes(base.reg)), bits == 64, offset};
       }
       case Operand::Kind::Variable: {
-        // The variable's own offset goes into the slot, so that op.imm stays what was written behind it.
+        // The variable's own offset goes into the slot, so that `offset` stays what was written behind it.
         Operand start = base;
         start.value = 0;
-        return {variable_address(start, Type::B64), base.value + offset, true, base.variable->space};
+        return {variable_address(start, Type::B64), true, base.value + offset};
       }
-      case Operand::Kind::Immediate:
-        return {constant(static_cast<uint64_t>(base.value), 8), offset, true, ptx::Space::Generic};
+      case Operand::Kind::Immediate: return {constant(static_cast<uint64_t>(base.value), 8), true, offset};
       default: unsupported("an address of a kind that is not supported");
     }
   }
@@ -177,12 +171,19 @@ class Builder final : public Decoder {
     return entry->second;
   }
 
-  OpExtra& extra() override {
-    if (op->extra == nullptr) {
-      result_->extras.push_back(std::make_unique<OpExtra>());
-      op->extra = result_->extras.back().get();
+  const ptx::BranchTargets* branch_targets(std::string_view name) const override {
+    for (const ptx::BranchTargets& table : frame_->function->branch_targets) {
+      if (table.name == name) return &table;
     }
-    return *op->extra;
+    return nullptr;
+  }
+
+  RegisterUse& uses() override {
+    if (op->uses == nullptr) {
+      result_->uses.push_back(std::make_unique<RegisterUse>());
+      op->uses = result_->uses.back().get();
+    }
+    return *op->uses;
   }
   Program& program() override { return *result_; }
 
@@ -233,7 +234,7 @@ class Builder final : public Decoder {
     return slot;
   }
   int32_t read(int32_t slot, int bytes) {
-    if (track_) extra().reads.push_back({slot, static_cast<uint16_t>(bytes)});
+    if (track_) uses().reads.push_back({slot, static_cast<uint16_t>(bytes)});
     return slot;
   }
   int32_t special(const SpecialRegister& which) override {
@@ -340,7 +341,7 @@ class Builder final : public Decoder {
       return instruction;
     }();
     append(exit);
-    decode_control(*this);
+    decode_instruction(*this);
   }
 
   void set_guard(const ptx::Instruction& instruction) {
@@ -349,7 +350,8 @@ class Builder final : public Decoder {
     op->guard_flip = instruction.guard_negated ? kAllLanes : 0;
   }
 
-  void emit(Frame& frame) {
+  /// Appends the ops of the frame's function.
+  void translate(Frame& frame) {
     Frame* const caller = frame_;
     frame_ = &frame;
     const ptx::Function& function = *frame.function;
@@ -362,7 +364,7 @@ class Builder final : public Decoder {
       append(instruction);
       set_guard(instruction);
       if (instruction.opcode == "ret" && frame.depth > 0) {
-        op->run = run_jump;
+        emit<jump>({});
         frame.returns.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
         continue;
       }
@@ -374,31 +376,30 @@ class Builder final : public Decoder {
     const auto end = static_cast<uint32_t>(result_->ops.size());
     frame.op_of[function.instructions.size()] = end;
     for (const uint32_t branch : frame.branches) {
-      Op& fixed = result_->ops[branch];
-      const ptx::Instruction& instruction = *result_->instructions[fixed.source];
-      if (instruction.opcode == "bra") {
-        fixed.imm = frame.op_of[static_cast<size_t>(fixed.imm)];
-      } else if (fixed.extra != nullptr) {
-        for (int32_t& target : fixed.extra->list)
-          target = static_cast<int32_t>(frame.op_of[static_cast<size_t>(target)]);
-      }
+      const Op& op = result_->ops[branch];
+      if (op.run == execute<jump>) set_target(branch, frame.op_of[operands<Jump>(op).target]);
+      if (op.run != execute<indexed_branch>) continue;
+      for (uint32_t& target : result_->branch_tables[operands<IndexedBranch>(op).table]) target = frame.op_of[target];
     }
-    for (const uint32_t jump : frame.returns) result_->ops[jump].imm = end;
+    for (const uint32_t jump : frame.returns) set_target(jump, end);
     frame_ = caller;
+  }
+
+  void emit_unknown(std::string message) {
+    emit<report_unknown>({result_->unknown.size()});
+    result_->unknown.push_back(std::move(message));
+  }
+
+  /// Where an op that jumps goes to.
+  void set_target(uint32_t index, uint32_t target) {
+    const Jump where{target};
+    std::memcpy(result_->ops[index].operands, &where, sizeof where);
   }
 
   void decode_one(const ptx::Instruction& instruction) {
     try {
-      const Decode family = family_of(instruction.opcode, instruction);
-      if (family == nullptr) unsupported("the opcode is unknown");
-      if (instruction.opcode == "brx") {
-        decode_brx(instruction);
-      } else {
-        family(*this);
-      }
+      decode_instruction(*this);
       if (op->run == nullptr) unsupported("this form is unknown");
-      op->pure = family == decode_arithmetic || family == decode_convert || family == decode_address ||
-                 instruction.opcode == "bra";
       if (const std::string* modifier = unknown_modifier())
         unsupported("the modifier ." + *modifier + " is unknown here");
     } catch (const Unsupported& problem) {
@@ -411,19 +412,7 @@ class Builder final : public Decoder {
     fresh.guard = op->guard;
     fresh.guard_flip = op->guard_flip;
     *op = fresh;
-    op->run = run_unknown;
-    extra().text = "the simulated device does not know the instruction '" + instruction.form() + "': " + reason;
-  }
-
-  void decode_brx(const ptx::Instruction& instruction) {
-    const std::string& name = instruction.operands.at(1).text;
-    for (const ptx::BranchTargets& table : frame_->function->branch_targets) {
-      if (table.name != name) continue;
-      decode_control(*this);
-      for (const uint32_t target : table.targets) extra().list.push_back(static_cast<int32_t>(target));
-      return;
-    }
-    unsupported("its table of targets '" + name + "' is not declared");
+    emit_unknown("the simulated device does not know the instruction '" + instruction.form() + "': " + reason);
   }
 
   /// True if the call was replaced by the callee's body. Calls of the system (vprintf, ...) are left to control.cpp.
@@ -437,8 +426,7 @@ class Builder final : public Decoder {
     if (callee == nullptr || !callee->has_body) return false;
     if (frame_->depth >= kMaxInlineDepth) {
       append(instruction);
-      op->run = run_unknown;
-      extra().text = "'" + callee->name + "' calls itself: the simulated device inlines calls and cannot run recursion";
+      emit_unknown("'" + callee->name + "' calls itself: the simulated device inlines calls and cannot run recursion");
       return true;
     }
     Frame inner;
@@ -452,7 +440,7 @@ class Builder final : public Decoder {
       append(instruction);
       set_guard(instruction);
       op->guard_flip ^= kAllLanes;
-      op->run = run_jump;
+      emit<jump>({});
       skip = static_cast<uint32_t>(result_->ops.size() - 1);
     }
     static const std::vector<Operand> nothing;
@@ -460,10 +448,7 @@ class Builder final : public Decoder {
     const std::vector<Operand>& results = has_results ? operands[0].elements : nothing;
     const auto copy = [&](const ptx::Variable* to, uint32_t to_offset, uint32_t from_offset) {
       append(instruction);
-      op->run = run_copy_local;
-      op->d = static_cast<int32_t>(to_offset);
-      op->a = static_cast<int32_t>(from_offset);
-      op->imm = static_cast<int64_t>(to->bytes);
+      emit<copy_local>({to_offset, from_offset, to->bytes});
     };
     for (size_t i = 0; i < arguments.size() && i < callee->parameters.size(); ++i) {
       if (arguments[i].kind != Operand::Kind::Variable) continue;
@@ -474,7 +459,7 @@ class Builder final : public Decoder {
       frame_ = outer;
       copy(callee->parameters[i], to, from);
     }
-    emit(inner);
+    translate(inner);
     for (size_t i = 0; i < results.size() && i < callee->results.size(); ++i) {
       if (results[i].kind != Operand::Kind::Variable) continue;
       Frame* const outer = frame_;
@@ -483,7 +468,7 @@ class Builder final : public Decoder {
       frame_ = outer;
       copy(callee->results[i], local_offset(results[i].variable), from);
     }
-    if (guarded) result_->ops[skip].imm = static_cast<int64_t>(result_->ops.size());
+    if (guarded) set_target(skip, static_cast<uint32_t>(result_->ops.size()));
     return true;
   }
 

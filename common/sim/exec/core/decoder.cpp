@@ -13,11 +13,13 @@ bool Decoder::has(std::string_view modifier) const {
   return false;
 }
 
-const std::string& Decoder::modifier(size_t index) const {
-  static const std::string none;
-  if (index >= in->modifiers.size()) return none;
-  know(index);
-  return in->modifiers[index];
+int Decoder::which(std::initializer_list<std::string_view> names) const {
+  int found = -1, index = 0;
+  for (const std::string_view name : names) {
+    if (has(name)) found = index;
+    ++index;
+  }
+  return found;
 }
 
 ptx::Type Decoder::type(int skip) const {
@@ -40,7 +42,7 @@ ptx::Type Decoder::last_type() const {
   return ptx::Type::None;
 }
 
-void Decoder::ignore(std::initializer_list<std::string_view> names) const {
+void Decoder::ignore(std::span<const std::string_view> names) const {
   for_modifiers([&](std::string_view modifier) {
     return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
       return name.ends_with('*') ? modifier.starts_with(name.substr(0, name.size() - 1)) : modifier == name;
@@ -56,10 +58,8 @@ const std::string* Decoder::unknown_modifier() const {
 }
 
 int Decoder::vector_size() const {
-  if (has("v2")) return 2;
-  if (has("v4")) return 4;
-  if (has("v8")) return 8;
-  return 1;
+  const int found = which({"v2", "v4", "v8"});
+  return found < 0 ? 1 : 2 << found;
 }
 
 const ptx::Operand& Decoder::operand(size_t index) const {
@@ -67,10 +67,43 @@ const ptx::Operand& Decoder::operand(size_t index) const {
   return in->operands[index];
 }
 
+std::span<const ptx::Operand> Decoder::elements(const ptx::Operand& operand) {
+  if (operand.kind == ptx::Operand::Kind::Vector) return operand.elements;
+  return {&operand, 1};
+}
+
+const ptx::Operand& Decoder::inside(const ptx::Operand& address, size_t index) const {
+  if (index >= address.elements.size()) unsupported("its operands are not those of this form");
+  return address.elements[index];
+}
+
+std::vector<int32_t> Decoder::sources(const ptx::Operand& operand, ptx::Type type) {
+  std::vector<int32_t> slots;
+  for (const ptx::Operand& each : elements(operand)) slots.push_back(source(each, type));
+  return slots;
+}
+
+std::vector<int32_t> Decoder::destinations(const ptx::Operand& operand, int bytes) {
+  std::vector<int32_t> slots;
+  for (const ptx::Operand& each : elements(operand)) slots.push_back(destination(each, bytes));
+  return slots;
+}
+
 int64_t Decoder::immediate(size_t index) const {
   if (!is_immediate(index))
     unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
   return operand(index).value;
+}
+
+Address Decoder::wide_address(const ptx::Operand& operand) {
+  const Address found = address(operand);
+  if (!found.wide) unsupported("a 64-bit address is required");
+  return found;
+}
+
+const ptx::Variable* Decoder::variable_of(const ptx::Operand& address) {
+  const ptx::Operand& base = address.kind == ptx::Operand::Kind::Address ? address.elements[0] : address;
+  return base.kind == ptx::Operand::Kind::Variable ? base.variable : nullptr;
 }
 
 }  // namespace sim

@@ -1,10 +1,14 @@
-// How the instruction families decode: each registers its opcodes with a function that turns a parsed instruction into
-// an Op. The Decoder gives operands their slots.
+// How instructions are decoded. Every file of a family has a table of mnemonics with the function that turns such an
+// instruction into an Op; the Decoder gives operands their slots.
 #pragma once
 
+#include <cstring>
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "exec/core/op.h"
 #include "exec/core/program.h"
@@ -27,8 +31,16 @@ class Decoder {
   // ---- modifiers. A form is known only if every one of its modifiers is: whatever asks for a modifier, or says that
   // it may be ignored, takes note of it, and what is left over makes the instruction an unknown one.
   bool has(std::string_view modifier) const;
-  /// The modifier at this place, "" if there is none.
-  const std::string& modifier(size_t index) const;
+  /// The index of the modifier in `names` that the instruction has; -1 if it has none. Of several, the last.
+  int which(std::initializer_list<std::string_view> names) const;
+  /// The same, as a value; Unsupported with `otherwise` if it has none.
+  template <class T, size_t N>
+  T one_of(const std::pair<std::string_view, T> (&names)[N], const char* otherwise) const {
+    for (const auto& [name, value] : names) {
+      if (has(name)) return value;
+    }
+    unsupported(otherwise);
+  }
   /// The first type among the modifiers, from `skip` on (cvt has two); Type::None if there is none.
   ptx::Type type(int skip = 0) const;
   /// The last type among the modifiers.
@@ -41,7 +53,10 @@ class Decoder {
     }
   }
   /// Modifiers that make no difference here. An entry that ends in `*` stands for all with that beginning.
-  void ignore(std::initializer_list<std::string_view> names) const;
+  void ignore(std::span<const std::string_view> names) const;
+  void ignore(std::initializer_list<std::string_view> names) const {
+    ignore(std::span<const std::string_view>(names.begin(), names.size()));
+  }
   /// A modifier that nobody has asked for; nullptr if there is none.
   const std::string* unknown_modifier() const;
   /// 1 for no vector modifier, else 2, 4, 8 (.v2 .v4 .v8).
@@ -51,7 +66,11 @@ class Decoder {
   size_t count() const { return in->operands.size(); }
   const ptx::Operand& operand(size_t index) const;
   bool is_vector(size_t index) const { return operand(index).kind == ptx::Operand::Kind::Vector; }
-  bool is_sink(const ptx::Operand& operand) const { return operand.kind == ptx::Operand::Kind::Sink; }
+  static bool is_sink(const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::Sink; }
+  /// The elements of {a, b, ...}; of anything else, that alone.
+  static std::span<const ptx::Operand> elements(const ptx::Operand& operand);
+  /// The operands between the brackets of [a, b, ...]; Unsupported if there are fewer than `index` + 1.
+  const ptx::Operand& inside(const ptx::Operand& address, size_t index) const;
 
   /// Slot of a register, immediate, special register or variable's address, read as `type` (decides an immediate's
   /// width). Records the read.
@@ -60,8 +79,15 @@ class Decoder {
   virtual int32_t destination(const ptx::Operand& operand, int bytes) = 0;
   int32_t source(size_t index, ptx::Type type) { return source(operand(index), type); }
   int32_t destination(size_t index, int bytes) { return destination(operand(index), bytes); }
-  /// Predicate slots. A negated source gets a slot of its own, refreshed by `op->flags`; see control.cpp.
-  virtual int32_t predicate_source(const ptx::Operand& operand, bool* negated) = 0;
+  /// Slots of a vector's elements, or of the one operand.
+  std::vector<int32_t> sources(const ptx::Operand& operand, ptx::Type type);
+  std::vector<int32_t> destinations(const ptx::Operand& operand, int bytes);
+  /// -1 for `_`.
+  int32_t destination_if_any(const ptx::Operand& operand, int bytes) {
+    return is_sink(operand) ? -1 : destination(operand, bytes);
+  }
+  /// A predicate, !predicate, or a constant one.
+  virtual PredicateOperand predicate_source(const ptx::Operand& operand) = 0;
   /// Bits of the register behind an operand; 0 if it is not a register.
   virtual int register_bits(const ptx::Operand& operand) const = 0;
   /// A compile-time integer; Unsupported if the operand is none.
@@ -75,19 +101,40 @@ class Decoder {
   virtual int32_t scratch(int bytes) = 0;
 
   /// The address operand [reg + imm] or [variable + imm].
-  struct Address {
-    int32_t slot;  ///< base
-    int64_t offset;
-    bool wide;         ///< the slot holds 64-bit lanes, else 32-bit ones
-    ptx::Space space;  ///< of the variable, if one was named; else Generic
-  };
   virtual Address address(const ptx::Operand& operand) = 0;
+  Address address(size_t index) { return address(operand(index)); }
+  /// A 64-bit address, as it is required for global memory; Unsupported if it is none.
+  Address wide_address(const ptx::Operand& operand);
+  /// The variable that an address names; nullptr if it is in a register.
+  static const ptx::Variable* variable_of(const ptx::Operand& address);
   /// Is this one of the kernel's own parameters (and not an argument of a call, which lives in local memory)?
   virtual bool is_kernel_parameter(const ptx::Variable* variable) const = 0;
   /// Offset in local memory of a .local variable or of an argument of a call.
   virtual uint32_t local_offset(const ptx::Variable* variable) = 0;
+  /// The table of branch targets with this name; nullptr if there is none.
+  virtual const ptx::BranchTargets* branch_targets(std::string_view name) const = 0;
 
-  virtual OpExtra& extra() = 0;
+  // ---- what comes of it
+  /// The instruction is executed by F with these operands.
+  template <auto F>
+  void emit(OperandsOf<F> operands) {
+    emit(execution<F>, std::move(operands));
+  }
+  template <class T>
+  void emit(Execution<T> how, T operands) {
+    op->run = how.run;
+    if constexpr (kFitsOp<T>) {
+      static_assert(alignof(T) <= 8);
+      std::memcpy(op->operands, &operands, sizeof operands);
+    } else {
+      auto kept = std::make_shared<const T>(std::move(operands));
+      const T* const at = kept.get();
+      std::memcpy(op->operands, &at, sizeof at);
+      program().operands.push_back(std::move(kept));
+    }
+  }
+  /// The registers that the instruction names so far.
+  virtual RegisterUse& uses() = 0;
   virtual Program& program() = 0;
   [[noreturn]] void unsupported(const std::string& reason) const { throw Unsupported{reason}; }
 
@@ -101,22 +148,25 @@ class Decoder {
 
 using Decode = void (*)(Decoder&);
 
-/// The families, one file each. They fill in `op->run` and the operands.
-void decode_arithmetic(Decoder&);
-void decode_convert(Decoder&);
-void decode_address(Decoder&);
-void decode_memory(Decoder&);
-void decode_control(Decoder&);
-void decode_warp(Decoder&);
-void decode_barrier(Decoder&);
-void decode_mbarrier(Decoder&);
-void decode_bulk(Decoder&);
-void decode_tcgen05(Decoder&);
-void decode_wgmma(Decoder&);
-void decode_mma(Decoder&);
-void decode_wmma(Decoder&);
+/// One line of a family's table: the opcode and the modifiers that tell an instruction from others, in their order.
+/// Others may stand between them. Of several lines that fit, the one with the most words is meant.
+struct Mnemonic {
+  std::string_view name;  ///< "cp.async.bulk.tensor.global.shared::cta"
+  Decode decode;
+};
 
-/// The family of an opcode; nullptr if nobody knows it.
-Decode family_of(std::string_view opcode, const ptx::Instruction& instruction);
+/// What the last type of an instruction is, where that decides who knows it.
+enum class Types : uint8_t { Any, Integer, Real, Half, Predicate };
+
+/// The instructions that one file knows.
+struct Family {
+  std::span<const Mnemonic> mnemonics;
+  std::span<const std::string_view> ignored = {};  ///< modifiers that make no difference to any of them
+  Types types = Types::Any;
+  bool pure = false, touches_pending = false;  ///< Op::pure, Op::touches_pending of all of them
+};
+
+/// Decodes the instruction at which the decoder stands. Throws Unsupported.
+void decode_instruction(Decoder& d);
 
 }  // namespace sim

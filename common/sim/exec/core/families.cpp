@@ -1,45 +1,80 @@
-// Which family knows an opcode.
+// Which file knows an instruction.
+#include "exec/core/families.h"
+
 #include <unordered_map>
 
-#include "exec/core/decoder.h"
-
 namespace sim {
+namespace {
 
-Decode family_of(std::string_view opcode, const ptx::Instruction& instruction) {
-  static const std::unordered_map<std::string_view, Decode> families = [] {
-    std::unordered_map<std::string_view, Decode> map;
-    const auto all = [&](Decode decode, std::initializer_list<std::string_view> names) {
-      for (const std::string_view name : names) map[name] = decode;
-    };
-    all(decode_arithmetic,
-        {"add",  "addc", "sub", "subc", "mul",   "mad", "madc", "fma",   "mul24", "mad24", "div",   "rem",
-         "abs",  "neg",  "min", "max",  "setp",  "set", "selp", "slct",  "and",   "or",    "xor",   "not",
-         "cnot", "shl",  "shr", "shf",  "lop3",  "bfe", "bfi",  "bfind", "popc",  "clz",   "brev",  "prmt",
-         "dp4a", "dp2a", "rcp", "sqrt", "rsqrt", "ex2", "lg2",  "sin",   "cos",   "tanh",  "testp", "copysign"});
-    all(decode_convert, {"mov", "cvt", "cvta", "isspacep"});
-    all(decode_memory, {"ld", "ldu", "st", "atom", "red", "ldmatrix", "stmatrix", "movmatrix", "prefetch", "prefetchu",
-                        "applypriority", "discard", "createpolicy"});
-    all(decode_control, {"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "pmevent"});
-    all(decode_warp, {"elect", "shfl", "vote", "match", "redux", "activemask"});
-    all(decode_barrier, {"bar", "barrier", "fence", "membar", "setmaxnreg", "nanosleep", "griddepcontrol"});
-    all(decode_mbarrier, {"mbarrier"});
-    all(decode_bulk, {"tensormap", "clusterlaunchcontrol"});
-    all(decode_tcgen05, {"tcgen05"});
-    all(decode_wgmma, {"wgmma"});
-    all(decode_mma, {"mma"});
-    all(decode_wmma, {"wmma"});
-    all(decode_address, {"mapa", "getctarank"});
+struct Line {
+  const Family* family;
+  Decode decode;
+  std::vector<std::string_view> words;  // behind the opcode
+};
+
+const std::unordered_map<std::string_view, std::vector<Line>>& lines_by_opcode() {
+  static const auto lines = [] {
+    std::unordered_map<std::string_view, std::vector<Line>> map;
+    for (const Family* family : families::kAll) {
+      for (const Mnemonic& mnemonic : family->mnemonics) {
+        Line line{family, mnemonic.decode, {}};
+        std::string_view rest = mnemonic.name;
+        const auto word = [&] {
+          const size_t dot = rest.find('.');
+          const std::string_view first = rest.substr(0, dot);
+          rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+          return first;
+        };
+        const std::string_view opcode = word();
+        while (!rest.empty()) line.words.push_back(word());
+        map[opcode].push_back(std::move(line));
+      }
+    }
     return map;
   }();
-  // A few opcodes are shared by families.
-  if (opcode == "bar" && instruction.has("warp")) return decode_warp;
-  if ((opcode == "st" || opcode == "red") && instruction.has("async")) return decode_bulk;
-  if (opcode == "cp") {
-    if (instruction.has("bulk")) return decode_bulk;
-    return instruction.has("mbarrier") ? decode_mbarrier : decode_memory;
+  return lines;
+}
+
+Types types_of(ptx::Type type) {
+  switch (type) {
+    case ptx::Type::F16:
+    case ptx::Type::F16x2:
+    case ptx::Type::BF16:
+    case ptx::Type::BF16x2: return Types::Half;
+    case ptx::Type::F32:
+    case ptx::Type::F32x2:
+    case ptx::Type::F64: return Types::Real;
+    case ptx::Type::Pred: return Types::Predicate;
+    default: return Types::Integer;
   }
-  const auto found = families.find(opcode);
-  return found == families.end() ? nullptr : found->second;
+}
+
+/// Do these words stand among the modifiers in this order?
+bool fits(const std::vector<std::string_view>& words, const std::vector<std::string>& modifiers) {
+  size_t found = 0;
+  for (const std::string& modifier : modifiers) {
+    if (found < words.size() && modifier == words[found]) ++found;
+  }
+  return found == words.size();
+}
+
+}  // namespace
+
+void decode_instruction(Decoder& d) {
+  const auto known = lines_by_opcode().find(d.in->opcode);
+  if (known == lines_by_opcode().end()) d.unsupported("the opcode is unknown");
+  const Line* best = nullptr;
+  for (const Line& line : known->second) {
+    if (line.family->types != Types::Any && line.family->types != types_of(d.last_type())) continue;
+    if (best != nullptr && best->words.size() >= line.words.size()) continue;
+    if (fits(line.words, d.in->modifiers)) best = &line;
+  }
+  if (best == nullptr) d.unsupported("this form is unknown");
+  d.ignore(best->words);
+  d.ignore(best->family->ignored);
+  best->decode(d);
+  d.op->pure |= best->family->pure;
+  d.op->touches_pending |= best->family->touches_pending;
 }
 
 }  // namespace sim

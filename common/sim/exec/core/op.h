@@ -6,9 +6,11 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "machine/cluster.h"
@@ -27,44 +29,99 @@ enum class Flow : uint8_t {
 };
 
 struct Op;
+/// Executes an instruction for these lanes of the warp's running split.
 using Handler = Flow (*)(Warp&, const Op&, Mask);
 
-/// One operand slot with what the checks for pending registers need to know.
+/// A register's slot, for the checks for pending registers (exec/core/pending.h).
 struct Slot {
   int32_t offset = -1;
   uint16_t bytes = 0;
 };
-
-/// Decoded fields that only some families need. Owned by the Program.
-struct OpExtra {
-  std::vector<int32_t> list;   ///< vector operands: slots
-  std::vector<int32_t> list2;  ///< a second vector operand
+/// The registers that an instruction names. Kept for kernels with operations that write registers late.
+struct RegisterUse {
   std::vector<Slot> reads, writes;
-  std::string text;  ///< message, name
-  const void* object = nullptr;
 };
 
 struct Op {
+  static constexpr size_t kOperandBytes = 64;
+
   Handler run = nullptr;
-  int32_t guard = -1;                      ///< slot of the guarding predicate, or -1
-  Mask guard_flip = 0;                     ///< all ones for @!p
-  int32_t d = -1;                          ///< destination slot
-  int32_t a = -1, b = -1, c = -1, e = -1;  ///< source slots
-  int64_t imm = 0;                         ///< offset of an address, or an immediate that is not per lane
-  uint32_t flags = 0;                      ///< family-specific modifiers
-  uint16_t shape[4] = {0, 0, 0, 0};        ///< family-specific sizes
-  bool is_move = false;                    ///< copies, casts or packs registers: may carry pending ones along
-  bool touches_pending = false;            ///< deals with pending registers itself
-  bool pure = false;                       ///< depends on registers and this thread's own memory alone
-  OpExtra* extra = nullptr;
-  uint32_t source = 0;  ///< index into Program::instructions
+  int32_t guard = -1;            ///< slot of the guarding predicate, or -1
+  Mask guard_flip = 0;           ///< all ones for @!p
+  uint32_t source = 0;           ///< index into Program::instructions
+  bool is_move = false;          ///< copies, casts or packs registers: may carry pending ones along
+  bool touches_pending = false;  ///< deals with pending registers itself
+  bool pure = false;             ///< depends on registers and this thread's own memory alone
+  RegisterUse* uses = nullptr;   ///< owned by the Program
+  /// Operands of the type that the function behind `run` takes, or, if they are too large for this, a pointer to them.
+  alignas(8) std::byte operands[kOperandBytes] = {};
 };
+
+template <class T>
+inline constexpr bool kFitsOp = std::is_trivially_copyable_v<T> && sizeof(T) <= Op::kOperandBytes;
+
+/// The operands of an instruction whose function takes a T.
+template <class T>
+const T& operands(const Op& op) {
+  if constexpr (kFitsOp<T>) {
+    return *reinterpret_cast<const T*>(op.operands);
+  } else {
+    return **reinterpret_cast<const T* const*>(op.operands);
+  }
+}
+
+/// What executes an instruction with operands of type T: a function Flow f(Warp&, const T& operands, Mask), as
+/// `execution<f>`. Decoder::emit takes both, so that they cannot disagree.
+template <class T>
+struct Execution {
+  Handler run = nullptr;
+};
+template <class T>
+T operand_type(Flow (*)(Warp&, const T&, Mask));
+template <auto F>
+using OperandsOf = decltype(operand_type(F));
+template <auto F>
+Flow execute(Warp& warp, const Op& op, Mask mask) {
+  return F(warp, operands<OperandsOf<F>>(op), mask);
+}
+template <auto F>
+inline constexpr Execution<OperandsOf<F>> execution{execute<F>};
+
+/// Of instructions without any.
+struct NoOperands {};
+inline Flow no_effect(Warp&, const NoOperands&, Mask) { return Flow::Next; }
 
 template <class T>
 inline T* lanes(Warp& warp, int32_t slot) {
   return reinterpret_cast<T*>(warp.registers + slot);
 }
+/// A number of up to 64 bits from a slot with 64-bit lanes (`wide`) or 32-bit ones.
+inline uint64_t number(Warp& warp, int32_t slot, bool wide, int lane) {
+  return wide ? lanes<uint64_t>(warp, slot)[lane] : lanes<uint32_t>(warp, slot)[lane];
+}
+
 inline Mask& predicate(Warp& warp, int32_t slot) { return *reinterpret_cast<Mask*>(warp.registers + slot); }
+/// Writes the predicate in the lanes of `mask`.
+inline void set_predicate(Warp& warp, int32_t slot, Mask mask, Mask truth) {
+  Mask& p = predicate(warp, slot);
+  p = (p & ~mask) | (truth & mask);
+}
+
+/// A predicate operand, %p or !%p.
+struct PredicateOperand {
+  int32_t slot = -1;
+  Mask flip = 0;  ///< all ones for !%p
+  bool exists() const { return slot >= 0; }
+  Mask read(Warp& warp) const { return predicate(warp, slot) ^ flip; }
+};
+
+/// An address operand, [register + offset] or [variable + offset].
+struct Address {
+  int32_t slot = -1;
+  bool wide = false;  ///< the slot holds 64-bit lanes
+  int64_t offset = 0;
+  uint64_t of(Warp& warp, int lane) const { return number(warp, slot, wide, lane) + static_cast<uint64_t>(offset); }
+};
 
 inline int first_lane(Mask mask) { return std::countr_zero(mask); }
 
@@ -101,7 +158,7 @@ void isolate(Warp& warp, Mask mask);
 
 /// Collective instructions: has every lane in `needed` reached this instruction? If not, the split waits for the others
 /// (Flow::Block must be returned); if so, all of them are merged into the running split, and *mask grows to them.
-bool gather(Warp& warp, const Op& op, Mask needed, Mask* mask);
+bool gather(Warp& warp, Mask needed, Mask* mask);
 
 inline Cluster& cluster_of(Warp& warp) { return *warp.cta->cluster; }
 

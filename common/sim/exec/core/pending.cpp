@@ -35,7 +35,7 @@ void mark(PendingRegisters& pending, const Slot& slot, uint32_t number) {
 }
 
 bool reads(const Op& op, const std::vector<Slot>& slots) {
-  for (const Slot& a : op.extra->reads) {
+  for (const Slot& a : op.uses->reads) {
     for (const Slot& b : slots) {
       if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes) return true;
     }
@@ -72,7 +72,7 @@ void complete_pending(Warp& warp, uint32_t number) {
   for (const PendingRegisters::Move& move : pending.moves) {
     if (move.number != number) continue;
     move.op->run(warp, *move.op, move.mask);
-    for (const Slot& slot : move.op->extra->writes) release(slot);
+    for (const Slot& slot : move.op->uses->writes) release(slot);
   }
   std::erase_if(pending.moves, [&](const PendingRegisters::Move& move) { return move.number == number; });
   for (const Slot& slot : found->slots) release(slot);
@@ -86,18 +86,18 @@ bool is_pending(const Warp& warp, int32_t slot) {
 }
 
 PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
-  if (op.touches_pending || op.extra == nullptr) return PendingCheck::Execute;
+  if (op.touches_pending || op.uses == nullptr) return PendingCheck::Execute;
   PendingRegisters& pending = *warp.pending;
-  const uint32_t read = newest(pending, op.extra->reads);
-  const uint32_t written = newest(pending, op.extra->writes);
+  const uint32_t read = newest(pending, op.uses->reads);
+  const uint32_t written = newest(pending, op.uses->writes);
   const bool feeds_move =
       std::any_of(pending.moves.begin(), pending.moves.end(),
-                  [&](const PendingRegisters::Move& move) { return reads(*move.op, op.extra->writes); });
+                  [&](const PendingRegisters::Move& move) { return reads(*move.op, op.uses->writes); });
   if (read == 0) return written != 0 || feeds_move ? PendingCheck::Stall : PendingCheck::Execute;
   if (op.is_move) {
     if (written != 0 || feeds_move) return PendingCheck::Stall;
     pending.moves.push_back({read, &op, mask});
-    for (const Slot& slot : op.extra->writes) mark(pending, slot, read);
+    for (const Slot& slot : op.uses->writes) mark(pending, slot, read);
     return PendingCheck::Deferred;
   }
   const Fault fault{Status::LaunchFailure,

@@ -25,7 +25,10 @@ struct Program {
   const ptx::Function* kernel = nullptr;
   std::vector<Op> ops;
   std::vector<const ptx::Instruction*> instructions;  ///< by Op::source
-  std::vector<std::unique_ptr<OpExtra>> extras;
+  std::vector<std::shared_ptr<const void>> operands;  ///< those that do not fit their Op
+  std::vector<std::unique_ptr<RegisterUse>> uses;
+  std::vector<std::string> unknown;  ///< instructions that were not understood: what is reported if one is executed
+  std::vector<std::vector<uint32_t>> branch_tables;  ///< of brx.idx: indices into ops
 
   uint32_t register_bytes = 0;  ///< of a warp's register block
   struct Constant {

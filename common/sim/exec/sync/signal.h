@@ -1,4 +1,4 @@
-// Signals that travel to an mbarrier.
+// Signals to mbarriers: at once, or through the cluster.
 #pragma once
 
 #include <string>
@@ -7,22 +7,30 @@
 
 namespace sim {
 
-/// An arrival, or a change of the byte count, at a barrier of the cluster: from another CTA, or from tcgen05.commit.
+/// What an instruction does to a barrier: it changes the byte count, then it arrives.
+struct BarrierSignal {
+  enum class Tx : uint8_t { None, Expect, Complete } tx = Tx::None;
+  uint32_t bytes = 0;
+  bool arrives = false;
+  uint32_t arrivals = 1;
+  bool drops = false;  ///< arrive_drop
+};
+
+/// `asynchronous`: not the act of a thread; reports say so.
+void deliver(Cluster& cluster, uint32_t rank, uint32_t offset, const BarrierSignal& signal, const Origin& origin,
+             bool asynchronous);
+
+/// A signal of this lane to the barrier at a shared address: at once if that is its own CTA's.
+void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& signal);
+
+/// A signal on its way: to another CTA, or from tcgen05.commit.
 class RemoteSignal final : public AsyncOperation {
  public:
-  uint32_t rank = 0, offset = 0, count = 0, bytes = 0;
-  bool arrives = false, expects = false, drops = false;
-  bool asynchronous = false;  ///< not the act of a thread: reports say so
-  Warp* issuer = nullptr;     ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
-  void complete(Cluster& cluster) override {
-    if (expects) apply(cluster, rank, offset, BarrierEffect::ExpectTx, bytes, origin, asynchronous);
-    if (arrives)
-      apply(cluster, rank, offset, drops ? BarrierEffect::ArriveDrop : BarrierEffect::Arrive, count, origin,
-            asynchronous);
-    if (!expects && bytes > 0) apply(cluster, rank, offset, BarrierEffect::CompleteTx, bytes, origin, asynchronous);
-    if (issuer == nullptr || --issuer->signals_in_flight > 0) return;
-    for_waiting(*issuer, Wait::Signals, [&](uint8_t split) { retry(*issuer, split, 0); });
-  }
+  uint32_t rank = 0, offset = 0;
+  BarrierSignal signal;
+  bool asynchronous = false;
+  Warp* issuer = nullptr;  ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
+  void complete(Cluster& cluster) override;
   std::string describe() const override {
     return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + hex(offset);
   }

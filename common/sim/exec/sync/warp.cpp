@@ -1,56 +1,21 @@
-// Instructions that lanes of a warp execute together: elections, shuffles, votes, reductions.
+// Instructions that lanes of a warp execute together: elections, shuffles, votes, reductions, __syncwarp.
 #include <algorithm>
+#include <cmath>
 
 #include "exec/arithmetic/numeric.h"
-#include "exec/core/decoder.h"
+#include "exec/core/families.h"
 
 namespace sim {
-
-void isolate(Warp& warp, Mask mask) {
-  Split& self = warp.split();
-  if (mask == self.mask) return;
-  warp.fork(self.mask & ~mask, self.pc + 1);
-  self.mask = mask;
-}
-
-bool gather(Warp& warp, const Op&, Mask needed, Mask* mask) {
-  isolate(warp, *mask);
-  Split& self = warp.split();
-  const Mask need = needed & warp.live;
-  if ((self.mask & need) == need) return true;
-  Mask have = self.mask;
-  const auto joins = [&](int slot) {
-    const Split& other = warp.splits[slot];
-    return slot != warp.current && other.wait == Wait::Gather && other.pc == self.pc && (other.mask & need);
-  };
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    if (joins(std::countr_zero(rest))) have |= warp.splits[std::countr_zero(rest)].mask;
-  }
-  if ((have & need) != need) {
-    self.block(Wait::Gather, need, kMeetHere);
-    return false;
-  }
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    const int slot = std::countr_zero(rest);
-    if (!joins(slot)) continue;
-    warp.splits[slot].mask = 0;
-    warp.used &= ~(1u << slot);
-  }
-  self.mask = have;
-  *mask = have;
-  return true;
-}
-
 namespace {
 
 using ptx::Operand;
 using ptx::Type;
 
-/// Gathers the lanes that a .sync instruction names in its member mask, *member; false: Flow::Block. Lanes that run
-/// together may name different masks, for the tiles of a warp are independent: this is about the first lane's, and the
-/// others come back to the instruction by themselves.
-bool gather_members(Warp& w, const Op& op, Mask* m, Mask* member) {
-  const auto* named = lanes<uint32_t>(w, op.e);
+/// Gathers the lanes that a .sync instruction names in its member mask (`slot`), *member; false: Flow::Block. Lanes that
+/// run together may name different masks, for the tiles of a warp are independent: this is about the first lane's, and
+/// the others come back to the instruction by themselves.
+bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
+  const auto* named = lanes<uint32_t>(w, slot);
   *member = named[first_lane(*m)];
   Mask others = 0;
   for (Mask rest = *m; rest; rest &= rest - 1) {
@@ -62,24 +27,46 @@ bool gather_members(Warp& w, const Op& op, Mask* m, Mask* member) {
     *m &= ~others;
     w.fork(others, self.pc);
   }
-  return gather(w, op, *member, m);
+  return gather(w, *member, m);
 }
 
-Flow elect(Warp& w, const Op& op, Mask m) {
+/// d or d|p. No predicate: -1.
+struct Target {
+  int32_t value = -1, predicate = -1;
+};
+Target target_of(Decoder& d) {
+  const Operand& target = d.operand(0);
+  if (target.kind != Operand::Kind::Pair) return {.value = d.destination(0, 4)};
+  const Operand& p = target.elements[1];
+  const int32_t predicate = d.is_sink(p) ? d.scratch(4) : d.destination(p, 4);
+  return {.value = d.destination(target.elements[0], 4), .predicate = predicate};
+}
+
+// ---- elect
+
+struct Elect {
+  Target d;
+  int32_t members;
+};
+Flow elect(Warp& w, const Elect& o, Mask m) {
   Mask member;
-  if (!gather_members(w, op, &m, &member)) return Flow::Block;
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
   const int elected = first_lane(m & member);  // the lowest lane, as measured on hardware
-  for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = static_cast<uint32_t>(elected); });
-  Mask& p = predicate(w, op.a);
-  p = (p & ~m) | (1u << elected & m);
+  for_lanes(m, [&](int i) { lanes<uint32_t>(w, o.d.value)[i] = static_cast<uint32_t>(elected); });
+  if (o.d.predicate >= 0) set_predicate(w, o.d.predicate, m, 1u << elected);
   return Flow::Next;
 }
 
-Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
+// ---- bar.warp.sync
+
+struct WarpBarrier {
+  int32_t members;
+};
+Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
   // Unlike the others, lanes may meet here from different places of the program.
   isolate(w, m);
   Split& self = w.split();
-  const Mask member = uniform<uint32_t>(w, op.e, m);
+  const Mask member = uniform<uint32_t>(w, o.members, m);
   const Mask need = member & w.live;
   Mask have = self.mask;
   const auto waits = [&](int slot) {
@@ -90,7 +77,7 @@ Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     if (waits(std::countr_zero(rest))) have |= w.splits[std::countr_zero(rest)].mask;
   }
-  if ((have & need) != need) { return block(w, Wait::Gather, need, kMeetAnywhere); }
+  if ((have & need) != need) return block(w, Wait::Gather, need, kMeetAnywhere);
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
     if (waits(slot)) go_on(w, static_cast<uint8_t>(slot));
@@ -98,14 +85,21 @@ Flow bar_warp_sync(Warp& w, const Op& op, Mask m) {
   return Flow::Next;
 }
 
-// shape[0]: 0 idx, 1 up, 2 down, 3 bfly
-Flow shfl(Warp& w, const Op& op, Mask m) {
+// ---- shfl
+
+enum class Shuffle : uint8_t { Idx, Up, Down, Bfly };
+struct Shfl {
+  Target d;
+  int32_t a, b, c, members;
+  Shuffle how;
+};
+Flow shfl(Warp& w, const Shfl& o, Mask m) {
   Mask member;
-  if (!gather_members(w, op, &m, &member)) return Flow::Block;
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
   uint32_t from[32];
-  std::memcpy(from, lanes<uint32_t>(w, op.a), sizeof from);
-  auto* d = lanes<uint32_t>(w, op.d);
-  const auto *b = lanes<uint32_t>(w, op.b), *c = lanes<uint32_t>(w, op.c);
+  std::memcpy(from, lanes<uint32_t>(w, o.a), sizeof from);
+  auto* d = lanes<uint32_t>(w, o.d.value);
+  const auto *b = lanes<uint32_t>(w, o.b), *c = lanes<uint32_t>(w, o.c);
   Mask valid = 0;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -114,53 +108,85 @@ Flow shfl(Warp& w, const Op& op, Mask m) {
     const int limit = (lane & segment) | (clamp & ~segment);
     int source = 0;
     bool in_range = false;
-    switch (op.shape[0]) {
-      case 0: source = (lane & segment) | (amount & ~segment), in_range = source <= limit; break;
-      case 1: source = lane - amount, in_range = source >= limit; break;
-      case 2: source = lane + amount, in_range = source <= limit; break;
-      default: source = lane ^ amount, in_range = source <= limit; break;
+    switch (o.how) {
+      case Shuffle::Idx: source = (lane & segment) | (amount & ~segment), in_range = source <= limit; break;
+      case Shuffle::Up: source = lane - amount, in_range = source >= limit; break;
+      case Shuffle::Down: source = lane + amount, in_range = source <= limit; break;
+      case Shuffle::Bfly: source = lane ^ amount, in_range = source <= limit; break;
     }
     if (!in_range) source = lane;
     d[lane] = from[source & 31];
     valid |= static_cast<Mask>(in_range) << lane;
   }
-  if (op.imm >= 0) {
-    Mask& p = predicate(w, static_cast<int32_t>(op.imm));
-    p = (p & ~m) | (valid & m);
-  }
+  if (o.d.predicate >= 0) set_predicate(w, o.d.predicate, m, valid);
   return Flow::Next;
 }
-
-// shape[0]: 0 all, 1 any, 2 uni, 3 ballot; flags: the source is negated
-Flow vote(Warp& w, const Op& op, Mask m) {
-  Mask member;
-  if (!gather_members(w, op, &m, &member)) return Flow::Block;
-  const Mask voters = m & member, truth = (predicate(w, op.a) ^ (op.flags ? kAllLanes : 0)) & voters;
-  if (op.shape[0] == 3) {
-    for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = truth; });
-    return Flow::Next;
-  }
-  const bool result = op.shape[0] == 0   ? truth == voters
-                      : op.shape[0] == 1 ? truth != 0
-                                         : truth == voters || truth == 0;
-  Mask& d = predicate(w, op.d);
-  d = (d & ~m) | (result ? m : 0);
-  return Flow::Next;
+void decode_shfl(Decoder& d) {
+  static constexpr std::pair<std::string_view, Shuffle> kHow[] = {
+      {"idx", Shuffle::Idx}, {"up", Shuffle::Up}, {"down", Shuffle::Down}, {"bfly", Shuffle::Bfly}};
+  if (!d.has("sync")) d.unsupported("shfl without .sync was removed from PTX");
+  d.ignore({"b32"});
+  d.emit<shfl>({.d = target_of(d),
+                .a = d.source(1, Type::B32),
+                .b = d.source(2, Type::B32),
+                .c = d.source(3, Type::B32),
+                .members = d.source(4, Type::B32),
+                .how = d.one_of(kHow, "a mode is required")});
 }
 
-// shape[0]: 0 any, 1 all; shape[1]: 64-bit values
-Flow match(Warp& w, const Op& op, Mask m) {
+// ---- vote
+
+enum class Question : uint8_t { All, Any, Uni, Ballot };
+struct Vote {
+  int32_t d;
+  PredicateOperand a;
+  int32_t members;
+  Question what;
+};
+Flow vote(Warp& w, const Vote& o, Mask m) {
   Mask member;
-  if (!gather_members(w, op, &m, &member)) return Flow::Block;
-  const auto value = [&](int lane) {
-    return op.shape[1] ? lanes<uint64_t>(w, op.a)[lane] : uint64_t{lanes<uint32_t>(w, op.a)[lane]};
-  };
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
+  const Mask voters = m & member, truth = o.a.read(w) & voters;
+  bool answer = false;
+  switch (o.what) {
+    case Question::All: answer = truth == voters; break;
+    case Question::Any: answer = truth != 0; break;
+    case Question::Uni: answer = truth == voters || truth == 0; break;
+    case Question::Ballot: {
+      for_lanes(m, [&](int i) { lanes<uint32_t>(w, o.d)[i] = truth; });
+      return Flow::Next;
+    }
+  }
+  set_predicate(w, o.d, m, answer ? kAllLanes : 0);
+  return Flow::Next;
+}
+void decode_vote(Decoder& d) {
+  static constexpr std::pair<std::string_view, Question> kWhat[] = {
+      {"all", Question::All}, {"any", Question::Any}, {"uni", Question::Uni}, {"ballot", Question::Ballot}};
+  if (!d.has("sync")) d.unsupported("vote without .sync was removed from PTX");
+  d.ignore({"b32", "pred"});
+  d.emit<vote>({.d = d.destination(0, 4),
+                .a = d.predicate_source(d.operand(1)),
+                .members = d.source(2, Type::B32),
+                .what = d.one_of(kWhat, "a mode is required")});
+}
+
+// ---- match
+
+struct Match {
+  Target d;
+  int32_t a, members;
+  bool all, wide;  ///< .all; 64-bit values
+};
+Flow match(Warp& w, const Match& o, Mask m) {
+  Mask member;
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
   bool all = true;
   uint32_t result[32] = {};
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     for (Mask others = m; others; others &= others - 1) {
-      if (value(first_lane(others)) == value(lane))
+      if (number(w, o.a, o.wide, first_lane(others)) == number(w, o.a, o.wide, lane))
         result[lane] |= 1u << first_lane(others);
       else
         all = false;
@@ -168,131 +194,109 @@ Flow match(Warp& w, const Op& op, Mask m) {
   }
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    lanes<uint32_t>(w, op.d)[lane] = op.shape[0] == 0 ? result[lane] : all ? m : 0;
+    lanes<uint32_t>(w, o.d.value)[lane] = !o.all ? result[lane] : all ? m : 0;
   }
-  if (op.imm >= 0) {
-    Mask& p = predicate(w, static_cast<int32_t>(op.imm));
-    p = (p & ~m) | (all ? m : 0);
-  }
+  if (o.d.predicate >= 0) set_predicate(w, o.d.predicate, m, all ? kAllLanes : 0);
   return Flow::Next;
 }
+void decode_match(Decoder& d) {
+  const Type type = d.last_type();
+  d.ignore({"any"});
+  d.emit<match>({.d = target_of(d),
+                 .a = d.source(1, type),
+                 .members = d.source(2, Type::B32),
+                 .all = d.has("all"),
+                 .wide = ptx::bits(type) == 64});
+}
 
-// shape[0]: 0 add, 1 min, 2 max, 3 and, 4 or, 5 xor; shape[1]: 1 signed, 2 float; flags 1: .abs, 2: .NaN
-Flow redux(Warp& w, const Op& op, Mask m) {
+// ---- redux
+
+enum class Reduce : uint8_t { Add, Min, Max, And, Or, Xor };
+struct Redux {
+  int32_t d, a, members;
+  Reduce how;
+  bool is_signed, absolute, nan;  ///< .s32; of redux.f32: .abs, .NaN
+};
+Flow redux(Warp& w, const Redux& o, Mask m) {
   Mask member;
-  if (!gather_members(w, op, &m, &member)) return Flow::Block;
-  const auto* a = lanes<uint32_t>(w, op.a);
-  const auto real = [&](uint32_t bits) { return std::bit_cast<float>(op.flags & 1 ? bits & 0x7FFF'FFFF : bits); };
-  uint32_t result = op.shape[1] == 2 ? std::bit_cast<uint32_t>(real(a[first_lane(m)])) : a[first_lane(m)];
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
+  const auto* a = lanes<uint32_t>(w, o.a);
+  uint32_t result = a[first_lane(m)];
   for (Mask rest = m & (m - 1); rest; rest &= rest - 1) {
     const uint32_t x = a[first_lane(rest)];
-    if (op.shape[1] == 2) {
-      const float u = real(result), v = real(x);
-      const bool first = std::isnan(u)      ? (op.flags & 2) != 0
-                         : std::isnan(v)    ? (op.flags & 2) == 0
-                         : op.shape[0] == 1 ? u <= v
-                                            : u >= v;
-      result = std::bit_cast<uint32_t>(canonical(first ? u : v));
-      continue;
-    }
-    switch (op.shape[0]) {
-      case 0: result += x; break;
-      case 1:
-        result = op.shape[1] ? static_cast<uint32_t>(std::min(static_cast<int32_t>(result), static_cast<int32_t>(x)))
-                             : std::min(result, x);
-        break;
-      case 2:
-        result = op.shape[1] ? static_cast<uint32_t>(std::max(static_cast<int32_t>(result), static_cast<int32_t>(x)))
-                             : std::max(result, x);
-        break;
-      case 3: result &= x; break;
-      case 4: result |= x; break;
-      default: result ^= x; break;
+    const auto pick = [&](auto choose) {
+      return o.is_signed ? static_cast<uint32_t>(choose(static_cast<int32_t>(result), static_cast<int32_t>(x)))
+                         : choose(result, x);
+    };
+    switch (o.how) {
+      case Reduce::Add: result += x; break;
+      case Reduce::Min: result = pick([](auto u, auto v) { return std::min(u, v); }); break;
+      case Reduce::Max: result = pick([](auto u, auto v) { return std::max(u, v); }); break;
+      case Reduce::And: result &= x; break;
+      case Reduce::Or: result |= x; break;
+      case Reduce::Xor: result ^= x; break;
     }
   }
-  for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = result; });
+  for_lanes(m, [&](int i) { lanes<uint32_t>(w, o.d)[i] = result; });
+  return Flow::Next;
+}
+Flow redux_f32(Warp& w, const Redux& o, Mask m) {
+  Mask member;
+  if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
+  const auto value = [&](int lane) {
+    const float x = lanes<float>(w, o.a)[lane];
+    return o.absolute ? std::fabs(x) : x;
+  };
+  float result = value(first_lane(m));
+  for (Mask rest = m & (m - 1); rest; rest &= rest - 1) {
+    const float x = value(first_lane(rest));
+    const bool first = std::isnan(result)     ? o.nan
+                       : std::isnan(x)        ? !o.nan
+                       : o.how == Reduce::Min ? result <= x
+                                              : result >= x;
+    result = canonical(first ? result : x);
+  }
+  for_lanes(m, [&](int i) { lanes<float>(w, o.d)[i] = result; });
+  return Flow::Next;
+}
+void decode_redux(Decoder& d) {
+  static constexpr std::pair<std::string_view, Reduce> kHow[] = {{"add", Reduce::Add}, {"min", Reduce::Min},
+                                                                 {"max", Reduce::Max}, {"and", Reduce::And},
+                                                                 {"or", Reduce::Or},   {"xor", Reduce::Xor}};
+  const Type type = d.last_type();
+  const Redux o{.d = d.destination(0, 4),
+                .a = d.source(1, type),
+                .members = d.source(2, Type::B32),
+                .how = d.one_of(kHow, "an operation is required"),
+                .is_signed = type == Type::S32,
+                .absolute = type == Type::F32 && d.has("abs"),
+                .nan = type == Type::F32 && d.has("NaN")};
+  d.emit(type == Type::F32 ? execution<redux_f32> : execution<redux>, o);
+}
+
+// ---- activemask
+
+struct ActiveMask {
+  int32_t d;
+};
+Flow activemask(Warp& w, const ActiveMask& o, Mask m) {
+  for_lanes(m, [&](int i) { lanes<uint32_t>(w, o.d)[i] = w.split().mask; });
   return Flow::Next;
 }
 
-Flow activemask(Warp& w, const Op& op, Mask m) {
-  for_lanes(m, [&](int i) { lanes<uint32_t>(w, op.d)[i] = w.split().mask; });
-  return Flow::Next;
-}
-
-/// d or d|p: the value's slot, and the predicate's in *predicate (-1 if there is none).
-int32_t value_and_predicate(Decoder& d, int32_t* predicate) {
-  const Operand& target = d.operand(0);
-  *predicate = -1;
-  if (target.kind != Operand::Kind::Pair) return d.destination(0, 4);
-  const Operand& p = target.elements[1];
-  *predicate = d.is_sink(p) ? d.scratch(4) : d.destination(p, 4);
-  return d.destination(target.elements[0], 4);
-}
+constexpr Mnemonic kMnemonics[] = {
+    {"elect", [](Decoder& d) { d.emit<elect>({.d = target_of(d), .members = d.source(1, Type::B32)}); }},
+    {"bar.warp", [](Decoder& d) { d.emit<bar_warp_sync>({d.source(0, Type::B32)}); }},
+    {"shfl", decode_shfl},
+    {"vote", decode_vote},
+    {"match", decode_match},
+    {"redux", decode_redux},
+    {"activemask.b32", [](Decoder& d) { d.emit<activemask>({d.destination(0, 4)}); }},
+};
+constexpr std::string_view kIgnored[] = {"sync"};
 
 }  // namespace
 
-void decode_warp(Decoder& d) {
-  Op& op = *d.op;
-  const std::string& name = d.in->opcode;
-  d.ignore({"sync"});
-  int32_t p = -1;
-  if (name == "elect") {
-    op.d = value_and_predicate(d, &p);
-    op.a = p >= 0 ? p : d.scratch(4);
-    op.e = d.source(1, Type::B32);
-    op.run = elect;
-  } else if (name == "bar") {
-    d.ignore({"warp"});
-    op.e = d.source(0, Type::B32);
-    op.run = bar_warp_sync;
-  } else if (name == "shfl") {
-    if (!d.has("sync")) d.unsupported("shfl without .sync was removed from PTX");
-    op.d = value_and_predicate(d, &p);
-    op.imm = p;
-    op.a = d.source(1, Type::B32);
-    op.b = d.source(2, Type::B32);
-    op.c = d.source(3, Type::B32);
-    op.e = d.source(4, Type::B32);
-    op.shape[0] = d.has("idx") ? 0 : d.has("up") ? 1 : d.has("down") ? 2 : 3;
-    d.ignore({"bfly", "b32"});
-    op.run = shfl;
-  } else if (name == "vote") {
-    if (!d.has("sync")) d.unsupported("vote without .sync was removed from PTX");
-    bool negated = false;
-    op.shape[0] = d.has("all") ? 0 : d.has("any") ? 1 : d.has("uni") ? 2 : 3;
-    d.ignore({"ballot", "b32", "pred"});
-    op.d = d.destination(0, 4);
-    op.a = d.predicate_source(d.operand(1), &negated);
-    op.flags = negated;
-    op.e = d.source(2, Type::B32);
-    op.run = vote;
-  } else if (name == "match") {
-    const Type type = d.last_type();
-    op.d = value_and_predicate(d, &p);
-    op.imm = p;
-    op.a = d.source(1, type);
-    op.e = d.source(2, Type::B32);
-    op.shape[0] = d.has("all");
-    d.ignore({"any"});
-    op.shape[1] = ptx::bits(type) == 64;
-    op.run = match;
-  } else if (name == "redux") {
-    const Type type = d.last_type();
-    const char* const names[] = {"add", "min", "max", "and", "or", "xor"};
-    for (uint16_t i = 0; i < 6; ++i) {
-      if (d.has(names[i])) op.shape[0] = i;
-    }
-    op.shape[1] = type == Type::S32 ? 1 : type == Type::F32 ? 2 : 0;
-    if (type == Type::F32) op.flags = (d.has("abs") ? 1u : 0u) | (d.has("NaN") ? 2u : 0u);
-    op.d = d.destination(0, 4);
-    op.a = d.source(1, type);
-    op.e = d.source(2, Type::B32);
-    op.run = redux;
-  } else if (name == "activemask") {
-    d.ignore({"b32"});
-    op.d = d.destination(0, 4);
-    op.run = activemask;
-  }
-}
+constinit const Family families::warp{kMnemonics, kIgnored};
 
 }  // namespace sim

@@ -8,11 +8,11 @@
 namespace sim::tensor {
 namespace {
 
-int span(Layout layout) {
-  switch (layout) {
-    case Layout::None: return 16;
-    case Layout::Swizzle32: return 32;
-    case Layout::Swizzle64: return 64;
+int span(Swizzle swizzle) {
+  switch (swizzle) {
+    case Swizzle::None: return 16;
+    case Swizzle::Bytes32: return 32;
+    case Swizzle::Bytes64: return 64;
     default: return 128;
   }
 }
@@ -20,33 +20,32 @@ int span(Layout layout) {
 /// The XOR of address bits, with the row bits taken relative to `base_offset` (measured on Hopper).
 uint32_t physical(const Descriptor& d, uint32_t linear) {
   const uint32_t row = (linear >> 7) - d.base_offset;
-  switch (d.layout) {
-    case Layout::None: return linear;
-    case Layout::Swizzle32: return linear ^ (row & 1) << 4;
-    case Layout::Swizzle64: return linear ^ (row & 3) << 4;
-    case Layout::Swizzle128: return linear ^ (row & 7) << 4;
-    case Layout::Swizzle128Atom32: return linear ^ (row & 3) << 5;
+  switch (d.swizzle) {
+    case Swizzle::Bytes32: return linear ^ (row & 1) << 4;
+    case Swizzle::Bytes64: return linear ^ (row & 3) << 4;
+    case Swizzle::Bytes128: return linear ^ (row & 7) << 4;
+    case Swizzle::Bytes128Atom32: return linear ^ (row & 3) << 5;
+    default: return linear;
   }
-  return linear;
 }
 
 /// Linear address of 16-byte chunk `chunk` of row `row`, K-major.
 uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
   const auto r = static_cast<uint32_t>(row), c = static_cast<uint32_t>(chunk);
-  if (d.layout == Layout::None) return d.start + r % 8 * 16 + r / 8 * d.stride + c * d.leading;
-  return d.start + r % 8 * static_cast<uint32_t>(span(d.layout)) + r / 8 * d.stride + c * 16;
+  if (d.swizzle == Swizzle::None) return d.start + r % 8 * 16 + r / 8 * d.stride + c * d.leading;
+  return d.start + r % 8 * static_cast<uint32_t>(span(d.swizzle)) + r / 8 * d.stride + c * 16;
 }
 
 /// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction. An atom holds 8 values of
 /// k, the one with 32-byte atoms 4.
 uint32_t element_address(const Descriptor& d, int row, int k) {
   const auto r = static_cast<uint32_t>(row), kk = static_cast<uint32_t>(k), bytes = static_cast<uint32_t>(d.element);
-  const uint32_t per_span = static_cast<uint32_t>(span(d.layout)) / bytes,
-                 deep = d.layout == Layout::Swizzle128Atom32 ? 4 : 8;
-  if (d.layout == Layout::None)
+  const uint32_t per_span = static_cast<uint32_t>(span(d.swizzle)) / bytes,
+                 deep = d.swizzle == Swizzle::Bytes128Atom32 ? 4 : 8;
+  if (d.swizzle == Swizzle::None)
     return d.start + r % per_span * bytes + r / per_span * d.stride + kk % 8 * 16 + kk / 8 * d.leading;
-  return d.start + r % per_span * bytes + r / per_span * d.leading + kk % deep * static_cast<uint32_t>(span(d.layout)) +
-         kk / deep * d.stride;
+  return d.start + r % per_span * bytes + r / per_span * d.leading +
+         kk % deep * static_cast<uint32_t>(span(d.swizzle)) + kk / deep * d.stride;
 }
 
 [[noreturn]] void illegal(const char* operand, const std::string& message) {
@@ -62,16 +61,6 @@ Descriptor decode_fields(uint64_t bits) {
   return d;
 }
 
-uint8_t expected_layout(Layout layout) {
-  switch (layout) {
-    case Layout::None: return kLayoutNone;
-    case Layout::Swizzle32: return kLayout32;
-    case Layout::Swizzle64: return kLayout64;
-    case Layout::Swizzle128: return kLayout128;
-    case Layout::Swizzle128Atom32: return 5;
-  }
-  return kLayoutUnknown;
-}
 const char* layout_name(uint8_t layout) {
   const char* const names[] = {"unknown",     "no swizzle",   "32B swizzle",
                                "64B swizzle", "128B swizzle", "128B swizzle with 32B atoms"};
@@ -93,11 +82,11 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
     illegal(operand,
             "(" + hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
   switch (bits >> 61) {
-    case 0: d.layout = Layout::None; break;
-    case 1: d.layout = Layout::Swizzle128Atom32; break;
-    case 2: d.layout = Layout::Swizzle128; break;
-    case 4: d.layout = Layout::Swizzle64; break;
-    case 6: d.layout = Layout::Swizzle32; break;
+    case 0: d.swizzle = Swizzle::None; break;
+    case 1: d.swizzle = Swizzle::Bytes128Atom32; break;
+    case 2: d.swizzle = Swizzle::Bytes128; break;
+    case 4: d.swizzle = Swizzle::Bytes64; break;
+    case 6: d.swizzle = Swizzle::Bytes32; break;
     default:
       illegal(operand, "(" + hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) +
                            " in bits 61..63: 0, 1, 2, 4 and 6 exist");
@@ -112,10 +101,10 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand) {
                          (bits >> 46 & 7 ? ": bit 46 belongs to tcgen05 descriptors" : ""));
   }
   switch (bits >> 62) {
-    case 0: d.layout = Layout::None; break;
-    case 1: d.layout = Layout::Swizzle128; break;
-    case 2: d.layout = Layout::Swizzle64; break;
-    default: d.layout = Layout::Swizzle32; break;
+    case 0: d.swizzle = Swizzle::None; break;
+    case 1: d.swizzle = Swizzle::Bytes128; break;
+    case 2: d.swizzle = Swizzle::Bytes64; break;
+    default: d.swizzle = Swizzle::Bytes32; break;
   }
   return d;
 }
@@ -131,9 +120,9 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
   const auto check_layout = [&](uint32_t linear) {
     const uint32_t at = physical(d, linear);
     const uint8_t wrote = cta.layout[at / 128];
-    if (wrote == kLayoutUnknown || wrote == expected_layout(d.layout)) return;
+    if (wrote == kLayoutUnknown || wrote == layout_of(d.swizzle)) return;
     throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
-                                           layout_name(expected_layout(d.layout)) + ", but TMA wrote shared offset " +
+                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote shared offset " +
                                            hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
                                            layout_name(wrote) + ": the tensor map and the descriptor must agree"};
   };

@@ -8,13 +8,11 @@
 
 namespace sim::tensor {
 
-enum class Layout : uint8_t { None, Swizzle32, Swizzle64, Swizzle128, Swizzle128Atom32 };
-
 struct Descriptor {
   uint32_t start = 0;                ///< shared offset in the CTA, bytes
   uint32_t leading = 0, stride = 0;  ///< LBO, SBO, bytes
   uint32_t base_offset = 0;
-  Layout layout = Layout::None;
+  Swizzle swizzle = Swizzle::None;
   bool mn_major = false;
   int element = 2;  ///< bytes
 };

@@ -2,19 +2,43 @@
 // instructions, each at its own time; an instruction starts when all four have issued it and they complete in order.
 #include <array>
 
-#include "exec/core/access.h"
-#include "exec/core/decoder.h"
+#include "exec/core/families.h"
 #include "exec/core/pending.h"
+#include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
-#include "exec/tensor/kernels.h"
-#include "timing/counters.h"
+#include "exec/tensor/types.h"
 
 namespace sim {
 
+namespace {
+
+using ptx::Operand;
+using ptx::Type;
+using tensor::Format;
+
+/// wgmma.mma_async
+struct WgmmaOperands {
+  int n = 0;
+  Format a_format = Format::F16, b_format = Format::F16;
+  tensor::Result result = tensor::Result::F32;
+  std::vector<int32_t> accumulators;                   ///< slots; two values each if the result is F16
+  std::vector<Slot> written;                           ///< the same, as pending registers
+  int32_t a = -1, b = -1;                              ///< slots of descriptors
+  std::array<int32_t, 4> a_registers{-1, -1, -1, -1};  ///< slots, instead of a descriptor
+  bool a_in_registers = false;
+  PredicateOperand accumulate{};  ///< scale-d
+  bool negate_a = false, negate_b = false, transpose_a = false, transpose_b = false;
+
+  int k() const { return tensor::instruction_k(a_format); }
+  uint64_t multiply_adds() const { return 64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(k()); }
+};
+
+}  // namespace
+
 struct Cta::Warpgroup {
   struct Entry {
-    const Op* op = nullptr;  // of the wgmma; nullptr: a commit_group
-    uint64_t a = 0, b = 0;   // descriptors
+    const WgmmaOperands* operands = nullptr;  // of the wgmma; nullptr: a commit_group
+    uint64_t a = 0, b = 0;                    // descriptors
     bool accumulate = false;
     uint32_t issued = 0;                                                 // bit per warp
     std::array<uint32_t, 4> pending{};                                   // numbers of the warps' pending registers
@@ -30,23 +54,6 @@ struct Cta::Warpgroup {
 };
 
 namespace {
-
-using ptx::Operand;
-using ptx::Type;
-using tensor::Format;
-
-enum Flags : uint32_t {
-  kARegisters = 1,
-  kNegated = 2,
-  kConstantTrue = 4,
-  kConstantFalse = 8,
-  kANegative = 16,
-  kBNegative = 32,
-  kATransposed = 64,
-  kBTransposed = 128,
-  kPackedHalf = 256
-};
-// shape[0] N, shape[1] format of A, shape[2] format of B, shape[3] Result
 
 Cta::Warpgroup& group_of(Warp& w) {
   Cta& cta = *w.cta;
@@ -93,18 +100,18 @@ class Wgmma final : public AsyncOperation {
   std::unique_ptr<Cta::Warpgroup::Entry> entry;
 
   void complete(Cluster& cluster) override {
-    const Op& op = *entry->op;
-    const int n = op.shape[0];
-    const auto a_format = static_cast<Format>(op.shape[1]), b_format = static_cast<Format>(op.shape[2]);
+    const WgmmaOperands& o = operands();
+    const int n = o.n;
+    const Format a_format = o.a_format, b_format = o.b_format;
     tensor::Arithmetic how;
-    how.k = tensor::instruction_k(a_format);
-    how.exact = cluster.exact_arithmetic(64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(how.k));
-    how.result = static_cast<tensor::Result>(op.shape[3]);
+    how.k = o.k();
+    how.exact = cluster.exact_arithmetic(o.multiply_adds());
+    how.result = o.result;
     if (a_format == Format::E4M3 || a_format == Format::E5M2) how.fraction_bits = 13;
     const tensor::Kernels& kernels = tensor::kernels();
 
     tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
-    b.mn_major = op.flags & kBTransposed, b.element = tensor::element_bytes(b_format);
+    b.mn_major = o.transpose_b, b.element = tensor::element_bytes(b_format);
     tensor::check_tile(*cta, b, n, "B");
     static thread_local std::vector<tensor::QuadTile> b_tiles;
     b_tiles.resize(static_cast<size_t>(n) / 4);
@@ -116,31 +123,31 @@ class Wgmma final : public AsyncOperation {
       tensor::QuadTile& tile = b_tiles[static_cast<size_t>(column / 8 * 2 + column % 2)];
       const int slot = column % 8 / 2;
       for (int k = 0; k < how.k; ++k) {
-        if (op.flags & kBNegative) values[k] = -values[k];
+        if (o.negate_b) values[k] = -values[k];
         tile.value[k][slot] = values[k];
         if (how.exact) tile.exponent[k][slot] = tensor::model_exponent(values[k], tensor::min_exponent(b_format));
       }
     }
 
     tensor::Descriptor a;
-    if (!(op.flags & kARegisters)) {
+    if (!o.a_in_registers) {
       a = tensor::decode_wgmma(entry->a, "A");
-      a.mn_major = op.flags & kATransposed, a.element = tensor::element_bytes(a_format);
+      a.mn_major = o.transpose_a, a.element = tensor::element_bytes(a_format);
       tensor::check_tile(*cta, a, 64, "A");
     }
-    const size_t registers = op.extra->list.size();
+    const size_t registers = o.accumulators.size();
     for (size_t warp = 0; warp < 4; ++warp) {
       tensor::LaneTile a_tiles[2];
       for (int h = 0; h < 2; ++h) {
         alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
         for (int row = 0; row < 8; ++row) {
           uint8_t bytes[32];
-          if (op.flags & kARegisters)
+          if (o.a_in_registers)
             register_row(warp, row, h, bytes);
           else
             tensor::read_row(*cta, a, static_cast<int>(warp) * 16 + 8 * h + row, bytes);
           tensor::widen(a_format, bytes, how.k, widened[4 * row]);
-          if (op.flags & kANegative)
+          if (o.negate_a)
             for (int k = 0; k < how.k; ++k) widened[4 * row][k] = -widened[4 * row][k];
           for (int copy = 1; copy < 4; ++copy)
             std::memcpy(widened[4 * row + copy], widened[4 * row], sizeof widened[0]);
@@ -149,32 +156,30 @@ class Wgmma final : public AsyncOperation {
       }
       Warp& target = cta->warps[4 * group + warp];
       uint32_t* accumulators[128];
-      if (op.flags & kPackedHalf) {
+      if (o.result == tensor::Result::F16) {
         static thread_local std::vector<std::array<uint32_t, 32>> halves;
         halves.resize(2 * registers);
         for (size_t i = 0; i < registers; ++i) {
-          const auto* packed = lanes<uint32_t>(target, op.extra->list[i]);
+          const auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
           for (size_t l = 0; l < 32; ++l) halves[2 * i][l] = packed[l] & 0xFFFF, halves[2 * i + 1][l] = packed[l] >> 16;
           accumulators[2 * i] = halves[2 * i].data(), accumulators[2 * i + 1] = halves[2 * i + 1].data();
         }
         kernels.fragments(how, a_tiles, b_tiles.data(), accumulators, n / 8, entry->accumulate);
         for (size_t i = 0; i < registers; ++i) {
-          auto* packed = lanes<uint32_t>(target, op.extra->list[i]);
+          auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
           for (size_t l = 0; l < 32; ++l) packed[l] = halves[2 * i][l] | halves[2 * i + 1][l] << 16;
         }
       } else {
-        for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, op.extra->list[i]);
+        for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, o.accumulators[i]);
         kernels.fragments(how, a_tiles, b_tiles.data(), accumulators, n / 8, entry->accumulate);
       }
       complete_pending(target, entry->pending[warp]);
     }
     ++cluster.changes;
-    if (cluster.counters != nullptr) {
-      cluster.counters->tensor_flops += 2ull * 64 * static_cast<uint64_t>(n) * static_cast<uint64_t>(how.k);
-      ++cluster.counters->tensor_instructions;
-    }
+    tensor::count_multiply_adds(cluster, o.multiply_adds());
   }
-  std::string describe() const override { return "wgmma m64n" + std::to_string(entry->op->shape[0]); }
+  const WgmmaOperands& operands() const { return *entry->operands; }
+  std::string describe() const override { return "wgmma m64n" + std::to_string(operands().n); }
 
  private:
   /// Row `row` of half `h` of a warp's A fragment: 32 bytes of K. Register j holds row l/4 + 8 (j%2), bytes from
@@ -191,17 +196,17 @@ class Wgmma final : public AsyncOperation {
 };
 
 /// The entry at which this warp stands; it must agree with what the other warps of the group issue there.
-Cta::Warpgroup::Entry& reach(Warp& w, Cta::Warpgroup& group, const Op* op, bool* complete) {
+Cta::Warpgroup::Entry& reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands, bool* complete) {
   const size_t warp = w.index % 4;
   const uint64_t number = group.next[warp]++;
   const size_t at = number - group.first;
   if (at == group.entries.size()) {
     group.entries.push_back(std::make_unique<Cta::Warpgroup::Entry>());
-    group.entries.back()->op = op;
+    group.entries.back()->operands = operands;
     group.entries.back()->origin = origin_of(w, 0);
   }
   Cta::Warpgroup::Entry& entry = *group.entries[at];
-  if (entry.op != op) {
+  if (entry.operands != operands) {
     throw Fault{Status::LaunchFailure,
                 "the warps of a warpgroup execute different sequences of wgmma and wgmma.commit_group: all four must "
                 "execute the same"};
@@ -211,58 +216,52 @@ Cta::Warpgroup::Entry& reach(Warp& w, Cta::Warpgroup& group, const Op* op, bool*
   return entry;
 }
 
-Flow mma(Warp& w, const Op& op, Mask m) {
+Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   require_wgmma(w);
-  if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
   Cta::Warpgroup& group = group_of(w);
   bool complete = false;
-  const uint64_t a = op.flags & kARegisters ? 0 : uniform<uint64_t>(w, op.a, m), b = uniform<uint64_t>(w, op.b, m);
-  const bool accumulate =
-      op.flags & kConstantTrue ? true
-      : op.flags & kConstantFalse
-          ? false
-          : ((predicate(w, op.c) ^ (op.flags & kNegated ? kAllLanes : 0)) >> first_lane(m) & 1) != 0;
-  Cta::Warpgroup::Entry& entry = reach(w, group, &op, &complete);
+  const uint64_t a = o.a_in_registers ? 0 : uniform<uint64_t>(w, o.a, m), b = uniform<uint64_t>(w, o.b, m);
+  const bool accumulate = (o.accumulate.read(w) >> first_lane(m) & 1) != 0;
+  Cta::Warpgroup::Entry& entry = reach(w, group, &o, &complete);
   if (entry.issued != 1u << (w.index % 4) && (entry.a != a || entry.b != b || entry.accumulate != accumulate)) {
     throw Fault{Status::LaunchFailure,
                 "the warps of a warpgroup execute a wgmma with different descriptors or scale-d"};
   }
   entry.a = a, entry.b = b, entry.accumulate = accumulate;
-  if (!(op.flags & kARegisters)) tensor::decode_wgmma(a, "A");
+  if (!o.a_in_registers) tensor::decode_wgmma(a, "A");
   tensor::decode_wgmma(b, "B");
-  if (op.flags & kARegisters) {
+  if (o.a_in_registers) {
     for (size_t i = 0; i < 4; ++i) {
-      const int32_t slot = op.extra->list2[i];
+      const int32_t slot = o.a_registers[i];
       if (is_pending(w, slot))
         throw Fault{Status::LaunchFailure,
                     "wgmma takes A from a register that an unfinished operation has still to write"};
       std::memcpy(entry.a_registers[w.index % 4][i].data(), lanes<uint32_t>(w, slot), 128);
     }
   }
-  entry.pending[w.index % 4] = begin_pending(w, op.extra->writes, false);
+  entry.pending[w.index % 4] = begin_pending(w, o.written, false);
   w.executed_at_effect = w.executed;
   if (!complete) return Flow::Next;
   auto operation = std::make_unique<Wgmma>();
   operation->cta = w.cta;
   operation->group = w.index / 4;
-  operation->origin = entry.origin;
+  const Origin first = entry.origin;
   operation->entry = std::move(group.entries.front());
   group.entries.pop_front();
   ++group.first;
-  Cluster& cluster = cluster_of(w);
-  const uint64_t busy = 2ull * 64 * op.shape[0] *
-                        static_cast<uint64_t>(tensor::instruction_k(static_cast<Format>(op.shape[1]))) /
-                        static_cast<uint64_t>(cluster.costs().mma_flops_per_cycle);
-  cluster.scheduler->submit(std::move(operation), {.unit = &w.cta->tensor_pipe,
-                                                   .busy = busy,
-                                                   .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
-                                                   .order = &group.order});
+  const Costs& costs = cluster_of(w).costs();
+  submit(cluster_of(w), first, std::move(operation),
+         {.unit = &w.cta->tensor_pipe,
+          .busy = 2 * o.multiply_adds() / static_cast<uint64_t>(costs.mma_flops_per_cycle),
+          .latency = static_cast<uint64_t>(costs.mma_latency),
+          .order = &group.order});
   return Flow::Next;
 }
 
-Flow commit(Warp& w, const Op& op, Mask m) {
+Flow commit(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
-  if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
   Cta::Warpgroup& group = group_of(w);
   bool complete = false;
   reach(w, group, nullptr, &complete);
@@ -273,96 +272,72 @@ Flow commit(Warp& w, const Op& op, Mask m) {
   auto operation = std::make_unique<GroupCommit>();
   operation->cta = w.cta;
   operation->group = w.index / 4;
-  operation->origin = origin_of(w, 0);
-  cluster_of(w).scheduler->submit(std::move(operation), {.order = &group.order});
+  submit(w, 0, std::move(operation), {.order = &group.order});
   return Flow::Next;
 }
 
-Flow wait(Warp& w, const Op& op, Mask m) {
+struct WaitGroup {
+  uint32_t pending;  ///< so many of the newest groups may be unfinished
+};
+Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   require_wgmma(w);
-  if (!gather(w, op, kAllLanes, &m)) return Flow::Block;
-  Cta::Warpgroup& group = group_of(w);
-  const auto allowed = static_cast<uint64_t>(op.imm);
-  if (group.groups[w.index % 4] - group.groups_done <= allowed || group.groups[w.index % 4] <= group.groups_done)
-    return Flow::Next;
-  return block(w, Wait::WgmmaGroup, static_cast<uint32_t>(allowed));
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  const Cta::Warpgroup& group = group_of(w);
+  const uint64_t committed = group.groups[w.index % 4];
+  if (committed <= group.groups_done + o.pending) return Flow::Next;
+  return block(w, Wait::WgmmaGroup, o.pending);
 }
 
-Flow fence(Warp& w, const Op& op, Mask m) {
+Flow fence(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
-  return gather(w, op, kAllLanes, &m) ? Flow::Next : Flow::Block;
+  return gather(w, kAllLanes, &m) ? Flow::Next : Flow::Block;
 }
 
-Format format_of(Decoder& d, const std::string& name) {
-  if (name == "bf16") return Format::BF16;
-  if (name == "f16") return Format::F16;
-  if (name == "tf32") return Format::TF32;
-  if (name == "e4m3") return Format::E4M3;
-  if (name == "e5m2") return Format::E5M2;
-  if (name == "s8") return Format::S8;
-  if (name == "u8") return Format::U8;
-  d.unsupported("the type ." + name);
+// ---- decoding
+
+void decode_mma_async(Decoder& d) {
+  WgmmaOperands o;
+  int k = 0;
+  d.for_modifiers(
+      [&](const std::string& modifier) { return std::sscanf(modifier.c_str(), "m64n%dk%d", &o.n, &k) == 2; });
+  const std::vector<Type> types = tensor::types_of(d);
+  if (o.n < 8 || o.n > 256 || o.n % 8 != 0 || types.size() != 3) d.unsupported("this shape or these types");
+  o.a_format = tensor::format_of(d, types[1]), o.b_format = tensor::format_of(d, types[2]);
+  o.result = tensor::result_of(types[0]);
+  o.accumulators = d.destinations(d.operand(0), 4);
+  if (o.accumulators.size() != static_cast<size_t>(o.result == tensor::Result::F16 ? o.n / 4 : o.n / 2))
+    d.unsupported("the number of accumulators does not match N");
+  o.a_in_registers = d.is_vector(1);
+  if (o.a_in_registers) {
+    const auto list = d.elements(d.operand(1));
+    if (list.size() != o.a_registers.size()) d.unsupported("A has four registers");
+    for (size_t i = 0; i < list.size(); ++i) o.a_registers[i] = d.source(list[i], Type::B32);
+  } else {
+    o.a = d.source(1, Type::B64);
+  }
+  o.b = d.source(2, Type::B64);
+  o.accumulate = d.predicate_source(d.operand(3));
+  size_t at = 4;
+  if (o.result != tensor::Result::S32 && at < d.count()) {
+    o.negate_a = d.immediate(at++) < 0;
+    o.negate_b = d.immediate(at++) < 0;
+  }
+  if (!o.a_in_registers && at + 1 < d.count()) o.transpose_a = d.immediate(at++) != 0;
+  if (at < d.count()) o.transpose_b = d.immediate(at) != 0;
+  o.written = d.uses().writes;
+  d.emit<mma>(std::move(o));
 }
+
+constexpr Mnemonic kMnemonics[] = {
+    {"wgmma.fence", [](Decoder& d) { d.emit<fence>({}); }},
+    {"wgmma.mma_async", decode_mma_async},
+    {"wgmma.commit_group", [](Decoder& d) { d.emit<commit>({}); }},
+    {"wgmma.wait_group", [](Decoder& d) { d.emit<wait>({static_cast<uint32_t>(d.immediate(0))}); }},
+};
+constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 
 }  // namespace
 
-void decode_wgmma(Decoder& d) {
-  Op& op = *d.op;
-  op.touches_pending = true;
-  const std::string& what = d.modifier(0);
-  d.ignore({"sync", "aligned"});
-  if (what == "fence") {
-    op.run = fence;
-  } else if (what == "commit_group") {
-    op.run = commit;
-  } else if (what == "wait_group") {
-    op.imm = d.immediate(0);
-    op.run = wait;
-  } else if (what == "mma_async") {
-    int n = 0, k = 0;
-    std::vector<std::string> types;
-    d.for_modifiers([&](const std::string& modifier) {
-      if (std::sscanf(modifier.c_str(), "m64n%dk%d", &n, &k) == 2) return true;
-      if (ptx::type_of(modifier) == Type::None) return false;
-      types.push_back(modifier);
-      return true;
-    });
-    if (n < 8 || n > 256 || n % 8 != 0 || types.size() != 3) d.unsupported("this shape or these types");
-    op.shape[0] = static_cast<uint16_t>(n);
-    op.shape[1] = static_cast<uint16_t>(format_of(d, types[1]));
-    op.shape[2] = static_cast<uint16_t>(format_of(d, types[2]));
-    op.shape[3] = static_cast<uint16_t>(types[0] == "f32"   ? tensor::Result::F32
-                                        : types[0] == "f16" ? tensor::Result::F16
-                                                            : tensor::Result::S32);
-    if (types[0] == "f16") op.flags |= kPackedHalf;
-    for (const Operand& each : d.operand(0).elements) d.extra().list.push_back(d.destination(each, 4));
-    if (d.extra().list.size() != static_cast<size_t>(types[0] == "f16" ? n / 4 : n / 2))
-      d.unsupported("the number of accumulators does not match N");
-    if (d.is_vector(1)) {
-      op.flags |= kARegisters;
-      for (const Operand& each : d.operand(1).elements) d.extra().list2.push_back(d.source(each, Type::B32));
-    } else {
-      op.a = d.source(1, Type::B64);
-    }
-    op.b = d.source(2, Type::B64);
-    const Operand& scale = d.operand(3);
-    if (scale.kind == Operand::Kind::Immediate) {
-      op.flags |= scale.value ? kConstantTrue : kConstantFalse;
-    } else {
-      bool negated = false;
-      op.c = d.predicate_source(scale, &negated);
-      if (negated) op.flags |= kNegated;
-    }
-    size_t at = 4;
-    const bool integers = types[0] == "s32";
-    if (!integers && at < d.count()) {
-      if (d.immediate(at++) < 0) op.flags |= kANegative;
-      if (d.immediate(at++) < 0) op.flags |= kBNegative;
-    }
-    if (!(op.flags & kARegisters) && at + 1 < d.count() && d.immediate(at++) != 0) op.flags |= kATransposed;
-    if (at < d.count() && d.immediate(at) != 0) op.flags |= kBTransposed;
-    op.run = mma;
-  }
-}
+constinit const Family families::wgmma{.mnemonics = kMnemonics, .ignored = kIgnored, .touches_pending = true};
 
 }  // namespace sim

@@ -1,0 +1,278 @@
+// Floating point in 32 and 64 bits, and in pairs of 32 bits.
+#include <algorithm>
+#include <cfenv>
+#include <cmath>
+
+#include "exec/arithmetic/lanewise.h"
+#include "exec/arithmetic/numeric.h"
+#include "exec/core/families.h"
+
+namespace sim {
+namespace {
+
+using ptx::Type;
+
+// ---- modifiers, as wrappers of an operation
+
+/// Directed rounding, rare: through the host's rounding mode.
+template <auto F, int MODE, class T, class... A>
+T directed(T first, A... rest) {
+  const int before = std::fegetround();
+  std::fesetround(MODE);
+  volatile T result = F(*const_cast<volatile T*>(&first), static_cast<T>(*const_cast<volatile A*>(&rest))...);
+  std::fesetround(before);
+  return result;
+}
+
+/// What becomes of a result: a NaN the one that hardware gives, or (.sat) everything within [0, 1] and NaN 0.
+enum class Finish { Keep, Canonical, Saturate };
+struct Style {
+  bool flush = false;  ///< .ftz: subnormal inputs and results become zero
+  Finish finish = Finish::Keep;
+  int rounding = FE_TONEAREST;
+};
+
+template <Style STYLE>
+float finished(float value) {
+  if constexpr (STYLE.flush) value = flush_subnormal(value);
+  if constexpr (STYLE.finish == Finish::Canonical) return canonical(value);
+  if constexpr (STYLE.finish == Finish::Saturate) return value > 0 ? (value < 1 ? value : 1.0f) : 0.0f;
+  return value;
+}
+template <auto F, Style STYLE>
+constexpr auto kStyled = []<class... A>(A... operands) {
+  using T = std::common_type_t<A...>;
+  const auto input = [](T value) {
+    if constexpr (STYLE.flush) return flush_subnormal(value);
+    return value;
+  };
+  T result;
+  if constexpr (STYLE.rounding == FE_TONEAREST)
+    result = static_cast<T>(F(input(operands)...));
+  else
+    result = directed<F, STYLE.rounding>(input(operands)...);
+  if constexpr (std::is_same_v<T, float>) return finished<STYLE>(result);
+  return result;
+};
+
+/// Calls f.operator()<a rounding mode>() with the one that the instruction names.
+template <class F>
+auto with_rounding(Decoder& d, F f) {
+  if (d.has("rz")) return f.template operator()<FE_TOWARDZERO>();
+  if (d.has("rm")) return f.template operator()<FE_DOWNWARD>();
+  if (d.has("rp")) return f.template operator()<FE_UPWARD>();
+  return f.template operator()<FE_TONEAREST>();
+}
+
+/// Pairs of FP32 in 64 bits.
+template <int N, auto F>
+Flow packed(Warp& w, const Registers& o, Mask m) {
+  auto* d = lanes<uint64_t>(w, o.d);
+  const auto *a = lanes<uint64_t>(w, o.a), *b = lanes<uint64_t>(w, o.b), *c = lanes<uint64_t>(w, N > 2 ? o.c : o.a);
+  for_lanes(m, [&](int i) {
+    const auto half = [&](int shift) {
+      const auto part = [&](uint64_t v) { return std::bit_cast<float>(static_cast<uint32_t>(v >> shift)); };
+      float x;
+      if constexpr (N == 3)
+        x = F(part(a[i]), part(b[i]), part(c[i]));
+      else
+        x = F(part(a[i]), part(b[i]));
+      return static_cast<uint64_t>(std::bit_cast<uint32_t>(x)) << shift;
+    };
+    d[i] = half(0) | half(32);
+  });
+  return Flow::Next;
+}
+
+/// Sums, products and their like: rounding modes, and for FP32 .ftz and .sat.
+template <int N, auto F, bool PAIRS = true>
+Execution<Registers> arithmetic(Decoder& d, Type type) {
+  if (type == Type::F64) {
+    return with_rounding(
+        d, []<int MODE>() { return execution<lanewise<double, double, N, kStyled<F, Style{.rounding = MODE}>>>; });
+  }
+  const bool flush = d.has("ftz"), saturate = d.has("sat"), pair = type == Type::F32x2;
+  if (pair && !PAIRS) return {};
+  return with_rounding(d, [&]<int MODE>() -> Execution<Registers> {
+    const auto styled = [&]<bool FLUSH, Finish FINISH>() -> Execution<Registers> {
+      constexpr auto kOperation = kStyled<F, Style{FLUSH, FINISH, MODE}>;
+      if constexpr (PAIRS) {
+        if (pair) return execution<packed<N, kOperation>>;
+      }
+      return execution<lanewise<float, float, N, kOperation>>;
+    };
+    if (saturate)
+      return flush ? styled.template operator()<true, Finish::Saturate>()
+                   : styled.template operator()<false, Finish::Saturate>();
+    return flush ? styled.template operator()<true, Finish::Canonical>()
+                 : styled.template operator()<false, Finish::Canonical>();
+  });
+}
+template <int N, auto F, bool PAIRS = true>
+void real(Decoder& d) {
+  const Type type = d.last_type();
+  d.emit(arithmetic<N, F, PAIRS>(d, type), registers_of(d, type, N));
+}
+
+// ---- fma: most of what kernels do. On processors that can, without a call of the library for every lane.
+
+constexpr auto kFma = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+Flow fma_f32(Warp& w, const Op& op, Mask m) {
+  const auto& o = operands<Registers>(op);
+  auto* d = lanes<float>(w, o.d);
+  const auto *a = lanes<float>(w, o.a), *b = lanes<float>(w, o.b), *c = lanes<float>(w, o.c);
+  for_lanes(m, [&](int i) { d[i] = canonical(__builtin_fmaf(a[i], b[i], c[i])); });
+  return Flow::Next;
+}
+#pragma GCC pop_options
+const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+constexpr Handler fma_f32 = nullptr;
+constexpr bool has_fma = false;
+#endif
+
+void decode_fma(Decoder& d) {
+  const Type type = d.last_type();
+  auto how = arithmetic<3, kFma>(d, type);
+  constexpr auto kPlain = execute<lanewise<float, float, 3, kStyled<kFma, Style{.finish = Finish::Canonical}>>>;
+  if (has_fma && how.run == kPlain) how.run = fma_f32;
+  d.emit(how, registers_of(d, type, 3));
+}
+
+// ---- min, max
+
+constexpr auto kMin = []<class T>(T a, T b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+};
+constexpr auto kMax = []<class T>(T a, T b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+};
+
+/// All forms of FP32: two or three sources, NaN that propagates, .ftz, .xorsign.abs.
+struct MinMaxOperands {
+  Registers r;
+  bool nan, flush, xor_sign;
+};
+template <auto F>
+Flow min_max(Warp& w, const MinMaxOperands& o, Mask m) {
+  auto* d = lanes<float>(w, o.r.d);
+  const auto *a = lanes<float>(w, o.r.a), *b = lanes<float>(w, o.r.b);
+  const auto* c = o.r.c >= 0 ? lanes<float>(w, o.r.c) : nullptr;
+  const auto choose = [&](float x, float y) {
+    if (o.nan && (std::isnan(x) || std::isnan(y))) return std::numeric_limits<float>::quiet_NaN();
+    return F(x, y);
+  };
+  const auto read = [&](float x) {
+    if (o.flush) x = flush_subnormal(x);
+    return o.xor_sign ? std::fabs(x) : x;
+  };
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int i = first_lane(rest);
+    float result = choose(read(a[i]), read(b[i]));
+    if (c != nullptr) result = choose(result, read(c[i]));
+    if (o.xor_sign) result = std::copysign(result, std::signbit(a[i]) != std::signbit(b[i]) ? -1.0f : 1.0f);
+    d[i] = canonical(result);
+  }
+  return Flow::Next;
+}
+template <auto F>
+void decode_min_max(Decoder& d) {
+  const Type type = d.last_type();
+  const bool three = d.count() == 4;
+  const Registers r = registers_of(d, type, three ? 3 : 2);
+  if (type == Type::F64) {
+    if (three) d.unsupported("three sources of this type");
+    return d.emit<lanewise<double, double, 2, F>>(r);
+  }
+  if (type != Type::F32) d.unsupported("this form is unknown");
+  const MinMaxOperands o{
+      .r = r, .nan = d.has("NaN"), .flush = d.has("ftz"), .xor_sign = d.has("xorsign") && d.has("abs")};
+  if (three || o.nan || o.flush || o.xor_sign) return d.emit<min_max<F>>(o);
+  d.emit<lanewise<float, float, 2, kStyled<F, Style{.finish = Finish::Canonical}>>>(r);
+}
+
+// ---- signs: NaNs keep their bits
+
+template <int N, auto F>
+void sign(Decoder& d) {
+  const Type type = d.last_type();
+  const bool flush = d.has("ftz");
+  const Registers r = registers_of(d, type, N);
+  if (type == Type::F64) return d.emit<lanewise<double, double, N, F>>(r);
+  if (type != Type::F32) d.unsupported("this form is unknown");
+  d.emit(flush ? execution<lanewise<float, float, N, kStyled<F, Style{.flush = true}>>>
+               : execution<lanewise<float, float, N, F>>,
+         r);
+}
+
+// ---- functions
+
+/// Of FP32 alone, rounded from what it is in FP64.
+template <auto F>
+constexpr auto kThroughDouble = [](float a) { return static_cast<float>(F(static_cast<double>(a))); };
+
+template <auto F>
+void function_f32(Decoder& d) {
+  const bool flush = d.has("ftz");
+  d.emit(flush ? execution<lanewise<float, float, 1, kStyled<F, Style{true, Finish::Canonical}>>>
+               : execution<lanewise<float, float, 1, kStyled<F, Style{false, Finish::Canonical}>>>,
+         registers_of(d, Type::F32, 1));
+}
+template <auto F>
+void function_f64(Decoder& d) {
+  d.emit<lanewise<double, double, 1, F>>(registers_of(d, Type::F64, 1));
+}
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: of the upper 32 bits, and with zeros in the lower 32 bits.
+template <auto F>
+constexpr auto kUpperHalf = [](double x) {
+  const auto upper = [](double v) {
+    if (std::fpclassify(v) == FP_SUBNORMAL) return std::copysign(0.0, v);
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(v) & ~uint64_t{0xFFFF'FFFF});
+  };
+  return upper(F(upper(x)));
+};
+
+constexpr auto kReciprocal = [](auto a) { return decltype(a){1} / a; };
+constexpr auto kRsqrt = [](double a) { return 1.0 / std::sqrt(a); };
+
+constexpr Mnemonic kMnemonics[] = {
+    {"add", real<2, [](auto a, auto b) { return a + b; }>},
+    {"sub", real<2, [](auto a, auto b) { return a - b; }>},
+    {"mul", real<2, [](auto a, auto b) { return a * b; }>},
+    {"fma", decode_fma},
+    {"mad", decode_fma},
+    {"div", real<2, [](auto a, auto b) { return a / b; }, false>},
+    {"min", decode_min_max<kMin>},
+    {"max", decode_min_max<kMax>},
+    {"abs", sign<1, [](auto a) { return std::fabs(a); }>},
+    {"neg", sign<1, [](auto a) { return -a; }>},
+    {"copysign", sign<2, [](auto a, auto b) { return std::copysign(b, a); }>},
+    {"rcp", real<1, kReciprocal, false>},
+    {"rcp.approx.ftz.f64", function_f64<kUpperHalf<kReciprocal>>},
+    {"sqrt", real<1, [](auto a) { return std::sqrt(a); }, false>},
+    {"rsqrt.f32", function_f32<kThroughDouble<kRsqrt>>},
+    {"rsqrt.f64", function_f64<kRsqrt>},
+    {"rsqrt.approx.ftz.f64", function_f64<kUpperHalf<kRsqrt>>},
+    {"ex2.f32", function_f32<kThroughDouble<[](double a) { return std::exp2(a); }>>},
+    {"lg2.f32", function_f32<kThroughDouble<[](double a) { return std::log2(a); }>>},
+    {"sin.f32", function_f32<kThroughDouble<[](double a) { return std::sin(a); }>>},
+    {"cos.f32", function_f32<kThroughDouble<[](double a) { return std::cos(a); }>>},
+    {"tanh.f32", function_f32<kThroughDouble<[](double a) { return std::tanh(a); }>>},
+};
+constexpr std::string_view kIgnored[] = {"rn", "approx", "full"};
+
+}  // namespace
+
+constinit const Family families::floating{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .types = Types::Real, .pure = true};
+
+}  // namespace sim

@@ -1,0 +1,115 @@
+// F16 and BF16, one value or two in 32 bits. Operations take and give doubles, in which sums and products of two values
+// are exact, and fused ones as good as.
+#include "exec/arithmetic/half.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "exec/arithmetic/lanewise.h"
+#include "exec/core/families.h"
+
+namespace sim {
+namespace {
+
+using ptx::Type;
+
+struct HalfOperands {
+  Registers r;
+  bool flush, saturate, relu;
+};
+
+template <class H, int N, auto F>
+uint16_t compute(const HalfOperands& o, uint32_t a, uint32_t b, uint32_t c) {
+  const auto input = [&](uint32_t bits) {
+    const auto value = static_cast<double>(H::widen(static_cast<uint16_t>(bits)));
+    return o.flush && std::fabs(value) < H::kSmallest ? std::copysign(0.0, value) : value;
+  };
+  double result;
+  if constexpr (N == 1)
+    result = F(input(a));
+  else if constexpr (N == 2)
+    result = F(input(a), input(b));
+  else
+    result = F(input(a), input(b), input(c));
+  if (o.saturate) result = result > 0 ? std::min(result, 1.0) : 0.0;
+  if (o.relu && !std::isnan(result)) result = result > 0 ? result : 0.0;
+  const uint16_t bits = H::narrow(result);
+  return o.flush && (bits & H::kExponent) == 0 ? bits & 0x8000 : bits;
+}
+template <class H, bool PAIR, int N, auto F>
+Flow half(Warp& w, const HalfOperands& o, Mask m) {
+  auto* d = lanes<uint32_t>(w, o.r.d);
+  const auto* a = lanes<uint32_t>(w, o.r.a);
+  const auto* b = lanes<uint32_t>(w, N > 1 ? o.r.b : o.r.a);
+  const auto* c = lanes<uint32_t>(w, N > 2 ? o.r.c : o.r.a);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int i = first_lane(rest);
+    uint32_t result = compute<H, N, F>(o, a[i], b[i], c[i]);
+    if (PAIR) result |= static_cast<uint32_t>(compute<H, N, F>(o, a[i] >> 16, b[i] >> 16, c[i] >> 16)) << 16;
+    d[i] = result;
+  }
+  return Flow::Next;
+}
+template <int N, auto F>
+void decode_half(Decoder& d) {
+  const Type type = d.last_type();
+  const HalfOperands o{
+      .r = registers_of(d, type, N), .flush = d.has("ftz"), .saturate = d.has("sat"), .relu = d.has("relu")};
+  switch (type) {
+    case Type::F16: return d.emit<half<Half, false, N, F>>(o);
+    case Type::F16x2: return d.emit<half<Half, true, N, F>>(o);
+    case Type::BF16: return d.emit<half<Brain, false, N, F>>(o);
+    default: return d.emit<half<Brain, true, N, F>>(o);
+  }
+}
+
+/// Changes of the sign leave NaNs as they are.
+template <bool PAIR, bool NEGATE>
+Flow sign(Warp& w, const Registers& o, Mask m) {
+  auto* d = lanes<uint32_t>(w, o.d);
+  const auto* a = lanes<uint32_t>(w, o.a);
+  constexpr uint32_t kSigns = PAIR ? 0x8000'8000 : 0x8000;
+  for_lanes(m, [&](int i) { d[i] = NEGATE ? a[i] ^ kSigns : a[i] & ~kSigns; });
+  return Flow::Next;
+}
+template <bool NEGATE>
+void decode_sign(Decoder& d) {
+  const Type type = d.last_type();
+  d.emit(type == Type::F16x2 || type == Type::BF16x2 ? execution<sign<true, NEGATE>> : execution<sign<false, NEGATE>>,
+         registers_of(d, type, 1));
+}
+
+// A NaN loses against a number, unless it is to propagate; -0 is less than +0.
+constexpr auto kMin = [](double a, double b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? a : b;
+  return std::min(a, b);
+};
+constexpr auto kMax = [](double a, double b) { return -kMin(-a, -b); };
+template <auto F>
+constexpr auto kNan = [](double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : F(a, b);
+};
+
+constexpr Mnemonic kMnemonics[] = {
+    {"add", decode_half<2, [](double a, double b) { return fma_to_odd(a, 1.0, b); }>},
+    {"sub", decode_half<2, [](double a, double b) { return fma_to_odd(a, 1.0, -b); }>},
+    {"mul", decode_half<2, [](double a, double b) { return a * b; }>},
+    {"fma", decode_half<3, fma_to_odd>},
+    {"min", decode_half<2, kMin>},
+    {"max", decode_half<2, kMax>},
+    {"min.NaN", decode_half<2, kNan<kMin>>},
+    {"max.NaN", decode_half<2, kNan<kMax>>},
+    {"abs", decode_sign<false>},
+    {"neg", decode_sign<true>},
+    {"ex2", decode_half<1, [](double a) { return std::exp2(a); }>},
+    {"tanh", decode_half<1, [](double a) { return std::tanh(a); }>},
+};
+constexpr std::string_view kIgnored[] = {"rn", "approx"};
+
+}  // namespace
+
+constinit const Family families::half{.mnemonics = kMnemonics, .ignored = kIgnored, .types = Types::Half, .pure = true};
+
+}  // namespace sim

@@ -1,0 +1,112 @@
+#include "exec/async/box.h"
+
+#include "exec/core/access.h"
+
+namespace sim {
+namespace {
+
+uint32_t span_bytes(Swizzle mode) {
+  switch (mode) {
+    case Swizzle::Bytes32: return 32;
+    case Swizzle::Bytes64: return 64;
+    case Swizzle::Bytes128:
+    case Swizzle::Bytes128Atom32: return 128;
+    default: return 0;
+  }
+}
+
+/// Where the tensor map is, which must be a place that TMA can read.
+const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
+  if (in_param_window(address)) {
+    const uint64_t offset = address & ~kWindowMask;
+    const auto& parameters = cluster.launch->parameters;
+    if (offset + sizeof(TensorMap) > parameters.size())
+      throw Fault{Status::IllegalAddress, "the tensor map lies outside the kernel's parameters"};
+    if (offset % 64 != 0)
+      throw Fault{Status::MisalignedAddress,
+                  "a tensor map must be 64-byte aligned; this one is at offset " + hex(offset) + " of the parameters"};
+    return parameters.data() + offset;
+  }
+  if (in_shared_window(address) || in_local_window(address)) {
+    throw Fault{Status::IllegalInstruction,
+                "a tensor map must lie in the kernel's parameters (__grid_constant__), in constant or in global "
+                "memory; this one is a copy on the stack or in shared memory"};
+  }
+  return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
+}
+
+}  // namespace
+
+TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
+  TensorOperand tensor;
+  tensor.map = d.wide_address(operand);
+  if (operand.elements.size() < 2) d.unsupported("coordinates are required");
+  const auto list = d.elements(operand.elements[1]);
+  if (list.size() > tensor.coordinates.size()) d.unsupported("more than five coordinates");
+  tensor.dimensions = static_cast<uint8_t>(list.size());
+  for (size_t i = 0; i < list.size(); ++i) tensor.coordinates[i] = d.source(list[i], ptx::Type::S32);
+  return tensor;
+}
+
+uint32_t swizzled(Swizzle mode, uint32_t address) {
+  switch (mode) {
+    case Swizzle::Bytes32: return address ^ (address >> 3 & 0x10);
+    case Swizzle::Bytes64: return address ^ (address >> 3 & 0x30);
+    case Swizzle::Bytes128: return address ^ (address >> 3 & 0x70);
+    case Swizzle::Bytes128Atom32: return address ^ (address >> 2 & 0x60);  // bits 6:5 ^= bits 8:7
+    default: return address;
+  }
+}
+
+Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) {
+  Cluster& cluster = cluster_of(warp);
+  const size_t dimensions = operand.dimensions;
+  const uint64_t map_address = operand.map.of(warp, lane);
+  Box box;
+  for (size_t i = 0; i < dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
+  std::memcpy(&box.map, locate_map(cluster, map_address), sizeof box.map);
+  if (box.map.magic != TensorMap::MAGIC)
+    throw Fault{Status::IllegalInstruction,
+                "the 128 bytes at " + hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
+  if (box.map.rank != dimensions) {
+    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(dimensions) +
+                                                " coordinates, but the tensor map has rank " +
+                                                std::to_string(box.map.rank)};
+  }
+  if (box.map.interleave != 0)
+    throw Fault{Status::IllegalInstruction, "interleaved tensor maps are not supported by the simulated device"};
+  if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32)
+    throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
+                                                ") is not supported by the simulated device"};
+  box.rows = 1;
+  for (size_t i = 0; i < dimensions; ++i) {
+    const uint32_t stride = i == 0 ? 1 : box.map.element_strides[i];
+    box.count[i] = (box.map.box[i] + stride - 1) / stride;
+    if (i > 0) box.rows *= box.count[i];
+    if (is_store && box.coordinate[i] < 0) {
+      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
+                                                  std::to_string(box.coordinate[i]) + " (dimension " +
+                                                  std::to_string(i) + "): only loads may start outside"};
+    }
+  }
+  box.inner_bytes = box.count[0] * box.map.element_bytes;
+  box.pitch = std::max(span_bytes(box.map.swizzle_mode()), box.inner_bytes);
+  if ((box.coordinate[0] * box.map.element_bytes) % 16 != 0) {
+    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(box.coordinate[0]) + " is " +
+                                                std::to_string(box.coordinate[0] * box.map.element_bytes) +
+                                                " bytes, but TMA needs a multiple of 16 bytes"};
+  }
+  return box;
+}
+
+void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += 16)
+    std::memcpy(cta.smem.data() + swizzled(swizzle, offset + i), row + i, std::min(16u, bytes - i));
+}
+
+void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += 16)
+    std::memcpy(row + i, cta.smem.data() + swizzled(swizzle, offset + i), std::min(16u, bytes - i));
+}
+
+}  // namespace sim

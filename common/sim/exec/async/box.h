@@ -1,0 +1,68 @@
+// The box of a tensor that one TMA instruction moves: its geometry in global and in shared memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "exec/core/decoder.h"
+#include "machine/tensor_map.h"
+
+namespace sim {
+
+/// [map, {x, y, ...}]
+struct TensorOperand {
+  Address map;
+  std::array<int32_t, 5> coordinates{-1, -1, -1, -1, -1};  ///< slots
+  uint8_t dimensions = 0;
+
+  static TensorOperand decode(Decoder& d, const ptx::Operand& operand);
+};
+
+struct Box {
+  TensorMap map;
+  std::array<int64_t, 5> coordinate{};
+  std::array<uint32_t, 5> count{};                       ///< elements per dimension: ceil(box / element stride)
+  uint32_t inner_bytes = 0;                              ///< of one row of the box
+  uint32_t pitch = 0;                                    ///< bytes from row to row in shared memory
+  uint32_t rows = 0;                                     ///< product of the outer counts
+  uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
+  /// Bytes between which it lies in shared memory.
+  uint32_t footprint() const { return map.swizzle_mode() == Swizzle::None ? bytes() : rows * pitch; }
+};
+
+/// The box that a lane names. Throws Fault if the tensor map or the coordinates are impossible.
+Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store);
+
+/// Where the swizzle puts the byte at this shared offset.
+uint32_t swizzled(Swizzle mode, uint32_t address);
+
+/// Calls f(row's global address or 0 if the row lies outside, shared offset of the row, first valid byte, end of valid
+/// bytes) for every row of the box. Valid bytes are relative to the row's start in the box.
+template <class F>
+void for_rows(const Box& box, F f) {
+  const TensorMap& map = box.map;
+  const int64_t start = box.coordinate[0] * map.element_bytes;
+  const int64_t width = (int64_t{map.dims_minus_1[0]} + 1) * map.element_bytes;
+  const int64_t first = std::max<int64_t>(0, -start), last = std::min<int64_t>(box.inner_bytes, width - start);
+  std::array<uint32_t, 5> at{};
+  for (uint32_t row = 0; row < box.rows; ++row) {
+    bool inside = true;
+    int64_t address = static_cast<int64_t>(map.address) + start;
+    for (size_t i = 1; i < map.rank; ++i) {
+      const int64_t x = box.coordinate[i] + int64_t{at[i]} * map.element_strides[i];
+      inside &= x >= 0 && x <= int64_t{map.dims_minus_1[i]};
+      address += x * static_cast<int64_t>(map.strides[i - 1]);
+    }
+    f(inside ? static_cast<uint64_t>(address) : 0, row * box.pitch, first, last);
+    for (size_t i = 1; i < map.rank; ++i) {
+      if (++at[i] < box.count[i]) break;
+      at[i] = 0;
+    }
+  }
+}
+
+/// Copies a row, in 16-byte chunks, from `row` to its swizzled place at `offset`, or back.
+void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes);
+void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes);
+
+}  // namespace sim

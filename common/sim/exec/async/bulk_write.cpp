@@ -1,0 +1,58 @@
+#include "exec/async/bulk_write.h"
+
+#include "check/store_audit.h"
+#include "exec/async/groups.h"
+#include "exec/core/access.h"
+#include "exec/core/submit.h"
+#include "timing/counters.h"
+
+namespace sim {
+
+void BulkWrite::complete(Cluster& cluster) {
+  uint64_t total = 0;
+  for (const Piece& piece : pieces) {
+    uint8_t* to = global_location(cluster, piece.to, piece.bytes, 1, true, "TMA store");
+    const uint8_t* from = data.data() + piece.at;
+    if (cluster.launch->audit != nullptr && how == Reduction::None) {
+      cluster.launch->audit->record(*cluster.launch->memory, piece.to, from, piece.bytes, *cluster.counters);
+    }
+    if (how != Reduction::None) {
+      reduce(to, from, piece.bytes, how, type);
+    } else if (byte_mask == 0xFFFF) {
+      std::memcpy(to, from, piece.bytes);
+    } else {
+      for (uint32_t i = 0; i < piece.bytes; ++i)
+        if (byte_mask >> (i % 16) & 1) to[i] = from[i];
+    }
+    total += piece.bytes;
+  }
+  if (cluster.counters != nullptr) cluster.counters->tma_store_bytes += total;
+  ++cluster.changes;
+  finish_bulk_write(*warp, origin.lane, group);
+  wake_bulk_waiters(*warp);
+}
+
+void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<BulkWrite> write) {
+  finish_bulk_read(*write->warp, read.origin.lane, write->group);
+  wake_bulk_waiters(*write->warp);
+  const Costs& costs = cluster.costs();
+  const When when{.unit = &write->warp->cta->store_pipe,
+                  .busy = write->data.size() / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
+                  .latency = static_cast<uint64_t>(costs.tma_store_latency)};
+  submit_after(cluster, read, std::move(write), when);
+}
+
+const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
+                            const char* what) {
+  if (cta.exited && cluster.launch->lenient) return cta.smem.data() + offset;
+  return shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, align, true, what);
+}
+
+When read_time(Cta& cta, uint32_t bytes) {
+  const Costs& costs = cta.cluster->costs();
+  return {.unit = &cta.store_pipe,
+          .busy = bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
+          .latency = static_cast<uint64_t>(costs.tma_issue)};
+}
+
+}  // namespace sim

@@ -1,0 +1,103 @@
+#include "exec/async/destination.h"
+
+#include <algorithm>
+#include <array>
+
+#include "exec/core/access.h"
+
+namespace sim {
+
+uint32_t shared_address(Warp& warp, const Address& address, int lane, const char* what) {
+  return to_shared(address.of(warp, lane), what);
+}
+
+Destination destination_of(Warp& warp, const DestinationOperand& operand, int lane, const char* what) {
+  const uint32_t to = shared_address(warp, operand.to, lane, what);
+  const uint32_t barrier = to_shared(operand.barrier.of(warp, lane), what, "'s mbarrier");
+  if (operand.own_only && to >> kSharedRankShift != warp.cta->rank)
+    throw Fault{Status::IllegalInstruction, "a .shared::cta destination must be in this CTA", lane};
+  Destination destination{.offset = to & kSharedOffsetMask, .barrier = barrier & kSharedOffsetMask, .credits = {}};
+  const uint32_t rank = to >> kSharedRankShift, barrier_rank = barrier >> kSharedRankShift;
+  if (operand.multicast >= 0) {
+    const uint32_t mask = lanes<uint32_t>(warp, operand.multicast)[lane];
+    for (uint32_t each = 0; each < 16; ++each) {
+      if (!(mask >> each & 1)) continue;
+      // cta_group::2: the CTA of the pair with the parity of the one that owns the named barrier.
+      destination.credits.push_back({each, operand.pair ? (each & ~1u) | (barrier_rank & 1) : each});
+    }
+    if (destination.credits.empty())
+      throw Fault{Status::IllegalInstruction, "a multicast with an empty CTA mask", lane};
+    return destination;
+  }
+  if (operand.pair ? (barrier_rank >> 1) != (rank >> 1) : barrier_rank != rank) {
+    throw Fault{Status::LaunchFailure,
+                "the mbarrier is in CTA " + std::to_string(barrier_rank) + ", the destination in CTA " +
+                    std::to_string(rank) +
+                    (operand.pair ? ": with .cta_group::2 both must be in one pair"
+                                  : ": without .cta_group::2 both must be in the same CTA"),
+                lane};
+  }
+  destination.credits.push_back({rank, barrier_rank});
+  return destination;
+}
+
+uint32_t bulk_size(Warp& warp, int32_t slot, int lane) {
+  const uint32_t bytes = lanes<uint32_t>(warp, slot)[lane];
+  if (bytes % 16 == 0) return bytes;
+  throw Fault{Status::MisalignedAddress,
+              "a bulk copy of " + std::to_string(bytes) + " bytes: the size must be a multiple of 16", lane};
+}
+
+Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_t bytes, uint32_t align,
+                       const char* what) {
+  if (rank >= cluster.ctas.size())
+    throw Fault{Status::IllegalAddress,
+                std::string(what) + ": CTA rank " + std::to_string(rank) + " does not exist in this cluster"};
+  Cta& cta = cluster.ctas[rank];
+  shared_location(cluster, cta, rank << kSharedRankShift | offset, bytes, align, true, what);
+  if (offset + bytes > cta.barrier_low && offset < cta.barrier_high) {
+    for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
+      if (cta.barrier_index[slot] != 0)
+        throw Fault{Status::LaunchFailure,
+                    std::string(what) + " over a live mbarrier at shared offset " + hex(slot * 8)};
+    }
+  }
+  return cta;
+}
+
+void mark_layout(Cta& cta, uint32_t offset, uint32_t bytes, uint8_t layout) {
+  if (cta.layout.empty()) {
+    if (layout == kLayoutUnknown) return;
+    cta.layout.assign(cta.smem.size() / 128 + 1, kLayoutUnknown);
+  }
+  std::fill(cta.layout.begin() + offset / 128, cta.layout.begin() + (offset + bytes + 127) / 128, layout);
+}
+
+void poison(Cta& cta, uint32_t offset, uint32_t bytes) { std::memset(cta.smem.data() + offset, 0xFF, bytes); }
+
+void poison(Cta& cta, uint32_t offset, const Box& box) {
+  if (box.pitch == box.inner_bytes) return poison(cta, offset, box.footprint());
+  std::array<uint8_t, 128> row;  // of a box that is narrower than its swizzle: what lies between the rows stays
+  row.fill(0xFF);
+  for (uint32_t i = 0; i < box.rows; ++i)
+    row_to_shared(cta, box.map.swizzle_mode(), offset + i * box.pitch, row.data(), box.inner_bytes);
+}
+
+bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
+  if (!cluster.launch->lenient || !cluster.ctas[origin.cta_rank].exited) return true;
+  const auto dropped =
+      std::erase_if(*credits, [&](const Credit& credit) { return credit.destination == origin.cta_rank; });
+  if (dropped == 0) return true;
+  const Fault early{Status::LaunchFailure,
+                    "CTA " + std::to_string(origin.cta_rank) +
+                        " has exited before a copy into its shared memory was complete: it must wait for its copies"};
+  cluster.scheduler->remark(early, nullptr, &origin);
+  return !credits->empty();
+}
+
+void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,
+                  const Origin& origin) {
+  apply(cluster, credit.barrier_rank, destination.barrier, BarrierEffect::CompleteTx, bytes, origin, true);
+}
+
+}  // namespace sim

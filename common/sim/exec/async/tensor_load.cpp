@@ -1,0 +1,130 @@
+// cp.async.bulk.tensor from global to shared memory: TMA loads, and their prefetch.
+#include <algorithm>
+#include <array>
+
+#include "exec/async/box.h"
+#include "exec/async/destination.h"
+#include "exec/core/access.h"
+#include "exec/core/families.h"
+#include "exec/core/submit.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+struct TensorLoadOperands {
+  DestinationOperand destination;
+  TensorOperand tensor;
+};
+
+void fill_outside(const TensorMap& map, uint8_t* bytes, size_t count) {
+  if (!map.fills_with_nan()) {
+    std::memset(bytes, 0, count);
+    return;
+  }
+  // The NaN that TMA fills with (BF16: 0x7FF7, measured).
+  for (size_t i = 0; i < count; i += map.element_bytes) {
+    const uint64_t nan = map.element_bytes == 2 ? 0x7FF7 : map.element_bytes == 4 ? 0x7FF7'FFFF : 0x7FF7'FFFF'FFFF'FFFF;
+    std::memcpy(bytes + i, &nan, std::min<size_t>(map.element_bytes, count - i));
+  }
+}
+
+class TensorLoad final : public AsyncOperation {
+ public:
+  Box box;
+  Destination to;
+
+  void complete(Cluster& cluster) override {
+    if (!forgive_early_exit(cluster, origin, &to.credits)) return;
+    std::array<uint8_t, 256 * 16> row;
+    for (const Credit& credit : to.credits)
+      check_destination(cluster, credit.destination, to.offset, box.footprint(), 128, "TMA load");
+    for_rows(box, [&](uint64_t address, uint32_t at, int64_t first, int64_t last) {
+      if (address == 0 || last <= first) {
+        fill_outside(box.map, row.data(), box.inner_bytes);
+      } else {
+        if (first > 0) fill_outside(box.map, row.data(), static_cast<size_t>(first));
+        std::memcpy(row.data() + first,
+                    global_location(cluster, address + static_cast<uint64_t>(first),
+                                    static_cast<uint64_t>(last - first), 1, false, "TMA load"),
+                    static_cast<size_t>(last - first));
+        if (last < box.inner_bytes)
+          fill_outside(box.map, row.data() + last, box.inner_bytes - static_cast<size_t>(last));
+      }
+      for (const Credit& credit : to.credits) {
+        row_to_shared(cluster.ctas[credit.destination], box.map.swizzle_mode(), to.offset + at, row.data(),
+                      box.inner_bytes);
+      }
+    });
+    ++cluster.changes;
+    for (const Credit& credit : to.credits) {
+      mark_layout(cluster.ctas[credit.destination], to.offset, box.footprint(), layout_of(box.map.swizzle_mode()));
+      credit_bytes(cluster, to, credit, box.bytes(), origin);
+    }
+  }
+  std::string describe() const override { return "TMA load of " + with_commas(box.bytes()) + " bytes"; }
+};
+
+Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    auto load = std::make_unique<TensorLoad>();
+    load->to = destination_of(w, o.destination, lane, "TMA load");
+    load->box = make_box(w, o.tensor, lane, false);
+    const uint32_t bytes = load->box.bytes();
+    for (const Credit& credit : load->to.credits) {
+      Cta& target =
+          check_destination(cluster, credit.destination, load->to.offset, load->box.footprint(), 128, "TMA load");
+      poison(target, load->to.offset, load->box);
+    }
+    if (cluster.counters != nullptr) cluster.counters->count_tma_load(bytes, load->to.credits.size());
+    const Costs& costs = cluster.costs();
+    submit(
+        w, lane, std::move(load),
+        {.unit = &w.cta->load_pipe,
+         .busy = static_cast<uint64_t>(std::max(costs.tma_issue, static_cast<int>(bytes) / costs.tma_bytes_per_cycle)),
+         .latency = static_cast<uint64_t>(costs.tma_load_latency)});
+  }
+  note_effect(w);
+  return Flow::Next;
+}
+
+Flow prefetch(Warp& w, const TensorOperand& o, Mask m) {
+  for (Mask rest = m; rest; rest &= rest - 1) make_box(w, o, first_lane(rest), false);  // for its checks
+  return Flow::Next;
+}
+
+void decode_tensor_load(Decoder& d) {
+  TensorLoadOperands o;
+  o.destination.to = d.address(0);
+  o.tensor = TensorOperand::decode(d, d.operand(1));
+  o.destination.barrier = d.address(2);
+  if (d.has("multicast::cluster")) o.destination.multicast = d.source(3, ptx::Type::B32);
+  o.destination.pair = d.has("cta_group::2");
+  o.destination.own_only = !d.has("shared::cluster");
+  d.emit<tensor_load>(o);
+}
+
+constexpr Mnemonic kMnemonics[] = {
+    {"cp.async.bulk.tensor.shared::cluster.global", decode_tensor_load},
+    {"cp.async.bulk.tensor.shared::cta.global", decode_tensor_load},
+    {"cp.async.bulk.prefetch.tensor", [](Decoder& d) { d.emit<prefetch>(TensorOperand::decode(d, d.operand(0))); }},
+};
+constexpr std::string_view kIgnored[] = {"1d",
+                                         "2d",
+                                         "3d",
+                                         "4d",
+                                         "5d",
+                                         "tile",
+                                         "L2",
+                                         "global",
+                                         "mbarrier::complete_tx::bytes",
+                                         "cta_group::1",
+                                         "L2::cache_hint"};
+
+}  // namespace
+
+constinit const Family families::tensor_load{kMnemonics, kIgnored};
+
+}  // namespace sim

@@ -1,0 +1,114 @@
+// tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel edits itself.
+#include "exec/async/destination.h"
+#include "exec/core/access.h"
+#include "exec/core/families.h"
+
+namespace sim {
+namespace {
+
+using ptx::Type;
+
+enum class Field : uint8_t {
+  GlobalAddress,
+  Rank,
+  BoxDim,
+  GlobalDim,
+  GlobalStride,
+  ElementStride,
+  Interleave,
+  SwizzleMode,
+  FillMode
+};
+bool is_indexed(Field field) { return field >= Field::BoxDim && field <= Field::ElementStride; }
+bool is_wide(Field field) { return field == Field::GlobalAddress || field == Field::GlobalStride; }
+
+struct Replace {
+  Address map;
+  int32_t value = -1;
+  uint8_t dimension = 0;
+  Field field;
+  bool in_shared = false;  ///< .shared::cta
+};
+void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
+  switch (field) {
+    case Field::GlobalAddress: map.address = value; break;
+    case Field::Rank: map.rank = static_cast<uint8_t>(value + 1); break;
+    case Field::BoxDim: map.box[i] = static_cast<uint16_t>(value); break;
+    case Field::GlobalDim: map.dims_minus_1[i] = static_cast<uint32_t>(value - 1); break;
+    case Field::GlobalStride:
+      if (i < 4) map.strides[i] = value;
+      break;
+    case Field::ElementStride: map.element_strides[i] = static_cast<uint8_t>(value); break;
+    case Field::Interleave: map.interleave = static_cast<uint8_t>(value); break;
+    case Field::SwizzleMode: map.swizzle = static_cast<uint8_t>(value); break;
+    case Field::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
+  }
+}
+Flow replace(Warp& w, const Replace& o, Mask m) {
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const uint64_t address = o.map.of(w, lane);
+    uint8_t* const at = o.in_shared || in_shared_window(address)
+                            ? shared_location(cluster, *w.cta, to_shared(address, "tensormap.replace"), 128, 64, true,
+                                              "tensormap.replace")
+                            : global_location(cluster, address, 128, 64, true, "tensormap.replace");
+    TensorMap map;
+    std::memcpy(&map, at, sizeof map);
+    if (map.magic != TensorMap::MAGIC)
+      throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are not a tensor map", lane};
+    if (o.dimension > 4)
+      throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(o.dimension), lane};
+    set_field(map, o.field, o.dimension, number(w, o.value, is_wide(o.field), lane));
+    std::memcpy(at, &map, sizeof map);
+  }
+  note_effect(w);
+  return Flow::Next;
+}
+
+/// 128 bytes from shared to global memory.
+struct CopyMap {
+  Address to, from;
+};
+Flow copy_map(Warp& w, const CopyMap& o, Mask m) {
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  const int lane = first_lane(m);
+  Cluster& cluster = cluster_of(w);
+  const uint32_t from = shared_address(w, o.from, lane, "tensormap.cp_fenceproxy");
+  std::memcpy(global_location(cluster, o.to.of(w, lane), 128, 128, true, "tensormap.cp_fenceproxy"),
+              shared_location(cluster, *w.cta, from, 128, 128, true, "tensormap.cp_fenceproxy"), 128);
+  note_effect(w);
+  return Flow::Next;
+}
+
+void decode_replace(Decoder& d) {
+  static constexpr std::pair<std::string_view, Field> kFields[] = {{"global_address", Field::GlobalAddress},
+                                                                   {"rank", Field::Rank},
+                                                                   {"box_dim", Field::BoxDim},
+                                                                   {"global_dim", Field::GlobalDim},
+                                                                   {"global_stride", Field::GlobalStride},
+                                                                   {"element_stride", Field::ElementStride},
+                                                                   {"interleave_layout", Field::Interleave},
+                                                                   {"swizzle_mode", Field::SwizzleMode},
+                                                                   {"fill_mode", Field::FillMode}};
+  Replace o{.map = d.address(0), .field = d.one_of(kFields, "this field"), .in_shared = d.has("shared::cta")};
+  const bool indexed = is_indexed(o.field);
+  if (indexed) o.dimension = static_cast<uint8_t>(d.immediate(1));
+  o.value = d.source(indexed ? 2 : 1, is_wide(o.field) ? Type::B64 : Type::B32);
+  d.emit<replace>(o);
+}
+
+constexpr Mnemonic kMnemonics[] = {
+    {"tensormap.replace", decode_replace},
+    {"tensormap.cp_fenceproxy",
+     [](Decoder& d) { d.emit<copy_map>({.to = d.wide_address(d.operand(0)), .from = d.address(1)}); }},
+};
+constexpr std::string_view kIgnored[] = {
+    "tile",   "tensormap::generic", "release", "cta", "cluster", "gpu", "sys", "sync", "aligned", "b1024", "b64", "b32",
+    "global", "shared::cta"};
+
+}  // namespace
+
+constinit const Family families::tensormap{kMnemonics, kIgnored};
+
+}  // namespace sim

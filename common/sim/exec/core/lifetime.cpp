@@ -1,0 +1,48 @@
+#include "exec/core/lifetime.h"
+
+#include "exec/async/groups.h"
+
+namespace sim {
+
+void exit_lanes(Warp& warp, Mask mask) {
+  Split& split = warp.split();
+  Cta& cta = *warp.cta;
+  Cluster& cluster = *cta.cluster;
+  split.mask &= ~mask;
+  warp.live &= ~mask;
+  if (split.mask == 0) warp.used &= ~(1u << warp.current);
+  cluster.live_threads -= static_cast<uint32_t>(std::popcount(mask));
+  // Threads that are gone count as arrived. Those that had arrived in the running phase must not count twice.
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    if (warp.cluster_phase[static_cast<size_t>(first_lane(rest))] == cluster.barrier.phase + 1)
+      --cluster.barrier.arrived;
+  }
+  note_effect(warp);
+  // Lanes that wait for these at a collective instruction look again.
+  for_waiting(warp, Wait::Gather, [&](uint8_t split) { look_again(warp, split); });
+  if (warp.live == 0) {
+    if (uint32_t reads = bulk_reads_in_flight(warp); reads > 0) {
+      const Fault early{
+          Status::LaunchFailure,
+          "the warp exits while " + std::to_string(reads) +
+              " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
+      if (!cluster.launch->lenient) throw early;
+      cluster.scheduler->remark(early, &warp, nullptr);
+    }
+    // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
+    --cta.live_warps;
+    check_cta_barriers(cta);
+    if (cta.live_warps == 0) {
+      if (cta.tmem.live_columns() > 0) {
+        throw Fault{Status::LaunchFailure,
+                    "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
+                        "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
+      }
+      cta.exited = true;
+      --cluster.live_ctas;
+    }
+  }
+  check_cluster_barrier(cluster);
+}
+
+}  // namespace sim

@@ -1,0 +1,108 @@
+// st. st.async is in async/st_async.cpp.
+#include "check/store_audit.h"
+#include "exec/core/families.h"
+#include "exec/memory/operand.h"
+#include "exec/memory/registers.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+using ptx::Operand;
+using ptx::Type;
+
+struct Store {
+  MemoryOperand to;
+  std::array<int32_t, 8> from;  ///< slots of the vector's elements
+  uint8_t count;
+};
+
+/// The lower part of a register of type Lane becomes an Element of memory.
+template <class Element, class Lane>
+Element narrowed(Lane value) {
+  return static_cast<Element>(value);
+}
+
+void audit(Cluster& cluster, const uint8_t* to, const uint8_t* fresh, uint32_t bytes) {
+  const GlobalMemory& memory = *cluster.launch->memory;
+  const auto address = reinterpret_cast<uintptr_t>(to);
+  if (memory.in_range(address)) cluster.launch->audit->record(memory, address, fresh, bytes, *cluster.counters);
+}
+
+template <class Element, class Lane>
+Flow store(Warp& w, const Store& o, Mask m) {
+  Access access;
+  resolve(w, o.to, sizeof(Element) * o.count, m, AccessKind::Store, &access);
+  Cluster& cluster = cluster_of(w);
+  if (cluster.launch->audit != nullptr) [[unlikely]] {
+    for (size_t i = 0; i < o.count; ++i) {
+      const RegisterLanes<Lane> s(w, o.from[i]);
+      for (Mask rest = m; rest; rest &= rest - 1) {
+        const auto value = narrowed<Element>(s.get(first_lane(rest)));
+        audit(cluster, access.host[first_lane(rest)] + i * sizeof value, reinterpret_cast<const uint8_t*>(&value),
+              sizeof value);
+      }
+    }
+  }
+  bool changed = false;
+  for (size_t i = 0; i < o.count; ++i) {
+    const RegisterLanes<Lane> s(w, o.from[i]);
+    const auto write = [&](int lane) {  // one after the other: lanes may write to one place
+      const auto value = narrowed<Element>(s.get(lane));
+      Element old;
+      std::memcpy(&old, access.host[lane] + i * sizeof value, sizeof old);
+      changed |= !(old == value);
+      std::memcpy(access.host[lane] + i * sizeof value, &value, sizeof value);
+    };
+    if (m == kAllLanes) {
+      for (int lane = 0; lane < 32; ++lane) write(lane);
+    } else {
+      for (Mask rest = m; rest; rest &= rest - 1) write(first_lane(rest));
+    }
+  }
+  // Nobody else sees local memory, or that a value was replaced by itself.
+  if (changed && !access.local) note_effect(w);
+  if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
+  return Flow::Next;
+}
+
+void decode_store(Decoder& d) {
+  const Type type = d.last_type();
+  d.ignore({"volatile", "relaxed"});
+  const int bytes = ptx::bits(type) / 8;
+  if (bytes == 0) d.unsupported("a type is required");
+  Store o{};
+  o.to = decode_memory_operand(d, d.operand(0));
+
+  const auto values = d.elements(d.operand(1));
+  if (values.empty() || (d.is_vector(1) && static_cast<int>(values.size()) != d.vector_size()))
+    d.unsupported("the number of registers does not match the vector");
+  const Type slot_type = bytes <= 4 ? Type::B32 : bytes == 8 ? Type::B64 : Type::B128;
+  // A register may be wider than what is stored of it. A float literal keeps the type of the store.
+  bool wide = false;
+  o.count = static_cast<uint8_t>(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_wide = bytes <= 4 && d.register_bits(values[i]) == 64;
+    if (i > 0 && wide != is_wide) d.unsupported("registers of different widths");
+    wide = is_wide;
+    o.from[i] = d.source(values[i], is_wide                                    ? Type::B64
+                                    : values[i].is_float_literal && bytes == 4 ? Type::F32
+                                                                               : slot_type);
+  }
+  const auto narrow = [&]<class T>(T) { return wide ? execution<store<T, uint64_t>> : execution<store<T, uint32_t>>; };
+  switch (bytes) {
+    case 1: return d.emit(narrow(uint8_t{}), o);
+    case 2: return d.emit(narrow(uint16_t{}), o);
+    case 4: return d.emit(narrow(uint32_t{}), o);
+    case 8: return d.emit<store<uint64_t, uint64_t>>(o);
+    default: return d.emit<store<Wide, Wide>>(o);
+  }
+}
+
+constexpr Mnemonic kMnemonics[] = {{"st", decode_store}};
+
+}  // namespace
+
+constinit const Family families::store{kMnemonics, kMemoryHints};
+
+}  // namespace sim

@@ -1,0 +1,77 @@
+// barrier.cluster: arrive and wait.
+#include "exec/core/families.h"
+#include "exec/core/lifetime.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace {
+
+struct Arrive {
+  bool aligned;
+  bool releases;  ///< not .relaxed
+};
+Flow arrive(Warp& w, const Arrive& o, Mask m) {
+  if (o.aligned && !gather(w, kAllLanes, &m)) return Flow::Block;
+  // A release: what this warp has signalled before has arrived.
+  if (o.releases && w.signals_in_flight > 0) return block(w, Wait::Signals);
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    if (w.cluster_phase[static_cast<size_t>(lane)] != 0) {
+      throw Fault{Status::LaunchFailure, "barrier.cluster.arrive twice without barrier.cluster.wait in between", lane};
+    }
+    w.cluster_phase[static_cast<size_t>(lane)] = cluster.barrier.phase + 1;
+  }
+  cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
+  note_effect(w);
+  check_cluster_barrier(cluster);
+  return Flow::Next;
+}
+
+struct WaitFor {
+  bool aligned;
+};
+Flow wait(Warp& w, const WaitFor& o, Mask m) {
+  if (o.aligned && !gather(w, kAllLanes, &m)) return Flow::Block;
+  Cluster& cluster = cluster_of(w);
+  bool done = true;
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const uint32_t phase = w.cluster_phase[static_cast<size_t>(lane)];
+    if (phase == 0)
+      throw Fault{Status::LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before", lane};
+    done &= cluster.barrier.phase >= phase;
+  }
+  for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;
+  if (done) return Flow::Next;
+  isolate(w, m);
+  cluster.barrier.waiters.push_back({&w, w.current});
+  return block(w, Wait::ClusterBarrier);
+}
+
+constexpr Mnemonic kMnemonics[] = {
+    {"barrier.cluster.arrive",
+     [](Decoder& d) { d.emit<arrive>({.aligned = d.has("aligned"), .releases = !d.has("relaxed")}); }},
+    {"barrier.cluster.wait", [](Decoder& d) { d.emit<wait>({.aligned = d.has("aligned")}); }},
+};
+constexpr std::string_view kIgnored[] = {"release", "acquire"};
+
+}  // namespace
+
+void check_cluster_barrier(Cluster& cluster) {
+  ClusterBarrier& barrier = cluster.barrier;
+  if (barrier.arrived == 0 || barrier.arrived < cluster.live_threads) return;
+  barrier.arrived = 0;
+  ++barrier.phase;
+  ++cluster.changes;
+  if (cluster.counters != nullptr) ++cluster.counters->cluster_barriers;
+  std::vector<ClusterBarrier::Waiter> woken;
+  woken.swap(barrier.waiters);
+  for (const ClusterBarrier::Waiter& waiter : woken) {
+    resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cluster_barrier));
+  }
+}
+
+constinit const Family families::cluster_barrier{kMnemonics, kIgnored};
+
+}  // namespace sim

@@ -1,0 +1,137 @@
+// tcgen05.alloc, dealloc, relinquish_alloc_permit.
+#include "exec/core/access.h"
+#include "exec/core/families.h"
+#include "exec/tensor/tcgen05/group.h"
+
+namespace sim {
+namespace tcgen05 {
+namespace {
+
+void write_result(Cluster& cluster, Cta& cta, uint32_t address, uint32_t value) {
+  uint8_t* at = shared_location(cluster, cta, address, 4, 4, true, "tcgen05.alloc");
+  std::memcpy(at, &value, 4);
+}
+
+struct AllocOperands {
+  Address result;  ///< in shared memory
+  int32_t columns;
+  int group;
+};
+Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
+  require(w);
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  Cluster& cluster = cluster_of(w);
+  Cta& cta = *w.cta;
+  const uint32_t columns = uniform<uint32_t>(w, o.columns, m);
+  const uint32_t address = to_shared(o.result.of(w, first_lane(m)), "tcgen05.alloc");
+  if (columns < 32 || columns > 512 || !std::has_single_bit(columns)) {
+    throw Fault{Status::IllegalInstruction,
+                "tcgen05.alloc of " + std::to_string(columns) + " columns: a power of two from 32 to 512 is required"};
+  }
+  if (cta.tmem.permit_relinquished)
+    throw Fault{Status::LaunchFailure, "tcgen05.alloc after tcgen05.relinquish_alloc_permit"};
+  if (o.group == 1) {
+    const int first = cta.tmem.allocate(static_cast<int>(columns));
+    if (first < 0) return block(w, Wait::TmemAllocation, columns);
+    write_result(cluster, cta, address, static_cast<uint32_t>(first));
+    note_effect(w);
+    return Flow::Next;
+  }
+  Cta& peer = peer_of(cta, "tcgen05.alloc");
+  if (!peer.tmem_allocation.waiting) {  // the first of the pair waits for the other
+    cta.tmem_allocation = {true, w.index, w.current, columns, address};
+    return block(w, Wait::TmemAllocation, columns);
+  }
+  const Cta::TmemRequest other = peer.tmem_allocation;
+  peer.tmem_allocation = {};
+  if (other.columns != columns) {
+    throw Fault{Status::LaunchFailure, "tcgen05.alloc with cta_group::2: one CTA asks for " + std::to_string(columns) +
+                                           " columns, its peer for " + std::to_string(other.columns)};
+  }
+  const int first = cta.tmem.allocate(static_cast<int>(columns)),
+            second = peer.tmem.allocate(static_cast<int>(columns));
+  if (first < 0 || first != second) {
+    throw Fault{Status::LaunchFailure, "tcgen05.alloc with cta_group::2 finds no " + std::to_string(columns) +
+                                           " columns free in both CTAs: " + cta.tmem.describe() + " and " +
+                                           peer.tmem.describe() + " are taken"};
+  }
+  write_result(cluster, cta, address, static_cast<uint32_t>(first));
+  write_result(cluster, peer, other.address, static_cast<uint32_t>(first));
+  note_effect(w);
+  resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
+         static_cast<uint64_t>(cluster.costs().remote_arrive));
+  return Flow::Next;
+}
+
+void release(Cta& cta, uint32_t address, uint32_t columns) {
+  if (address >> 16 != 0 || !cta.tmem.release(static_cast<int>(address & 0xFFFF), static_cast<int>(columns))) {
+    throw Fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " + hex(address) +
+                                           " in CTA " + std::to_string(cta.rank) + ": allocated are " +
+                                           cta.tmem.describe()};
+  }
+}
+
+struct DeallocOperands {
+  int32_t address, columns;
+  int group;
+};
+Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
+  require(w);
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  Cta& cta = *w.cta;
+  const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
+  if (o.group == 1) {
+    release(cta, address, columns);
+    note_effect(w);
+    // An allocation of another warp may have waited for these columns: it looks again.
+    for (Warp& other : cta.warps) {
+      for_waiting(other, Wait::TmemAllocation, [&](uint8_t split) { retry(other, split, 0); });
+    }
+    return Flow::Next;
+  }
+  Cta& peer = peer_of(cta, "tcgen05.dealloc");
+  if (!peer.tmem_deallocation.waiting) {
+    cta.tmem_deallocation = {true, w.index, w.current, columns, address};
+    return block(w, Wait::TmemDeallocation, columns);
+  }
+  const Cta::TmemRequest other = peer.tmem_deallocation;
+  peer.tmem_deallocation = {};
+  release(cta, address, columns);
+  release(peer, other.address, other.columns);
+  note_effect(w);
+  resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
+         static_cast<uint64_t>(cta.cluster->costs().remote_arrive));
+  return Flow::Next;
+}
+
+Flow relinquish(Warp& w, const NoOperands&, Mask m) {
+  require(w);
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  w.cta->tmem.permit_relinquished = true;
+  return Flow::Next;
+}
+
+constexpr Mnemonic kMnemonics[] = {
+    {"tcgen05.alloc",
+     [](Decoder& d) {
+       d.emit<alloc>({.result = d.address(0), .columns = d.source(1, ptx::Type::B32), .group = group_of(d)});
+     }},
+    {"tcgen05.dealloc",
+     [](Decoder& d) {
+       d.emit<dealloc>(
+           {.address = d.source(0, ptx::Type::B32), .columns = d.source(1, ptx::Type::B32), .group = group_of(d)});
+     }},
+    {"tcgen05.relinquish_alloc_permit",
+     [](Decoder& d) {
+       d.ignore({"cta_group::2"});
+       d.emit<relinquish>({});
+     }},
+};
+constexpr std::string_view kIgnored[] = {"sync", "aligned", "cta_group::1", "shared::cta", "b32"};
+
+}  // namespace
+}  // namespace tcgen05
+
+constinit const Family families::tcgen05_alloc{tcgen05::kMnemonics, tcgen05::kIgnored};
+
+}  // namespace sim

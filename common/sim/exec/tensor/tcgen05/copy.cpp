@@ -1,0 +1,106 @@
+// tcgen05.cp: shared memory to tensor memory.
+#include "exec/core/families.h"
+#include "exec/core/submit.h"
+#include "exec/tensor/descriptor.h"
+#include "exec/tensor/tcgen05/group.h"
+
+namespace sim {
+namespace tcgen05 {
+namespace {
+
+/// Which lanes of tensor memory get a row.
+enum class Spread : uint8_t { None, Warpx4, Warpx2_02_13, Warpx2_01_23 };
+struct Shape {
+  int rows, bytes;  ///< bytes of a row
+};
+struct CopyOperands {
+  TmemOperand to;
+  int32_t source = -1;  ///< slot of a descriptor
+  Shape shape{};
+  Spread spread = Spread::None;
+  int group = 1;
+};
+
+class TmemCopy final : public AsyncOperation {
+ public:
+  const CopyOperands* operands = nullptr;
+  uint32_t rank = 0, address = 0;
+  tensor::Descriptor source;
+
+  void complete(Cluster& cluster) override {
+    const CopyOperands& o = *operands;
+    for (int c = 0; c < o.group; ++c) {
+      Cta& cta = cluster.ctas[rank + static_cast<uint32_t>(c)];
+      if (cta.exited)
+        throw Fault{Status::LaunchFailure, "tcgen05.cp needs CTA " + std::to_string(cta.rank) + ", which has exited"};
+      const int words = o.shape.bytes / 4, column0 = tmem_column(address);
+      if (!cta.tmem.allocated(column0, words))
+        throw Fault{Status::LaunchFailure, "tcgen05.cp to columns that are not allocated: " + cta.tmem.describe()};
+      tensor::check_tile(cta, source, o.shape.rows, "tcgen05.cp");
+      for (int row = 0; row < o.shape.rows; ++row) {
+        uint8_t bytes[32];
+        tensor::read_row(cta, source, row, bytes);
+        for (const int lane : lanes_of(row)) {
+          for (int word = 0; word < words; ++word)
+            std::memcpy(&cta.tmem.column(column0 + word)[lane], bytes + 4 * word, 4);
+        }
+      }
+    }
+    ++cluster.changes;
+  }
+  std::string describe() const override { return "tcgen05.cp"; }
+
+ private:
+  std::vector<int> lanes_of(int row) const {
+    switch (operands->spread) {
+      case Spread::Warpx4: return {row, 32 + row, 64 + row, 96 + row};
+      case Spread::Warpx2_02_13: return {row, 64 + row};
+      case Spread::Warpx2_01_23: return {row % 32 + 64 * (row / 32), row % 32 + 64 * (row / 32) + 32};
+      case Spread::None: break;
+    }
+    return {row};
+  }
+};
+
+Flow copy(Warp& w, const CopyOperands& o, Mask m) {
+  require(w);
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    auto copy = std::make_unique<TmemCopy>();
+    copy->operands = &o;
+    if (o.group == 2) peer_of(*w.cta, "tcgen05.cp");
+    copy->rank = leader_of(*w.cta, o.group);
+    copy->address = o.to.of(w, lane);
+    copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
+    const When when{.unit = &cluster.ctas[copy->rank].tensor_pipe,
+                    .busy = 64,
+                    .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
+                    .order = &queue_of(w, lane)};
+    submit(w, lane, std::move(copy), when);
+  }
+  w.executed_at_effect = w.executed;
+  return Flow::Next;
+}
+
+void decode_copy(Decoder& d) {
+  static constexpr std::pair<std::string_view, Shape> kShapes[] = {
+      {"128x256b", {128, 32}}, {"128x128b", {128, 16}}, {"64x128b", {64, 16}}, {"32x128b", {32, 16}}};
+  CopyOperands o;
+  o.group = group_of(d);
+  o.shape = d.one_of(kShapes, "this shape");
+  o.spread = static_cast<Spread>(1 + d.which({"warpx4", "warpx2::02_13", "warpx2::01_23"}));
+  o.to = TmemOperand::decode(d, 0);
+  o.source = d.source(1, ptx::Type::B64);
+  d.emit<copy>(o);
+}
+
+constexpr Mnemonic kMnemonics[] = {{"tcgen05.cp", decode_copy}};
+constexpr std::string_view kIgnored[] = {"cta_group::1"};
+
+}  // namespace
+}  // namespace tcgen05
+
+constinit const Family families::tcgen05_copy{tcgen05::kMnemonics, tcgen05::kIgnored};
+
+}  // namespace sim

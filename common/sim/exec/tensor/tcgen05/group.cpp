@@ -1,0 +1,41 @@
+#include "exec/tensor/tcgen05/group.h"
+
+namespace sim::tcgen05 {
+
+void require(Warp& w) {
+  if (!cluster_of(w).launch->gpu->has_tcgen05) {
+    throw Fault{Status::IllegalInstruction, "this GPU (" + cluster_of(w).launch->gpu->name +
+                                                ") has no tcgen05: it exists from compute capability 10.0 on"};
+  }
+}
+
+int group_of(const Decoder& d) { return d.has("cta_group::2") ? 2 : 1; }
+
+Cta& peer_of(Cta& cta, const char* what) {
+  Cluster& cluster = *cta.cluster;
+  const uint32_t rank = cta.rank ^ 1;
+  if (rank >= cluster.ctas.size())
+    throw Fault{Status::IllegalInstruction,
+                std::string(what) + " with cta_group::2 needs a cluster with an even number of CTAs"};
+  Cta& peer = cluster.ctas[rank];
+  if (peer.exited)
+    throw Fault{Status::LaunchFailure, std::string(what) + ": the peer, CTA " + std::to_string(rank) +
+                                           ", has exited (cluster target block not present)"};
+  return peer;
+}
+
+Cta& alive(Cluster& cluster, uint32_t rank, const char* who) {
+  Cta& cta = cluster.ctas[rank];
+  if (cta.exited)
+    throw Fault{Status::LaunchFailure, std::string(who) + " still needs shared and tensor memory of CTA " +
+                                           std::to_string(rank) +
+                                           ", which has exited (cluster target block not present)"};
+  return cta;
+}
+
+TmemOperand TmemOperand::decode(Decoder& d, size_t index) {
+  const ptx::Operand& address = d.operand(index);
+  return {d.source(d.inside(address, 0), ptx::Type::B32), static_cast<uint32_t>(address.value)};
+}
+
+}  // namespace sim::tcgen05

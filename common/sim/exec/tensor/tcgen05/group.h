@@ -1,0 +1,39 @@
+// What all tcgen05 instructions share: the GPU that has them, CTA pairs, addresses in tensor memory.
+#pragma once
+
+#include "exec/core/decoder.h"
+
+namespace sim::tcgen05 {
+
+/// Throws Fault where the GPU has no tensor memory.
+void require(Warp& warp);
+
+/// .cta_group::1 or ::2.
+int group_of(const Decoder& d);
+
+/// The other CTA of the pair, alive. Throws Fault.
+Cta& peer_of(Cta& cta, const char* what);
+
+/// The rank of the first CTA that an instruction of this group works on.
+inline uint32_t leader_of(const Cta& cta, int group) { return group == 2 ? cta.rank & ~1u : cta.rank; }
+
+/// Throws Fault if the CTA has exited.
+Cta& alive(Cluster& cluster, uint32_t rank, const char* who);
+
+/// Operations of a thread that take effect in the order in which they were issued: mma, cp, commit.
+inline OrderQueue& queue_of(Warp& warp, int lane) {
+  return warp.cta->tensor_order[warp.index * 32 + static_cast<uint32_t>(lane)];
+}
+
+/// [tensor memory address + offset]: lane in the upper half, column in the lower.
+struct TmemOperand {
+  int32_t slot = -1;
+  uint32_t offset = 0;
+
+  static TmemOperand decode(Decoder& d, size_t index);
+  uint32_t of(Warp& warp, int lane) const { return lanes<uint32_t>(warp, slot)[lane] + offset; }
+};
+inline int tmem_column(uint32_t address) { return static_cast<int>(address & 0xFFFF); }
+inline int tmem_lane(uint32_t address) { return static_cast<int>(address >> 16); }
+
+}  // namespace sim::tcgen05

@@ -1,0 +1,302 @@
+// tcgen05.mma: D in tensor memory = A * B (+ D), of one CTA or of a pair.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "exec/core/families.h"
+#include "exec/core/submit.h"
+#include "exec/tensor/descriptor.h"
+#include "exec/tensor/tcgen05/group.h"
+#include "exec/tensor/tcgen05/instruction.h"
+#include "exec/tensor/types.h"
+
+namespace sim {
+namespace tcgen05 {
+namespace {
+
+using ptx::Operand;
+using ptx::Type;
+using tensor::Format;
+
+/// Where 32 rows of A meet a range of columns in one CTA's tensor memory.
+struct Strip {
+  int first_row;  // of this CTA's rows of A
+  int first_n, count_n;
+  int lane, column;  // of the first cell
+  uint32_t mask;     // which of the 32 lanes are written
+};
+
+std::vector<Strip> strips_of(const Instruction& in, int group, bool stationary, uint32_t address) {
+  const int lane = tmem_lane(address), column = tmem_column(address);
+  std::vector<Strip> strips;
+  const auto full = [&](int row, int n, int count, int at_lane) {
+    strips.push_back({row, n, count, at_lane, column, kAllLanes});
+  };
+  if (in.m / group == 128) {  // layouts A and D: row = lane
+    for (int row = 0; row < 128; row += 32) full(row, 0, in.n, row);
+  } else if (stationary) {  // layouts E and G: as many parts of N one above the other as fit the lanes
+    const int parts = 128 / in.m;
+    for (int part = 0; part < parts; ++part) {
+      for (int row = 0; row < in.m; row += 32) full(row, part * in.n / parts, in.n / parts, in.m * part + row);
+    }
+  } else if (group == 2) {  // layout B: 64 rows, the halves of N one above the other
+    for (int half = 0; half < 2; ++half) {
+      for (int row = 0; row < 64; row += 32) full(row, half * in.n / 2, in.n / 2, 64 * half + row);
+    }
+  } else {  // layout F: 16 rows in each quarter of the lanes, at offset 0 or 16
+    for (int quarter = 0; quarter < 4; ++quarter)
+      strips.push_back({16 * quarter, 0, in.n, 32 * quarter, column, 0xFFFFu << (lane & 16)});
+  }
+  return strips;
+}
+
+class Mma final : public AsyncOperation {
+ public:
+  Instruction in;
+  int group = 1;
+  bool stationary = false;  // tcgen05.mma.ws
+  uint32_t leader = 0;      // rank of the even CTA (group 2) or of the CTA
+  uint32_t d = 0, a_tmem = 0;
+  bool a_in_tmem = false, accumulate = false;
+  int scale_d = 0;
+  tensor::Descriptor a, b;
+  std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
+
+  void complete(Cluster& cluster) override {
+    const tensor::Kernels& kernels = tensor::kernels();
+    tensor::Arithmetic how;
+    how.exact = cluster.exact_arithmetic(multiply_adds());
+    how.k = in.k;
+    how.result = in.result;
+    const int rows = in.m / group, columns = in.n / group;
+
+    // B: each CTA of the group holds its share of the columns.
+    b_tile_.resize(static_cast<size_t>(in.n));
+    uint8_t bytes[32];
+    for (int c = 0; c < group; ++c) {
+      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+      tensor::check_tile(cta, b, columns, "B");
+      for (int n = 0; n < columns; ++n) {
+        tensor::ColumnTile& tile = b_tile_[static_cast<size_t>(c * columns + n)];
+        tensor::read_row(cta, b, n, bytes);
+        tensor::widen(in.b, bytes, in.k, tile.value);
+        finish(tile, how.exact);
+      }
+    }
+    for (int c = 0; c < group; ++c) {
+      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+      const std::vector<Strip> strips = strips_of(in, group, stationary, d);
+      int needed = 0;
+      for (const Strip& strip : strips) needed = std::max(needed, strip.count_n);
+      check_allocated(cta, "D", d, needed);
+      if (!a_in_tmem)
+        tensor::check_tile(cta, a, rows, "A");
+      else
+        check_allocated(cta, "A", a_tmem, 8);
+      int last_row = -1;
+      tensor::LaneTile a_tile;
+      for (const Strip& strip : strips) {
+        if (strip.first_row != last_row) fill_a(cta, strip, rows, how.exact, kernels, &a_tile);
+        last_row = strip.first_row;
+        multiply(cta, c, strip, how, kernels, a_tile);
+      }
+    }
+    ++cluster.changes;
+    tensor::count_multiply_adds(cluster, multiply_adds());
+  }
+  std::string describe() const override {
+    return "MMA " + std::to_string(in.m) + "x" + std::to_string(in.n) + "x" + std::to_string(in.k);
+  }
+
+ private:
+  uint64_t multiply_adds() const {
+    return static_cast<uint64_t>(in.m) * static_cast<uint64_t>(in.n) * static_cast<uint64_t>(in.k);
+  }
+
+  static void check_allocated(const Cta& cta, const char* operand, uint32_t address, int columns) {
+    const int first = tmem_column(address);
+    if (cta.tmem.allocated(first, columns)) return;
+    throw Fault{Status::LaunchFailure, std::string(operand) + " of the MMA needs tensor memory columns " +
+                                           std::to_string(first) + ".." + std::to_string(first + columns - 1) +
+                                           " of CTA " + std::to_string(cta.rank) +
+                                           ", where allocated are: " + cta.tmem.describe()};
+  }
+
+  void finish(tensor::ColumnTile& tile, bool exact) const {
+    const int minimum = tensor::min_exponent(in.b);
+    for (int k = 0; k < in.k; ++k) {
+      if (in.negate_b) tile.value[k] = -tile.value[k];
+      if (exact) tile.exponent[k] = tensor::model_exponent(tile.value[k], minimum);
+    }
+  }
+
+  void fill_a(Cta& cta, const Strip& strip, int rows, bool exact, const tensor::Kernels& kernels,
+              tensor::LaneTile* tile) {
+    alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
+    const bool sixteen = strip.mask != kAllLanes;  // layout F: lanes beyond the 16 rows get zeros
+    const int shift = strip.mask == 0xFFFF'0000u ? 16 : 0;
+    for (int lane = 0; lane < tensor::kLanes; ++lane) {
+      const int row = strip.first_row + lane - (sixteen ? shift : 0);
+      const bool used = (strip.mask >> lane & 1) && row < rows;
+      uint8_t bytes[32] = {};
+      if (used) {
+        if (a_in_tmem)
+          read_tmem_row(cta, strip.lane + lane, bytes);
+        else
+          tensor::read_row(cta, a, row, bytes);
+      }
+      tensor::widen(in.a, bytes, in.k, widened[lane]);
+      if (in.negate_a)
+        for (int k = 0; k < in.k; ++k) widened[lane][k] = -widened[lane][k];
+    }
+    kernels.transpose(widened, in.k, exact, tensor::min_exponent(in.a), tile);
+  }
+
+  void read_tmem_row(Cta& cta, int lane, uint8_t* bytes) {
+    for (int column = 0; column < 8; ++column)
+      std::memcpy(bytes + 4 * column, &cta.tmem.column(tmem_column(a_tmem) + column)[lane], 4);
+  }
+
+  void multiply(Cta& cta, int c, const Strip& strip, const tensor::Arithmetic& how, const tensor::Kernels& kernels,
+                const tensor::LaneTile& a_tile) {
+    uint32_t* cells[256];
+    for (int n = 0; n < strip.count_n; ++n) cells[n] = cta.tmem.column(strip.column + n) + strip.lane;
+    const uint32_t off = disabled[static_cast<size_t>(4 * c + strip.lane / 32)];
+    const uint32_t mask = strip.mask & ~off;
+    const tensor::ColumnTile* const columns = &b_tile_[static_cast<size_t>(strip.first_n)];
+    if (mask == kAllLanes && scale_d == 0) {
+      kernels.columns(how, a_tile, columns, cells, strip.count_n, accumulate);
+      return;
+    }
+    for (int n = 0; n < strip.count_n; ++n) {  // some lanes keep what they hold
+      alignas(64) uint32_t copy[32];
+      std::memcpy(copy, cells[n], sizeof copy);
+      if (scale_d != 0)
+        for (uint32_t& cell : copy) cell = std::bit_cast<uint32_t>(std::ldexp(std::bit_cast<float>(cell), -scale_d));
+      uint32_t* only = copy;
+      kernels.columns(how, a_tile, &columns[n], &only, 1, accumulate);
+      for (Mask rest = mask; rest; rest &= rest - 1) cells[n][first_lane(rest)] = copy[first_lane(rest)];
+    }
+  }
+
+  std::vector<tensor::ColumnTile> b_tile_;
+};
+
+/// Which swizzles a transposed operand can have.
+void check_transposed(const tensor::Descriptor& d, Format format, const char* operand) {
+  if (!d.mn_major || (d.swizzle == Swizzle::Bytes128Atom32) == (format == Format::TF32)) return;
+  throw Fault{Status::IllegalInstruction,
+              std::string("operand ") + operand + " of the MMA is transposed: " +
+                  (format == Format::TF32 ? "TF32 then needs the 128-byte swizzle with 32-byte atoms (code 1)"
+                                          : "the 128-byte swizzle with 32-byte atoms (code 1) is for TF32 only")};
+}
+
+struct MmaOperands {
+  TmemOperand d;
+  int32_t a = -1;  ///< slot of a descriptor, or of an address in tensor memory
+  int32_t b = -1;  ///< slot of a descriptor
+  int32_t instruction = -1;
+  PredicateOperand accumulate;
+  std::vector<int32_t> disabled;  ///< slots of masks: lanes of D that are not written
+  int scale_d = 0;
+  int group = 1;
+  Kind kind = Kind::F16;
+  bool a_in_tmem = false, stationary = false;
+};
+
+Flow mma(Warp& w, const MmaOperands& o, Mask m) {
+  require(w);
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const uint32_t instruction = lanes<uint32_t>(w, o.instruction)[lane];
+    auto mma = std::make_unique<Mma>();
+    mma->group = o.group;
+    mma->stationary = o.stationary;
+    mma->in = decode_instruction(instruction, o.kind, o.group, o.stationary);
+    if (o.group == 2) peer_of(*w.cta, "tcgen05.mma");
+    mma->leader = leader_of(*w.cta, o.group);
+    mma->d = o.d.of(w, lane);
+    mma->a_in_tmem = o.a_in_tmem;
+    if (o.a_in_tmem)
+      mma->a_tmem = lanes<uint32_t>(w, o.a)[lane];
+    else
+      mma->a = tensor::decode_tcgen05(lanes<uint64_t>(w, o.a)[lane], "A");
+    mma->b = tensor::decode_tcgen05(lanes<uint64_t>(w, o.b)[lane], "B");
+    mma->a.mn_major = mma->in.a_mn_major, mma->b.mn_major = mma->in.b_mn_major;
+    mma->a.element = tensor::element_bytes(mma->in.a), mma->b.element = tensor::element_bytes(mma->in.b);
+    mma->accumulate = (o.accumulate.read(w) >> lane & 1) != 0;
+    mma->scale_d = o.scale_d;
+    if (!o.a_in_tmem)
+      check_transposed(mma->a, mma->in.a, "A");
+    else if (mma->in.a_mn_major)
+      bad_instruction(instruction, "asks to transpose A, which cannot be done in tensor memory");
+    check_transposed(mma->b, mma->in.b, "B");
+    const int d_lane = tmem_lane(mma->d);
+    const bool layout_f = mma->in.m / o.group == 64 && o.group == 1 && !o.stationary;
+    if ((layout_f ? d_lane & ~16 : d_lane) != 0) {
+      throw Fault{Status::IllegalInstruction,
+                  "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
+                      " is required",
+                  lane};
+    }
+    for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
+
+    const auto flops = 2ull * static_cast<uint64_t>(mma->in.m == 64 ? 128 : mma->in.m) *
+                       static_cast<uint64_t>(mma->in.n) * static_cast<uint64_t>(mma->in.k);
+    const Costs& costs = cluster.costs();
+    const When when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
+                    .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * o.group),
+                    .latency = static_cast<uint64_t>(costs.mma_latency),
+                    .order = &queue_of(w, lane)};
+    submit(w, lane, std::move(mma), when);
+  }
+  w.executed_at_effect = w.executed;
+  return Flow::Next;
+}
+
+void decode_mma(Decoder& d) {
+  static constexpr std::pair<std::string_view, Kind> kKinds[] = {
+      {"kind::f16", Kind::F16}, {"kind::tf32", Kind::TF32}, {"kind::f8f6f4", Kind::F8F6F4}, {"kind::i8", Kind::I8}};
+  MmaOperands o;
+  o.kind = d.one_of(kKinds, "block-scaled kinds");
+  o.group = group_of(d);
+  o.stationary = d.has("ws");
+  if (o.stationary) {
+    if (o.group == 2) d.unsupported(".ws works on one CTA");
+    if (d.is_vector(4) || d.count() > 5) d.unsupported("masks of tcgen05.mma.ws");
+  }
+  o.d = TmemOperand::decode(d, 0);
+  const Operand& a = d.operand(1);
+  o.a_in_tmem = a.kind == Operand::Kind::Address;
+  o.a = o.a_in_tmem ? d.source(d.inside(a, 0), Type::B32) : d.source(a, Type::B64);
+  o.b = d.source(2, Type::B64);
+  if (d.register_bits(d.operand(3)) > 32) {
+    d.unsupported(
+        "the instruction descriptor is a 32-bit register, and this one has 64 (CUTLASS keeps it in the upper half)");
+  }
+  o.instruction = d.source(3, Type::B32);
+  size_t at = 4;
+  if (at < d.count() && d.is_vector(at)) {
+    o.disabled = d.sources(d.operand(at++), Type::B32);
+    if (o.disabled.size() > 8) d.unsupported("more than eight lane masks");
+  }
+  if (at >= d.count()) {
+    d.unsupported("the predicate enable-input-d is missing: it says whether D is accumulated or overwritten");
+  }
+  o.accumulate = d.predicate_source(d.operand(at++));
+  if (at < d.count()) o.scale_d = static_cast<int>(d.immediate(at));
+  d.emit<mma>(std::move(o));
+}
+
+constexpr Mnemonic kMnemonics[] = {{"tcgen05.mma", decode_mma}};
+// Keeping A or B in a collector buffer saves time, nothing else.
+constexpr std::string_view kIgnored[] = {"cta_group::1",      "collector::a::discard", "collector::a::fill",
+                                         "collector::a::use", "collector::a::lastuse", "collector::b*"};
+
+}  // namespace
+}  // namespace tcgen05
+
+constinit const Family families::tcgen05_mma{tcgen05::kMnemonics, tcgen05::kIgnored};
+
+}  // namespace sim

@@ -1,0 +1,244 @@
+// tcgen05.ld, st and their waits: between tensor memory and a warp's registers.
+#include <algorithm>
+#include <array>
+
+#include "exec/core/families.h"
+#include "exec/core/pending.h"
+#include "exec/core/submit.h"
+#include "exec/tensor/tcgen05/group.h"
+#include "timing/counters.h"
+
+namespace sim {
+namespace tcgen05 {
+namespace {
+
+using ptx::Type;
+
+enum class Shape : uint8_t { Lanes32x32b, Lanes16x64b, Lanes16x128b, Lanes16x256b, Lanes16x32bx2 };
+
+struct Cell {
+  int lane, column;  ///< relative to the access's
+};
+
+struct TransferOperands {
+  TmemOperand at;
+  Shape shape = Shape::Lanes32x32b;
+  int second_half = 0;             ///< .16x32bx2: columns from the first half to the second
+  bool packed = false;             ///< two 16-bit cells per register
+  std::vector<int32_t> registers;  ///< slots
+  std::vector<Slot> written;       ///< of a load, as pending registers
+
+  /// The cell behind (thread lane t, register or half of one i).
+  Cell cell_of(int t, int i) const {
+    switch (shape) {
+      case Shape::Lanes32x32b: return {t, i};
+      case Shape::Lanes16x64b: return {t / 4 + 8 * (t % 2), 2 * i + t / 2 % 2};
+      case Shape::Lanes16x128b: return {t / 4 + 8 * (i % 2), 4 * (i / 2) + t % 4};
+      case Shape::Lanes16x256b: return {t / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2};
+      case Shape::Lanes16x32bx2: break;
+    }
+    return {t % 16, t < 16 ? i : second_half + i};
+  }
+  int columns() const {
+    const int cells = static_cast<int>(registers.size()) * (packed ? 2 : 1);
+    if (shape == Shape::Lanes32x32b) return cells;
+    if (shape == Shape::Lanes16x32bx2) return std::max(cells, second_half + cells);
+    return 2 * cells;
+  }
+};
+
+/// Checks one access and returns its first lane.
+int access_lane(const Cta& cta, uint32_t warp, uint32_t address, const TransferOperands& o, const char* what) {
+  const int quarter = static_cast<int>(warp % 4);
+  const uint32_t named = address >> 16;
+  const bool whole = o.shape == Shape::Lanes32x32b;
+  if (named / 32 % 4 != 0 && static_cast<int>(named / 32 % 4) != quarter) {
+    throw Fault{Status::LaunchFailure, std::string(what) + ": warp " + std::to_string(warp) + " can reach TMEM lanes " +
+                                           std::to_string(32 * quarter) + ".." + std::to_string(32 * quarter + 31) +
+                                           " (its index modulo 4 decides), but the address names lane " +
+                                           std::to_string(named)};
+  }
+  if (named % 32 != 0 && (whole || named % 32 != 16)) {
+    throw Fault{Status::IllegalInstruction, std::string(what) + " at TMEM lane " + std::to_string(named) +
+                                                ": this shape starts at the first lane of a warp's quarter" +
+                                                (whole ? "" : " or 16 lanes on")};
+  }
+  const int first = tmem_column(address), columns = o.columns();
+  if (!cta.tmem.allocated(first, columns)) {
+    throw Fault{Status::LaunchFailure, std::string(what) + " of tensor memory columns " + std::to_string(first) + ".." +
+                                           std::to_string(first + columns - 1) + ": allocated are " +
+                                           cta.tmem.describe()};
+  }
+  return 32 * quarter + static_cast<int>(named % 32);
+}
+
+void wake(Warp& warp, Wait kind) {
+  for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
+}
+
+class TmemLoad final : public AsyncOperation {
+ public:
+  Warp* warp = nullptr;
+  const TransferOperands* operands = nullptr;
+  uint32_t address = 0, number = 0;
+  Mask mask = 0;
+
+  void complete(Cluster& cluster) override {
+    const TransferOperands& o = *operands;
+    Cta& cta = *warp->cta;
+    const int lane0 = access_lane(cta, warp->index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
+    const auto read = [&](const Cell& cell) { return cta.tmem.column(column0 + cell.column)[lane0 + cell.lane]; };
+    for (size_t i = 0; i < o.registers.size(); ++i) {
+      auto* d = lanes<uint32_t>(*warp, o.registers[i]);
+      const int n = static_cast<int>(i);
+      if (o.shape == Shape::Lanes32x32b && !o.packed && mask == kAllLanes) {
+        std::memcpy(d, cta.tmem.column(column0 + n) + lane0, 128);
+        continue;
+      }
+      for (Mask rest = mask; rest; rest &= rest - 1) {
+        const int t = first_lane(rest);
+        d[t] = o.packed ? (read(o.cell_of(t, 2 * n)) & 0xFFFF) | read(o.cell_of(t, 2 * n + 1)) << 16
+                        : read(o.cell_of(t, n));
+      }
+    }
+    complete_pending(*warp, number);
+    ++cluster.changes;
+    if (--warp->tmem_loads == 0) wake(*warp, Wait::TmemLoad);
+  }
+  std::string describe() const override { return "tcgen05.ld"; }
+};
+
+class TmemStore final : public AsyncOperation {
+ public:
+  Warp* warp = nullptr;
+  const TransferOperands* operands = nullptr;
+  uint32_t address = 0;
+  Mask mask = 0;
+  std::vector<std::array<uint32_t, 32>> values;
+
+  void complete(Cluster& cluster) override {
+    const TransferOperands& o = *operands;
+    Cta& cta = *warp->cta;
+    const int lane0 = access_lane(cta, warp->index, address, o, "tcgen05.st"), column0 = tmem_column(address);
+    const auto write = [&](const Cell& cell, uint32_t value) {
+      cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] = value;
+    };
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int n = static_cast<int>(i);
+      for (Mask rest = mask; rest; rest &= rest - 1) {
+        const int t = first_lane(rest);
+        const uint32_t value = values[i][static_cast<size_t>(t)];
+        if (o.packed)
+          write(o.cell_of(t, 2 * n), value & 0xFFFF), write(o.cell_of(t, 2 * n + 1), value >> 16);
+        else
+          write(o.cell_of(t, n), value);
+      }
+    }
+    ++cluster.changes;
+    if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
+  }
+  std::string describe() const override { return "tcgen05.st"; }
+};
+
+/// What loads and stores begin with: their address, the same in all lanes, checked.
+uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* what) {
+  const uint32_t address = o.at.of(w, first_lane(m));
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    if (o.at.of(w, first_lane(rest)) != address) {
+      throw Fault{Status::LaunchFailure, "tcgen05.ld and st need the same TMEM address in all lanes of the warp",
+                  first_lane(rest)};
+    }
+  }
+  access_lane(*w.cta, w.index, address, o, what);
+  return address;
+}
+
+When transfer_time(Warp& w, const TransferOperands& o) {
+  const Costs& costs = cluster_of(w).costs();
+  const uint64_t busy = 128ull * o.registers.size() / static_cast<uint64_t>(costs.tmem_bytes_per_cycle);
+  return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &w.tmem_order};
+}
+
+Flow load(Warp& w, const TransferOperands& o, Mask m) {
+  require(w);
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  auto load = std::make_unique<TmemLoad>();
+  load->address = begin_transfer(w, o, m, "tcgen05.ld");
+  load->warp = &w, load->operands = &o, load->mask = m;
+  load->number = begin_pending(w, o.written, true);
+  ++w.tmem_loads;
+  if (Counters* const counters = cluster_of(w).counters) ++counters->tmem_reads;
+  submit(w, first_lane(m), std::move(load), transfer_time(w, o));
+  w.executed_at_effect = w.executed;
+  return Flow::Next;
+}
+
+Flow store(Warp& w, const TransferOperands& o, Mask m) {
+  require(w);
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  auto store = std::make_unique<TmemStore>();
+  store->address = begin_transfer(w, o, m, "tcgen05.st");
+  store->warp = &w, store->operands = &o, store->mask = m;
+  for (const int32_t slot : o.registers)
+    std::memcpy(store->values.emplace_back().data(), lanes<uint32_t>(w, slot), 128);
+  ++w.tmem_stores;
+  submit(w, first_lane(m), std::move(store), transfer_time(w, o));
+  w.executed_at_effect = w.executed;
+  return Flow::Next;
+}
+
+Flow wait_load(Warp& w, const NoOperands&, Mask m) {
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  return w.tmem_loads == 0 ? Flow::Next : block(w, Wait::TmemLoad);
+}
+Flow wait_store(Warp& w, const NoOperands&, Mask m) {
+  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  return w.tmem_stores == 0 ? Flow::Next : block(w, Wait::TmemStore);
+}
+
+// ---- decoding
+
+template <bool STORES>
+void decode_transfer(Decoder& d) {
+  static constexpr std::pair<std::string_view, Shape> kShapes[] = {{"32x32b", Shape::Lanes32x32b},
+                                                                   {"16x64b", Shape::Lanes16x64b},
+                                                                   {"16x128b", Shape::Lanes16x128b},
+                                                                   {"16x256b", Shape::Lanes16x256b},
+                                                                   {"16x32bx2", Shape::Lanes16x32bx2}};
+  d.ignore({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128", "b32"});
+  TransferOperands o;
+  o.shape = d.one_of(kShapes, "this shape");
+  o.packed = d.which({"pack::16b", "unpack::16b"}) >= 0;
+  o.at = TmemOperand::decode(d, STORES ? 0 : 1);
+  const bool halves = o.shape == Shape::Lanes16x32bx2;
+  if (halves) o.second_half = static_cast<int>(d.immediate(STORES ? 1 : 2));
+  if (STORES) {
+    o.registers = d.sources(d.operand(halves ? 2 : 1), Type::B32);
+    return d.emit<store>(std::move(o));
+  }
+  o.registers = d.destinations(d.operand(0), 4);
+  o.written = d.uses().writes;
+  d.op->touches_pending = true;
+  d.emit<load>(std::move(o));
+}
+
+template <auto WAIT>
+void decode_wait(Decoder& d) {
+  d.emit<WAIT>({});
+  d.op->touches_pending = true;
+}
+
+constexpr Mnemonic kMnemonics[] = {
+    {"tcgen05.ld", decode_transfer<false>},
+    {"tcgen05.st", decode_transfer<true>},
+    {"tcgen05.wait::ld", decode_wait<wait_load>},
+    {"tcgen05.wait::st", decode_wait<wait_store>},
+};
+constexpr std::string_view kIgnored[] = {"sync", "aligned"};
+
+}  // namespace
+}  // namespace tcgen05
+
+constinit const Family families::tcgen05_transfer{tcgen05::kMnemonics, tcgen05::kIgnored};
+
+}  // namespace sim
