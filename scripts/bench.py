@@ -6,6 +6,9 @@ level and cuBLAS in turns and verifies again. A level that is wrong, crashes or 
 row; the rest goes on. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the file is
 complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
 
+With --shapes it is level 08 alone, at the sizes and shapes that a library has to be good at too, each in two ways: with
+calls that follow one another at once, and with an event between them.
+
 Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built; 77 no GPU that the levels run on.
 """
 from __future__ import annotations
@@ -21,17 +24,21 @@ from ladder.results import data, measure
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("--levels", default="1-99", metavar="LIST", help="e.g. 1-8 or 1,3-5 (default: all)")
-    parser.add_argument("--sizes", default=",".join(map(str, data.HEADLINE_EDGES)), metavar="LIST",
-                        help="cubes and MxNxK (default: %(default)s)")
+    parser.add_argument("--levels", metavar="LIST", help="e.g. 1-8 or 1,3-5 (default: all; with --shapes 8)")
+    parser.add_argument("--sizes", metavar="LIST",
+                        help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
+    parser.add_argument("--shapes", action="store_true",
+                        help=f"{len(data.SHAPES)} sizes and shapes instead, with --apart, recorded in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
                         help="of timing (default: %(default)s)")
     parser.add_argument("--budget", type=command.seconds, metavar="S",
                         help="seconds of timing per size (default: the level's)")
     parser.add_argument("--burst", action="store_true", help="also time short bursts on a cool chip")
+    parser.add_argument("--apart", action="store_true", help="also time calls with an event between them")
     parser.add_argument("--timeout", type=command.seconds, default=300, metavar="S",
                         help="seconds after which a level counts as hung (default: %(default)s)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="default: docs/results/GPU.csv, e.g. h200.csv")
+    parser.add_argument("--output", type=Path, metavar="FILE",
+                        help="default: docs/results/GPU.csv, e.g. h200.csv; with --shapes GPU_shapes.csv")
     parser.add_argument("--digests", type=Path, metavar="FILE",
                         help="also record hashes of D, for comparison with the simulated device")
     parser.add_argument("--digest-sizes", default=measure.DIGEST_SIZES, metavar="LIST", help="default: %(default)s")
@@ -43,15 +50,23 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     command.heed_sigterm()
-    levels = names.choose_levels(options.levels, names.all_levels())
-    timed, hashed = shapes.parse_sizes(options.sizes), shapes.parse_sizes(options.digest_sizes)
+    if options.shapes and options.sizes:
+        raise command.UsageError("--shapes and --sizes both say what is measured.")
+    chosen = options.levels or ("8" if options.shapes else "1-99")
+    levels = names.choose_levels(chosen, names.all_levels())
+    headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
+    timed = (shapes.parse_sizes(options.sizes) if options.sizes else
+             list(data.SHAPES) if options.shapes else headline)
+    hashed = shapes.parse_sizes(options.digest_sizes)
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not levels:
-        raise command.UsageError(f"--levels {options.levels}: there is no kernel for sm{gpu.arch}.")
+        raise command.UsageError(f"--levels {chosen}: there is no kernel for sm{gpu.arch}.")
     tasks = measure.make_tasks(levels, timed, hashed if options.digests else [])
-    settings = measure.Settings(options.build, options.rounds, options.budget, options.burst, options.timeout)
-    measurement = measure.Measurement(settings, gpu, options.output or measure.default_output(gpu), options.digests)
+    settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
+                                options.apart or options.shapes, options.timeout)
+    output = measure.shapes_output(gpu) if options.shapes else measure.default_output(gpu)
+    measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
     if not measurement.commit:
         print("The commit of these sources is unknown here: LADDER_COMMIT can say it.", file=sys.stderr)
     measure.check_outputs(measurement.output, options.digests)
@@ -63,7 +78,10 @@ def main() -> int:
         print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
         return command.EXIT_INTERRUPTED
     code = measure.summarise(measurement, tasks)
-    measure.print_table(measurement, tasks)
+    if options.shapes:
+        measure.print_shapes(measurement, levels)
+    else:
+        measure.print_table(measurement, tasks)
     return code
 
 

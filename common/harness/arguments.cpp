@@ -107,6 +107,7 @@ constexpr Flag FLAGS[] = {
     {"--digest", false, [](Options& o, std::string_view) { o.digest = true; }},
     {"--bench", false, [](Options& o, std::string_view) { o.bench = true; }},
     {"--burst", false, [](Options& o, std::string_view) { o.bench = o.burst = true; }},
+    {"--apart", false, [](Options& o, std::string_view) { o.bench = o.apart = true; }},
     {"--rounds", true, [](Options& o, std::string_view v) { o.rounds = whole_number("--rounds", v, 1000); }},
     {"--budget", true, [](Options& o, std::string_view v) { o.budget_s = seconds(v); }},
     {"--json", true, [](Options& o, std::string_view v) { o.json = file_name("--json", v); }},
@@ -200,6 +201,7 @@ How fast is it? (on a GPU)
   --rounds R           default %d; every round gives one ratio, their median is reported
   --budget SECONDS     per problem, default %g
   --burst              also time short bursts on a cool chip: 0.5 s idle, then 8 ms of work
+  --apart              also time calls with an event between them, so that no launch overlaps the one before
 
 Where to
   --csv FILE           append a row per problem

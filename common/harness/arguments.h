@@ -29,6 +29,7 @@ struct Options {
   bool digest = false;
   bool bench = false;
   bool burst = false;  ///< implies bench
+  bool apart = false;  ///< implies bench
   int rounds = 10;
   double budget_s = 7;
   std::string json, csv;  ///< empty: no such file

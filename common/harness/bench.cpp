@@ -43,6 +43,14 @@ Rival rival(double flops, const std::vector<double>& seconds, const std::vector<
   return {.speed = speed(flops, seconds), .ratio = median(ratios), .interval = median_interval(ratios)};
 }
 
+/// Of the seconds of the level, of cuBLAS if it was there, and of cublasLt likewise.
+Comparison compare(double flops, const std::vector<std::vector<double>>& seconds) {
+  Comparison result{.level = speed(flops, seconds[0])};
+  if (seconds.size() > 1) result.cublas = rival(flops, seconds[1], seconds[0]);
+  if (seconds.size() > 2) result.cublaslt = rival(flops, seconds[2], seconds[0]);
+  return result;
+}
+
 }  // namespace
 
 int Bench::sets_for(const Shape& shape, const Device& device) {
@@ -163,9 +171,19 @@ BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const
   result.power_w = meter.power_w;
 
   const double flops = shape_.flops();
-  result.level = speed(flops, seconds[0]);
-  if (cublas != nullptr) result.cublas = rival(flops, seconds[1], seconds[0]);
-  if (lt != nullptr) result.cublaslt = rival(flops, seconds[2], seconds[0]);
+  static_cast<Comparison&>(result) = compare(flops, seconds);
+  if (settings.apart) {
+    std::vector<Contestant> apart;
+    for (const Contestant& contestant : contestants) {
+      apart.push_back({[&](int set) {
+        contestant.enqueue(set);
+        stopwatch_.separate();
+      }});
+    }
+    result.apart = compare(flops, stopwatch_.time_rounds(apart, settings.rounds, remaining, [&](int round) {
+      progress.set(title + format(": timing calls apart, round %d of %d", round + 1, settings.rounds));
+    }));
+  }
   if (settings.burst) {
     progress.set(title + ": timing bursts");
     const auto bursts = time_bursts(contestants);

@@ -26,8 +26,9 @@ namespace harness {
 
 struct BenchSettings {
   int rounds;
-  double budget_s;  ///< for warming up, choosing cublasLt's algorithm and all rounds; bursts come on top
+  double budget_s;  ///< for warming up, choosing cublasLt's algorithm and all rounds; bursts and apart come on top
   bool burst;
+  bool apart;  ///< also time rounds with an event between calls, so that no launch overlaps the one before
 };
 
 struct Speed {
@@ -42,9 +43,14 @@ struct Rival {
   Interval interval;  ///< for that median
 };
 
-struct BenchResult {
+/// The level and its rivals, timed in one way.
+struct Comparison {
   Speed level;
   std::optional<Rival> cublas, cublaslt;
+};
+
+struct BenchResult : Comparison {
+  std::optional<Comparison> apart;        ///< with an event between calls
   std::string cublaslt_algorithm;         ///< "3 of 8": its place among the heuristics' proposals
   std::optional<double> sm_mhz, power_w;  ///< means over all rounds and contestants
   std::string note;                       ///< why a rival is absent; empty if none is

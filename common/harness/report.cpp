@@ -50,6 +50,7 @@ Record to_record(const Result& result, const Environment& environment) {
   const auto* bench = result.bench ? &*result.bench : nullptr;
   const auto* cublas = bench != nullptr && bench->cublas ? &*bench->cublas : nullptr;
   const auto* cublaslt = bench != nullptr && bench->cublaslt ? &*bench->cublaslt : nullptr;
+  const auto* apart = bench != nullptr && bench->apart ? &*bench->apart : nullptr;
   const auto number = [](double value, int digits = 5) { return Value(Number{value, digits}); };
   const auto whole = [](std::int64_t value) { return Value(value); };
   std::string faults;
@@ -103,6 +104,13 @@ Record to_record(const Result& result, const Environment& environment) {
       {"burst_tflops", bench ? optional_number(bench->level.burst_tflops) : none},
       {"burst_cublas_tflops", cublas ? optional_number(cublas->speed.burst_tflops) : none},
       {"burst_cublaslt_tflops", cublaslt ? optional_number(cublaslt->speed.burst_tflops) : none},
+      {"apart_tflops", apart ? number(apart->level.tflops) : none},
+      {"apart_ratio_cublas", apart && apart->cublas ? number(apart->cublas->ratio) : none},
+      {"apart_ratio_cublas_low", apart && apart->cublas ? number(apart->cublas->interval.low) : none},
+      {"apart_ratio_cublas_high", apart && apart->cublas ? number(apart->cublas->interval.high) : none},
+      {"apart_ratio_cublaslt", apart && apart->cublaslt ? number(apart->cublaslt->ratio) : none},
+      {"apart_ratio_cublaslt_low", apart && apart->cublaslt ? number(apart->cublaslt->interval.low) : none},
+      {"apart_ratio_cublaslt_high", apart && apart->cublaslt ? number(apart->cublaslt->interval.high) : none},
       {"cublaslt_algorithm", bench ? text_or_nothing(bench->cublaslt_algorithm) : none},
       {"sm_mhz", bench ? optional_number(bench->sm_mhz, 4) : none},
       {"power_w", bench ? optional_number(bench->power_w, 4) : none},
@@ -123,6 +131,11 @@ std::string human_line(const Result& result, const Environment& environment) {
     line += format("  %.4g TFLOPS", result.bench->level.tflops) + conditions_text(*result.bench, environment);
     if (result.bench->cublas) line += rival_text(*result.bench->cublas, "cuBLAS");
     if (result.bench->cublaslt) line += rival_text(*result.bench->cublaslt, "cublasLt");
+    if (const auto& apart = result.bench->apart) {
+      line += format("  apart %.4g TFLOPS", apart->level.tflops);
+      if (apart->cublas) line += rival_text(*apart->cublas, "cuBLAS");
+      if (apart->cublaslt) line += rival_text(*apart->cublaslt, "cublasLt");
+    }
     if (result.bench->level.burst_tflops) line += format("  bursts %.4g TFLOPS", *result.bench->level.burst_tflops);
   }
   if (result.digest) line += format("  digest %016llx", static_cast<unsigned long long>(*result.digest));

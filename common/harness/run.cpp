@@ -57,7 +57,7 @@ std::string command_for_simulator(int argc, const char* const* argv, const Optio
   command = shell_quoted(command.find('/') != std::string::npos ? command : "build/bin/" + program);
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i], name = argument.substr(0, argument.find('='));
-    if (argument == "--bench" || argument == "--burst") continue;
+    if (argument == "--bench" || argument == "--burst" || argument == "--apart") continue;
     if (!small && (name == "--sizes" || name == "--m" || name == "--n" || name == "--k")) {
       if (name == argument) ++i;  // its value is the next word
       continue;
@@ -199,7 +199,8 @@ std::unique_ptr<float[]> Session::reference(const Inputs& inputs, Source source,
 BenchResult Session::time(const Shape& shape, const Config& config, const Bf16* a, const Bf16* b, const Inputs& inputs,
                           const float* expected, std::optional<Verdict>& verdict) {
   Bench bench(shape, device_, a, b, stream_);
-  const BenchSettings settings{.rounds = options_.rounds, .budget_s = options_.budget_s, .burst = options_.burst};
+  const BenchSettings settings{
+      .rounds = options_.rounds, .budget_s = options_.budget_s, .burst = options_.burst, .apart = options_.apart};
   const BenchResult result = bench.run(
       settings, [&](const Problem& problem) { launch(config, problem); }, cublas_.get(), *nvml_, progress_,
       title(shape));

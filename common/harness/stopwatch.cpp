@@ -21,12 +21,16 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 Stopwatch::Stopwatch(int sets, cudaStream_t stream) : sets_(sets), stream_(stream) {
   check(cudaEventCreate(&start_), "creating an event");
   check(cudaEventCreate(&stop_), "creating an event");
+  check(cudaEventCreate(&between_), "creating an event");
 }
 
 Stopwatch::~Stopwatch() {
   if (start_ != nullptr) cudaEventDestroy(start_);
   if (stop_ != nullptr) cudaEventDestroy(stop_);
+  if (between_ != nullptr) cudaEventDestroy(between_);
 }
+
+void Stopwatch::separate() { check(cudaEventRecord(between_, stream_), "recording an event"); }
 
 double Stopwatch::time_calls(const Contestant& contestant, int untimed, int timed) {
   const auto enqueue = [&](int calls) {

@@ -25,6 +25,9 @@ class Stopwatch {
   /// Seconds per call of `timed` calls, which follow `untimed` ones.
   double time_calls(const Contestant& contestant, int untimed, int timed);
 
+  /// Enqueues an event that nobody reads: what is enqueued next begins when all before has ended.
+  void separate();
+
   /// Seconds per call in a slice of about so many seconds, at least three calls. Its first third is not timed: it belongs
   /// to the clock and the caches that the previous contestant left behind.
   double time_slice(Contestant& contestant, double seconds);
@@ -41,7 +44,7 @@ class Stopwatch {
  private:
   int sets_, next_set_ = 0;
   cudaStream_t stream_;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr, between_ = nullptr;
 };
 
 }  // namespace harness

@@ -107,6 +107,10 @@ class Context:
         return read_json(path) if path.exists() else None
 
     @cached_property
+    def at_shapes(self) -> list[data.Result]:
+        return data.load_shapes(self.root / RESULTS)
+
+    @cached_property
     def ablations(self) -> list[Ablation]:
         return ablations.load(self.root / RESULTS)
 

@@ -32,6 +32,16 @@ class Bench(support.Sandbox):
         self.assertIn("[4/4] level02_tma_swizzle 8192, about", answer.stdout)
         self.assertIn("measured: NVIDIA H200 (sm90)", answer.stdout)
 
+    def test_shapes_have_a_file_of_their_own(self) -> None:
+        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--shapes", "--levels", "2", LADDER_COMMIT="abc1234")
+        self.assert_exit(0, answer)
+        self.assertFalse((self.root / "docs" / "results" / "h200.csv").exists())
+        measured = {(int(r["m"]), int(r["n"]), int(r["k"])) for r in self.rows("docs/results/h200_shapes.csv")}
+        self.assertEqual(measured, set(data.SHAPES))
+        self.assertTrue(all("--bench" in call and "--apart" in call for call in self.calls()))
+        self.assertRegex(answer.stdout, r"2000x7000x5000 +- +70[01]")
+        self.assert_exit(2, self.bench("--shapes"), "--shapes and --sizes both say")
+
     def test_result_file_starts_with_the_fixed_columns(self) -> None:
         self.bench("--levels", "1")
         columns, _ = data.read_rows(self.root / "docs" / "results" / "h200.csv")

@@ -4,7 +4,7 @@ import unittest
 
 from ladder import files
 from ladder.results import data
-from ladder.results.table import Group, bursts, by_size, progression
+from ladder.results.table import Group, at_shapes, bursts, by_size, progression
 from tests import support
 
 HEADER = ",".join(data.COLUMNS) + ",approx,reference,sm_mhz,power_w,power_cap_w,date,commit\n"
@@ -101,6 +101,21 @@ class Tables(support.Sandbox):
             "x cuBLAS, burst": ["0.875", "-", "-"], "x cuBLAS, sustained": ["0.800", "-", "-"],
             "x cublasLt, burst": ["0.800", "-", "-"], "x cublasLt, sustained": ["0.750", "-", "-"]})
         self.assertIn("M = N = K = 8192. Burst: ", table.notes[0])
+
+    def test_shapes_are_not_among_the_results(self) -> None:
+        columns = ",apart_ratio_cublas,apart_ratio_cublas_low,apart_ratio_cublas_high\n"
+        head, *rows = TIMED.replace("burst_cublaslt_tflops\n", "burst_cublaslt_tflops,config" + columns, 1).splitlines()
+        shapes = ("2000,7000,5000", "1024,1024,1024", "8,8,8")
+        timed = [row.replace("4096,4096,4096", shape) + ",128x64,0.95,0.94,0.96" for shape in shapes for row in rows[:1]]
+        self.write("docs/results/h200_shapes.csv", "\n".join([head, *timed]) + "\n")
+        self.assertEqual(data.load_results(self.results), self.loaded)
+        table = at_shapes(data.load_shapes(self.results), LEVELS[0])
+        self.assertEqual(table.names, ["1024", "2000x7000x5000", "8"])
+        columns = table.groups[0].columns
+        self.assertEqual((columns["tile"][0], columns["x cuBLAS"][0]), ("128x64", "0.857 [0.849, 0.862]"))
+        self.assertEqual((columns["x cuBLAS, apart"][0], columns["x cublasLt, apart"][0]), ("0.950 [0.940, 0.960]", "-"))
+        self.assertIn("with an event between calls", table.notes[0])
+        self.assertEqual(at_shapes([], LEVELS[0]).groups, [])
 
     def test_bursts_without_rivals(self) -> None:
         self.write("docs/results/a.csv", TIMED)

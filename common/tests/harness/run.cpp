@@ -251,6 +251,18 @@ TEST_F(Run, Bursts) {
   expect_contains(read_file(folder.file("r.jsonl")), "\"burst_cublaslt_tflops\": ");
 }
 
+TEST_F(Run, Apart) {
+  const Outcome outcome = bench({"--apart", "--json", folder.file("r.jsonl")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.all();
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("  apart [0-9.]+ TFLOPS  [0-9.]+ x cuBLAS \\[")))
+      << outcome.out;
+  const std::string json = read_file(folder.file("r.jsonl"));
+  for (const char* member :
+       {"apart_tflops", "apart_ratio_cublas", "apart_ratio_cublas_low", "apart_ratio_cublaslt_high"}) {
+    EXPECT_TRUE(std::regex_search(json, std::regex(std::string("\"") + member + "\": [0-9]"))) << json;
+  }
+}
+
 TEST_F(Run, UnverifiedSpeedIsLabelled) {
   const Outcome outcome = bench({"--verify=off"});
   EXPECT_EQ(outcome.exit_code, 0);

@@ -25,6 +25,11 @@ COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_
 KINDS = ("measured", "reported", "modelled")
 HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)
 DEFAULT_EDGE = 8192
+# Beyond the headline sizes: small ones, what language models multiply, ragged edges, few rows.
+SHAPES: tuple[shapes.Shape, ...] = (
+    *(shapes.cube(edge) for edge in (1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)),
+    (4096, 14336, 4096), (8192, 28672, 8192), (8192, 8192, 28672), (2000, 7000, 5000), (1000, 1000, 8192),
+    (16, 8192, 8192), (128, 8192, 8192), (512, 8192, 8192))
 
 Fields = dict[str, str]  # a row: column name to text
 
@@ -96,19 +101,34 @@ def to_result(row: Fields) -> Result:
     return result
 
 
+def shapes_file(results: Path) -> Path:
+    """Where what is measured at SHAPES stands, beside the file of the same GPU's results."""
+    return results.with_name(f"{results.stem}_shapes.csv")
+
+
 def load_results(folder: Path = FOLDER) -> list[Result]:
     """The results of all files in `folder` that have the columns of results; other tables are none of these, nor are
-    ablations, which measure something else than the level as it is."""
+    ablations, which measure something else than the level as it is, nor the files of SHAPES."""
+    return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith("_shapes")
+            for result in load_file(path)]
+
+
+def load_shapes(folder: Path = FOLDER) -> list[Result]:
+    """The results at SHAPES, of all GPUs that have been measured there."""
+    return [result for path in sorted(folder.glob("*_shapes.csv")) for result in load_file(path)]
+
+
+def load_file(path: Path) -> list[Result]:
+    """The results of one file; none if its columns are others."""
+    columns, rows = read_rows(path)
+    if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
+        return []
     results = []
-    for path in sorted(folder.glob("*.csv")):
-        columns, rows = read_rows(path)
-        if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
-            continue
-        for number, row in enumerate(rows, start=1):
-            try:
-                results.append(to_result(row))
-            except ValueError as error:
-                raise DataError(f"{path}: row {number}: {error}.") from None
+    for number, row in enumerate(rows, start=1):
+        try:
+            results.append(to_result(row))
+        except ValueError as error:
+            raise DataError(f"{path}: row {number}: {error}.") from None
     return results
 
 

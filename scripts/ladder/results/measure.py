@@ -60,6 +60,11 @@ def default_output(gpu: gpus.Gpu) -> Path:
     return data.FOLDER / f"{name.lower()}.csv"
 
 
+def shapes_output(gpu: gpus.Gpu) -> Path:
+    """docs/results/h200_shapes.csv for an "NVIDIA H200"."""
+    return data.shapes_file(default_output(gpu))
+
+
 def check_file_name(path: Path) -> None:
     """Before any measuring: neither a folder nor somewhere that files cannot be made. Raises UsageError."""
     if path.is_dir():
@@ -112,6 +117,7 @@ class Settings:
     rounds: int = 10
     budget_s: Optional[float] = None  # of timing per size; None: the level's own
     burst: bool = False
+    apart: bool = False
     timeout_s: float = 300  # after which a level counts as hung
 
 
@@ -135,7 +141,7 @@ class Measurement:
         command += ["--bench", "--rounds", str(self.settings.rounds)]
         if self.settings.budget_s:
             command += ["--budget", f"{self.settings.budget_s:g}"]
-        return command + (["--burst"] if self.settings.burst else [])
+        return command + ["--burst"] * self.settings.burst + ["--apart"] * self.settings.apart
 
     def run(self, task: Task) -> Fields:
         """The row of a task. Raises TaskFailed."""
@@ -229,3 +235,10 @@ def print_table(measurement: Measurement, tasks: Sequence[Task]) -> None:
     if edges:
         edge = data.DEFAULT_EDGE if data.DEFAULT_EDGE in edges else edges[-1]
         print("\n" + table.progression(results, data.all_levels(results), edge).text(), end="")
+
+
+def print_shapes(measurement: Measurement, levels: Sequence[str]) -> None:
+    """What is recorded of each level at SHAPES."""
+    rows = data.load_file(measurement.output) if measurement.output.exists() else []
+    for level in levels:
+        print("\n" + table.at_shapes(rows, level).text(), end="")

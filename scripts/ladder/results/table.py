@@ -7,7 +7,7 @@ from typing import Callable, Optional
 
 from ladder import markdown
 from ladder.levels import names, shapes
-from ladder.results.data import DEFAULT_EDGE, Result, Series, all_series, find
+from ladder.results.data import DEFAULT_EDGE, SHAPES, Result, Series, all_series, find
 from ladder.results.numbers import (
     NOTHING,
     RATIOS,
@@ -125,6 +125,22 @@ def by_size(results: Sequence[Result], level: str) -> Table:
         groups.append(group)
     notes = _notes(cells) + interval_notes([r for _, found in cells for r in found])
     return Table("M = N = K", [shapes.size_text(s) for s in sizes], groups, notes)
+
+
+def at_shapes(results: Sequence[Result], level: str) -> Table:
+    """One level at SHAPES: which configuration it chose, and both ratios in two ways, with their intervals."""
+    of_level = [r for r in results if r.level == level]
+    sizes = sorted({r.shape for r in of_level}, key=lambda s: (SHAPES.index(s) if s in SHAPES else len(SHAPES), s))
+    cells = [(series, [find(of_level, level, series, shape) for shape in sizes]) for series in all_series(of_level)]
+    groups = []
+    for series, found in cells:
+        columns = {"tile": [r.fields.get("config", NOTHING) if r else NOTHING for r in found], **figures(found, interval_text)}
+        columns.update({f"{head}, apart": [interval_text(r, f"apart_{column}") for r in found]
+                        for column, head in RATIOS.items()})
+        groups.append(Group(series.title(), columns))
+    notes = ["Apart: with an event between calls, so that no launch overlaps the one before."] if groups else []
+    notes += _notes(cells) + interval_notes([r for _, found in cells for r in found])
+    return Table("M x N x K", [shapes.size_text(s) for s in sizes], groups, notes)
 
 
 def bursts(results: Sequence[Result], levels: Sequence[str], edge: int = DEFAULT_EDGE) -> Table:

@@ -44,6 +44,12 @@ def level(context: Context, options: Options) -> str:
     return _figures(table.by_size(context.results, take_level(context, options)))
 
 
+def at_shapes(context: Context, options: Options) -> str:
+    """level=N: one level at sizes and shapes beyond the headline, back to back and apart."""
+    found = table.at_shapes(context.at_shapes, take_level(context, options))
+    return found.markdown() if found.groups else NOT_MEASURED
+
+
 def ablations(context: Context, options: Options) -> str:
     """level=N: what was tried with the level, and what came of it: reported on GB200, and measured."""
     name = take_level(context, options)
