@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "check/report.h"
+#include "common/base/align.h"
 #include "engine/interpreter.h"
 #include "exec/core/program.h"
 #include "exec/core/special.h"
@@ -19,8 +20,6 @@ constexpr uint64_t kSuspicious = 1u << 22;   // instructions without effect befo
 constexpr uint64_t kHopeless = 400'000'000;  // the same, before it is reported without proof
 constexpr uint64_t kIdleRounds = 20'000;     // rounds of polling in vain before a deadlock is reported
 constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedule may hold an operation back
-
-uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 }  // namespace
 
@@ -81,11 +80,11 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
   cta.live_warps = count;
   const uint64_t local_bytes = 32ull * program.local_bytes;
-  const uint64_t per_warp = round_up(program.register_bytes, 64) + round_up(local_bytes, 64);
+  const uint64_t per_warp = base::round_up(uint64_t{program.register_bytes}, 64) + base::round_up(local_bytes, 64);
   auto& storage = storage_[rank];
   if (!storage) storage = std::make_unique_for_overwrite<uint8_t[]>(per_warp * count + 64);
-  auto* base = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
-  std::memset(base, 0xFF, per_warp * count);
+  auto* registers_at = reinterpret_cast<uint8_t*>(base::round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
+  std::memset(registers_at, 0xFF, per_warp * count);
   cta.warps = std::vector<Warp>(count);
 
   // setmaxnreg: with launch bounds, the compiler gives each thread the most registers that fit, and the CTA owns those.
@@ -104,8 +103,8 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
     warp.index = i;
     const uint32_t lanes_here = std::min(32u, threads - 32 * i);
     warp.live = lanes_here == 32 ? kAllLanes : (1u << lanes_here) - 1;
-    warp.registers = base + i * per_warp;
-    warp.local = warp.registers + round_up(program.register_bytes, 64);
+    warp.registers = registers_at + i * per_warp;
+    warp.local = warp.registers + base::round_up(uint64_t{program.register_bytes}, 64);
     warp.max_registers = registers;
     warp.used = 1;
     warp.splits[0].mask = warp.live;

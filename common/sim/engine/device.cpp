@@ -8,6 +8,7 @@
 
 #include "check/report.h"
 #include "check/store_audit.h"
+#include "common/base/align.h"
 #include "engine/grid.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
@@ -19,8 +20,6 @@ namespace sim {
 namespace {
 
 constexpr uint64_t kExactLimit = uint64_t{1} << 34;  // multiply-adds of a launch up to which arithmetic is exact
-
-uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
 
 class LoadedModule final : public Module {
  public:
@@ -68,10 +67,6 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
     if (variable->space == ptx::Space::Const) info.constant_bytes += variable->bytes;
   }
   return info;
-}
-
-std::string dimensions(const std::array<uint32_t, 3>& v) {
-  return std::to_string(v[0]) + " x " + std::to_string(v[1]) + " x " + std::to_string(v[2]);
 }
 
 }  // namespace
@@ -135,11 +130,11 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome) 
 int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
   if (threads <= 0 || threads > kernel.max_threads) return 0;
   const size_t smem = size_t{Gpu::smem_reserved} + kernel.static_smem + dynamic_smem;
-  const int by_threads = gpu_.threads_per_sm / static_cast<int>(round_up(static_cast<uint32_t>(threads), 32));
+  const int by_threads = gpu_.threads_per_sm / static_cast<int>(base::round_up(static_cast<uint32_t>(threads), 32));
   const int by_smem = static_cast<int>(static_cast<size_t>(gpu_.smem_per_sm) / smem);
   const int registers = kernel.registers > 0 ? kernel.registers : 32;
   const int by_registers =
-      gpu_.registers_per_sm / (registers * static_cast<int>(round_up(static_cast<uint32_t>(threads), 32)));
+      gpu_.registers_per_sm / (registers * static_cast<int>(base::round_up(static_cast<uint32_t>(threads), 32)));
   return std::max(0, std::min({by_threads, by_smem, by_registers, gpu_.blocks_per_sm}));
 }
 
@@ -171,30 +166,16 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   const auto refuse = [&](Status status, const std::string& why) {
     return Outcome{status, "sim: launch of " + kernel.name + ": " + why};
   };
-  for (size_t i = 0; i < 3; ++i) {
-    if (launch.grid[i] == 0 || launch.block[i] == 0)
-      return refuse(Status::InvalidConfiguration, "grid and block must not be empty");
-    if (kernel.required_cluster[i] != 0 && kernel.required_cluster[i] != launch.cluster[i]) {
-      return refuse(Status::ClusterMisconfiguration, "the kernel was compiled for clusters of " +
-                                                         dimensions(kernel.required_cluster) +
-                                                         ", the launch asks for " + dimensions(launch.cluster));
-    }
-    if (launch.grid[i] % launch.cluster[i] != 0) {
-      return refuse(
-          Status::ClusterMisconfiguration,
-          "the grid " + dimensions(launch.grid) + " is not a multiple of the cluster " + dimensions(launch.cluster));
-    }
-  }
   const Program& program = loaded.program(kernel.name);
   launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
   const uint32_t statics = Gpu::smem_reserved + program.static_smem;
   launch.smem_bytes =
-      (program.dynamic_smem_used ? round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
+      (program.dynamic_smem_used ? base::round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
   if (launch.smem_bytes - Gpu::smem_reserved > static_cast<uint32_t>(gpu_.smem_per_block)) {
-    return refuse(Status::InvalidValue, "it needs " + with_commas(launch.smem_bytes - Gpu::smem_reserved) +
+    return refuse(Status::InvalidValue, "it needs " + base::grouped(launch.smem_bytes - Gpu::smem_reserved) +
                                             " bytes of shared memory, a block can have " +
-                                            with_commas(static_cast<uint64_t>(gpu_.smem_per_block)));
+                                            base::grouped(gpu_.smem_per_block));
   }
   launch.parameters.assign(program.parameter_bytes, 0);
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -209,14 +190,8 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     launch.grid_workspace = reinterpret_cast<uint64_t>(impl_->grid_workspace);
   }
 
-  Schedule schedule;
-  switch (options_.schedule) {
-    case Options::Schedule::Default: schedule.policy = SchedulePolicy::InTime; break;
-    case Options::Schedule::Seeded: schedule.policy = SchedulePolicy::Seeded; break;
-    case Options::Schedule::Latest: schedule.policy = SchedulePolicy::Latest; break;
-  }
-  launch.lenient = schedule.policy == SchedulePolicy::InTime;
-  schedule.seed = options_.seed;
+  const Schedule schedule{options_.schedule, options_.seed};
+  launch.lenient = schedule.policy == SchedulePolicy::Default;
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
     case Options::Arithmetic::Fast: launch.exact_budget = 0; break;

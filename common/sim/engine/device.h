@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/schedule.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
 #include "machine/status.h"
@@ -19,7 +20,7 @@ namespace sim {
 
 /// What the user of scripts/sim.sh chooses. runtime/options.h fills it from the environment.
 struct Options {
-  enum class Schedule { Default, Seeded, Latest };
+  using Schedule = SchedulePolicy;
   enum class Arithmetic { Automatic, Exact, Fast };
   std::string gpu;  ///< key of a description; empty: by the first program's architecture
   int sms = 0;      ///< SM count to pretend; 0: the description's
@@ -91,7 +92,8 @@ class Device {
   /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
   void note_useful_flops(uint64_t flops);
 
-  /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs.
+  /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs. Grid,
+  /// block and cluster must be such that hardware takes them: runtime/launch.cpp sees to that.
   Outcome launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
 
   /// How many clusters of this configuration fit on the device at once (cudaOccupancyMaxActiveClusters), and how many

@@ -6,13 +6,13 @@
 namespace sim {
 
 enum class SchedulePolicy : uint8_t {
-  InTime,  ///< everything takes its modelled time; deterministic
-  Seeded,  ///< the same, with times and turns shuffled by a seed
-  Latest,  ///< asynchronous operations take effect only when no warp can run
+  Default,  ///< everything takes its modelled time; deterministic
+  Seeded,   ///< the same, with times and turns shuffled by a seed
+  Latest,   ///< asynchronous operations take effect only when no warp can run
 };
 
 struct Schedule {
-  SchedulePolicy policy = SchedulePolicy::InTime;
+  SchedulePolicy policy = SchedulePolicy::Default;
   uint64_t seed = 0;
 };
 

@@ -40,7 +40,7 @@ std::string relation(uintptr_t address, const GlobalMemory::Allocation& to) {
   std::string where = "at byte " + grouped(address - to.begin) + " of ";
   if (address < to.begin) where = in_bytes(to.begin - address) + " before ";
   if (address >= to.end) where = in_bytes(address - to.end) + " past the end of ";
-  return where + to.label + " (" + in_bytes(to.end - to.begin) + " at " + hex(to.begin) + ")";
+  return where + to.label + " (" + in_bytes(to.end - to.begin) + " at " + base::hex(to.begin) + ")";
 }
 
 uintptr_t reserve(uintptr_t at, std::size_t bytes, int extra_flags) {
@@ -188,7 +188,8 @@ std::string GlobalMemory::describe(uintptr_t address) const {
   if (holds(live_, live)) return relation(address, live->second);
   if (holds(freed_, freed)) return relation(address, freed->second) + ", which has been freed";
   if (!in_range(address)) {
-    return hex(address) + ", which is not device memory; the host's own has to be copied to the device, or registered";
+    return base::hex(address) +
+           ", which is not device memory; the host's own has to be copied to the device, or registered";
   }
 
   // Between allocations: the nearer neighbour is the likely culprit.
@@ -199,7 +200,7 @@ std::string GlobalMemory::describe(uintptr_t address) const {
     return relation(address, live->second);
   }
   if (has_next) return relation(address, next->second);
-  return hex(address) + ", where nothing is allocated";
+  return base::hex(address) + ", where nothing is allocated";
 }
 
 }  // namespace sim

@@ -7,7 +7,6 @@ enum class Status : int {
   Success = 0,
   InvalidValue = 1,
   MemoryAllocation = 2,
-  InvalidConfiguration = 9,
   InvalidDeviceFunction = 98,
   NoKernelImage = 209,
   InvalidPtx = 218,
@@ -20,7 +19,6 @@ enum class Status : int {
   MisalignedAddress = 716,
   InvalidAddressSpace = 717,
   LaunchFailure = 719,
-  ClusterMisconfiguration = 912,
 };
 
 }  // namespace sim

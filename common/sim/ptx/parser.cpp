@@ -4,13 +4,12 @@
 #include <map>
 #include <optional>
 
+#include "common/base/align.h"
 #include "ptx/lexer.h"
 #include "ptx/module.h"
 
 namespace sim::ptx {
 namespace {
-
-uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 std::vector<std::string> split_dots(std::string_view text) {
   std::vector<std::string> parts;
@@ -225,8 +224,7 @@ class Parser {
         expect(')');
       }
       const int64_t addend = accept('+') ? integer() : 0;
-      variable.relocations.push_back(
-          {variable.initial.size(), symbol, addend, static_cast<uint8_t>(element_bytes)});
+      variable.relocations.push_back({variable.initial.size(), symbol, addend, static_cast<uint8_t>(element_bytes)});
       append(0, element_bytes);
     } else {
       append(static_cast<uint64_t>(integer()), element_bytes);
@@ -244,7 +242,7 @@ class Parser {
         fail("function parameters in '" + directive + "' space are not supported: nvcc passes them in .param");
       }
       Variable* parameter = variable(Space::Param, nullptr, true);
-      offset = round_up(offset, parameter->align);
+      offset = base::round_up(offset, parameter->align);
       parameter->offset = offset;
       offset += parameter->bytes;
       list.push_back(parameter);

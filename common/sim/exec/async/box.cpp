@@ -23,8 +23,8 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
     if (offset + sizeof(TensorMap) > parameters.size())
       throw Fault{Status::IllegalAddress, "the tensor map lies outside the kernel's parameters"};
     if (offset % 64 != 0)
-      throw Fault{Status::MisalignedAddress,
-                  "a tensor map must be 64-byte aligned; this one is at offset " + hex(offset) + " of the parameters"};
+      throw Fault{Status::MisalignedAddress, "a tensor map must be 64-byte aligned; this one is at offset " +
+                                                 base::hex(offset) + " of the parameters"};
     return parameters.data() + offset;
   }
   if (in_shared_window(address) || in_local_window(address)) {
@@ -67,7 +67,7 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   std::memcpy(&box.map, locate_map(cluster, map_address), sizeof box.map);
   if (box.map.magic != TensorMap::MAGIC)
     throw Fault{Status::IllegalInstruction,
-                "the 128 bytes at " + hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
+                "the 128 bytes at " + base::hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
   if (box.map.rank != dimensions) {
     throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(dimensions) +
                                                 " coordinates, but the tensor map has rank " +

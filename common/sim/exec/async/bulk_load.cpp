@@ -45,7 +45,7 @@ class BulkLoad final : public AsyncOperation {
     }
     ++cluster.changes;
   }
-  std::string describe() const override { return "bulk copy of " + with_commas(bytes) + " bytes"; }
+  std::string describe() const override { return "bulk copy of " + base::grouped(bytes) + " bytes"; }
 };
 
 Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {

@@ -40,7 +40,7 @@ class BulkStore final : public AsyncOperation {
     write->pieces.push_back({to, 0, bytes});
     finish_read(cluster, *this, std::move(write));
   }
-  std::string describe() const override { return "bulk store of " + with_commas(bytes) + " bytes"; }
+  std::string describe() const override { return "bulk store of " + base::grouped(bytes) + " bytes"; }
 };
 
 Flow bulk_store(Warp& w, const BulkStoreOperands& o, Mask m) {

@@ -24,7 +24,7 @@ class BulkWrite final : public AsyncOperation {
   uint64_t group = 0;  ///< bulk group of the issuing lane
 
   void complete(Cluster& cluster) override;
-  std::string describe() const override { return "TMA store: write of " + with_commas(data.size()) + " bytes"; }
+  std::string describe() const override { return "TMA store: write of " + base::grouped(data.size()) + " bytes"; }
 };
 
 /// Ends the first half: the source has been read, `write` follows.

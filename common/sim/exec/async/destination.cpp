@@ -59,7 +59,7 @@ Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
       if (cta.barrier_index[slot] != 0)
         throw Fault{Status::LaunchFailure,
-                    std::string(what) + " over a live mbarrier at shared offset " + hex(slot * 8)};
+                    std::string(what) + " over a live mbarrier at shared offset " + base::hex(slot * 8)};
     }
   }
   return cta;

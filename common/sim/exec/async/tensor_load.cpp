@@ -62,7 +62,7 @@ class TensorLoad final : public AsyncOperation {
       credit_bytes(cluster, to, credit, box.bytes(), origin);
     }
   }
-  std::string describe() const override { return "TMA load of " + with_commas(box.bytes()) + " bytes"; }
+  std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
 };
 
 Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {

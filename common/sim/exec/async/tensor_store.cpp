@@ -65,7 +65,7 @@ class TensorStore final : public AsyncOperation {
     });
     finish_read(cluster, *this, std::move(write));
   }
-  std::string describe() const override { return "TMA store: read of " + with_commas(box.bytes()) + " bytes"; }
+  std::string describe() const override { return "TMA store: read of " + base::grouped(box.bytes()) + " bytes"; }
 };
 
 Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {

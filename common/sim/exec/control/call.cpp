@@ -164,7 +164,7 @@ Flow device_free(Warp& w, const SystemCall& call, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const uint64_t address = argument(w, call, first_lane(rest), 0, 8);
     if (address != 0 && !cluster.launch->memory->release(reinterpret_cast<void*>(address))) {
-      throw Fault{Status::IllegalAddress, "free of " + hex(address) + ", which malloc did not return",
+      throw Fault{Status::IllegalAddress, "free of " + base::hex(address) + ", which malloc did not return",
                   first_lane(rest)};
     }
   }

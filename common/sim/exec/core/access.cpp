@@ -17,7 +17,7 @@ const char* verb(AccessKind kind) {
 
 [[noreturn]] void misaligned(AccessKind kind, uint32_t bytes, uint64_t address, int lane) {
   throw Fault{Status::MisalignedAddress,
-              "a " + std::to_string(bytes) + "-byte " + verb(kind) + " at " + hex(address) +
+              "a " + std::to_string(bytes) + "-byte " + verb(kind) + " at " + base::hex(address) +
                   " needs an address that is a multiple of " + std::to_string(bytes),
               lane};
 }
@@ -39,7 +39,7 @@ void check_global(Cluster& cluster, uint64_t address, uint64_t bytes, bool write
   const GlobalMemory::Allocation* found = find_allocation(cluster, address, bytes);
   if (found == nullptr) {
     throw Fault{Status::IllegalAddress,
-                std::string(what) + " of " + std::to_string(bytes) + " bytes at " + hex(address) + ": " +
+                std::string(what) + " of " + std::to_string(bytes) + " bytes at " + base::hex(address) + ": " +
                     cluster.launch->memory->describe(address),
                 lane};
   }
@@ -53,23 +53,23 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
   if (own && rank != executing.rank) {
     throw Fault{Status::IllegalInstruction,
-                std::string(what) + ": the address " + hex(address) + " belongs to CTA rank " + std::to_string(rank) +
-                    ", but a shared::cta access must stay in its own CTA (rank " + std::to_string(executing.rank) +
-                    "); use shared::cluster",
+                std::string(what) + ": the address " + base::hex(address) + " belongs to CTA rank " +
+                    std::to_string(rank) + ", but a shared::cta access must stay in its own CTA (rank " +
+                    std::to_string(executing.rank) + "); use shared::cluster",
                 lane};
   }
   if (rank >= cluster.ctas.size()) {
     throw Fault{Status::IllegalAddress,
-                std::string(what) + ": the address " + hex(address) + " names CTA rank " + std::to_string(rank) +
+                std::string(what) + ": the address " + base::hex(address) + " names CTA rank " + std::to_string(rank) +
                     " of a cluster of " + std::to_string(cluster.ctas.size()),
                 lane};
   }
   const Cta& cta = cluster.ctas[rank];
   if (offset < Gpu::smem_reserved || offset + bytes > cta.smem.size()) {
     throw Fault{Status::IllegalAddress,
-                std::string(what) + " of " + std::to_string(bytes) + " bytes at shared offset " + hex(offset) +
-                    ": the CTA's shared memory is " + hex(Gpu::smem_reserved) + " .. " + hex(cta.smem.size()) + " (" +
-                    with_commas(cta.smem.size() - Gpu::smem_reserved) + " bytes)",
+                std::string(what) + " of " + std::to_string(bytes) + " bytes at shared offset " + base::hex(offset) +
+                    ": the CTA's shared memory is " + base::hex(Gpu::smem_reserved) + " .. " +
+                    base::hex(cta.smem.size()) + " (" + base::grouped(cta.smem.size() - Gpu::smem_reserved) + " bytes)",
                 lane};
   }
   if (cta.exited) {
@@ -84,7 +84,7 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
   for (uint32_t slot = offset / 8; slot <= (offset + bytes - 1) / 8; ++slot) {
     if (cta.barrier_index[slot] == 0) continue;
     throw Fault{Status::LaunchFailure,
-                std::string(what) + " at shared offset " + hex(offset) +
+                std::string(what) + " at shared offset " + base::hex(offset) +
                     " touches a live mbarrier: its 8 bytes are opaque until mbarrier.inval",
                 lane};
   }
@@ -97,13 +97,13 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
 uint32_t to_shared(uint64_t address, const char* what, const char* part) {
   if (in_shared_window(address) || (address >> 32) == 0) return static_cast<uint32_t>(address);
   throw Fault{Status::InvalidAddressSpace,
-              std::string(what) + part + ": " + hex(address) + " is not an address of shared memory"};
+              std::string(what) + part + ": " + base::hex(address) + " is not an address of shared memory"};
 }
 
 uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t address, uint32_t bytes, uint32_t align,
                          bool own, const char* what) {
   if (address % align != 0) {
-    throw Fault{Status::MisalignedAddress, std::string(what) + ": the shared address " + hex(address) +
+    throw Fault{Status::MisalignedAddress, std::string(what) + ": the shared address " + base::hex(address) +
                                                " must be a multiple of " + std::to_string(align)};
   }
   check_shared(cluster, executing, address, bytes, own, what, -1);
@@ -113,7 +113,7 @@ uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t addres
 uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write,
                          const char* what) {
   if (address % align != 0) {
-    throw Fault{Status::MisalignedAddress, std::string(what) + ": the global address " + hex(address) +
+    throw Fault{Status::MisalignedAddress, std::string(what) + ": the global address " + base::hex(address) +
                                                " must be a multiple of " + std::to_string(align)};
   }
   check_global(cluster, address, bytes, write, what, -1);
@@ -220,7 +220,7 @@ void access_local(const LaneAccess& lanes, Access* access) {
     if (lanes.address[lane] + lanes.bytes > stride) {
       throw Fault{Status::IllegalAddress,
                   std::string(verb(lanes.kind)) + " of " + std::to_string(lanes.bytes) + " bytes at local offset " +
-                      hex(lanes.address[lane]) + ": this kernel has " + std::to_string(stride) +
+                      base::hex(lanes.address[lane]) + ": this kernel has " + std::to_string(stride) +
                       " bytes of local memory per thread",
                   lane};
     }
@@ -233,7 +233,7 @@ void access_param(const LaneAccess& lanes, Access* access) {
   lanes.for_active([&](int lane) {
     if (lanes.writes() || lanes.address[lane] + lanes.bytes > parameters.size()) {
       throw Fault{Status::IllegalAddress,
-                  std::string(verb(lanes.kind)) + " at offset " + hex(lanes.address[lane]) +
+                  std::string(verb(lanes.kind)) + " at offset " + base::hex(lanes.address[lane]) +
                       " of the kernel's parameters (" + std::to_string(parameters.size()) + " bytes, read-only)",
                   lane};
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "common/base/align.h"
 #include "exec/control/branch.h"
 #include "exec/core/decoder.h"
 #include "exec/core/program.h"
@@ -17,8 +18,6 @@ using ptx::Type;
 
 constexpr int kScalarSlot = 32 * 4;  // a slot of 32-bit lanes
 constexpr int kMaxInlineDepth = 32;  // deeper means recursion
-
-uint32_t round_up(uint32_t value, uint32_t align) { return (value + align - 1) / align * align; }
 
 /// What is executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold
 /// kernels and branches that never run.
@@ -74,8 +73,8 @@ class Builder final : public Decoder {
     translate(frame);
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
-    result_->register_bytes = round_up(cursor_, 64);
-    result_->local_bytes = round_up(local_cursor_, 16);
+    result_->register_bytes = base::round_up(cursor_, 64);
+    result_->local_bytes = base::round_up(local_cursor_, 16);
     result_->static_smem = shared_cursor_ - Gpu::smem_reserved;
     return std::move(result_);
   }
@@ -164,7 +163,7 @@ class Builder final : public Decoder {
   uint32_t local_offset(const ptx::Variable* variable) override {
     const auto [entry, is_new] = frame_->local_offset.try_emplace(variable, 0);
     if (is_new) {
-      local_cursor_ = round_up(local_cursor_, std::max<uint32_t>(variable->align, 8));
+      local_cursor_ = base::round_up(local_cursor_, std::max<uint32_t>(variable->align, 8));
       entry->second = local_cursor_;
       local_cursor_ += static_cast<uint32_t>(variable->bytes);
     }
@@ -191,7 +190,7 @@ class Builder final : public Decoder {
   // ---- slots
   int32_t allocate(int bytes) {
     const auto slot = static_cast<int32_t>(cursor_);
-    cursor_ += round_up(static_cast<uint32_t>(bytes), 64);
+    cursor_ += base::round_up(static_cast<uint32_t>(bytes), 64);
     return slot;
   }
   int32_t allocate_predicate() {
@@ -256,7 +255,7 @@ class Builder final : public Decoder {
     const ptx::Function& kernel = *result_->kernel;
     const auto place = [&](const ptx::Variable* variable) {
       if (variable->space != ptx::Space::Shared || variable->external || shared_offset_.count(variable)) return;
-      shared_cursor_ = round_up(shared_cursor_, variable->align);
+      shared_cursor_ = base::round_up(shared_cursor_, variable->align);
       shared_offset_[variable] = shared_cursor_;
       result_->shared_names.emplace_back(variable->name, shared_cursor_);
       shared_cursor_ += static_cast<uint32_t>(variable->bytes);
@@ -307,7 +306,7 @@ class Builder final : public Decoder {
       }
       case ptx::Space::Shared: {
         const uint32_t offset =
-            variable.external ? round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
+            variable.external ? base::round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
         // The CTA's rank belongs to the address: a special slot, filled per CTA.
         return special({bytes == 8 ? SpecialKind::SharedAddress64 : SpecialKind::SharedAddress32,
                         offset + static_cast<uint32_t>(operand.value)});

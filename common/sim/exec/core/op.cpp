@@ -1,7 +1,5 @@
 #include "exec/core/op.h"
 
-#include <cstdio>
-
 namespace sim {
 
 void isolate(Warp& warp, Mask mask) {
@@ -37,18 +35,6 @@ bool gather(Warp& warp, Mask needed, Mask* mask) {
   self.mask = have;
   *mask = have;
   return true;
-}
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-std::string with_commas(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
 }
 
 }  // namespace sim

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/base/text.h"
 #include "machine/cluster.h"
 #include "machine/fault.h"
 #include "machine/wake.h"
@@ -183,10 +184,5 @@ inline Origin origin_of(Warp& warp, int lane) {
   return {static_cast<uint8_t>(warp.cta->rank), static_cast<uint16_t>(warp.index), static_cast<uint8_t>(lane),
           warp.split().pc};
 }
-
-/// "0x1a0"
-std::string hex(uint64_t value);
-/// "24,576"
-std::string with_commas(uint64_t value);
 
 }  // namespace sim

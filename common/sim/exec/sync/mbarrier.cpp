@@ -23,7 +23,7 @@ Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
   if (rank != w.cta->rank) {
     throw Fault{Status::IllegalInstruction,
-                "this form works on the CTA's own mbarrier only, but the address " + hex(address) +
+                "this form works on the CTA's own mbarrier only, but the address " + base::hex(address) +
                     " belongs to CTA rank " + std::to_string(rank) + " (this is rank " + std::to_string(w.cta->rank) +
                     ")",
                 lane};
@@ -31,7 +31,7 @@ Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   Mbarrier* barrier = w.cta->find_barrier(offset);
   if (barrier == nullptr) {
     throw Fault{Status::LaunchFailure,
-                "there is no mbarrier at shared offset " + hex(offset) +
+                "there is no mbarrier at shared offset " + base::hex(offset) +
                     ": mbarrier.init must come first, and be made visible by a barrier",
                 lane};
   }

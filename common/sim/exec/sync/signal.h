@@ -32,7 +32,7 @@ class RemoteSignal final : public AsyncOperation {
   Warp* issuer = nullptr;  ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
   void complete(Cluster& cluster) override;
   std::string describe() const override {
-    return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + hex(offset);
+    return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + base::hex(offset);
   }
 };
 

@@ -73,14 +73,14 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
   Descriptor d = decode_fields(bits);
   const auto constant = static_cast<uint32_t>(bits >> 46 & 7);
   if (constant != 1) {
-    illegal(operand, "(" + hex(bits) + ") must have 0b001 in bits 46..48, found " + std::to_string(constant) +
+    illegal(operand, "(" + base::hex(bits) + ") must have 0b001 in bits 46..48, found " + std::to_string(constant) +
                          (constant == 0 ? ": this looks like a wgmma descriptor, tcgen05 has other codes" : ""));
   }
   if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 53 & 0xFF)
-    illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
+    illegal(operand, "(" + base::hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
   if (bits >> 52 & 1)
     illegal(operand,
-            "(" + hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
+            "(" + base::hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
   switch (bits >> 61) {
     case 0: d.swizzle = Swizzle::None; break;
     case 1: d.swizzle = Swizzle::Bytes128Atom32; break;
@@ -88,7 +88,7 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
     case 4: d.swizzle = Swizzle::Bytes64; break;
     case 6: d.swizzle = Swizzle::Bytes32; break;
     default:
-      illegal(operand, "(" + hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) +
+      illegal(operand, "(" + base::hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) +
                            " in bits 61..63: 0, 1, 2, 4 and 6 exist");
   }
   return d;
@@ -97,7 +97,7 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
 Descriptor decode_wgmma(uint64_t bits, const char* operand) {
   Descriptor d = decode_fields(bits);
   if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 46 & 7 || bits >> 52 & 0x3FF) {
-    illegal(operand, "(" + hex(bits) + ") has reserved bits set (14..15, 30..31, 46..48 or 52..61)" +
+    illegal(operand, "(" + base::hex(bits) + ") has reserved bits set (14..15, 30..31, 46..48 or 52..61)" +
                          (bits >> 46 & 7 ? ": bit 46 belongs to tcgen05 descriptors" : ""));
   }
   switch (bits >> 62) {
@@ -114,8 +114,8 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     const uint32_t at = physical(d, linear);
     if (at >= Gpu::smem_reserved && at + 16 <= cta.smem.size()) return;
     throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
-                                            hex(at) + " of CTA " + std::to_string(cta.rank) + ", which has " +
-                                            hex(Gpu::smem_reserved) + " .. " + hex(cta.smem.size())};
+                                            base::hex(at) + " of CTA " + std::to_string(cta.rank) + ", which has " +
+                                            base::hex(Gpu::smem_reserved) + " .. " + base::hex(cta.smem.size())};
   };
   const auto check_layout = [&](uint32_t linear) {
     const uint32_t at = physical(d, linear);
@@ -123,7 +123,7 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     if (wrote == kLayoutUnknown || wrote == layout_of(d.swizzle)) return;
     throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
                                            layout_name(layout_of(d.swizzle)) + ", but TMA wrote shared offset " +
-                                           hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
+                                           base::hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
                                            layout_name(wrote) + ": the tensor map and the descriptor must agree"};
   };
   // Every 16 bytes of the tile, or only the first of each 8 rows.

@@ -65,9 +65,9 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
 
 void release(Cta& cta, uint32_t address, uint32_t columns) {
   if (address >> 16 != 0 || !cta.tmem.release(static_cast<int>(address & 0xFFFF), static_cast<int>(columns))) {
-    throw Fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " + hex(address) +
-                                           " in CTA " + std::to_string(cta.rank) + ": allocated are " +
-                                           cta.tmem.describe()};
+    throw Fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " +
+                                           base::hex(address) + " in CTA " + std::to_string(cta.rank) +
+                                           ": allocated are " + cta.tmem.describe()};
   }
 }
 

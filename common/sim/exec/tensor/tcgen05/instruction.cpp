@@ -7,7 +7,7 @@ namespace sim::tcgen05 {
 using tensor::Format;
 
 void bad_instruction(uint32_t bits, const std::string& message) {
-  throw Fault{Status::IllegalInstruction, "the instruction descriptor " + hex(bits) + " " + message};
+  throw Fault{Status::IllegalInstruction, "the instruction descriptor " + base::hex(bits) + " " + message};
 }
 
 Instruction decode_instruction(uint32_t bits, Kind kind, int group, bool stationary) {
