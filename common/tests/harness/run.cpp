@@ -401,7 +401,8 @@ TEST_F(Run, UnsupportedShape) {
 }
 
 TEST_F(Run, Configurations) {
-  expect_one_sentence(run({"--config=best"}), EXIT_USAGE, "only: good, forgetful, careless, scribbling, failing, pair.");
+  expect_one_sentence(run({"--config=best"}), EXIT_USAGE,
+                      "only: good, forgetful, careless, scribbling, failing, pair.");
   level.select = [](const Problem& p) -> const Config* { return p.m > 64 ? &CONFIGS[1] : nullptr; };
   EXPECT_EQ(run({"--sizes=64"}).exit_code, 0);
   EXPECT_EQ(run({"--sizes=128"}).exit_code, EXIT_WRONG);

@@ -204,20 +204,10 @@ TEST(Report, TrapBreakpointAndAssert) {
 TEST(Launch, ThatCannotFitIsRefused) {
   Bench bench;
   Source source;
-  source.directives = ".maxntid 128";
   LaunchConfig config;
-  config.block = {0, 1, 1};
-  expect_failure(bench.launch(source, config), Status::InvalidConfiguration, {"must not be empty"});
-  config.block = {32, 1, 1}, config.grid = {3, 1, 1}, config.cluster = {2, 1, 1};
-  expect_failure(bench.launch(source, config), Status::ClusterMisconfiguration,
-                 {"3 x 1 x 1 is not a multiple of the cluster 2 x 1 x 1"});
-  source.directives = ".explicitcluster\n.reqnctapercluster 4, 1, 1";
-  config.grid = {8, 1, 1};
-  expect_failure(bench.launch(source, config), Status::ClusterMisconfiguration, {"compiled for clusters of 4 x 1 x 1"});
-  source.directives = "";
   source.prologue = ".shared .align 16 .b8 big[200000];\n.extern .shared .align 16 .b8 more[];\n";
   source.body = "mov.u32 %r1, big; mov.u32 %r2, more;";
-  config = {}, config.dynamic_smem = 40000;
+  config.dynamic_smem = 40000;
   expect_failure(bench.launch(source, config), Status::InvalidValue,
                  {"bytes of shared memory, a block can have 232,448"});
 }
