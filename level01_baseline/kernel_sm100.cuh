@@ -199,11 +199,14 @@ inline harness::Description describe() {
   d.stages = 1, d.stage_bytes = Config::STAGE_BYTES;
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS;
-  d.smem = {{"barriers", 0, Smem::A}, {"A", Smem::A, Config::A_BYTES}, {"B", Smem::B, Config::B_BYTES}};
-  d.barriers = {{"smem_full", 1, 1, Config::STAGE_BYTES, "own control thread; TMA with the bytes", "control thread", 0},
-                {"smem_empty", 1, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
-                {"tmem_full", 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
+  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
+  d.constants = LADDER_CONSTANTS(Config::UMMA_M, Config::UMMA_N, Config::UMMA_K);
+  d.smem = {{"a", "A", Smem::A, Config::A_BYTES, 1, 128, mma::Swizzle::B128},
+            {"b", "B", Smem::B, Config::B_BYTES, 1, 128, mma::Swizzle::B128}};
+  d.barriers = {{"smem_full", Smem::SMEM_FULL, 1, 1, Config::STAGE_BYTES, "own control thread; TMA with the bytes",
+                 "control thread", 0},
+                {"smem_empty", Smem::SMEM_EMPTY, 1, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
+                {"tmem_full", Smem::TMEM_FULL, 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
   d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
              {"thread 0 of the leader CTA", "MMAs for the pair"},
              {"all threads of each CTA", "epilogue: one row of the tile each"}};

@@ -167,8 +167,11 @@ inline harness::Description describe() {
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = Smem::BYTES, d.request_bytes = Smem::PINNED_BYTES;
   d.accumulators = 2 * Config::WGMMA_N / 2;
-  d.smem = {{"barriers", 0, Smem::A}, {"A", Smem::A, Config::A_BYTES}, {"B", Smem::B, Config::B_BYTES}};
-  d.barriers = {{"smem_full", 1, 1, Config::STAGE_BYTES, "control thread; TMA with the bytes", "all threads", 0}};
+  d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K);
+  d.smem = {{"a", "A", Smem::A, Config::A_BYTES, 1, 128, mma::Swizzle::B128},
+            {"b", "B", Smem::B, Config::B_BYTES, 1, 128, mma::Swizzle::B128}};
+  d.barriers = {{"smem_full", Smem::SMEM_FULL, 1, 1, Config::STAGE_BYTES, "control thread; TMA with the bytes",
+                 "all threads", 0}};
   d.roles = {{"thread 0 (control thread)", "TMA loads"},
              {"all threads: one warpgroup", "MMAs, then the epilogue of their own fragments"}};
   return d;

@@ -228,6 +228,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
 // --------------------------------------------------------------------------------------------------------- in numbers
 
 /// What `--explain` prints and the README's tables are rendered from.
+template <mma::Swizzle SWIZZLE>
 inline harness::Description describe() {
   harness::Description d;
   d.cluster = Config::CTA_GROUP;
@@ -235,14 +236,16 @@ inline harness::Description describe() {
   d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS;
-  d.smem = {{"barriers", 0, Smem::STAGES},
-            {"stages of A and B", Smem::STAGES, Config::NUM_STAGES * Config::STAGE_BYTES}};
+  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
+  d.constants = LADDER_CONSTANTS(Config::UMMA_M, Config::UMMA_N, Config::UMMA_K);
+  d.smem = {
+      harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES, SWIZZLE)};
   d.barriers = {
-      {"smem_full", Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
+      {"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
        "both CTAs' control threads, at the leader's barrier; TMA with the bytes", "the leader's control thread", 0},
-      {"smem_empty", Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
-      {"tmem_full", 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
+      {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "control thread",
+       1},
+      {"tmem_full", Smem::TMEM_FULL, 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
   d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
              {"thread 0 of the leader CTA", "MMAs for the pair"},
              {"all threads of each CTA", "epilogue: one row of the tile each"}};

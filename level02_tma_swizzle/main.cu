@@ -11,10 +11,10 @@
 
 int main(int argc, char** argv) {
   static constexpr harness::Config configs[] = {
-      {"swizzle128", level02::launch<mma::Swizzle::B128>, level02::describe},
-      {"swizzle64", level02::launch<mma::Swizzle::B64>, level02::describe},
-      {"swizzle32", level02::launch<mma::Swizzle::B32>, level02::describe},
-      {"swizzle_none", level02::launch<mma::Swizzle::None>, level02::describe}};
+      {"swizzle128", level02::launch<mma::Swizzle::B128>, level02::describe<mma::Swizzle::B128>},
+      {"swizzle64", level02::launch<mma::Swizzle::B64>, level02::describe<mma::Swizzle::B64>},
+      {"swizzle32", level02::launch<mma::Swizzle::B32>, level02::describe<mma::Swizzle::B32>},
+      {"swizzle_none", level02::launch<mma::Swizzle::None>, level02::describe<mma::Swizzle::None>}};
   return harness::run(argc, argv,
                       {.name = "level02_tma_swizzle",
                        .arch = LADDER_ARCH,

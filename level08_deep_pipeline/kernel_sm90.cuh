@@ -561,29 +561,48 @@ inline harness::Description describe() {
   using Config = level08::Config<SHAPE>;
   using Smem = SmemOf<Config>;
   harness::Description d;
-  d.cluster = Config::CLUSTER_SIZE;
+  d.cluster = Config::CLUSTER_SIZE, d.cluster_n = Config::CLUSTER_N;
   d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
   d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.accumulators = Config::NUM_BANDS * Config::WGMMA_N / 2;
-  d.smem = {{"barriers", 0, Smem::CD}};
-  if (Smem::STAGES > Smem::CD) d.smem.push_back({"pieces of D beside the ring", Smem::CD, Smem::STAGES - Smem::CD});
-  d.smem.push_back({Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B", Smem::STAGES,
-                    Config::NUM_STAGES * Config::STAGE_BYTES});
+  d.constants = LADDER_CONSTANTS(
+      Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS, Config::NUM_BANDS,
+      Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS, Config::CD_N,
+      Config::SWIZZLE_GROUP_SIZE, Config::A_BOX_ROWS, Config::A_LOAD_ROWS, Config::B_LOAD_ROWS, Config::OWN_PIECES,
+      Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES, Config::CUTS_LAST_WAVE);
+  if (Config::OWN_PIECES > 0) {
+    d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
+               Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_N * 2,
+               Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None}};
+  }
+  d.smem.push_back(harness::ring(Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B",
+                                 Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES));
   const bool holds_d = Config::D_STAGES > 0;
-  d.barriers = {{"smem_full", Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
+  d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
                  holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every peer"
                          : "producer; TMA with the bytes",
                  holds_d ? "both consumers; for D those that write it" : "both consumers", 0},
-                {"smem_empty", Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::NUM_PEERS, 0,
+                {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::NUM_PEERS, 0,
                  holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
                          : "one lane of each consumer warp, of every peer",
                  "producer", 1}};
+  d.named_barriers = {{"D_FULL_BARRIER", Config::D_FULL_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+                       "a consumer's rows of D are written"},
+                      {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+                       "TMA has read them"}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
              {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},
              {"warp 3", "none: registers are given back by whole warpgroups"},
              {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of one half each of the tile's rows"}};
+  d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
+    const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,
+                                         n_blocks / Config::CLUSTER_N, Config::SWIZZLE_GROUP_SIZE);
+    const int rank = tile % Config::CLUSTER_SIZE;
+    return harness::Tile{m * Config::CLUSTER_M + rank % Config::CLUSTER_M,
+                         n * Config::CLUSTER_N + rank / Config::CLUSTER_M};
+  };
   return d;
 }
 

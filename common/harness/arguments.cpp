@@ -208,7 +208,8 @@ Where to
   --json FILE          write an object per problem, one on each line
 
 About the level
-  --explain            tile, shared-memory map, barriers and roles of a configuration (with --json: as an object)
+  --explain            tile, shared-memory map, barriers and roles of a configuration; with --json of all of them, or of
+                       one that is named: an object with constants and the order of tiles, too
   --list-configs       what --config accepts
   --version  --help
 

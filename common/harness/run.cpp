@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,14 +86,17 @@ void list_configs(const Level& level) {
   }
 }
 
-void explain_config(const Level& level, const Options& options) {
+/// As text one configuration, the level's first unless another is named; as JSON all of them unless one is.
+void explain_configs(const Level& level, const Options& options) {
   const Config* chosen = find_config(level, options.config);
-  const Config& config = chosen != nullptr ? *chosen : level.configs.front();
   if (options.json.empty()) {
-    std::printf("%s", explain(level, config).c_str());
-  } else {
-    ResultFile(options.json, ResultFile::Format::json, "").add_json(explain_json(level, config));
+    std::printf("%s", explain(level, chosen != nullptr ? *chosen : level.configs.front()).c_str());
+    return;
   }
+  std::optional<Shape> shape;
+  if (options.m || options.n || options.k || !options.sizes.empty()) shape = shapes(options, DEFAULT_EDGE).front();
+  ResultFile file(options.json, ResultFile::Format::json, "");
+  file.add_json(explain_json(level, chosen != nullptr ? std::span(chosen, 1) : level.configs, shape));
 }
 
 /// A level on a device: everything that lasts longer than one problem.
@@ -335,7 +339,7 @@ int act(int argc, const char* const* argv, const Level& level) {
       std::printf("%s %s, CUDA %s\n", program.c_str(), LADDER_VERSION, toolkit_version().c_str());
       break;
     case Options::Action::list_configs: list_configs(level); break;
-    case Options::Action::explain: explain_config(level, options); break;
+    case Options::Action::explain: explain_configs(level, options); break;
   }
   return EXIT_RIGHT;
 }

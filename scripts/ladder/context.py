@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from ladder.files import RESULTS, DataError, read_json
-from ladder.levels import instructions, kernels, names
-from ladder.levels.description import Description
+from ladder.levels import instructions, names
+from ladder.levels.description import Description, describe
 from ladder.results import ablations, data
 from ladder.results.ablations import Ablation
 
@@ -25,12 +25,6 @@ T = TypeVar("T")
 
 def timeline_path(level: str, arch: int) -> Path:
     return RESULTS / f"sim_timeline_{names.short(level)}_sm{arch}.json"
-
-
-def cluster_shape(context: Context, description: Description) -> tuple[int, int]:
-    """CTAs of a cluster one above the other, which share columns of D, and side by side."""
-    across = int(context.kernel(description).config.CLUSTER_N) if description.cluster > 2 else 1
-    return description.cluster // across, across
 
 
 @dataclass
@@ -66,29 +60,26 @@ class Context:
 
     @cached_property
     def descriptions(self) -> list[Description]:
-        """Of every level, architecture and configuration. Configurations whose kernels are alike but for what is not
-        described, such as the swizzles of level 02, count once."""
+        """Of every level, architecture and configuration, as scripts/observe.py recorded them."""
         path = self.root / EXPLAIN
         if not path.exists():
             return []
+        recorded = read_json(path)
         try:
-            found = [Description.of(item) for item in read_json(path)]
-        except (TypeError, KeyError) as error:
+            if not isinstance(recorded, list):
+                raise TypeError("it is no list of what executables say")
+            return [description for item in recorded for description in describe(item)]
+        except (TypeError, KeyError, ValueError) as error:
             raise DataError(f"{path}: {error}: run python3 scripts/observe.py.") from None
-        return [d for i, d in enumerate(found) if not any(d.same_kernel(other) for other in found[:i])]
 
-    def described(self, level: str, arch: int) -> list[Description]:
+    def configs(self, level: str, arch: int) -> list[Description]:
+        """All configurations of a kernel."""
         return [d for d in self.descriptions if (d.level, d.arch) == (level, arch)]
 
-    def kernel(self, description: Description) -> kernels.Kernel:
-        key = (description.level, description.arch, description.config)
-        if key not in self._kernels:
-            self._kernels[key] = kernels.read_kernel(self.root, *key)
-        return self._kernels[key]
-
-    @cached_property
-    def _kernels(self) -> dict[tuple[str, int, str], kernels.Kernel]:
-        return {}
+    def described(self, level: str, arch: int) -> list[Description]:
+        """Those whose tables differ."""
+        found = self.configs(level, arch)
+        return [d for i, d in enumerate(found) if not any(d.same_tables(other) for other in found[:i])]
 
     @cached_property
     def introductions(self) -> dict[instructions.Wrapper, dict[int, str]]:

@@ -13,18 +13,12 @@ from ladder.sim import observations
 from tests import support
 
 BUILD = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
-BROKEN = """\
-#!/bin/sh
-[ $1 = --list-configs ] && echo only && exit
-echo it broke >&2
-exit 3
-"""
+BROKEN = "#!/bin/sh\necho it broke >&2\nexit 3\n"
 
 
-def description(level: str, arch: int) -> dict[str, Any]:
-    return {"level": level, "arch": arch, "idea": "", "config": "128x128", "cluster": 1, "tile_m": 128, "tile_n": 128,
-            "tile_k": 64, "tile_owner": "CTA", "stages": 1, "stage_bytes": 32768, "threads": 128, "smem_bytes": 33792,
-            "request_bytes": 33792, "tmem_columns": 0, "accumulators": 128, "smem": [], "barriers": [], "roles": []}
+def explained(level: str, arch: int) -> dict[str, Any]:
+    """What an executable says of itself, without configurations."""
+    return {"level": level, "arch": arch, "idea": "", "configs": [], "swizzles": {}}
 
 
 class Parts(unittest.TestCase):
@@ -35,6 +29,14 @@ class Parts(unittest.TestCase):
         self.assertEqual(observations.accesses([launch], "global", "lines"), (3, 66))
         self.assertEqual(observations.accesses([launch, launch], "global", "lines"), (6, 132))
 
+    def test_a_line_for_what_holds_nothing_more(self) -> None:
+        data = [{"a": 1, "b": [{"c": [2, 3]}, {"c": []}], "d": {}}, {"e": None}]
+        text = observations.in_lines(data, levels=5)
+        self.assertEqual(json.loads(text), data)
+        self.assertEqual(text.splitlines(), ["[", " {", '  "a": 1,', '  "b": [', "   {", '    "c": [2, 3]},',
+                                             "   {", '    "c": []}],', '  "d": {}},', ' {"e": null}]'])
+        self.assertEqual(observations.in_lines(data, levels=2).count("\n"), 5)
+
     def test_a_track_per_line(self) -> None:
         data = {"level": "x", "ctas": [{"cta": 0, "tracks": [{"name": "a", "bars": [[1, 2, ""]]}, {"name": "b"}]}]}
         text = observations.to_json(data)
@@ -44,7 +46,7 @@ class Parts(unittest.TestCase):
     def test_shapes_are_whole_tiles(self) -> None:
         for level, arch in names.all_kernels(support.ROOT):
             for d in Context(support.ROOT, []).described(level, arch):
-                m, n, k = observations.timeline_shape(d, is_persistent=True)
+                m, n, k = observations.timeline_shape(d)
                 self.assertEqual((m % d.tile_m, n % d.tile_n, k % d.tile_k), (0, 0, 0))
 
 
@@ -54,18 +56,18 @@ class WithoutExecutables(support.Sandbox):
     def setUp(self) -> None:
         super().setUp()
         self.levels = observations.Levels(self.root, self.root / "build")
-        lines = [json.dumps(description("level01_baseline", arch), separators=(",", ":")) for arch in (100, 90)]
-        self.write("docs/results/explain.json", "[\n" + ",\n".join(lines) + "\n]\n")
+        items = [explained("level01_baseline", arch) for arch in (100, 90)]
+        self.write("docs/results/explain.json", observations.in_lines(items, levels=5) + "\n")
         self.write("docs/results/sim_counters.csv", "level,arch,sms\nlevel01_baseline,90,8\n")
         self.write("docs/results/sim_timeline_level01_sm90.json", '{"kept": true}\n')
 
     def test_earlier_recordings(self) -> None:
         found = observations.earlier(self.root, "level01_baseline", 90)
-        self.assertEqual([json.loads(line)["arch"] for line in found.explain], [90])
+        self.assertEqual(found.explained, explained("level01_baseline", 90))
         self.assertEqual(found.counters, {"level": "level01_baseline", "arch": "90", "sms": "8"})
         self.assertEqual(found.timeline, '{"kept": true}\n')
         nothing = observations.earlier(self.root, "level02_tma_swizzle", 100)
-        self.assertEqual((nothing.explain, nothing.counters, nothing.timeline), ([], None, ""))
+        self.assertEqual((nothing.explained, nothing.counters, nothing.timeline), (None, None, ""))
 
     def test_failures_are_told_and_change_nothing(self) -> None:
         for level, arch in names.all_kernels(self.root):
@@ -73,7 +75,7 @@ class WithoutExecutables(support.Sandbox):
         self.program("scripts/sim.sh", '#!/bin/sh\nexec "$@"\n')
         contents, failures = observations.observe(self.levels)
         self.assertEqual(len(failures), 4)
-        self.assertIn("level01_baseline_sm100 on the simulated device: exit code 3: it broke", failures[0])
+        self.assertIn("level01_baseline_sm100 says nothing of its kernel: exit code 3: it broke", failures[0])
         self.assertEqual(observations.stale(self.root, contents), [])
 
     def test_recordings_of_levels_that_are_gone_are_stale(self) -> None:

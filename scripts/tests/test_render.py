@@ -194,7 +194,7 @@ class OfTheKernels(unittest.TestCase):
             for arch in (90, 100):
                 for d in self.context.described(level, arch):
                     with self.subTest(level, arch=arch, config=d.config):
-                        self.assertEqual(sum(r.bytes for r in d.smem), d.smem_bytes)
+                        self.assertEqual(sum(r.total for r in d.outline), d.smem_bytes)
                         self.assertLessEqual(d.smem_bytes, description.SMEM_LIMIT)
         self.assertIn("| | **230,400** |".replace("| |", "|  |"), self.render("budget level=5 arch=sm100"))
 

@@ -59,6 +59,11 @@ cudaError_t multiply_and_scribble_over_b(const Problem& p, cudaStream_t stream) 
 
 cudaError_t fail(const Problem&, cudaStream_t) { return cudaErrorIllegalAddress; }
 
+constexpr int STORE_N = 8;
+struct Chosen {
+  static constexpr int MMA_M = 64;
+};
+
 Description describe() {
   return {.tile_m = 128,
           .tile_n = 64,
@@ -68,9 +73,16 @@ Description describe() {
           .stage_bytes = 12288,
           .threads = 128,
           .smem_bytes = 25600,
-          .smem = {{"barriers", 0, 1024}, {"stages", 1024, 24576}},
-          .barriers = {{"smem_full", 2, 1, 12288, "the producer \"P\"", "the consumer", 0}},
-          .roles = {{"warp 0", "everything"}}};
+          .tmem_columns = 128,
+          .tmem_address = 16,
+          .constants = LADDER_CONSTANTS(STORE_N, Chosen::MMA_M),
+          .smem = {ring("stages of A and B", 1024, 2, 8192, 4096)},
+          .barriers = {{"smem_full", 0, 2, 1, 12288, "the producer \"P\"", "the consumer", 0}},
+          .named_barriers = {{"STORE", 1, 2, 128, "rows are there"}},
+          .roles = {{"warp 0", "everything"}},
+          .tile_at = [](int tile, int m_blocks, int) {
+            return Tile{tile % m_blocks, tile / m_blocks};
+          }};
 }
 
 Description describe_pair() {
@@ -424,15 +436,46 @@ TEST_F(Run, ExplainsAKernelInItsOwnNumbers) {
   fake_gpu.on_count = cudaErrorNoDevice;
   const Outcome text = run({"--explain"});
   EXPECT_EQ(text.exit_code, 0);
-  expect_contains(text.out, "     1,024     24,576  stages\n");
-  expect_contains(text.out, "smem_full[2]  1 arrival and 12,288 bytes per phase");
+  expect_contains(text.out, "          0      1,024  barriers\n      1,024     24,576  stages of A and B\n");
+  expect_contains(text.out, "smem_full[2] at 0  1 arrival and 12,288 bytes per phase");
+  expect_contains(text.out, "  1 to 2, STORE: 128 threads; rows are there\n");
 
   const std::string path = folder.file("explain.json");
   EXPECT_EQ(run({"--explain", "--json", path}).out, "");
   const std::string json = read_file(path);
-  expect_contains(json, R"("smem": [{"name": "barriers", "offset": 0, "bytes": 1024},)");
+  expect_contains(json, R"({"level": "level00_fake", "arch": 90,)");
+  expect_contains(json, R"("configs": [{"config": "good",)");
+  expect_contains(json, R"("config": "failing",)");
+  expect_contains(json, R"("constants": {"STORE_N": 8, "MMA_M": 64},)");
+  expect_contains(
+      json,
+      R"("smem": [{"name": "smem_full", "kind": "barrier", "what": "mbarrier", "offset": 0, "bytes": 8, "count": 2})");
+  expect_contains(
+      json,
+      R"({"name": "tmem_address", "kind": "address", "what": "address of tensor memory", "offset": 16, "bytes": 4,)");
+  expect_contains(
+      json,
+      R"({"name": "stages", "kind": "data", "what": "stages of A and B", "offset": 1024, "bytes": 12288, "count": 2, )"
+      R"("pitch": 128, "swizzle": "B128",)");
+  expect_contains(
+      json, R"("parts": [{"name": "A", "offset": 0, "bytes": 8192}, {"name": "B", "offset": 8192, "bytes": 4096}]})");
   expect_contains(json, R"("who_arrives": "the producer \"P\"")");
+  expect_contains(json, R"("named_barriers": [{"name": "STORE", "number": 1, "count": 2, "threads": 128,)");
+  expect_contains(json, R"("tile_order": {"m_blocks": 20, "n_blocks": 6, "tiles": [[0, 0], [1, 0],)");
+  expect_contains(json, R"("B128": [0, 1, 2, 3, 4, 5, 6, 7, 9, 8,)");
   EXPECT_EQ(lines(json), 1);
+}
+
+TEST_F(Run, ExplainsOneConfigurationForOneSize) {
+  const std::string path = folder.file("explain.json");
+  EXPECT_EQ(run({"--explain", "--json", path, "--config", "failing", "--m", "200", "--n", "64", "--k", "8"}).exit_code,
+            0);
+  const std::string json = read_file(path);
+  expect_contains(json, R"("configs": [{"config": "failing",)");
+  expect_contains(json, R"("tile_order": {"m_blocks": 2, "n_blocks": 1, "tiles": [[0, 0], [1, 0]]})");
+  const Outcome many = run({"--explain", "--json", path, "--sizes", "1000000x1000000x8"});
+  EXPECT_EQ(many.exit_code, EXIT_USAGE);
+  expect_contains(many.err, "122,078,125 tiles, and no more than 1,048,576 are listed");
 }
 
 /// The real runtime, with every GPU hidden from it.

@@ -138,9 +138,10 @@ def smem_budget(context: Context) -> Optional[Chart]:
         parts: dict[str, Values] = {"barriers": [], "D on its way out": [], "stages of A and B": []}
         for d in found:
             stages = d.stages * d.stage_bytes
-            parts["barriers"].append(d.smem[0].bytes)
+            barriers = d.outline[0].bytes
+            parts["barriers"].append(barriers)
             parts["stages of A and B"].append(stages)
-            parts["D on its way out"].append(d.smem_bytes - d.smem[0].bytes - stages)
+            parts["D on its way out"].append(d.smem_bytes - barriers - stages)
         several = {d.level for d in found if len(context.described(d.level, arch)) > 1}
         panels.append(Panel("stack", name, "bytes", [f"{names.number_of(d.level):02}"
                             + (f" {d.config}" if d.level in several else "") for d in found],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Callable, Optional
 
-from ladder.context import Context, cluster_shape
+from ladder.context import Context
 from ladder.draw.svg import SMALL, Drawing
 from ladder.levels import names
 from ladder.levels.description import Description
@@ -63,9 +63,8 @@ class Layout:
 
 
 def layout_of(context: Context, description: Description) -> Layout:
-    config = context.kernel(description).config
-    rows, columns, block_k = description.tile_m, description.tile_n, config.BLOCK_K
-    down, across = cluster_shape(context, description)
+    rows, columns, block_k = description.tile_m, description.tile_n, description.tile_k
+    down, across = description.cluster_m, description.cluster_n
     ctas = [(CTAS[n * down + m], m, n) for n in range(across) for m in range(down)]
     d = [Part(m * rows, rows, cta, n * columns) for cta, m, n in ctas]
     if description.tile_owner != "CTA":
@@ -74,8 +73,9 @@ def layout_of(context: Context, description: Description) -> Layout:
     b = [Part(n * columns + m * share, share, cta) for cta, m, n in ctas]
     a = d
     if across > 1:  # each takes its share of every box
-        a = [Part(m * rows + box + n * config.A_LOAD_ROWS, config.A_LOAD_ROWS, CTAS[n * down + m]) for m in range(down)
-             for box in range(0, rows, config.A_BOX_ROWS) for n in range(across)]
+        loaded, boxed = description.constants["A_LOAD_ROWS"], description.constants["A_BOX_ROWS"]
+        a = [Part(m * rows + box + n * loaded, loaded, CTAS[n * down + m]) for m in range(down)
+             for box in range(0, rows, boxed) for n in range(across)]
     bands, facts = _work(context, description)
     others = {1: "", 2: " for both CTAs", 4: " for two CTAs"}[description.cluster if description.arch == 90 else 1]
     loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
@@ -86,22 +86,23 @@ def layout_of(context: Context, description: Description) -> Layout:
 
 def _work(context: Context, description: Description) -> tuple[list[str], list[str]]:
     """How a CTA's rows are divided, and what is to be said about the work."""
-    config = context.kernel(description).config
+    constants = description.constants
     counted = context.counted(description.level, description.arch)
     if description.arch == 100:
-        count = getattr(config, "NUM_BANDS", 1)
+        count = constants.get("NUM_BANDS", 1)
         bands = [f"band {band}" for band in range(count)] if count > 1 else []
+        m, n, k = (constants[f"UMMA_{edge}"] for edge in "MNK")
         facts = ["The leader's MMAs work in both CTAs:",
-                 f"   {count * config.BLOCK_K // config.UMMA_K} of {config.UMMA_M} x {config.UMMA_N} x {config.UMMA_K}"
-                 " per K block"]
+                 f"   {count * description.tile_k // k} of {m} x {n} x {k} per K block"]
     else:
         holders = description.tile_m * description.tile_n // (WARPGROUP * description.accumulators)
-        consumers = getattr(config, "NUM_CONSUMERS", 1)
+        consumers = constants.get("NUM_CONSUMERS", 1)
+        m, n, k = (constants[f"WGMMA_{edge}"] for edge in "MNK")
         bands = [f"consumer {c}" for c in range(holders)] if holders > 1 else []
         facts = ["Each warpgroup multiplies its rows:" if holders > 1 else
                  "Two consumers take tiles in turns:" if consumers > 1 else "One warpgroup multiplies:"]
-        instructions = description.tile_m // holders // config.WGMMA_M * config.BLOCK_K // config.WGMMA_K
-        facts.append(f"   {instructions} of {config.WGMMA_M} x {config.WGMMA_N} x {config.WGMMA_K} per K block")
+        instructions = description.tile_m // holders // m * description.tile_k // k
+        facts.append(f"   {instructions} of {m} x {n} x {k} per K block")
     if counted:
         stored_twice = int(counted["redundant_store_bytes"]) > 0
         facts.append(f"Executed: {executed_share(counted):.1f} x the useful FLOPs (counted)")
@@ -211,14 +212,13 @@ Stores = Callable[[int], tuple[int, int, int]]  # from a lane to its row, first 
 def store_of(context: Context, number: int, arch: int) -> Stores:
     """Which bytes of the tile a lane stores with the warp's first instruction."""
     level = context.level(number)
-    config = context.kernel(context.described(level, arch)[0]).config
-    row_bytes = config.BLOCK_N * 2
+    description = context.described(level, arch)[0]
     if arch == 100:
-        size = config.STORE_N * 2
+        size = description.constants["STORE_N"] * 2
         return (lambda lane: (lane, 0, size)) if number == 3 else (lambda lane: (0, lane * size, size))
     if number == 3:  # a fragment of wgmma: 4 lanes share a row, 2 elements each
         return lambda lane: (lane // 4, lane % 4 * 4, 4)
-    lanes_per_row = row_bytes // 16
+    lanes_per_row = description.tile_n * 2 // 16
     return lambda lane: (lane // lanes_per_row, lane % lanes_per_row * 16, 16)
 
 

@@ -1,13 +1,14 @@
 """What lies where: shared memory, tensor memory, and the swizzles of tiles in shared memory."""
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import Callable, Optional
 
 from ladder.context import Context
 from ladder.draw.svg import SMALL, Drawing
-from ladder.levels import kernels, names
-from ladder.levels.description import SMEM_LIMIT, TMEM_COLUMNS, Description
+from ladder.levels import names
+from ladder.levels.description import SMEM_LIMIT, TMEM_COLUMNS, Description, Region
 from ladder.sim.counters import wavefronts_per_store
 
 Draw = Callable[[], Optional[Drawing]]
@@ -16,7 +17,8 @@ TMEM_LANES = 128
 CHUNK_BYTES = 16  # what a swizzle moves
 LINE_BYTES = 128  # all 32 banks of shared memory, 4 bytes each
 SWIZZLES = {"None": "no swizzle", "B32": "32-byte swizzle", "B64": "64-byte swizzle", "B128": "128-byte swizzle"}
-RING = "stages of A and B"  # how the region of the stages is named; the name may go on
+RING = "stages of A and B"  # how they are called, unless something else takes its turn in them
+OPERANDS = {"A": "blue", "B": "green"}
 BUFFERS = ("blue", "orange")  # of accumulators
 
 
@@ -28,7 +30,7 @@ def gallery(context: Context) -> dict[str, Draw]:
         if arch == 100:
             found[f"{short}_tmem"] = partial(tmem, context, level)
     levels = {names.number_of(level) for level in names.all_levels(context.root)}
-    if 2 in levels and context.descriptions:
+    if 2 in levels and context.configs(context.level(2), 100):
         found["swizzles"] = partial(swizzles, context)
     if {7, 8} <= levels:
         found["cd_swizzle"] = partial(cd_swizzle, context)
@@ -44,33 +46,37 @@ def smem(context: Context, level: str, arch: int) -> Optional[Drawing]:
     if not configs:
         return None
     first = configs[0]
-    barriers = _barrier_offsets(context, first)
+    barriers = [region for region in first.smem if region.kind != "data"]
     left, wide, high, step = 16, 828, 44, 96
     drawing = Drawing(
         f"{first.title}: shared memory of a CTA",
         f"Map of a CTA's shared memory: {_in_words(first)} {first.smem_bytes:,} of {SMEM_LIMIT:,} bytes are used.",
         left + wide + 16, 62 + step * len(configs) + 96)
-    ring = next((r.name for r in first.smem if r.name.startswith(RING)), RING)
+    ring = next((r.what for r in first.outline if r.name == "stages"), RING)
     drawing.heading(f"To scale: the outline is the {SMEM_LIMIT:,} bytes that a CTA can have."
                     + (f" The ring: {ring}." if ring != RING else ""))
     for index, description in enumerate(configs):
-        _smem_bar(drawing, context, description, left, 74 + step * index, wide, high, alone=len(configs) == 1)
+        _smem_bar(drawing, description, left, 74 + step * index, wide, high, alone=len(configs) == 1)
     whose = "" if len(configs) == 1 else f" of {first.config}"
     _barrier_strip(drawing, barriers, whose, left, 62 + step * len(configs) + 24, wide)
     return drawing
 
 
 def _in_words(description: Description) -> str:
-    return "; ".join(f"{r.name} at {r.offset:,} ({r.bytes:,} bytes)" for r in description.smem) + "."
+    return "; ".join(f"{r.what} at {r.offset:,} ({r.total:,} bytes)" for r in description.outline) + "."
 
 
-def _smem_bar(drawing: Drawing, context: Context, description: Description, left: float, top: float, wide: float,
-              high: float, alone: bool) -> None:
+def _smem_bar(drawing: Drawing, description: Description, left: float, top: float, wide: float, high: float,
+              alone: bool) -> None:
     def x(offset: float) -> float:
         return left + offset / SMEM_LIMIT * wide
 
-    kernel = context.kernel(description)
-    a_bytes = kernel.config.A_BYTES
+    def piece(offset: int, size: int, fill: str, label: str, tip: str) -> None:
+        begin, width = x(offset), x(offset + size) - x(offset)
+        drawing.rect(begin, top, width, high, fill, tip=f"{tip}: {size:,} bytes at {offset:,}")
+        if label:
+            drawing.label(begin, top, width, high, label)
+
     if not alone:
         drawing.text(left, top - 6, description.config, bold=True, size=SMALL)
     drawing.frame(left, top, wide, high, "line", 1, dashed=True)
@@ -78,23 +84,17 @@ def _smem_bar(drawing: Drawing, context: Context, description: Description, left
         drawing.rect(x(0), top, x(description.request_bytes) - left, high, "none")
         drawing.label(x(description.smem_bytes), top, x(description.request_bytes) - x(description.smem_bytes), high,
                       "requested, not used", "soft", SMALL)
-    for region in description.smem:
-        if region.name.startswith(RING):
-            for stage in range(description.stages):
-                at = region.offset + stage * description.stage_bytes
-                b_bytes = description.stage_bytes - a_bytes
-                for fill, name, begin, size in (("blue", "A", at, a_bytes), ("green", "B", at + a_bytes, b_bytes)):
-                    drawing.rect(x(begin), top, x(begin + size) - x(begin), high, fill,
-                                 tip=f"{name} of stage {stage}: {size:,} bytes at {begin:,}")
-                    drawing.label(x(begin), top, x(begin + size) - x(begin), high, f"{name}{stage}")
+    for region in description.outline:
+        if region.parts:
+            for stage, part in itertools.product(range(region.count), region.parts):
+                piece(region.offset + stage * region.bytes + part.offset, part.bytes, OPERANDS[part.name],
+                      f"{part.name}{stage}", f"{part.name} of stage {stage}")
+        elif region.kind == "barrier":  # too narrow for words
+            piece(region.offset, region.total, "red", "", region.what)
         else:
-            fill = {"barriers": "red", "A": "blue", "B": "green"}.get(region.name, "purple")
-            drawing.rect(x(region.offset), top, x(region.offset + region.bytes) - x(region.offset), high, fill,
-                         tip=f"{region.name}: {region.bytes:,} bytes at {region.offset:,}")
-            if fill != "red":  # too narrow for words
-                drawing.label(x(region.offset), top, x(region.offset + region.bytes) - x(region.offset), high,
-                              region.name if fill != "purple" else "D")
-    ends = [*(r.offset for r in description.smem if r.offset), description.smem_bytes]
+            operand = OPERANDS.get(region.what)
+            piece(region.offset, region.total, operand or "purple", region.what if operand else "D", region.what)
+    ends = [*(r.offset for r in description.outline if r.offset), description.smem_bytes]
     for offset in ends:
         drawing.line((x(offset), top + high), (x(offset), top + high + 5))
     last = -100.0
@@ -106,27 +106,18 @@ def _smem_bar(drawing: Drawing, context: Context, description: Description, left
         last = x(offset)
 
 
-def _barrier_offsets(context: Context, description: Description) -> list[tuple[str, int, int]]:
-    """Name, offset and how many, of the barriers and what else lies among them, by offset."""
-    constants = vars(context.kernel(description).smem)
-    copies = {b.name: b.copies for b in description.barriers}
-    found = [(name.lower(), offset, copies.get(name.lower(), 1)) for name, offset in constants.items()
-             if name.lower() in copies or name == "TMEM_ADDRESS"]
-    return sorted(found, key=lambda item: item[1])
-
-
-def _barrier_strip(drawing: Drawing, barriers: list[tuple[str, int, int]], whose: str, left: float,
-                   top: float, wide: float) -> None:
+def _barrier_strip(drawing: Drawing, barriers: list[Region], whose: str, left: float, top: float,
+                   wide: float) -> None:
     drawing.text(left, top, f"the barriers{whose}, {BARRIER_BYTES} bytes each, enlarged", "soft", SMALL)
     each = wide / len(barriers)
-    for index, (name, offset, copies) in enumerate(barriers):
+    for index, region in enumerate(barriers):
         at = left + index * each
-        fill = "red" if name != "tmem_address" else "yellow"
-        share = (each - 12) / copies
-        for copy in range(copies):
+        fill = "red" if region.kind == "barrier" else "yellow"
+        share = (each - 12) / region.count
+        for copy in range(region.count):
             drawing.rect(at + copy * share, top + 10, share, 22, fill)
-            drawing.label(at + copy * share, top + 10, share, 22, str(copy) if copies > 1 else "", size=SMALL)
-        drawing.text(at, top + 46, f"{name} at {offset}", size=SMALL)
+            drawing.label(at + copy * share, top + 10, share, 22, str(copy) if region.count > 1 else "", size=SMALL)
+        drawing.text(at, top + 46, f"{region.name} at {region.offset}", size=SMALL)
 
 
 # --- tensor memory ----------------------------------------------------------------------------------------------------
@@ -137,24 +128,24 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
     described = context.described(level, 100)
     if not described:
         return None
-    config = context.kernel(described[0]).config
-    bands = getattr(config, "NUM_BANDS", 1)
-    buffers = getattr(config, "NUM_ACCUMULATORS", 1)
+    columns = described[0].tile_n  # of a band
+    bands = described[0].constants.get("NUM_BANDS", 1)
+    buffers = described[0].constants.get("NUM_ACCUMULATORS", 1)
     left, top, column, lane = 104, 96, 1.44, 1.1
     high = TMEM_LANES * lane
     drawing = Drawing(
         f"{described[0].title}: tensor memory of a CTA",
         f"Tensor memory, {TMEM_LANES} lanes by {TMEM_COLUMNS} columns of 4 bytes: {described[0].tmem_columns} columns "
-        f"are allocated, for {buffers} accumulator{'s' if buffers > 1 else ''} of {bands * config.BLOCK_N} columns"
-        + (f", each {bands} bands of {config.BLOCK_N}" if bands > 1 else "")
+        f"are allocated, for {buffers} accumulator{'s' if buffers > 1 else ''} of {bands * columns} columns"
+        + (f", each {bands} bands of {columns}" if bands > 1 else "")
         + ". Warp w of the epilogue reaches lanes 32 (w % 4) to 32 (w % 4) + 31.",
         left + TMEM_COLUMNS * column + 20, top + high + 52)
     drawing.heading("Lane = row of the tile; column = column of the tile, in FP32. Grey is not allocated.")
     drawing.rect(left, top, TMEM_COLUMNS * column, high, "none")
     for buffer in range(buffers):
         for band in range(bands):
-            at = left + (buffer * bands + band) * config.BLOCK_N * column
-            wide = config.BLOCK_N * column
+            at = left + (buffer * bands + band) * columns * column
+            wide = columns * column
             drawing.rect(at, top, wide, high, BUFFERS[buffer % 2])
             rows = f"rows {band * TMEM_LANES}-{(band + 1) * TMEM_LANES - 1}"
             drawing.label(at, top + high / 2 - 24, wide, 20, f"accumulator {buffer}" if buffers > 1 else "accumulator",
@@ -176,8 +167,16 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
 # --- swizzles ---------------------------------------------------------------------------------------------------------
 
 
+def place_of(description: Description, region: Region, row: int, chunk: int) -> tuple[int, int]:
+    """Where a 16-byte chunk of a row of a region lies: line of 128 bytes, as far as a swizzle's pattern goes, and which
+    chunk of the line."""
+    pattern = description.swizzles[region.swizzle]
+    return divmod(pattern[(row * region.pitch // CHUNK_BYTES + chunk) % len(pattern)], LINE_BYTES // CHUNK_BYTES)
+
+
 def swizzles(context: Context) -> Drawing:
-    """Which 16-byte chunk of an operand lies where in the first 1,024 bytes of a slab."""
+    """Which 16-byte chunk of an operand lies where in the first 1,024 bytes of a slab, for the configurations of level
+    02."""
     cell_wide, cell_high, gap = 46, 24, 36
     panel = 8 * cell_wide
     drawing = Drawing(
@@ -187,20 +186,21 @@ def swizzles(context: Context) -> Drawing:
         "into eight different groups of banks.",
         16 + 2 * panel + gap + 52, 2 * (8 * cell_high + 62) + 96)
     drawing.heading("Each box is 16 bytes: row . chunk of the operand. Left to right are the banks, 4 bytes each.")
+    configs = {d.region("stages").swizzle: d for d in context.configs(context.level(2), 100)}
     for index, (mode, title) in enumerate(SWIZZLES.items()):
         left = 16 + index % 2 * (panel + gap)
         top = 100 + index // 2 * (8 * cell_high + 62)
-        _swizzle_panel(drawing, context, mode, title, left, top, cell_wide, cell_high)
+        _swizzle_panel(drawing, configs[mode], title, left, top, cell_wide, cell_high)
     drawing.legend(16, drawing.height - 16, {
         "yellow": "rows 0-7 of chunk 0: what the tensor core reads at once",
         "blue": "other chunks of rows 0-7", "none": "rows from 8 on"})
     return drawing
 
 
-def _swizzle_panel(drawing: Drawing, context: Context, mode: str, title: str, left: float, top: float,
-                   cell_wide: float, cell_high: float) -> None:
-    span = {"None": 16, "B32": 32, "B64": 64, "B128": 128}[mode]
-    place = kernels.swizzle_function(context.root, mode)
+def _swizzle_panel(drawing: Drawing, description: Description, title: str, left: float, top: float, cell_wide: float,
+                   cell_high: float) -> None:
+    operands = description.region("stages")
+    span = operands.pitch
     rows = 8 * LINE_BYTES // span
     drawing.text(left, top - 22, f"{title}: a row of the slab is {span} bytes", bold=True)
     for column in range(8):
@@ -208,8 +208,8 @@ def _swizzle_panel(drawing: Drawing, context: Context, mode: str, title: str, le
     drawing.text(left + 8 * cell_wide + 4, top - 6, "bank", "soft", 9)
     for row in range(rows):
         for chunk in range(span // CHUNK_BYTES):
-            line, offset = divmod(place(row * span + chunk * CHUNK_BYTES), LINE_BYTES)
-            x, y = left + offset // CHUNK_BYTES * cell_wide, top + line * cell_high
+            line, place = place_of(description, operands, row, chunk)
+            x, y = left + place * cell_wide, top + line * cell_high
             fill = "none" if row >= 8 else "yellow" if chunk == 0 else "blue"
             drawing.rect(x, y, cell_wide, cell_high, fill, radius=0)
             drawing.label(x, y, cell_wide, cell_high, f"{row}.{chunk}", size=SMALL)
@@ -221,8 +221,7 @@ def cd_swizzle(context: Context) -> Optional[Drawing]:
     described, plain = context.described(level, 100), context.described(before, 100)
     if not described or not plain:
         return None
-    config, plain_config = context.kernel(described[0]).config, context.kernel(plain[0]).config
-    place = kernels.swizzle_function(context.root, "B128")
+    regions = [(d, d.region("cd")) for d in (plain[0], described[0])]
     cell_wide, cell_high, gap = 46, 26, 60
     panel = 8 * cell_wide
     counted = [context.counted(name, 100) for name in (before, level)]
@@ -230,22 +229,15 @@ def cd_swizzle(context: Context) -> Optional[Drawing]:
     drawing = Drawing(
         "Level 08: the tile on its way out, without and with the swizzle",
         f"Eight lanes of an epilogue warp store 16 bytes each, one row per lane. With level 07's pitch of "
-        f"{plain_config.CD_PITCH} bytes all eight fall into the same four banks; with the 128-byte swizzle chunk c of "
+        f"{regions[0][1].pitch} bytes all eight fall into the same four banks; with the 128-byte swizzle chunk c of "
         "row r lies at chunk c ^ (r % 8), and the eight fall into eight different groups of banks.",
         32 + 2 * panel + gap + 34, 8 * cell_high + 176)
     drawing.heading("Each box is a chunk of 16 bytes, by its number in the row. Yellow: what one store instruction of "
                     "lanes 0 to 7 writes.")
 
-    def plain_place(row: int, chunk: int) -> int:
-        address: int = row * plain_config.CD_PITCH + chunk * CHUNK_BYTES
-        return address % LINE_BYTES // CHUNK_BYTES
-
-    def swizzled_place(row: int, chunk: int) -> int:
-        return place(row * config.CD_PITCH + chunk * CHUNK_BYTES) % LINE_BYTES // CHUNK_BYTES
-
-    for index, (title, where) in enumerate((
-            (f"level 07: rows of {plain_config.CD_PITCH} bytes, as they come", plain_place),
-            (f"level 08: rows of {config.CD_PITCH} bytes, 128-byte swizzle", swizzled_place))):
+    for index, (description, region) in enumerate(regions):
+        title = f"level {names.number_of(description.level):02}: rows of {region.pitch} bytes, " + \
+            ("as they come" if region.swizzle == "None" else SWIZZLES[region.swizzle])
         left, top = 46 + index * (panel + gap), 96
         drawing.text(left, top - 22, title, bold=True)
         drawing.text(left - 6, top - 6, "bank", "soft", 9, "end")
@@ -253,7 +245,7 @@ def cd_swizzle(context: Context) -> Optional[Drawing]:
             y = top + row * cell_high
             drawing.text(left - 6, y + 17, f"row {row}", "soft", 9, "end")
             for chunk in range(8):
-                x = left + where(row, chunk) * cell_wide
+                x = left + place_of(description, region, row, chunk)[1] * cell_wide
                 drawing.rect(x, y, cell_wide, cell_high, "yellow" if chunk == 0 else "none", radius=0)
                 drawing.label(x, y, cell_wide, cell_high, f"lane {row}" if chunk == 0 else str(chunk),
                               "ink" if chunk == 0 else "soft", SMALL)

@@ -1,9 +1,16 @@
-"""What a kernel says of itself: one configuration, as `--explain --json` prints it (see common/harness/level.h)."""
+"""What a kernel says of itself: its configurations, as `--explain --json` prints them (common/harness/README.md has the
+form)."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Optional
 
+from ladder.command import Failure
+from ladder.files import read_json
 from ladder.levels import names
 
 SMEM_LIMIT = 232_448  # bytes of shared memory that a CTA can have, on Hopper and Blackwell
@@ -11,21 +18,50 @@ TMEM_COLUMNS = 512
 
 
 @dataclass(frozen=True)
-class Region:
+class Part:
     name: str
+    offset: int  # from the beginning of what it is a part of
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """A piece of shared memory: `count` equal ones of `bytes` each, one after the other."""
+
+    name: str  # that of the constant in the kernel's Smem, in lower case
+    kind: str  # barrier, address or data
+    what: str
     offset: int
     bytes: int
+    count: int
+    pitch: int = 0  # bytes from row to row, where there are rows
+    swizzle: str = "None"
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return self.count * self.bytes
 
 
 @dataclass(frozen=True)
 class Barrier:
     name: str
-    copies: int
+    offset: int
+    count: int
     arrivals: int
     bytes: int
     who_arrives: str
     who_waits: str
     first_parity: int
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    name: str
+    number: int
+    count: int
+    threads: int
+    what: str
 
 
 @dataclass(frozen=True)
@@ -35,14 +71,24 @@ class Role:
 
 
 @dataclass(frozen=True)
+class TileOrder:
+    """The tiles of a grid, row and column, in the order in which they are taken; those of a cluster are neighbours."""
+
+    m_blocks: int
+    n_blocks: int
+    tiles: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Description:
-    """What `--explain --json` says of one configuration; see common/harness/level.h."""
+    """One configuration of a level's kernel."""
 
     level: str
     arch: int
     idea: str
     config: str
     cluster: int
+    cluster_n: int
     tile_m: int
     tile_n: int
     tile_k: int
@@ -54,20 +100,76 @@ class Description:
     request_bytes: int
     tmem_columns: int
     accumulators: int
-    smem: list[Region] = field(default_factory=list)
-    barriers: list[Barrier] = field(default_factory=list)
-    roles: list[Role] = field(default_factory=list)
+    constants: Mapping[str, int]  # of the kernel's Config
+    smem: tuple[Region, ...]
+    barriers: tuple[Barrier, ...]
+    named_barriers: tuple[NamedBarrier, ...]
+    roles: tuple[Role, ...]
+    tile_order: Optional[TileOrder]  # of CTAs that stay and take one tile after the other
+    swizzles: Mapping[str, tuple[int, ...]]  # by name: where each 16-byte chunk of a pattern lies
 
-    @staticmethod
-    def of(item: dict[str, Any]) -> Description:
-        parts = {"smem": [Region(**r) for r in item["smem"]], "barriers": [Barrier(**b) for b in item["barriers"]],
-                 "roles": [Role(**r) for r in item["roles"]]}
-        return Description(**{**item, **parts})
-
-    def same_kernel(self, other: Description) -> bool:
-        """Nothing but the configuration's name differs."""
-        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "config")
+    def same_tables(self, other: Description) -> bool:
+        """Whether nothing differs that the tables of a page show: the swizzles of level 02 do in shared memory only."""
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self)
+                   if f.name not in ("config", "smem")) and \
+            [(r.offset, r.total, r.what) for r in self.smem] == [(r.offset, r.total, r.what) for r in other.smem]
 
     @property
     def title(self) -> str:
         return f"Level {names.number_of(self.level):02}, {names.ARCH_NAMES[self.arch]}"
+
+    @property
+    def outline(self) -> list[Region]:
+        """Shared memory in a few lines: the barriers, with what else is small, as one, then the data."""
+        data = [region for region in self.smem if region.kind == "data"]
+        return [Region("barriers", "barrier", "barriers", 0, data[0].offset, 1), *data]
+
+    def region(self, name: str) -> Region:
+        """By its name; raises KeyError."""
+        return {region.name: region for region in self.smem}[name]
+
+    @property
+    def cluster_m(self) -> int:
+        """CTAs of a cluster one above the other, which share columns of D."""
+        return self.cluster // self.cluster_n
+
+
+class ExplainError(Failure):
+    """A program that does not say what a level's executable says of itself."""
+
+
+def ask(program: Path) -> dict[str, Any]:
+    """What a level's executable says of its configurations; no device is needed. Raises ExplainError."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "explain.json"
+        try:
+            answer = subprocess.run([program, "--explain", "--json", file], capture_output=True, text=True, timeout=60,
+                                    check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ExplainError(f"{program} cannot be asked about its kernel: {error}") from None
+        if answer.returncode != 0 or not file.exists():
+            words = (answer.stderr.strip() or "no word").splitlines()[-1]
+            raise ExplainError(f"{program} says nothing of its kernel: exit code {answer.returncode}: {words}")
+        said: dict[str, Any] = read_json(file)
+        return said
+
+
+def describe(item: Mapping[str, Any]) -> list[Description]:
+    """The configurations that one executable prints. Raises TypeError, KeyError, ValueError for what is none of its
+    output."""
+    common = {name: item[name] for name in ("level", "arch", "idea")}
+    swizzles = {name: tuple(chunks) for name, chunks in item["swizzles"].items()}
+    return [_of_config({**common, "swizzles": swizzles, **config}) for config in item["configs"]]
+
+
+def _of_config(item: Mapping[str, Any]) -> Description:
+    order = item.get("tile_order")
+    made = {
+        "smem": tuple(Region(**{**r, "parts": tuple(Part(**p) for p in r.get("parts", []))}) for r in item["smem"]),
+        "barriers": tuple(Barrier(**b) for b in item["barriers"]),
+        "named_barriers": tuple(NamedBarrier(**b) for b in item["named_barriers"]),
+        "roles": tuple(Role(**r) for r in item["roles"]),
+        "tile_order": order and TileOrder(order["m_blocks"], order["n_blocks"],
+                                          tuple((m, n) for m, n in order["tiles"])),
+    }
+    return Description(**{**item, **made})

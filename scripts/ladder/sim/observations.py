@@ -14,8 +14,9 @@ from typing import Any, Optional
 from ladder import files
 from ladder.command import Failure
 from ladder.context import COUNTERS, EXPLAIN, Context, timeline_path
-from ladder.levels import kernels, names
-from ladder.levels.description import Description
+from ladder.files import read_json
+from ladder.levels import names
+from ladder.levels.description import Description, ExplainError, ask, describe
 from ladder.levels.shapes import Shape, shape_text
 from ladder.results import data
 from ladder.sim import traces
@@ -46,39 +47,25 @@ class Levels:
     root: Path
     build: Path
 
-    def run(self, level: str, arch: int, arguments: Sequence[str], sim: Sequence[str]) -> None:
+    def program(self, level: str, arch: int) -> Path:
+        """Raises ObserveError."""
         program = names.executable(level, arch, self.build)
         if not program.exists():
             raise ObserveError(f"{program} is not built: run scripts/build.sh.")
-        command = [str(self.root / "scripts" / "sim.sh"), *sim, str(program), *arguments]
-        environment = {**os.environ, "LADDER_SIM_DIR": str(self.build / "sim")}
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
-        if answer.returncode != 0:
-            words = (answer.stderr.strip() or answer.stdout.strip() or "no word").splitlines()[-1]
-            raise KernelFailed(f"{program.name} on the simulated device: exit code {answer.returncode}: {words}")
+        return program
 
-    def output(self, level: str, arch: int, arguments: Sequence[str], sim: Sequence[str] = (), option: str = "") -> str:
-        """What a run writes into the file that `option` of sim.sh, or --json of the level, names."""
+    def simulate(self, level: str, arch: int, arguments: Sequence[str], sim: Sequence[str], option: str) -> Any:
+        """What `option` of sim.sh writes about a run. Raises KernelFailed."""
+        program = self.program(level, arch)
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "output"
-            if option:
-                self.run(level, arch, arguments, [*sim, option, str(file)])
-            else:
-                self.run(level, arch, [*arguments, "--json", str(file)], sim)
-            return file.read_text(encoding="utf-8")
-
-    def configs(self, level: str, arch: int) -> list[str]:
-        program = names.executable(level, arch, self.build)
-        if not program.exists():
-            raise ObserveError(f"{program} is not built: run scripts/build.sh.")
-        answer = subprocess.run([program, "--list-configs"], capture_output=True, text=True, check=True)
-        return [line.split()[0] for line in answer.stdout.splitlines()]
-
-
-def explain(levels: Levels, level: str, arch: int) -> list[str]:
-    """A line of JSON per configuration."""
-    return [levels.output(level, arch, ["--explain", "--config", config]).strip()
-            for config in levels.configs(level, arch)]
+            file = Path(folder) / "output.json"
+            command = [str(self.root / "scripts" / "sim.sh"), *sim, option, str(file), str(program), *arguments]
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False,
+                                    env={**os.environ, "LADDER_SIM_DIR": str(self.build / "sim")})
+            if answer.returncode != 0:
+                words = (answer.stderr.strip() or answer.stdout.strip() or "no word").splitlines()[-1]
+                raise KernelFailed(f"{program.name} on the simulated device: exit code {answer.returncode}: {words}")
+            return read_json(file)
 
 
 # --- counters ---------------------------------------------------------------------------------------------------------
@@ -97,16 +84,15 @@ def accesses(launches: list[dict[str, Any]], space: str, cost: str) -> tuple[int
 
 def counters(levels: Levels, level: str, arch: int) -> dict[str, str]:
     m, n, k = COUNTERS_SHAPE
-    text = levels.output(level, arch, shape_arguments(COUNTERS_SHAPE), ["--sms", str(COUNTERS_SMS)], "--counters")
-    data = json.loads(text)
-    launches = data["launches"]  # a product may be shared out to several
+    counted = levels.simulate(level, arch, shape_arguments(COUNTERS_SHAPE), ["--sms", str(COUNTERS_SMS)], "--counters")
+    launches = counted["launches"]  # a product may be shared out to several
     global_stores, lines = accesses(launches, "global", "lines")
     shared_stores, wavefronts = accesses(launches, "shared", "wavefronts")
-    row = {"level": level, "arch": arch, "m": m, "n": n, "k": k, "sms": data["sms"], "useful_flops": 2 * m * n * k,
+    row = {"level": level, "arch": arch, "m": m, "n": n, "k": k, "sms": counted["sms"], "useful_flops": 2 * m * n * k,
            **{name: sum(launch[name] for launch in launches) for name in COUNTED},
            "global_stores": global_stores, "global_store_lines": lines,
            "shared_stores": shared_stores, "shared_store_wavefronts": wavefronts, "kind": "modelled",
-           "gpu": data["gpu"]}
+           "gpu": counted["gpu"]}
     return {name: str(value) for name, value in row.items()}
 
 
@@ -117,21 +103,20 @@ def shape_arguments(shape: Shape) -> list[str]:
 # --- timelines --------------------------------------------------------------------------------------------------------
 
 
-def timeline_shape(description: Description, is_persistent: bool) -> Shape:
+def timeline_shape(description: Description) -> Shape:
     """One tile, or a few for each CTA of a cluster where CTAs take several."""
     sms = TIMELINE_SMS[description.arch]
     ctas = min(description.cluster, sms) if description.tile_owner == "CTA" else 1
     clusters = max(1, sms // description.cluster)
-    tiles = TIMELINE_TILES * clusters if is_persistent else 1
+    tiles = TIMELINE_TILES * clusters if description.tile_order else 1
     return (description.tile_m * ctas * tiles, description.tile_n, description.tile_k * TIMELINE_K_BLOCKS)
 
 
 def observe_timeline(levels: Levels, description: Description) -> str:
-    kernel = kernels.read_kernel(levels.root, description.level, description.arch, description.config)
-    shape = timeline_shape(description, "tile_coordinates" in kernel.source)
-    arguments = [*shape_arguments(shape), "--config", description.config]
-    trace = json.loads(levels.output(description.level, description.arch, arguments,
-                                     ["--sms", str(TIMELINE_SMS[description.arch])], "--trace"))
+    shape = timeline_shape(description)
+    trace = levels.simulate(description.level, description.arch,
+                            [*shape_arguments(shape), "--config", description.config],
+                            ["--sms", str(TIMELINE_SMS[description.arch])], "--trace")
     reduced = traces.reduce(trace)
     head = {"level": description.level, "arch": description.arch, "config": description.config,
             "shape": list(shape), "kind": "modelled", **reduced}
@@ -148,6 +133,20 @@ def to_json(data: dict[str, Any]) -> str:
     return head[:-1] + ', "ctas": [\n' + ",\n".join(tracks) + "]}\n"
 
 
+def in_lines(value: Any, levels: int) -> str:
+    """JSON that can be read, and whose differences can: lists and objects that hold others have a line for each member,
+    down to this level."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    if levels == 0 or not any(isinstance(member, (dict, list)) for member in members):
+        return json.dumps(value)
+    if isinstance(value, list):
+        lines, ends = [in_lines(item, levels - 1) for item in value], "[]"
+    else:
+        lines = [f"{json.dumps(key)}: {in_lines(item, levels - 1)}" for key, item in value.items()]
+        ends = "{}"
+    return ends[0] + "\n " + ",\n".join(lines).replace("\n", "\n ") + ends[1]
+
+
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
@@ -155,24 +154,23 @@ def to_json(data: dict[str, Any]) -> str:
 class Recording:
     """What is known of one kernel."""
 
-    explain: list[str]
+    explained: Optional[dict[str, Any]]
     counters: Optional[dict[str, str]]
     timeline: str
 
 
 def record(levels: Levels, level: str, arch: int) -> Recording:
-    lines = explain(levels, level, arch)
-    first = Description.of(json.loads(lines[0]))  # one configuration stands for all
-    return Recording(lines, counters(levels, level, arch), observe_timeline(levels, first))
+    explained = ask(levels.program(level, arch))
+    first = describe(explained)[0]  # one configuration stands for all
+    return Recording(explained, counters(levels, level, arch), observe_timeline(levels, first))
 
 
 def earlier(root: Path, level: str, arch: int) -> Recording:
     """What the files hold of it."""
-    context = Context(root, [])
-    explained = (root / EXPLAIN).read_text(encoding="utf-8").splitlines() if context.descriptions else []
-    start = f'{{"level": "{level}", "arch": {arch},'
     path = root / timeline_path(level, arch)
-    return Recording([line.rstrip(",") for line in explained if line.startswith(start)], context.counted(level, arch),
+    explained = [item for item in (read_json(root / EXPLAIN) if (root / EXPLAIN).exists() else [])
+                 if (item["level"], item["arch"]) == (level, arch)]
+    return Recording(explained[0] if explained else None, Context(root, []).counted(level, arch),
                      path.read_text(encoding="utf-8") if path.exists() else "")
 
 
@@ -180,7 +178,7 @@ def attempt(levels: Levels, level: str, arch: int) -> tuple[Recording, str]:
     """The recording, an earlier one if the kernel cannot run, and what went wrong."""
     try:
         return record(levels, level, arch), ""
-    except (KernelFailed, kernels.SourceError, traces.TraceError) as error:
+    except (KernelFailed, ExplainError, traces.TraceError) as error:
         return earlier(levels.root, level, arch), str(error)
 
 
@@ -190,8 +188,7 @@ def observe(levels: Levels) -> tuple[dict[Path, str], list[str]]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done in processes
         attempts = list(pool.map(lambda key: attempt(levels, *key), keys))
     recordings = [recording for recording, _ in attempts]
-    lines = [line for r in recordings for line in r.explain]
-    files = {EXPLAIN: "[\n" + ",\n".join(lines) + "\n]\n",
+    files = {EXPLAIN: in_lines([r.explained for r in recordings if r.explained], levels=5) + "\n",
              COUNTERS: counters_file([r.counters for r in recordings if r.counters])}
     files |= {timeline_path(*key): r.timeline for key, r in zip(keys, recordings) if r.timeline}
     return files, [failure for _, failure in attempts if failure]

@@ -59,7 +59,7 @@ def barriers(context: Context, options: Options) -> str:
 
     def content(d: Description) -> str:
         return markdown.table(["barrier", "arrivals per phase", "who arrives", "who waits", "first waits for parity"],
-                     [[f"`{b.name}`" + (f" [{b.copies}]" if b.copies > 1 else ""),
+                     [[f"`{b.name}`" + (f" [{b.count}]" if b.count > 1 else ""),
                        f"{b.arrivals}" + (f", plus {grouped(b.bytes)} bytes" if b.bytes else ""),
                        b.who_arrives, b.who_waits, b.first_parity] for b in d.barriers])
 
@@ -71,7 +71,7 @@ def budget(context: Context, options: Options) -> str:
     level = take_level(context, options)
 
     def content(d: Description) -> str:
-        rows = [[grouped(r.offset), grouped(r.bytes), r.name] for r in d.smem]
+        rows = [[grouped(r.offset), grouped(r.total), r.what] for r in d.outline]
         rows.append(["", f"**{grouped(d.smem_bytes)}**",
                      f"**of {grouped(SMEM_LIMIT)} that a CTA can have ({d.smem_bytes / SMEM_LIMIT:.0%})**"])
         lines = markdown.table(["offset", "bytes", "what"], rows, "rr")
