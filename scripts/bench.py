@@ -28,7 +28,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sizes", metavar="LIST",
                         help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
     parser.add_argument("--shapes", action="store_true",
-                        help=f"{len(data.SHAPES)} sizes and shapes instead, with --apart, recorded in a file of their own")
+                        help=f"{len(data.SHAPES)} sizes and shapes instead, with --apart, in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
                         help="of timing (default: %(default)s)")
     parser.add_argument("--budget", type=command.seconds, metavar="S",

@@ -3,10 +3,11 @@
 tensor core, stores, barriers, launches and power. No level runs: what the model predicts is not what it is made from.
 
 Builds the programs of scripts/calibrate/ if they are not up to date, runs each experiment in a process of its own and
-records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs is said to
-be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are kept.
+records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs is said
+to be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are kept.
 
-Exit codes: 0 all measured; 1 an experiment failed; 2 wrong command line, or not built; 77 no GPU that the kernels run on.
+Exit codes: 0 all measured; 1 an experiment failed; 2 wrong command line, or not built; 77 no GPU that the kernels run
+on.
 """
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     parser.add_argument("--simulate", type=command.whole_number, default=0, metavar="SMS",
-                        help="a little of everything on the simulated H200 with so many SMs: shows that it works, and what "
-                             "the model makes of it; needs --output")
+                        help="a little of everything on the simulated H200 with so many SMs: shows that it works, and "
+                             "what the model makes of it; needs --output")
     return parser.parse_args()
 
 
@@ -46,9 +47,9 @@ def main() -> int:
         arch, output = gpu.arch, options.output or calibration.default_output(gpu)
     calibration.check_output(output)
     run = calibration.Calibration(options.build, arch, output, options.simulate)
-    if not options.no_build:
-        if subprocess.run([files.SCRIPTS / "build.sh", run.program.name], check=False).returncode != 0:
-            raise command.Failure("the micro-benchmarks could not be built.")
+    build = [str(files.SCRIPTS / "build.sh"), run.program.name]
+    if not options.no_build and subprocess.run(build, check=False).returncode != 0:
+        raise command.Failure("the micro-benchmarks could not be built.")
     try:
         return calibration.perform(run, experiments)
     except KeyboardInterrupt:

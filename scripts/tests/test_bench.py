@@ -33,7 +33,8 @@ class Bench(support.Sandbox):
         self.assertIn("measured: NVIDIA H200 (sm90)", answer.stdout)
 
     def test_shapes_have_a_file_of_their_own(self) -> None:
-        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--shapes", "--levels", "2", LADDER_COMMIT="abc1234")
+        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--shapes", "--levels", "2",
+                                    LADDER_COMMIT="abc1234")
         self.assert_exit(0, answer)
         self.assertFalse((self.root / "docs" / "results" / "h200.csv").exists())
         measured = {(int(r["m"]), int(r["n"]), int(r["k"])) for r in self.rows("docs/results/h200_shapes.csv")}

@@ -67,18 +67,20 @@ class Calibrate(support.Sandbox):
         self.assertEqual(self.calls(), names)
         self.assertEqual([r["experiment"] for r in self.rows()], [name for name in names for _ in range(4)])
         first = self.rows()[0]
-        self.assertEqual((first["kind"], first["gpu"], first["driver"], first["cuda"], first["power_cap_w"], first["commit"]),
-                         ("measured", "NVIDIA H200", "580.1", "13.0", "700", "abc1234"))
+        self.assertEqual([first[c] for c in ("kind", "gpu", "driver", "cuda", "power_cap_w", "commit")],
+                         ["measured", "NVIDIA H200", "580.1", "13.0", "700", "abc1234"])
         self.assertEqual((first["setting"], first["value"], first["low"], first["high"]), ("size=1", "10", "9", "11"))
         self.assertIn("There is no ncu here", answer.stdout)
 
     def test_an_experiment_is_replaced_and_the_others_are_kept(self) -> None:
         self.assert_exit(0, self.calibrate("--experiments", "latency,sync", LADDER_COMMIT="old"))
         self.assert_exit(0, self.calibrate("--experiments", "sync", LADDER_COMMIT="new"))
-        self.assertEqual([(r["experiment"], r["commit"]) for r in self.rows()], [("latency", "old")] * 4 + [("sync", "new")] * 4)
+        self.assertEqual([(r["experiment"], r["commit"]) for r in self.rows()],
+                         [("latency", "old")] * 4 + [("sync", "new")] * 4)
 
     def test_what_fails_leaves_no_rows_and_the_rest_goes_on(self) -> None:
-        for behaviour, words in (("cuda", "CUDA ERROR"), ("silent", "it printed no rows"), ("chatty", "a row has the columns")):
+        for behaviour, words in (("cuda", "CUDA ERROR"), ("silent", "it printed no rows"),
+                                 ("chatty", "a row has the columns")):
             with self.subTest(behaviour):
                 self.output.unlink(missing_ok=True)
                 self.behave(latency=behaviour)
@@ -106,7 +108,8 @@ class Calibrate(support.Sandbox):
     def test_bad_command_lines(self) -> None:
         self.write("other.csv", "colour,flavour\nred,sweet\n")
         for arguments, sentence in ((("--experiments", "latency,taste"), "no experiment 'taste'"),
-                                    (("--output", "docs"), "is a folder"), (("--output", "other.csv"), "something else"),
+                                    (("--output", "docs"), "is a folder"),
+                                    (("--output", "other.csv"), "something else"),
                                     (("--simulate", "0"), "--simulate"), (("--simulate", "6"), "needs --output"),
                                     (("--colour",), "--colour")):
             with self.subTest(arguments):

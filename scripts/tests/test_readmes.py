@@ -48,7 +48,8 @@ def arithmetic(name: str) -> list[str]:
 def build_line(level: str, arch: int) -> str:
     return (f"nvcc -std=c++20 -O3 -DLADDER_ARCH={arch} "
             f'-gencode "arch=compute_{arch}a,code=[sm_{arch}a,compute_{arch}a]" '
-            f"--no-compress -lineinfo -cudart shared -I. {level}/main.cu common/harness/*.cpp common/base/*.cpp -o {level}_sm{arch}")
+            f"--no-compress -lineinfo -cudart shared -I. {level}/main.cu common/harness/*.cpp common/base/*.cpp "
+            f"-o {level}_sm{arch}")
 
 
 class Pages(unittest.TestCase):

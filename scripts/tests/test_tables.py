@@ -103,17 +103,18 @@ class Tables(support.Sandbox):
         self.assertIn("M = N = K = 8192. Burst: ", table.notes[0])
 
     def test_shapes_are_not_among_the_results(self) -> None:
-        columns = ",apart_ratio_cublas,apart_ratio_cublas_low,apart_ratio_cublas_high\n"
-        head, *rows = TIMED.replace("burst_cublaslt_tflops\n", "burst_cublaslt_tflops,config" + columns, 1).splitlines()
+        more = ",config,apart_ratio_cublas,apart_ratio_cublas_low,apart_ratio_cublas_high\n"
+        head, *rows = TIMED.replace("burst_cublaslt_tflops\n", "burst_cublaslt_tflops" + more, 1).splitlines()
         shapes = ("2000,7000,5000", "1024,1024,1024", "8,8,8")
-        timed = [row.replace("4096,4096,4096", shape) + ",128x64,0.95,0.94,0.96" for shape in shapes for row in rows[:1]]
+        timed = [rows[0].replace("4096,4096,4096", shape) + ",128x64,0.95,0.94,0.96" for shape in shapes]
         self.write("docs/results/h200_shapes.csv", "\n".join([head, *timed]) + "\n")
         self.assertEqual(data.load_results(self.results), self.loaded)
         table = at_shapes(data.load_shapes(self.results), LEVELS[0])
         self.assertEqual(table.names, ["1024", "2000x7000x5000", "8"])
         columns = table.groups[0].columns
         self.assertEqual((columns["tile"][0], columns["x cuBLAS"][0]), ("128x64", "0.857 [0.849, 0.862]"))
-        self.assertEqual((columns["x cuBLAS, apart"][0], columns["x cublasLt, apart"][0]), ("0.950 [0.940, 0.960]", "-"))
+        self.assertEqual((columns["x cuBLAS, apart"][0], columns["x cublasLt, apart"][0]),
+                         ("0.950 [0.940, 0.960]", "-"))
         self.assertIn("with an event between calls", table.notes[0])
         self.assertEqual(at_shapes([], LEVELS[0]).groups, [])
 

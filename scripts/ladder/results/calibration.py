@@ -21,15 +21,15 @@ from ladder.levels import gpus, programs
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
-COLUMNS = ("experiment", "setting", "quantity", "value", "low", "high", "samples", "unit", "kind", "gpu", "driver", "cuda",
-           "power_cap_w", "date", "commit")
+COLUMNS = ("experiment", "setting", "quantity", "value", "low", "high", "samples", "unit", "kind", "gpu", "driver",
+           "cuda", "power_cap_w", "date", "commit")
 MEASURED_COLUMNS = COLUMNS[:8]
 
 # Seconds after which an experiment, or what the profiler counts in one, is ended as hung; most take a few.
 EXPERIMENTS = {"topology": 60, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60, "load": 120,
                "residency": 120, "drift": 120, "power": 240, "counters": 100}
-# What the profiler counts, where there is one, in the kernel launches of these experiments: by the quantity that has one
-# row for each launch.
+# What the profiler counts, where there is one, in the kernel launches of these experiments: by the quantity that has
+# one row for each launch.
 COUNTED = {"load": "bytes per SM", "drift": "cycles per stage"}
 METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_sectors_op_read.sum",
            "lts__t_sectors_op_read_lookup_hit.sum", "lts__t_sectors_op_read_lookup_miss.sum",
@@ -128,7 +128,8 @@ class Calibration:
             told, counted = self.profile(profiler, experiment)
             launches = [row for row in told if row["quantity"] == quantity]
             if len(launches) != len(counted):
-                raise ExperimentFailed(f"NO RESULT: {len(launches)} launches of {experiment}, but {len(counted)} counted")
+                raise ExperimentFailed(f"NO RESULT: {len(launches)} launches of {experiment}, but {len(counted)} "
+                                       "counted")
             for launch, metrics in zip(launches, counted):
                 for name, value in metrics.items():
                     yield dict(launch, experiment="counters", setting=f"experiment={experiment} {launch['setting']}",
@@ -190,8 +191,8 @@ def perform(calibration: Calibration, experiments: Sequence[str]) -> int:
         calibration.record(experiment, rows)
         print(f"      {len(rows)} rows in {measure.duration_text(time.monotonic() - begin)}", flush=True)
     done = len(experiments) - len(calibration.failures)
-    print(f"\n{done} of {len(experiments)} experiments done in {measure.duration_text(time.monotonic() - start)}, recorded in "
-          f"{calibration.output}.")
-    for failure in calibration.failures:
-        print(f"  {failure}")
+    print(f"\n{done} of {len(experiments)} experiments done in {measure.duration_text(time.monotonic() - start)}, "
+          f"recorded in {calibration.output}.")
+    for words in calibration.failures:
+        print(f"  {words}")
     return EXIT_WRONG if calibration.failures else EXIT_RIGHT

@@ -134,7 +134,8 @@ def at_shapes(results: Sequence[Result], level: str) -> Table:
     cells = [(series, [find(of_level, level, series, shape) for shape in sizes]) for series in all_series(of_level)]
     groups = []
     for series, found in cells:
-        columns = {"tile": [r.fields.get("config", NOTHING) if r else NOTHING for r in found], **figures(found, interval_text)}
+        columns = {"tile": [r.fields.get("config", NOTHING) if r else NOTHING for r in found],
+                   **figures(found, interval_text)}
         columns.update({f"{head}, apart": [interval_text(r, f"apart_{column}") for r in found]
                         for column, head in RATIOS.items()})
         groups.append(Group(series.title(), columns))
