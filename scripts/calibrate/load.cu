@@ -45,6 +45,7 @@ struct Arguments {
   int checkpoint_every, checkpoints_per_cta;
   ClockSample* samples;
   int sample_ns;
+  float* sink;  // never written
 };
 
 __device__ ClockSample both_clocks() { return {ptx::globaltimer(), clock64()}; }
@@ -119,25 +120,34 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
       }
       if (streams) {
         while (ptx::globaltimer() < start_ns + arguments.delay_ns) __nanosleep(1000);
-        int stage = 0;
+        int stage = 0, tile = 0;
         uint32_t phase = 0;
+        const int box_bytes = walk.box_bytes(), stage_bytes = walk.stage_bytes();
         for (int turn = 0; turn < arguments.repeat * arguments.tile_count; ++turn) {
-          const int2 rows = arguments.tiles[turn % arguments.tile_count * static_cast<int>(gridDim.x) + cta];
+          const int2 rows = arguments.tiles[tile * static_cast<int>(gridDim.x) + cta];
+          if (++tile == arguments.tile_count) tile = 0;
           for (int block = 0; block < walk.k_blocks; ++block) {
             ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn of the ring passes
             issued[stage] = clock64();
-            ptx::mbarrier_arrive_expect_tx(full(stage), walk.stage_bytes());
-            for (int box = 0; box < walk.boxes(); ++box) {
-              if (CLUSTER > 1 && box % CLUSTER != static_cast<int>(rank)) continue;  // a peer's
-              const int operand = box / (walk.slabs * walk.stacks), slab = box % walk.slabs,
-                        stack = box / walk.slabs % walk.stacks;
-              const int x = block * walk.x_step + slab * walk.box_cols;
-              const int y = (operand == 0 ? rows.x : rows.y) + block * walk.row_step + stack * walk.box_rows;
-              const uint32_t to = ring + stage * walk.stage_bytes() + box * walk.box_bytes();
-              if constexpr (CLUSTER > 1)
-                ptx::cp_async_bulk_tensor_2d_g2s_multicast(to, &map, x, y, full(stage), (1 << CLUSTER) - 1);
-              else
-                ptx::cp_async_bulk_tensor_2d_g2s(to, &map, x, y, full(stage));
+            ptx::mbarrier_arrive_expect_tx(full(stage), stage_bytes);
+            // In the order of their places in the stage, without a division: a producer should take no longer than one of the
+            // levels does.
+            uint32_t to = ring + stage * stage_bytes;
+            int turn_of = 0;  // whose box it is
+            for (int operand = 0; operand < 2; ++operand) {
+              int y = (operand == 0 ? rows.x : rows.y) + block * walk.row_step;
+              for (int stack = 0; stack < walk.stacks; ++stack, y += walk.box_rows) {
+                int x = block * walk.x_step;
+                for (int slab = 0; slab < walk.slabs; ++slab, x += walk.box_cols, to += box_bytes) {
+                  if constexpr (CLUSTER > 1) {
+                    if (turn_of == static_cast<int>(rank))
+                      ptx::cp_async_bulk_tensor_2d_g2s_multicast(to, &map, x, y, full(stage), (1 << CLUSTER) - 1);
+                    if (++turn_of == CLUSTER) turn_of = 0;
+                  } else {
+                    ptx::cp_async_bulk_tensor_2d_g2s(to, &map, x, y, full(stage));
+                  }
+                }
+              }
             }
             if (++stage == arguments.stages) stage = 0, phase ^= 1;
           }
@@ -240,7 +250,7 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
         const bool enough = vote[warpgroup] != 0;
         ptx::bar_sync(1 + warpgroup, 128);
         if (enough) break;
-        core.multiply<MMA_N>(arguments.mma_burst);
+        core.multiply<MMA_N>(arguments.mma_burst, arguments.sink);
         count += arguments.mma_burst;
         if (arguments.mma_sleep_ns > 0) __nanosleep(arguments.mma_sleep_ns);
       }
@@ -291,6 +301,7 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
   const DeviceArray<uint8_t> roles(work.roles.empty() ? std::vector<uint8_t>(1) : work.roles);
   const DeviceArray<ClockSample> checkpoints(std::max(1, ctas * per_cta));
   const DeviceArray<ClockSample> samples(MAX_SAMPLES);
+  const DeviceArray<float> sink(1);
   const CUtensorMap map_operands = operands.map(Field::WIDE, 128, 64, mma::Swizzle::B128);
   const CUtensorMap map_output =
       (output != nullptr ? *output : operands).map(Field::WIDE, STORE_ROWS, STORE_COLS, mma::Swizzle::None);
@@ -319,7 +330,8 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
                       .checkpoint_every = work.checkpoint_every,
                       .checkpoints_per_cta = per_cta,
                       .samples = samples.data(),
-                      .sample_ns = work.sample_ns};
+                      .sample_ns = work.sample_ns,
+                      .sink = sink.data()};
   const int ring_bytes = work.tiles.empty() ? 0 : work.stages * work.walk.stage_bytes();
   const int needed = Smem::REST + arguments.stored_bytes + arguments.operand_bytes + ring_bytes;
   const int smem_bytes = std::max(needed, 120 * 1024);  // one CTA per SM

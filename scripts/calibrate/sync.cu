@@ -89,7 +89,7 @@ __global__ void repeat_instruction(int* cycles, float* sink) {
       if constexpr (WHAT == What::ELECT) integer += ptx::elect_sync();
       // Plain arithmetic stays between the two clocks only if it is computed here.
       if constexpr (WHAT == What::CONVERT) {
-        int packed = static_cast<int>(ptx::cvt_rn_bf16x2_f32(y[i % 8], y[(i + 1) % 8]));
+        int packed = static_cast<int>(ptx::cvt_rn_bf16x2_f32(here(y[i % 8]), here(y[(i + 1) % 8])));
         ptx::compute_here(packed);
         integer = packed;
       }

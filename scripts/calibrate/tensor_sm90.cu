@@ -9,6 +9,7 @@
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "tensor_sm90.cuh"
 
 namespace calibrate {
 namespace {
@@ -58,8 +59,8 @@ enum class Pattern {
 
 /// Cycles of every repetition, by warpgroup: of `count` K blocks, or of one row of `depth` MMAs after a pause of `gap` cycles.
 template <int N, int CHAINS>
-__global__ void __launch_bounds__(384, 1)
-    time_mma(Pattern pattern, int warpgroups, int count, int depth, int gap, int repetitions, int* cycles) {
+__global__ void __launch_bounds__(384, 1) time_mma(Pattern pattern, int warpgroups, int count, int depth, int gap,
+                                                   int repetitions, int* cycles, float* sink) {
   extern __shared__ __align__(1024) uint8_t smem[];
   const uint32_t warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   const uint32_t base = ptx::smem_address(smem);
@@ -140,6 +141,8 @@ __global__ void __launch_bounds__(384, 1)
     for (int chain = 0; chain < CHAINS; ++chain) ptx::wgmma_wait_group<0>(core.accumulators[chain]);
     const int64_t end = clock64();
     if (threadIdx.x % 128 == 0) my_cycles[repetition] = static_cast<int>(end - start);
+#pragma unroll
+    for (int chain = 0; chain < CHAINS; ++chain) keep(core.accumulators[chain], sink);
   }
 }
 
@@ -150,10 +153,12 @@ struct Bench {
   Summary measure(Pattern pattern, int warpgroups, int count, int depth, int gap, double per) {
     const int repetitions = context.scaled(24, 2);
     const DeviceArray<int> cycles(static_cast<size_t>(warpgroups) * repetitions);
+    const DeviceArray<float> sink(1);
     const auto kernel = time_mma<N, CHAINS>;
     harness::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES),
                    "asking for shared memory");
-    kernel<<<1, 384, SMEM_BYTES, context.stream>>>(pattern, warpgroups, count, depth, gap, repetitions, cycles.data());
+    kernel<<<1, 384, SMEM_BYTES, context.stream>>>(pattern, warpgroups, count, depth, gap, repetitions, cycles.data(),
+                                                   sink.data());
     harness::check(cudaGetLastError(), "launching MMAs");
     context.synchronize("timing MMAs");
     std::vector<double> values;

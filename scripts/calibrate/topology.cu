@@ -116,6 +116,25 @@ void report_dispatch(Context& context) {
   }
 }
 
+/// As many clusters as the driver says find room at once, with one CTA per SM.
+void report_clusters(Context& context) {
+  harness::check(cudaFuncSetAttribute(find_place, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                 "allowing large clusters");
+  for (int size = 1; size <= 16; ++size) {
+    cudaLaunchAttribute attribute{.id = cudaLaunchAttributeClusterDimension,
+                                  .val = {.clusterDim = {static_cast<unsigned>(size), 1, 1}}};
+    const cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(context.sms() / size * size),
+                                    .blockDim = 32,
+                                    .dynamicSmemBytes = ONE_CTA_PER_SM,
+                                    .stream = context.stream,
+                                    .attrs = &attribute,
+                                    .numAttrs = 1};
+    int clusters = 0;
+    harness::check(cudaOccupancyMaxActiveClusters(&clusters, find_place, &config), "asking how many clusters fit");
+    context.results.add(format("cluster=%d", size), "clusters at once", "", clusters);
+  }
+}
+
 /// Lines that are near to one SM are far from another. The pattern of an SM's latencies tells on which side it is.
 void report_halves(Context& context) {
   const int sms = context.sms(), lines = context.scaled(64, 4), rounds = context.scaled(9, 1);
@@ -192,6 +211,7 @@ void run_topology(Context& context) {
     for (const int sm : gpcs[gpc]) context.results.add(format("sm=%d", sm), "gpc", "", static_cast<double>(gpc));
   }
   report_dispatch(context);
+  report_clusters(context);
   report_halves(context);
 }
 

@@ -60,20 +60,44 @@ def disassembler() -> Optional[Path]:
     return next((f / "cuobjdump" for f in folders if (f / "cuobjdump").exists() and (f / "nvdisasm").exists()), None)
 
 
+def sass_of(program: Path) -> list[str]:
+    tool = disassembler()
+    assert tool
+    environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([tool, "-sass", program], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def mma_counts(sass: Iterable[str]) -> dict[str, int]:
+    """MMAs of each kernel that says it waits for some, without the one of eight columns that the assembler puts in the place
+    of those that it leaves out."""
+    counts: dict[str, int] = {}
+    name = ""
+    for line in sass:
+        if match := FUNCTION.search(line):
+            name = match[1]
+        elif "WARPGROUP.DEPBAR" in line:
+            counts.setdefault(name, 0)
+        elif (mma := MMA.search(line)) and int(mma[1]) > 8:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
 class Sass(unittest.TestCase):
     def test_levels_wait_before_they_read(self) -> None:
-        tool = disassembler()
-        assert tool
-        environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
         programs = sorted(Path(os.environ["LADDER_BIN"]).glob("level0[1-8]_*_sm90"))
         self.assertTrue(programs)
         for program in programs:
             with self.subTest(program.name):
-                done = subprocess.run([tool, "-sass", program], env=environment, capture_output=True, text=True, check=True)
-                kernels = early_accesses(done.stdout.splitlines())
+                kernels = early_accesses(sass_of(program))
                 self.assertTrue(kernels, "no kernel with MMAs was found")
                 for kernel, accesses in kernels.items():
                     self.assertEqual(accesses, [], kernel)
+
+    def test_micro_benchmarks_multiply(self) -> None:
+        """What nobody reads is not computed, and an MMA that is not there takes no time."""
+        for kernel, mmas in mma_counts(sass_of(Path(os.environ["LADDER_BIN"]) / "calibrate_sm90")).items():
+            self.assertGreaterEqual(mmas, 16, kernel)
 
     def test_an_access_before_the_wait_is_found(self) -> None:
         code = ["Function : kernel", "/*0010*/ HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24, gsb0 ;", "/*0020*/ {} ;",

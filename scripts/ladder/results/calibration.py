@@ -87,36 +87,14 @@ class Calibration:
                str(self.simulated_sms)]
         return [*sim, str(self.program), "--quick", *arguments]
 
-    def run(self, command: Sequence[str], timeout: float) -> str:
-        """What the command prints. Raises ExperimentFailed."""
-        with tempfile.TemporaryFile() as printed:
-            try:
-                code = programs.run_program(command, timeout, output=printed)
-            except OSError as error:
-                raise ExperimentFailed(f"DOES NOT START: {error.strerror}") from None
-            if code != EXIT_RIGHT:
-                raise ExperimentFailed(programs.describe_failure(code, timeout))
-            printed.seek(0)
-            return printed.read().decode(errors="replace")
-
     def measure(self, experiment: str) -> list[Fields]:
         """Its rows. Raises ExperimentFailed."""
         if experiment == "counters":
             return list(self.count())
-        return self.rows(self.run(self.command(experiment), EXPERIMENTS[experiment]))
+        return self.rows(run(self.command(experiment), EXPERIMENTS[experiment]))
 
     def rows(self, printed: str) -> list[Fields]:
-        lines = printed.splitlines()
-        facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
-        found = [dict(row) for row in csv.DictReader(line for line in lines if not line.startswith("#"))]
-        if not found or not facts.get("gpu"):
-            raise ExperimentFailed("NO RESULT: it printed no rows")
-        for row in found:
-            if set(row) != set(MEASURED_COLUMNS):
-                raise ExperimentFailed(f"NO RESULT: a row has the columns {', '.join(map(str, row))}")
-            row.update(kind="modelled" if facts["gpu"].startswith("Simulated") else "measured", date=self.date,
-                       commit=self.commit, **{c: facts.get(c, "") for c in ("gpu", "driver", "cuda", "power_cap_w")})
-        return found
+        return read_printed(printed, MEASURED_COLUMNS, self.date, self.commit)
 
     def count(self) -> Iterator[Fields]:
         """What Nsight Compute counts in launches of the load kernel, which the program tells one by one."""
@@ -143,12 +121,9 @@ class Calibration:
                 break
             with tempfile.TemporaryDirectory() as folder:
                 log = Path(folder) / "ncu.csv"
-                # Clocks are left alone, and so is what L2 holds.
-                command = [profiler, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw",
-                           "--print-units", "base", "--print-fp", "--kernel-name", "regex:load_kernel", "--metrics",
-                           ",".join(metrics), "--log-file", str(log), *self.command("--once", experiment)]
+                command = profiled(profiler, "load_kernel", metrics, log, self.command("--once", experiment))
                 try:
-                    told = self.rows(self.run(command, deadline - time.monotonic()))
+                    told = self.rows(run(command, deadline - time.monotonic()))
                     return told, read_profile(log.read_text(errors="replace"), metrics)
                 except (ExperimentFailed, OSError) as error:
                     problem = ExperimentFailed(str(error))
@@ -165,15 +140,51 @@ class Calibration:
         data.write_rows(self.output, COLUMNS, merged)
 
 
-def read_profile(text: str, metrics: Sequence[str]) -> list[dict[str, str]]:
-    """The metrics of each launch, of ncu's CSV page "raw": a header, a row of units, a row for each launch. Raises
-    ExperimentFailed."""
+def run(command: Sequence[str], timeout: float) -> str:
+    """What the command prints. Raises ExperimentFailed."""
+    with tempfile.TemporaryFile() as printed:
+        try:
+            code = programs.run_program(command, timeout, output=printed)
+        except OSError as error:
+            raise ExperimentFailed(f"DOES NOT START: {error.strerror}") from None
+        if code != EXIT_RIGHT:
+            raise ExperimentFailed(programs.describe_failure(code, timeout))
+        printed.seek(0)
+        return printed.read().decode(errors="replace")
+
+
+def read_printed(printed: str, columns: Sequence[str], date: str, commit: str) -> list[Fields]:
+    """The rows of a program that prints facts, then CSV with these columns. Raises ExperimentFailed."""
+    lines = printed.splitlines()
+    facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    found = [dict(row) for row in csv.DictReader(line for line in lines if not line.startswith("#"))]
+    if not found or not facts.get("gpu"):
+        raise ExperimentFailed("NO RESULT: it printed no rows")
+    for row in found:
+        if set(row) != set(columns):
+            raise ExperimentFailed(f"NO RESULT: a row has the columns {', '.join(map(str, row))}")
+        row.update(kind="modelled" if facts["gpu"].startswith("Simulated") else "measured", date=date, commit=commit,
+                   **{c: facts.get(c, "") for c in ("gpu", "driver", "cuda", "power_cap_w")})
+    return found
+
+
+def profiled(profiler: str, kernel: str, metrics: Sequence[str], log: Path, command: Sequence[str]) -> list[str]:
+    """The command, with Nsight Compute counting in launches of kernels of that name. Clocks are left alone, and so is what
+    L2 holds."""
+    return [profiler, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--print-units",
+            "base", "--print-fp", "--kernel-name", f"regex:{kernel}", "--metrics", ",".join(metrics), "--log-file",
+            str(log), *command]
+
+
+def read_profile(text: str, metrics: Sequence[str], more: Sequence[str] = ()) -> list[dict[str, str]]:
+    """The metrics and `more` columns of each launch, of ncu's CSV page "raw": a header, a row of units, a row for each
+    launch. Raises ExperimentFailed."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     launches = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").isdigit()]
     missing = [m for m in metrics if launches and m not in launches[0]]
     if not launches or missing:
         raise ExperimentFailed(f"NO RESULT: ncu counted nothing ({', '.join(missing) or 'no launches'})")
-    return [{m: row[m].replace(",", "") for m in metrics} for row in launches]
+    return [{m: row.get(m, "").replace(",", "") for m in (*metrics, *more)} for row in launches]
 
 
 def perform(calibration: Calibration, experiments: Sequence[str]) -> int:

@@ -1,0 +1,140 @@
+"""The ground truth of the timing model: what the levels' kernels note of themselves on the GPU of this machine.
+
+scripts/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the level as it is.
+"""
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ladder import files
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
+from ladder.levels import gpus, names
+from ladder.levels.shapes import Shape, shape_text
+from ladder.results import calibration, data, measure
+from ladder.results.calibration import ExperimentFailed
+from ladder.results.data import Fields
+
+SIZES = "4096,6144,8192,10240,12288"
+NOTED = ("level", "arch", "config", "m", "n", "k", "mode", "period_us", "period_cycles", "mhz", "busy_cycles", "ctas", "stages",
+         "first_stage", "stage", "stage_low", "stage_high", "tile", "tile_low", "tile_high", "spread", "spread_low",
+         "spread_high", "power_w", "temperature_c")
+COUNTED = {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum",
+           "l2_read_sectors": "lts__t_sectors_op_read.sum", "counted_cycles": "sm__cycles_elapsed.max"}
+COLUMNS = (*NOTED, "plain_us", *COUNTED, "kind", "gpu", "driver", "cuda", "power_cap_w", "date", "commit")
+KEY = ("level", "arch", "config", "m", "n", "k", "mode", "gpu")
+TIMEOUT_S = 120  # after which a program counts as hung; most take a few seconds
+
+
+def default_output(gpu: gpus.Gpu) -> Path:
+    """docs/results/h200_cycles.csv for an "NVIDIA H200"."""
+    results = measure.default_output(gpu)
+    return results.with_name(f"{results.stem}_cycles.csv")
+
+
+def check_output(output: Path) -> None:
+    """Raises UsageError."""
+    measure.check_file_name(output)
+    if output.exists() and data.read_rows(output)[0] != list(COLUMNS):
+        raise UsageError(f"{output} holds something else than what cycles.py records.")
+
+
+@dataclass
+class Recording:
+    """One run: what all its rows have in common."""
+
+    build: Path
+    arch: int
+    output: Path
+    sizes: Sequence[Shape]
+    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    commit: str = field(default_factory=files.commit_id)
+    failures: list[str] = field(default_factory=list)
+
+    def program(self, level: str) -> Path:
+        return self.build / "bin" / f"cycles_{names.target(level, self.arch)}"
+
+    def plain_program(self, level: str) -> Path:
+        return self.build / "bin" / f"plain_{names.target(level, self.arch)}"
+
+    def command(self, program: Path, *arguments: str) -> list[str]:
+        return [str(program), *arguments, "--sizes", ",".join(map(shape_text, self.sizes))]
+
+    def measure(self, level: str) -> list[Fields]:
+        """Its rows. Raises ExperimentFailed."""
+        def rows(program: Path) -> list[Fields]:
+            return calibration.read_printed(calibration.run(self.command(program), TIMEOUT_S), NOTED, self.date, self.commit)
+
+        found = rows(self.program(level))
+        plain = {row_key(row): row["period_us"] for row in rows(self.plain_program(level))}
+        counted = self.count(level)
+        for row in found:
+            row["plain_us"] = plain.get(row_key(row), "")
+            row.update(counted.get((int(row["m"]), int(row["n"]), int(row["k"])), dict.fromkeys(COUNTED, "")))
+        return found
+
+    def count(self, level: str) -> dict[Shape, Fields]:
+        """What Nsight Compute counts in the second of two products of each size; nothing where there is none."""
+        profiler = shutil.which("ncu")
+        if profiler is None:
+            return {}
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "ncu.csv"
+            metrics = tuple(COUNTED.values())
+            command = calibration.profiled(profiler, "gemm", metrics, log, self.command(self.plain_program(level), "--once"))
+            try:
+                calibration.run(command, TIMEOUT_S)
+                launches = calibration.read_profile(log.read_text(errors="replace"), metrics, ("Kernel Name", "Grid Size"))
+                return dict(zip(self.sizes, second_products(launches, len(self.sizes)), strict=True))
+            except (OSError, ValueError, ExperimentFailed) as problem:
+                print(f"{level}: nothing was counted: {problem}", flush=True)
+                return {}
+
+
+def row_key(row: Fields) -> tuple[str, ...]:
+    return tuple(row[column] for column in KEY)
+
+
+def second_products(launches: Sequence[dict[str, str]], sizes: int) -> Iterator[Fields]:
+    """What was counted in the second product of each size. A product is one launch or several, and each is made twice:
+    the shortest row of launches that is there again at once. Raises ValueError."""
+    at = 0
+    for _ in range(sizes):
+        for length in range(1, (len(launches) - at) // 2 + 1):
+            first, second = launches[at:at + length], launches[at + length:at + 2 * length]
+            if all(a[c] == b[c] for a, b in zip(first, second) for c in ("Kernel Name", "Grid Size")):
+                yield {name: f"{sum(float(launch[metric]) for launch in second):.0f}" for name, metric in COUNTED.items()}
+                at += 2 * length
+                break
+        else:
+            raise ValueError("the launches do not come in pairs")
+    if at != len(launches):
+        raise ValueError("there are more launches than products")
+
+
+def perform(recording: Recording, levels: Sequence[str]) -> int:
+    """All of them; what fails leaves no rows. Returns the exit code that says so."""
+    start = time.monotonic()
+    for number, level in enumerate(levels, start=1):
+        print(f"[{number}/{len(levels)}] {level}", flush=True)
+        try:
+            rows = recording.measure(level)
+        except ExperimentFailed as failure:
+            print(f"{level}: {failure}; it leaves no rows.", flush=True)
+            recording.failures.append(f"{level}: {failure}")
+            continue
+        for row in rows:
+            measure.merge(recording.output, COLUMNS, row, KEY)
+            print(f"      {row['m']}x{row['n']}x{row['k']} {row['mode']}: {float(row['period_us']):.1f} us, "
+                  f"{float(row['period_cycles'] or 0):,.0f} cycles at {row['mhz']} MHz", flush=True)
+    done = len(levels) - len(recording.failures)
+    print(f"\n{done} of {len(levels)} levels done in {measure.duration_text(time.monotonic() - start)}, recorded in "
+          f"{recording.output}.")
+    for failure in recording.failures:
+        print(f"  {failure}")
+    return EXIT_WRONG if recording.failures else EXIT_RIGHT
