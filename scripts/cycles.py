@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Takes the ground truth of the timing model on the GPU of this machine: the cycles of each level at each size, when its CTAs
-begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a burst on a cool chip.
+"""Takes the ground truth of the timing model on the GPU of this machine: the cycles of each level at each size, when its
+CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a burst on a cool
+chip.
 
-Builds each level once more, with a kernel that notes the time (a store per K block that nobody waits for) and once as it is,
-to see what the notes cost; where there is Nsight Compute, counts the bytes that come from DRAM. Nothing about the GPU is
-changed. Takes about four minutes. Rows of the same GPU, level and size are replaced, all others are kept.
+Builds each level once more, with a kernel that notes the time (a store per K block that nobody waits for) and once as
+it is, to see what the notes cost; where there is Nsight Compute, counts the bytes that come from DRAM. Nothing about
+the GPU is changed. Takes about four minutes. Rows of the same GPU, level and size are replaced, all others are kept.
 
 Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built; 77 no GPU that the kernels run on.
 """
@@ -17,13 +18,13 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names, shapes
-from ladder.results import cycles, measure
+from ladder.results import ground_truth, measure
 
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
     parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
-    parser.add_argument("--sizes", default=cycles.SIZES, metavar="LIST", help="default: %(default)s")
+    parser.add_argument("--sizes", default=ground_truth.SIZES, metavar="LIST", help="default: %(default)s")
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/GPU_cycles.csv, e.g. h200_cycles.csv")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
@@ -40,15 +41,15 @@ def main() -> int:
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not levels:
         raise command.UsageError(f"--levels {options.levels}: there is no kernel for sm{gpu.arch}.")
-    output = options.output or cycles.default_output(gpu)
-    cycles.check_output(output)
-    run = cycles.Recording(options.build, gpu.arch, output, sizes)
+    output = options.output or ground_truth.default_output(gpu)
+    ground_truth.check_output(output)
+    run = ground_truth.Recording(options.build, gpu.arch, output, sizes)
     if not options.no_build:
         targets = [path.name for level in levels for path in (run.program(level), run.plain_program(level))]
         if subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
             raise command.Failure("the levels could not be built.")
     try:
-        return cycles.perform(run, levels)
+        return ground_truth.perform(run, levels)
     except KeyboardInterrupt:
         print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
         return command.EXIT_INTERRUPTED

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from ladder.results import cycles, data
+from ladder.results import data, ground_truth
 from tests import support
 
 H200 = [("NVIDIA H200", 90)]
@@ -25,7 +25,7 @@ for size in sys.argv[-1].split(","):
     for mode in ["sustained", "burst"] if name.startswith("cycles") else ["burst"]:
         print(f"{level},90,128x128x64,{size.replace('x', ',')},{mode},{10 if mode == 'burst' else 20}" + "," * 17)
 sys.exit(3 if behaviour == "cuda" else 0)
-""".replace("COLUMNS", ",".join(cycles.NOTED))
+""".replace("COLUMNS", ",".join(ground_truth.NOTED))
 
 
 class Cycles(support.Sandbox):
@@ -37,7 +37,8 @@ class Cycles(support.Sandbox):
         self.output = self.root / "docs" / "results" / "h200_cycles.csv"
 
     def record(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run_with_gpus("cycles.py", H200, "--no-build", "--sizes", "4096,512x1024x256", *arguments, **environment)
+        return self.run_with_gpus("cycles.py", H200, "--no-build", "--sizes", "4096,512x1024x256", *arguments,
+                                  **environment)
 
     def rows(self) -> list[data.Fields]:
         return data.read_rows(self.output)[1]
@@ -66,11 +67,12 @@ class Cycles(support.Sandbox):
 
 class Products(unittest.TestCase):
     def launches(self, text: str) -> list[dict[str, str]]:
-        return [{"Kernel Name": name, "Grid Size": "(1, 1, 1)", **dict.fromkeys(cycles.COUNTED.values(), str(number))}
+        metrics = ground_truth.COUNTED.values()
+        return [{"Kernel Name": name, "Grid Size": "(1, 1, 1)", **dict.fromkeys(metrics, str(number))}
                 for number, name in enumerate(text)]
 
     def sums(self, text: str, sizes: int) -> list[str]:
-        return [product["dram_read_bytes"] for product in cycles.second_products(self.launches(text), sizes)]
+        return [product["dram_read_bytes"] for product in ground_truth.second_products(self.launches(text), sizes)]
 
     def test_the_second_product_of_each_size_counts(self) -> None:
         self.assertEqual(self.sums("aabb", 2), ["1", "3"])

@@ -169,8 +169,8 @@ def read_printed(printed: str, columns: Sequence[str], date: str, commit: str) -
 
 
 def profiled(profiler: str, kernel: str, metrics: Sequence[str], log: Path, command: Sequence[str]) -> list[str]:
-    """The command, with Nsight Compute counting in launches of kernels of that name. Clocks are left alone, and so is what
-    L2 holds."""
+    """The command, with Nsight Compute counting in launches of kernels of that name. Clocks are left alone, and so is
+    what L2 holds."""
     return [profiler, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw", "--print-units",
             "base", "--print-fp", "--kernel-name", f"regex:{kernel}", "--metrics", ",".join(metrics), "--log-file",
             str(log), *command]

@@ -21,8 +21,8 @@ from ladder.results.calibration import ExperimentFailed
 from ladder.results.data import Fields
 
 SIZES = "4096,6144,8192,10240,12288"
-NOTED = ("level", "arch", "config", "m", "n", "k", "mode", "period_us", "period_cycles", "mhz", "busy_cycles", "ctas", "stages",
-         "first_stage", "stage", "stage_low", "stage_high", "tile", "tile_low", "tile_high", "spread", "spread_low",
+NOTED = ("level", "arch", "config", "m", "n", "k", "mode", "period_us", "period_cycles", "mhz", "busy_cycles", "ctas",
+         "stages", "first_stage", "stage", "stage_low", "stage_high", "tile", "tile_low", "tile_high", "spread", "spread_low",
          "spread_high", "power_w", "temperature_c")
 COUNTED = {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum",
            "l2_read_sectors": "lts__t_sectors_op_read.sum", "counted_cycles": "sm__cycles_elapsed.max"}
@@ -68,7 +68,8 @@ class Recording:
     def measure(self, level: str) -> list[Fields]:
         """Its rows. Raises ExperimentFailed."""
         def rows(program: Path) -> list[Fields]:
-            return calibration.read_printed(calibration.run(self.command(program), TIMEOUT_S), NOTED, self.date, self.commit)
+            printed = calibration.run(self.command(program), TIMEOUT_S)
+            return calibration.read_printed(printed, NOTED, self.date, self.commit)
 
         found = rows(self.program(level))
         plain = {row_key(row): row["period_us"] for row in rows(self.plain_program(level))}
@@ -86,11 +87,13 @@ class Recording:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "ncu.csv"
             metrics = tuple(COUNTED.values())
-            command = calibration.profiled(profiler, "gemm", metrics, log, self.command(self.plain_program(level), "--once"))
+            once = self.command(self.plain_program(level), "--once")
+            command = calibration.profiled(profiler, "gemm", metrics, log, once)
             try:
                 calibration.run(command, TIMEOUT_S)
-                launches = calibration.read_profile(log.read_text(errors="replace"), metrics, ("Kernel Name", "Grid Size"))
-                return dict(zip(self.sizes, second_products(launches, len(self.sizes)), strict=True))
+                launches = calibration.read_profile(log.read_text(errors="replace"), metrics,
+                                                    ("Kernel Name", "Grid Size"))
+                return dict(zip(self.sizes, list(second_products(launches, len(self.sizes)))))
             except (OSError, ValueError, ExperimentFailed) as problem:
                 print(f"{level}: nothing was counted: {problem}", flush=True)
                 return {}
@@ -108,7 +111,8 @@ def second_products(launches: Sequence[dict[str, str]], sizes: int) -> Iterator[
         for length in range(1, (len(launches) - at) // 2 + 1):
             first, second = launches[at:at + length], launches[at + length:at + 2 * length]
             if all(a[c] == b[c] for a, b in zip(first, second) for c in ("Kernel Name", "Grid Size")):
-                yield {name: f"{sum(float(launch[metric]) for launch in second):.0f}" for name, metric in COUNTED.items()}
+                yield {name: f"{sum(float(launch[metric]) for launch in second):.0f}"
+                       for name, metric in COUNTED.items()}
                 at += 2 * length
                 break
         else:
@@ -135,6 +139,6 @@ def perform(recording: Recording, levels: Sequence[str]) -> int:
     done = len(levels) - len(recording.failures)
     print(f"\n{done} of {len(levels)} levels done in {measure.duration_text(time.monotonic() - start)}, recorded in "
           f"{recording.output}.")
-    for failure in recording.failures:
-        print(f"  {failure}")
+    for words in recording.failures:
+        print(f"  {words}")
     return EXIT_WRONG if recording.failures else EXIT_RIGHT
