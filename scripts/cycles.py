@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Takes the ground truth of the timing model on the GPU of this machine: the cycles of each level at each size, when its
-CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a burst on a cool
+"""Takes the ground truth of the timing model on the GPU of this machine: the cycles of each level at each size, when
+its CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a burst on a cool
 chip.
 
 Builds each level once more, with a kernel that notes the time (a store per K block that nobody waits for) and once as

@@ -1,6 +1,7 @@
 """The ground truth of the timing model: what the levels' kernels note of themselves on the GPU of this machine.
 
-scripts/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the level as it is.
+scripts/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the level as it
+is.
 """
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from ladder.results.data import Fields
 
 SIZES = "4096,6144,8192,10240,12288"
 NOTED = ("level", "arch", "config", "m", "n", "k", "mode", "period_us", "period_cycles", "mhz", "busy_cycles", "ctas",
-         "stages", "first_stage", "stage", "stage_low", "stage_high", "tile", "tile_low", "tile_high", "spread", "spread_low",
-         "spread_high", "power_w", "temperature_c")
+         "stages", "first_stage", "stage", "stage_low", "stage_high", "tile", "tile_low", "tile_high", "spread",
+         "spread_low", "spread_high", "power_w", "temperature_c")
 COUNTED = {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum",
            "l2_read_sectors": "lts__t_sectors_op_read.sum", "counted_cycles": "sm__cycles_elapsed.max"}
 COLUMNS = (*NOTED, "plain_us", *COUNTED, "kind", "gpu", "driver", "cuda", "power_cap_w", "date", "commit")
