@@ -1,5 +1,5 @@
 // Floating point in 32 and 64 bits, and in pairs of 32 bits.
-#include <algorithm>
+#include <array>
 #include <cfenv>
 #include <cmath>
 
@@ -14,22 +14,11 @@ using ptx::Type;
 
 // ---- modifiers, as wrappers of an operation
 
-/// Directed rounding, rare: through the host's rounding mode.
-template <auto F, int MODE, class T, class... A>
-T directed(T first, A... rest) {
-  const int before = std::fegetround();
-  std::fesetround(MODE);
-  volatile T result = F(*const_cast<volatile T*>(&first), static_cast<T>(*const_cast<volatile A*>(&rest))...);
-  std::fesetround(before);
-  return result;
-}
-
 /// What becomes of a result: a NaN the one that hardware gives, or (.sat) everything within [0, 1] and NaN 0.
 enum class Finish { Keep, Canonical, Saturate };
 struct Style {
   bool flush = false;  ///< .ftz: subnormal inputs and results become zero
   Finish finish = Finish::Keep;
-  int rounding = FE_TONEAREST;
 };
 
 template <Style STYLE>
@@ -46,23 +35,10 @@ constexpr auto kStyled = []<class... A>(A... operands) {
     if constexpr (STYLE.flush) return flush_subnormal(value);
     return value;
   };
-  T result;
-  if constexpr (STYLE.rounding == FE_TONEAREST)
-    result = static_cast<T>(F(input(operands)...));
-  else
-    result = directed<F, STYLE.rounding>(input(operands)...);
+  const auto result = static_cast<T>(F(input(operands)...));
   if constexpr (std::is_same_v<T, float>) return finished<STYLE>(result);
   return result;
 };
-
-/// Calls f.operator()<a rounding mode>() with the one that the instruction names.
-template <class F>
-auto with_rounding(Decoder& d, F f) {
-  if (d.has("rz")) return f.template operator()<FE_TOWARDZERO>();
-  if (d.has("rm")) return f.template operator()<FE_DOWNWARD>();
-  if (d.has("rp")) return f.template operator()<FE_UPWARD>();
-  return f.template operator()<FE_TONEAREST>();
-}
 
 /// Pairs of FP32 in 64 bits.
 template <int N, auto F>
@@ -84,34 +60,56 @@ Flow packed(Warp& w, const Registers& o, Mask m) {
   return Flow::Next;
 }
 
-/// Sums, products and their like: rounding modes, and for FP32 .ftz and .sat.
-template <int N, auto F, bool PAIRS = true>
-Execution<Registers> arithmetic(Decoder& d, Type type) {
-  if (type == Type::F64) {
-    return with_rounding(
-        d, []<int MODE>() { return execution<lanewise<double, double, N, kStyled<F, Style{.rounding = MODE}>>>; });
-  }
+/// A loop over lanes, and how it is executed.
+struct Loop {
+  Flow (*lanes)(Warp&, const Registers&, Mask) = nullptr;
+  Execution<Registers> execution;
+};
+template <auto F>
+constexpr Loop kLoop{F, sim::execution<F>};
+
+/// Directed rounding, rare: through the host's rounding mode.
+struct DirectedOperands {
+  Registers r;
+  int mode;
+  Flow (*lanes)(Warp&, const Registers&, Mask);
+};
+Flow directed(Warp& w, const DirectedOperands& o, Mask m) {
+  const int before = std::fegetround();
+  std::fesetround(o.mode);
+  const Flow flow = o.lanes(w, o.r, m);
+  std::fesetround(before);
+  return flow;
+}
+void emit_rounded(Decoder& d, const Loop& loop, const Registers& r) {
+  static constexpr std::array kModes{FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  const int mode = d.which({"rz", "rm", "rp"});
+  if (mode < 0 || loop.lanes == nullptr) return d.emit(loop.execution, r);
+  d.emit<directed>({.r = r, .mode = kModes[static_cast<size_t>(mode)], .lanes = loop.lanes});
+}
+
+/// Sums, products and their like: for FP32 with .ftz and .sat.
+template <int N, auto F, bool PAIRS>
+Loop arithmetic(Decoder& d, Type type) {
+  if (type == Type::F64) return kLoop<lanewise<double, double, N, F>>;
   const bool flush = d.has("ftz"), saturate = d.has("sat"), pair = type == Type::F32x2;
   if (pair && !PAIRS) return {};
-  return with_rounding(d, [&]<int MODE>() -> Execution<Registers> {
-    const auto styled = [&]<bool FLUSH, Finish FINISH>() -> Execution<Registers> {
-      constexpr auto kOperation = kStyled<F, Style{FLUSH, FINISH, MODE}>;
-      if constexpr (PAIRS) {
-        if (pair) return execution<packed<N, kOperation>>;
-      }
-      return execution<lanewise<float, float, N, kOperation>>;
-    };
-    if (saturate)
-      return flush ? styled.template operator()<true, Finish::Saturate>()
-                   : styled.template operator()<false, Finish::Saturate>();
-    return flush ? styled.template operator()<true, Finish::Canonical>()
-                 : styled.template operator()<false, Finish::Canonical>();
-  });
+  const auto styled = [&]<Style STYLE>() {
+    if constexpr (PAIRS) {
+      if (pair) return kLoop<packed<N, kStyled<F, STYLE>>>;
+    }
+    return kLoop<lanewise<float, float, N, kStyled<F, STYLE>>>;
+  };
+  if (saturate)
+    return flush ? styled.template operator()<Style{true, Finish::Saturate}>()
+                 : styled.template operator()<Style{false, Finish::Saturate}>();
+  return flush ? styled.template operator()<Style{true, Finish::Canonical}>()
+               : styled.template operator()<Style{false, Finish::Canonical}>();
 }
 template <int N, auto F, bool PAIRS = true>
 void real(Decoder& d) {
   const Type type = d.last_type();
-  d.emit(arithmetic<N, F, PAIRS>(d, type), registers_of(d, type, N));
+  emit_rounded(d, arithmetic<N, F, PAIRS>(d, type), registers_of(d, type, N));
 }
 
 // ---- fma: most of what kernels do. On processors that can, without a call of the library for every lane.
@@ -136,10 +134,10 @@ constexpr bool has_fma = false;
 
 void decode_fma(Decoder& d) {
   const Type type = d.last_type();
-  auto how = arithmetic<3, kFma>(d, type);
+  Loop loop = arithmetic<3, kFma, true>(d, type);
   constexpr auto kPlain = execute<lanewise<float, float, 3, kStyled<kFma, Style{.finish = Finish::Canonical}>>>;
-  if (has_fma && how.run == kPlain) how.run = fma_f32;
-  d.emit(how, registers_of(d, type, 3));
+  if (has_fma && loop.execution.run == kPlain) loop.execution.run = fma_f32;
+  emit_rounded(d, loop, registers_of(d, type, 3));
 }
 
 // ---- min, max
