@@ -10,7 +10,9 @@ usage: scripts/test.sh [CTEST-OPTION...]
 Sets up and builds what is missing, then runs every test, as many at a time as there are processors.
 Options go to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them.
 
-Exit codes: CTest's; 2 wrong command line; 4 to 8 as scripts/build.sh.
+Tests have labels, and each label has a budget of CPU time (common/tests/labels.csv): -L LABEL for the tests of one.
+
+Exit codes: CTest's; 2 wrong command line; 4 to 8 as scripts/build.sh; 9 all pass, but those of a label take too long.
 END
   exit 0
 fi
@@ -29,4 +31,8 @@ done
 
 scripts/build.sh --tests
 find_cmake
-exec "$(dirname "$CMAKE")/ctest" --preset default --parallel "$(nproc)" "$@"
+ctest=$(dirname "$CMAKE")/ctest
+"$ctest" --preset default --parallel "$(nproc)" "$@"
+# A table at the end of a whole run, a complaint after any.
+find_python
+"$PYTHON" common/tests/budgets.py --ctest "$ctest" ${1+--quiet} || exit 9

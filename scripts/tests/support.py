@@ -41,7 +41,7 @@ def value(flag, default=""):
     return arguments[arguments.index(flag) + 1] if flag in arguments else default
 if behaviour == "hang":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    time.sleep(60)
+    time.sleep(3600)
 if behaviour == "crash":
     os.kill(os.getpid(), signal.SIGSEGV)
 if behaviour == "cuda":
@@ -73,7 +73,7 @@ sys.exit(1 if behaviour == "wrong" else 0)
 def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     with process:
         try:
-            output, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(timeout=900)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

@@ -77,9 +77,9 @@ class Bench(support.Sandbox):
 
     def test_a_level_that_hangs(self) -> None:
         self.behave(level01_baseline_sm90="hang")
-        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--sizes", "4096", "--timeout", "0.5")
+        answer = self.run_with_gpus("bench.py", H200, "--no-build", "--sizes", "4096", "--timeout", "5")
         self.assert_exit(1, answer)
-        self.assertIn("HUNG: ended after 0.5 s; it leaves no row", answer.stdout)
+        self.assertIn("HUNG: ended after 5 s; it leaves no row", answer.stdout)
         self.assertEqual({r["level"] for r in self.rows()}, {"level02_tma_swizzle"})
 
     def test_being_stopped(self) -> None:
@@ -89,7 +89,7 @@ class Bench(support.Sandbox):
             while not any("level02" in call for call in self.calls()):
                 time.sleep(0.02)
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(timeout=20), 130)
+            self.assertEqual(process.wait(timeout=900), 130)
             assert process.stderr is not None
             self.assertIn("what was measured so far is recorded", process.stderr.read())
         self.assertEqual({r["level"] for r in self.rows()}, {"level01_baseline"})

@@ -119,7 +119,7 @@ class Program(support.Sandbox):
                     output += block
             except OSError:  # how a terminal says that it was closed
                 pass
-            self.assertEqual(process.wait(timeout=20), 0)
+            self.assertEqual(process.wait(), 0)
         return output.decode()
 
     def test_colours_are_for_terminals(self) -> None:

@@ -298,8 +298,19 @@ class Build(support.Sandbox):
         path = f"{self.root}/bin:{os.environ['PATH']}"
         self.assert_exit(2, self.run_command(self.scripts / "test.sh", "--colour", PATH=path), "an option '--colour'")
         self.assertFalse((self.root / "cmake.log").exists())
+        self.write("common/tests/budgets.py", "")
         self.assert_exit(0, self.run_command(self.scripts / "test.sh", "--verbose", PATH=path,
                                              LADDER_IGNORE_SYSTEM_CUDA="1"))
+
+    def test_test_sh_fails_when_a_label_takes_too_long(self) -> None:
+        self.configured()
+        self.program("bin/ctest", "#!/bin/sh\n")
+        self.write("common/tests/budgets.py", "import sys\nprint(*sys.argv[1:])\nsys.exit(1)\n")
+        for options, quiet in (([], ""), (["-R", "sim"], " --quiet")):
+            answer = self.run_command(self.scripts / "test.sh", *options, PATH=f"{self.root}/bin:{os.environ['PATH']}",
+                                      LADDER_IGNORE_SYSTEM_CUDA="1")
+            self.assert_exit(9, answer)
+            self.assertTrue(answer.stdout.endswith(f"--ctest {self.root}/bin/ctest{quiet}\n"), answer.stdout)
 
 
 class Style(unittest.TestCase):

@@ -24,7 +24,7 @@ LEVELS = {
 
 
 def run(program: Path, *arguments: str, sim: tuple[str, ...] = ()) -> str:
-    done = subprocess.run([SIM, *sim, str(program), *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([SIM, *sim, str(program), *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise AssertionError(f"{program.name} {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

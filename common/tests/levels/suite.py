@@ -64,7 +64,7 @@ class Suite:
         command = [self.program[0], *sim_options, *self.program[1:], *arguments]
         self.runs += 1
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True)
         except subprocess.TimeoutExpired:
             self.failures.append(f"{' '.join(command)}\n  did not end within 120 s")
             return

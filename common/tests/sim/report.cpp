@@ -1,12 +1,15 @@
 // What is said when a kernel goes wrong: who, where, what, and what would be required. One example of each kind; that
 // correct programs are never reported is what all the other tests show.
-#include <chrono>
+#include <ctime>
 
 #include "check/report.h"
 #include "support.h"
 
 namespace sim::test {
 namespace {
+
+/// What this process has used: a busy machine does not change it.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 /// A kernel of several CTAs with line information, on the default GPU.
 Outcome run(const std::string& body, uint32_t threads = 128, uint32_t ctas = 1, uint32_t cluster = 1,
@@ -57,11 +60,11 @@ TEST(Deadlock, APhaseThatWasMissed) {
 }
 
 TEST(Deadlock, PollingAnMbarrierIsOneToo) {
-  const auto start = std::chrono::steady_clock::now();
+  const double before = cpu_seconds();
   expect_failure(run(kInit + "wait: mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; "
                              "nanosleep.u32 40; bra wait; end:"),
                  Status::LaunchTimeout, {"deadlock", "polls without seeing anything change"});
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(cpu_seconds() - before, 10);
 }
 
 TEST(Deadlock, BarriersOfCtasAndClusters) {
@@ -131,9 +134,9 @@ TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
 TEST(Spin, ForEverIsReportedWithinSeconds) {
   const auto expect_report = [](const std::string& body, std::initializer_list<std::string_view> texts,
                                 uint32_t threads = 128) {
-    const auto start = std::chrono::steady_clock::now();
+    const double before = cpu_seconds();
     expect_failure(run(body, threads), Status::LaunchTimeout, texts);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << body;
+    EXPECT_LT(cpu_seconds() - before, 10) << body;
   };
   expect_report(".loc 1 60 1\ntop: bra top;", {"spins for ever", "kernel.cuh:60", "CTA (0), warp"});
   expect_report("top: bra top;", {"spins for ever"}, 1024);  // all warps at once

@@ -133,7 +133,7 @@ class Runner:
                 piece = os.read(self._process.stdout.fileno(), 65536)
                 if not piece:
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        self._process.wait(timeout=5)
+                        self._process.wait(timeout=60)
                     return None
                 self._unread += piece
         line, _, self._unread = self._unread.partition(b"\n")
