@@ -20,7 +20,8 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --trace FILE        write when each kernel did what
   --help              print this
 
-Exit code: the program's own; 86 if a kernel failed and the program would exit with 0; 2 for a wrong command line.
+Exit code: the program's own; 86 if a kernel failed, or a file could not be written, and the program would
+exit with 0; 2 for a wrong command line.
 LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
 END
 }
@@ -92,6 +93,8 @@ case ${LADDER_SIM_ARITH-} in
 esac
 [[ -z ${LADDER_SIM_SEED-} || -z ${LADDER_SIM_LATEST-} ]] ||
   fail "--seed and --latest are two different schedules: choose one."
+[[ -z ${LADDER_SIM_COUNTERS-} || ${LADDER_SIM_COUNTERS-} != "${LADDER_SIM_TRACE-}" ]] ||
+  fail "--counters and --trace both name $LADDER_SIM_TRACE: two files are needed."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 

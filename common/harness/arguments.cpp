@@ -205,7 +205,7 @@ How fast is it? (on a GPU)
 
 Where to
   --csv FILE           append a row per problem
-  --json FILE          write an object per problem, one on each line
+  --json FILE          append an object per problem, one on each line
 
 About the level
   --explain            tile, shared-memory map, barriers and roles of a configuration; with --json of all of them, or of

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "signals.h"
+#include "common/base/signals.h"
 
 namespace harness {
 namespace {
@@ -73,7 +73,7 @@ std::string Nvml::driver() const {
 
 PowerMeter::PowerMeter(const Nvml& nvml) {
   if (!nvml.available()) return;
-  const SignalsBlocked blocked;
+  const base::SignalsBlocked blocked;
   thread_ = std::thread([this, &nvml] {
     while (!stopping_) {
       if (const auto mhz = nvml.sm_mhz()) mhz_sum_ += *mhz, ++mhz_count_;

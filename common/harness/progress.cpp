@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "signals.h"
+#include "common/base/signals.h"
 
 namespace harness {
 namespace {
@@ -17,7 +17,7 @@ constexpr auto LOG_INTERVAL = 5s;
 }  // namespace
 
 Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0) {
-  const SignalsBlocked blocked;
+  const base::SignalsBlocked blocked;
   thread_ = std::thread([this] { show_until_stopped(); });
 }
 

@@ -1,21 +1,10 @@
 #include "results.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <climits>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
+#include "common/base/file.h"
 #include "common/base/json.h"
 #include "failure.h"
-#include "signals.h"
 #include "text.h"
 
 namespace harness {
@@ -43,95 +32,11 @@ Failure cannot_write(const std::string& path, const std::string& why) {
   return usage_error(format("%s cannot be written: %s.", path.c_str(), why.c_str()));
 }
 
-/// Writes everything or returns the errno.
-int write_all(int file, const std::string& content) {
-  for (size_t done = 0; done < content.size();) {
-    const ssize_t written = ::write(file, content.data() + done, content.size() - done);
-    if (written < 0 && errno != EINTR) return errno;
-    if (written > 0) done += static_cast<size_t>(written);
-  }
-  return 0;
-}
-
-/// The file that a chain of symbolic links ends at, so that replacing it keeps the links.
-std::string resolved(const std::string& path) {
-  char buffer[PATH_MAX];
-  return ::realpath(path.c_str(), buffer) != nullptr ? buffer : path;
-}
-
-bool exists(const std::string& path, struct stat& status) { return ::stat(path.c_str(), &status) == 0; }
-
-/// A device or a pipe: something that can be written to but not replaced. Everything below /dev counts, because
-/// /dev/stdout may lead to a regular file that somebody else has open.
-bool is_stream(const std::string& path) {
-  struct stat status;
-  return path.starts_with("/dev/") || (exists(path, status) && !S_ISREG(status.st_mode));
-}
-
-std::string temporary_name(const std::string& path) { return format("%s.%ld.tmp", path.c_str(), long{::getpid()}); }
-
-/// An empty file beside `path`, to be renamed over it. Returns the descriptor.
-int create_temporary(const std::string& path, mode_t mode) {
-  return ::open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-}
-
-void check_writable(const std::string& path) {
-  if (path.empty()) throw usage_error("The name of an output file is empty.");
-  struct stat status;
-  const bool present = exists(path, status);
-  if (present && S_ISDIR(status.st_mode)) throw cannot_write(path, "it is a directory");
-  if (present && ::access(path.c_str(), W_OK) != 0) throw cannot_write(path, std::strerror(errno));
-  if (present && is_stream(path)) return;
-  const SignalsBlocked blocked;
-  const std::string target = resolved(path);
-  const int file = create_temporary(target, 0600);
-  if (file < 0) throw cannot_write(path, std::strerror(errno));
-  ::close(file);
-  ::unlink(temporary_name(target).c_str());
-}
-
-/// Opens a device or pipe. A file that is open already is used as it is: opened anew, it would have a position of its
-/// own, and the two writers would overwrite each other.
-int open_stream(const std::string& path) {
-  int number = -1;
-  if (path == "/dev/stdout") number = STDOUT_FILENO;
-  if (path == "/dev/stderr") number = STDERR_FILENO;
-  if (number >= 0 || std::sscanf(path.c_str(), "/dev/fd/%d", &number) == 1) return ::fcntl(number, F_DUPFD_CLOEXEC, 0);
-  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-}
-
-void write_stream(const std::string& path, const std::string& content) {
-  const int file = open_stream(path);
-  const int error = file < 0 ? errno : write_all(file, content);
-  if (file >= 0) ::close(file);
-  if (error != 0) throw cannot_write(path, std::strerror(error));
-}
-
-void replace_content(const std::string& path, const std::string& content) {
-  const SignalsBlocked blocked;
-  struct stat status;
-  const bool present = exists(path, status);
-  const std::string target = resolved(path), temporary = temporary_name(target);
-  const int file = create_temporary(target, 0666);
-  if (file < 0) throw cannot_write(path, std::strerror(errno));
-  int error = write_all(file, content);
-  if (error == 0 && present && ::fchmod(file, status.st_mode & 07777) != 0) error = errno;
-  if (::close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(temporary.c_str());
-  throw cannot_write(path, std::strerror(error));
-}
-
-/// What the file holds; nothing if it is absent.
-std::string current_content(const std::string& path) {
-  struct stat status;
-  if (!exists(path, status)) return "";
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file) throw cannot_write(path, "what it already holds cannot be read");
-  return content.str();
+/// Adds a line to what a file holds, under a first line of its own if that is nothing.
+std::string with_line(std::string content, const std::string& first, const std::string& line) {
+  if (content.empty()) content = first;
+  if (!content.empty() && content.back() != '\n') content += '\n';
+  return content + line + "\n";
 }
 
 }  // namespace
@@ -170,41 +75,47 @@ std::string json_object(const Record& record) {
 }
 
 ResultFile::ResultFile(std::string path, Format format, const std::string& header)
-    : path_(std::move(path)), format_(format), header_(header) {
-  check_writable(path_);
-  stream_ = is_stream(path_);
-  if (format_ == Format::csv && !stream_) check_columns(current_content(path_));
+    : path_(std::move(path)), format_(format), header_(format == Format::csv ? header : "") {
+  if (path_.empty()) throw usage_error("The name of an output file is empty.");
+  try {
+    base::check_writable(path_);
+    stream_ = base::is_stream(path_);
+    if (!stream_) check_content(base::read_file(path_));
+  } catch (const base::FileError& error) { throw cannot_write(path_, error.what()); }
 }
 
-void ResultFile::check_columns(const std::string& content) const {
+void ResultFile::check_content(const std::string& content) const {
+  if (content.empty()) return;
+  if (format_ == Format::json && content[0] != '{') {
+    throw usage_error(
+        format("%s holds something else than JSON objects, one on each line: name a new file.", path_.c_str()));
+  }
   std::string first = content.substr(0, content.find('\n'));
   if (!first.empty() && first.back() == '\r') first.pop_back();
-  if (content.empty() || first == header_) return;
-  throw usage_error(format("%s has other columns than this program writes: name a new file.", path_.c_str()));
+  if (format_ == Format::csv && first != header_) {
+    throw usage_error(format("%s has other columns than this program writes: name a new file.", path_.c_str()));
+  }
 }
 
 void ResultFile::add(const Record& record) {
-  if (format_ == Format::json) return add_json(json_object(record));
-  std::string line = csv_row(record) + "\n";
-  if (stream_) {
-    if (written_.empty()) line = header_ + "\n" + line;
-    write_stream(path_, line);
-    written_ += line;
-    return;
-  }
-  std::string content = current_content(path_);
-  check_columns(content);
-  if (content.empty()) content = header_;
-  if (content.back() != '\n') content += '\n';
-  replace_content(path_, content + line);
+  const std::string line = format_ == Format::csv ? csv_row(record) : json_object(record);
+  try {
+    if (stream_) {
+      base::write_file(path_, with_line("", started_ ? "" : header_, line));
+      started_ = true;
+      return;
+    }
+    base::update_file(path_, [&](std::string content) {
+      check_content(content);
+      return with_line(std::move(content), header_, line);
+    });
+  } catch (const base::FileError& error) { throw cannot_write(path_, error.what()); }
 }
 
-void ResultFile::add_json(const std::string& object) {
-  written_ += object + "\n";
-  if (stream_)
-    write_stream(path_, object + "\n");
-  else
-    replace_content(path_, written_);
+void write_result(const std::string& path, const std::string& content) {
+  try {
+    base::write_file(path, content);
+  } catch (const base::FileError& error) { throw cannot_write(path, error.what()); }
 }
 
 }  // namespace harness

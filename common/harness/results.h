@@ -24,30 +24,29 @@ std::string csv_row(const Record& record);      ///< RFC 4180 quoting, no newlin
 std::string json_object(const Record& record);  ///< one line, no newline; numbers that are not finite are left out
 
 /// Where results go. `path` may be a device or pipe, such as /dev/stdout, which is appended to; a regular file is
-/// replaced in one step by a complete new version.
+/// replaced in one step by a complete new version. Any number of processes may add to one file at a time.
 class ResultFile {
  public:
   enum class Format { csv, json };
 
-  /// Finds out, before any work is done, whether the file can be written, and for CSV whether an existing file has the
-  /// columns `header`. Throws a usage error if not. Creates and changes nothing.
+  /// Finds out, before any work is done, whether the file can be written, and whether an existing one is of this kind:
+  /// CSV with the columns `header`, or JSON objects. Throws a usage error if not. Creates and changes nothing.
   ResultFile(std::string path, Format format, const std::string& header);
 
-  /// CSV: appends a row to what the file holds now, under a header if it is new. JSON: the file then holds the results
-  /// added so far and nothing else. Throws a usage error if writing fails; the file is then as it was.
+  /// Appends a line to what the file holds now; a new CSV file gets a header. Throws a usage error if writing fails; the
+  /// file is then as it was.
   void add(const Record& record);
 
-  /// The same for a JSON object that is ready, without its newline.
-  void add_json(const std::string& object);
-
  private:
-  void check_columns(const std::string& content) const;
+  void check_content(const std::string& content) const;
 
   std::string path_;
   Format format_;
-  std::string header_;
-  bool stream_ = false;
-  std::string written_;  // by this object; what a CSV file held before is not in it
+  std::string header_;  // of CSV
+  bool stream_ = false, started_ = false;
 };
+
+/// Gives a file this content, in one step, whatever it held. Throws a usage error if writing fails.
+void write_result(const std::string& path, const std::string& content);
 
 }  // namespace harness

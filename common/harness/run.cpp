@@ -15,6 +15,7 @@
 #include "arguments.h"
 #include "bench.h"
 #include "blas.h"
+#include "common/base/file.h"
 #include "device.h"
 #include "environment.h"
 #include "explain.h"
@@ -95,8 +96,8 @@ void explain_configs(const Level& level, const Options& options) {
   }
   std::optional<Shape> shape;
   if (options.m || options.n || options.k || !options.sizes.empty()) shape = shapes(options, DEFAULT_EDGE).front();
-  ResultFile file(options.json, ResultFile::Format::json, "");
-  file.add_json(explain_json(level, chosen != nullptr ? std::span(chosen, 1) : level.configs, shape));
+  write_result(options.json,
+               explain_json(level, chosen != nullptr ? std::span(chosen, 1) : level.configs, shape) + "\n");
 }
 
 /// A level on a device: everything that lasts longer than one problem.
@@ -309,6 +310,9 @@ void Session::report(const Result& result) {
 int run_problems(const Level& level, const Options& options, const std::string& command) {
   find_config(level, options.config);
   shapes(options, DEFAULT_EDGE);  // a shape that no device could run is found out without one
+  if (!options.csv.empty() && !options.json.empty() && base::same_file(options.csv, options.json)) {
+    throw usage_error(format("--csv and --json both name %s: two files are needed.", options.csv.c_str()));
+  }
   std::vector<ResultFile> files;
   const std::string header = csv_header(to_record(Result{}, Environment{}));
   if (!options.csv.empty()) files.emplace_back(options.csv, ResultFile::Format::csv, header);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <thread>
 
-#include "common/harness/signals.h"
+#include "common/base/signals.h"
 #include "common/harness/text.h"
 #include "load.h"
 
@@ -26,7 +26,7 @@ class Sampler {
  public:
   explicit Sampler(const harness::Nvml& nvml) {
     if (!nvml.available()) return;
-    const harness::SignalsBlocked blocked;
+    const base::SignalsBlocked blocked;
     thread_ = std::thread([this, &nvml] {
       while (!stopping_) {
         const double now = now_s();

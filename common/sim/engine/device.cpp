@@ -1,7 +1,6 @@
 #include "engine/device.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <thread>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "check/report.h"
 #include "check/store_audit.h"
 #include "common/base/align.h"
+#include "common/base/file.h"
 #include "engine/grid.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
@@ -219,15 +219,21 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
 
 void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }
 
-void Device::finish() {
-  if (!options_.trace_file.empty() && !impl_->trace.write(options_.trace_file, gpu_.name)) {
-    std::fprintf(stderr, "sim: the trace could not be written to '%s'\n", options_.trace_file.c_str());
-  }
-  if (options_.counters_file.empty()) return;
-  std::ofstream file(options_.counters_file);
-  file << to_json(gpu_.name, gpu_.sm_count, impl_->records);
-  file.close();
-  if (!file) std::fprintf(stderr, "sim: the counters could not be written to '%s'\n", options_.counters_file.c_str());
+bool Device::finish() {
+  bool written = true;
+  const auto attempt = [&](const char* what, const std::string& file, const auto& write) {
+    if (file.empty()) return;
+    try {
+      write(file);
+    } catch (const base::FileError& error) {
+      std::fprintf(stderr, "sim: the %s cannot be written to '%s': %s\n", what, file.c_str(), error.what());
+      written = false;
+    }
+  };
+  attempt("trace", options_.trace_file, [&](const std::string& file) { impl_->trace.write(file, gpu_.name); });
+  attempt("counters", options_.counters_file,
+          [&](const std::string& file) { base::write_file(file, to_json(gpu_.name, gpu_.sm_count, impl_->records)); });
+  return written;
 }
 
 }  // namespace sim

@@ -101,8 +101,9 @@ class Device {
   int max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const;
   int max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const;
 
-  /// Writes counters and trace files, if asked for. Called once, at exit.
-  void finish();
+  /// Writes counters and trace files, if asked for. Called once, at exit. What cannot be written is said, and the answer
+  /// is false; a file of that name is then as it was.
+  bool finish();
 
  private:
   struct Impl;

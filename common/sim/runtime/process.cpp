@@ -90,11 +90,12 @@ std::string Process::verdict() const {
   if (unseen_refusal_) {
     return "a kernel launch was refused and the program never asked for the error, so its exit code 0 becomes 86.";
   }
+  if (!written_) return "a file that was asked for could not be written, so the program's exit code 0 becomes 86.";
   return "";
 }
 
 void Process::finish() {
-  if (device_ && !finished_) device_->finish();
+  if (device_ && !finished_) written_ = device_->finish();
   finished_ = true;
 }
 

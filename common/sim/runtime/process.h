@@ -52,7 +52,8 @@ class Process {
   void refuse_unseen() { unseen_refusal_ = true; }
   void see_errors() { unseen_refusal_ = false; }
 
-  /// What the process must say before it ends with code 0; empty if every launch was carried out.
+  /// What the process must say before it ends with code 0; empty if every launch was carried out and
+  /// every file written.
   std::string verdict() const;
   /// Writes counters and traces, once.
   void finish();
@@ -67,6 +68,7 @@ class Process {
   std::optional<Replacement> replacement_;
   std::unique_ptr<Device> device_;
   bool finished_ = false;
+  bool written_ = true;
   bool failed_ = false;
   bool unseen_refusal_ = false;
 };

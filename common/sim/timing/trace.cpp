@@ -1,11 +1,11 @@
 #include "timing/trace.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "common/base/file.h"
 #include "common/base/json.h"
 #include "exec/core/program.h"
 
@@ -13,6 +13,7 @@ namespace sim {
 namespace {
 
 constexpr size_t kMostEvents = 2'000'000;
+constexpr size_t kPiece = 1 << 20;  // bytes that are written at a time
 
 const char* wait_name(Wait wait) {
   switch (wait) {
@@ -83,9 +84,8 @@ void Trace::add(const Launch& launch, std::vector<TraceEvent> events) {
   parts_.push_back({launch.program, launch.number, std::move(events)});
 }
 
-bool Trace::write(const std::string& path, const std::string& gpu) const {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) return false;
+void Trace::write(const std::string& path, const std::string& gpu) const {
+  base::FileReplacement file(path);
   std::string text;  // goes into the file piece by piece: traces are long
   base::JsonWriter json(text);
   std::set<std::pair<uint64_t, int>> tracks;
@@ -121,7 +121,7 @@ bool Trace::write(const std::string& path, const std::string& gpu) const {
         if (event.kind == TraceEvent::Kind::Operation) json.member("seen", us(event.seen));
       });
     });
-    std::fputs(std::exchange(text, "").c_str(), file);
+    if (text.size() > kPiece) file.write(std::exchange(text, ""));
   };
   json.object([&] {
     json.object("otherData", [&] {
@@ -135,8 +135,8 @@ bool Trace::write(const std::string& path, const std::string& gpu) const {
     };
     json.array("traceEvents", write_all, base::JsonWriter::Layout::lines);
   });
-  std::fputs((text + "\n").c_str(), file);
-  return std::fclose(file) == 0;
+  file.write(text + "\n");
+  file.commit();
 }
 
 }  // namespace sim

@@ -34,8 +34,9 @@ class Trace {
  public:
   /// Events of one cluster, in any order. Thread-safe. Beyond a limit further clusters are left out.
   void add(const Launch& launch, std::vector<TraceEvent> events);
-  /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond.
-  bool write(const std::string& path, const std::string& gpu) const;
+  /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond. Throws
+  /// base::FileError.
+  void write(const std::string& path, const std::string& gpu) const;
 
  private:
   struct Part {

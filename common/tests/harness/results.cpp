@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <set>
+#include <sstream>
 
 #include "common/harness/failure.h"
 #include "common/harness/report.h"
@@ -79,15 +82,54 @@ TEST(ResultFile, CsvWithOtherColumnsIsRefused) {
   EXPECT_EQ(read_file(path), "name,m\nx,1\n");
 }
 
-TEST(ResultFile, JsonHoldsTheResultsOfThisRun) {
+TEST(ResultFile, JsonKeepsWhatOthersWrote) {
   const test::TemporaryFolder folder;
   const std::string path = folder.file("results.jsonl");
-  write_file(path, "old\n");
+  write_file(path, "{\"n\": 0}");
   ResultFile file(path, ResultFile::Format::json, HEADER);
-  EXPECT_EQ(read_file(path), "old\n");
+  EXPECT_EQ(read_file(path), "{\"n\": 0}");
   file.add({{"n", std::int64_t{1}}});
   file.add({{"n", std::int64_t{2}}});
-  EXPECT_EQ(read_file(path), "{\"n\": 1}\n{\"n\": 2}\n");
+  EXPECT_EQ(read_file(path), "{\"n\": 0}\n{\"n\": 1}\n{\"n\": 2}\n");
+}
+
+TEST(ResultFile, JsonBesideSomethingElseIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("results.csv");
+  write_file(path, "name,m\nx,1\n");
+  EXPECT_NE(refusal(path, ResultFile::Format::json).find("something else than JSON"), std::string::npos);
+  EXPECT_EQ(read_file(path), "name,m\nx,1\n");
+}
+
+TEST(ResultFile, ManyProcessesAddAtATime) {
+  constexpr int PROCESSES = 12, ROWS = 20;
+  const test::TemporaryFolder folder;
+  for (const auto format : {ResultFile::Format::csv, ResultFile::Format::json}) {
+    const std::string path = folder.file(format == ResultFile::Format::csv ? "all.csv" : "all.jsonl");
+    std::vector<pid_t> children;
+    for (int i = 0; i < PROCESSES; ++i) {
+      children.push_back(::fork());
+      if (children.back() != 0) continue;
+      ResultFile file(path, format, "process,row");
+      for (int row = 0; row < ROWS; ++row) file.add({{"process", std::int64_t{i}}, {"row", std::int64_t{row}}});
+      ::_exit(0);
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0);
+    }
+    std::istringstream text(read_file(path));
+    std::multiset<std::string> lines, expected;
+    for (std::string line; std::getline(text, line);) lines.insert(line);
+    if (format == ResultFile::Format::csv) expected.insert("process,row");
+    for (int i = 0; i < PROCESSES * ROWS; ++i) {
+      const Record record = {{"process", std::int64_t{i / ROWS}}, {"row", std::int64_t{i % ROWS}}};
+      expected.insert(format == ResultFile::Format::csv ? csv_row(record) : json_object(record));
+    }
+    EXPECT_EQ(lines, expected);
+  }
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"all.csv", "all.jsonl"}));
 }
 
 TEST(ResultFile, KeepsModeAndLinks) {

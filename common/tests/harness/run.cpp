@@ -391,6 +391,18 @@ TEST_F(Run, TooLargeForTheMemory) {
   expect_one_sentence(run({"--sizes=1048576"}), EXIT_USAGE, "but Simulated B200 has only ");
 }
 
+TEST_F(Run, CsvAndJsonNeedAFileEach) {
+  const std::string path = folder.file("results");
+  expect_one_sentence(run({"--sizes=64", "--csv", path, "--json", folder.file("./results")}), EXIT_USAGE,
+                      "--csv and --json both name " + path + ": two files are needed.");
+  test::write_file(path, "");
+  ASSERT_EQ(::symlink("results", folder.file("link").c_str()), 0);
+  expect_one_sentence(run({"--sizes=64", "--csv", path, "--json", folder.file("link")}), EXIT_USAGE, "two files");
+  expect_one_sentence(run({"--sizes=64", "--csv", "/dev/stdout", "--json", "/dev/stdout"}), EXIT_USAGE, "two files");
+  EXPECT_EQ(launches, 0);
+  EXPECT_EQ(read_file(path), "");
+}
+
 TEST_F(Run, UnwritableFileIsFoundOutBeforeAnyWork) {
   for (const char* flag : {"--csv", "--json"}) {
     expect_one_sentence(run({"--sizes=64", flag, folder.file("missing/file")}), EXIT_USAGE, "cannot be written");

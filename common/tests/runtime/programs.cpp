@@ -175,6 +175,7 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
       {"--ptx /nowhere.ptx" + program, "no readable file"},
       {"--ptx " SIM_SCRIPT + program, "is not PTX that defines a kernel"},
       {"--counters /nowhere/file" + program, "no directory /nowhere"},
+      {"--counters /tmp/same --trace /tmp/same" + program, "two files are needed"},
       {"--fast" + program, "unknown option --fast"},
       {"./nowhere", "there is no program ./nowhere"},
       {SIM_PROGRAMS, "not an executable file"},
@@ -187,6 +188,12 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
   const Ending unbuilt = shell("LADDER_SIM_DIR=/nowhere " SIM_SCRIPT + program);
   EXPECT_EQ(unbuilt.code, 2);
   EXPECT_TRUE(unbuilt.says("scripts/build.sh cudart cuda"));
+}
+
+TEST(Script, AFileThatCannotBeWrittenIsAnError) {
+  const Ending ending = sim("--counters unwritable " + PROGRAMS + "plain");
+  EXPECT_EQ(ending.code, 86);
+  EXPECT_TRUE(ending.says("could not be written, so the program's exit code 0 becomes 86.")) << ending.output;
 }
 
 TEST(Script, PassesThrough) {

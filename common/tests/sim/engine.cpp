@@ -119,6 +119,25 @@ Outcome run_grid(Bench& bench, const std::string& body, uint32_t ctas, uint32_t 
   return bench.launch(source, config, out);
 }
 
+TEST(Files, ThatCannotBeWrittenAreAnError) {
+  const std::string good = ::testing::TempDir() + "sim_engine_trace.json";
+  for (const std::string& path : {good, std::string("/dev/full"), ::testing::TempDir() + "missing/file"}) {
+    Options trace, counters;
+    trace.trace_file = counters.counters_file = path;
+    for (const Options& options : {trace, counters}) {
+      Bench bench(options);
+      auto* in = bench.allocate<uint32_t>(256);
+      auto* out = bench.allocate<uint64_t>(64);
+      LaunchConfig config;
+      config.block = {64, 1, 1};
+      ASSERT_EQ(bench.launch(busy_kernel(), config, in, out, ~0u).status, Status::Success);
+      EXPECT_EQ(bench.device().finish(), path == good) << path;
+    }
+  }
+  EXPECT_TRUE(read_file(good).ends_with("}\n"));
+  std::remove(good.c_str());
+}
+
 TEST(Grid, BarriersThroughGlobalMemory) {
   for (const Options& schedule : all_schedules()) {
     Options options = schedule;

@@ -3,11 +3,11 @@
 
 #include <csignal>
 
-namespace harness {
+namespace base {
 
 /// SIGINT, SIGTERM and SIGHUP wait while this object lives, in this thread and for good in threads that it starts
-/// meanwhile. The helper threads of the harness are started so: an interrupt then reaches the main thread, or waits
-/// while that is replacing a file.
+/// meanwhile. Helper threads are started so: an interrupt then reaches the main thread, or waits while that is replacing
+/// a file.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -24,4 +24,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}  // namespace harness
+}  // namespace base
