@@ -137,6 +137,7 @@ targets_of() {
 }
 
 cd "$LADDER_ROOT"
+take_turn build.sh  # two at once would write the same files
 mapfile -t switches < <(printf '%s\n' "${switches[@]}" | sed '/^$/d' | sort -u)
 reconfigure='' made=() wanted=()
 [[ ${#switches[@]} -eq 0 || ${#targets[@]} -gt 0 ]] ||

@@ -49,11 +49,7 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-# Two of these at once would install the same things twice.
-if command -v flock >/dev/null; then
-  exec 9<"${BASH_SOURCE[0]}"
-  flock --wait 1800 9 || fail 4 "another scripts/setup.sh has been running for half an hour."
-fi
+take_turn setup.sh  # two at once would install the same things twice
 
 # --- what is missing ---------------------------------------------------------------------------------------------------
 

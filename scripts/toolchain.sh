@@ -12,6 +12,16 @@ MIN_PYTHON=3.9
 MIN_GXX=12       # C++20; the simulated device uses __builtin_shufflevector
 MAX_GXX=15       # the newest that nvcc 13.0 accepts as host compiler
 
+# take_turn SCRIPT: waits until no other run of this script is at work in this tree. The lock is on the script itself and goes
+# with this process; children that may outlive it are started with 9<&-.
+take_turn() {
+  command -v flock >/dev/null || return 0
+  exec 9<"$LADDER_ROOT/scripts/$1"
+  flock --nonblock 9 && return
+  printf '%s: waiting for another scripts/%s to end.\n' "$1" "$1" >&2
+  flock 9
+}
+
 # version_at_least HAVE WANTED
 version_at_least() { [[ -n $1 && $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests import support
@@ -281,6 +282,22 @@ class Build(support.Sandbox):
         self.program("scripts/setup.sh", "#!/bin/sh\nexit 5\n")
         self.assert_exit(5, self.build())
         self.assert_exit(2, self.build("--colour"), "there is no option '--colour'")
+
+    def test_two_at_a_time_wait_for_one_another(self) -> None:
+        self.configured()
+        self.program("bin/cmake", """#!/bin/sh
+            [ "$1" != --version ] || { echo cmake version 3.30.0; exit; }
+            echo begin >> order.log
+            sleep 0.5
+            echo end >> order.log
+        """)
+        with ThreadPoolExecutor(3) as pool:
+            answers = list(pool.map(lambda _: self.build(), range(3)))
+        for answer in answers:
+            self.assert_exit(0, answer)
+        self.assertEqual((self.root / "order.log").read_text(encoding="utf-8").split(), ["begin", "end"] * 3)
+        waited = "build.sh: waiting for another scripts/build.sh to end.\n"
+        self.assertEqual(sorted(answer.stderr for answer in answers)[1:], [waited] * 2)
 
     def test_test_sh_hands_its_options_to_ctest(self) -> None:
         self.configured()
