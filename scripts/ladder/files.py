@@ -1,10 +1,13 @@
 """The repository: where things are, which commit it is, and files that are replaced in one step."""
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
@@ -42,6 +45,30 @@ def replace(path: Path, content: str | bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else who locks this file changes it in the meantime: read it, work out what it is to hold, and replace it in
+    here. It exists then, if only for the lock. The harness's C++ locks in the same way (common/base/file.cpp)."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # a pipe or device
+        yield
+        return
+    while True:
+        present = path.exists()
+        with path.open("a+b") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                continue  # it was replaced meanwhile: that version is the one to lock
+            try:
+                yield
+            finally:
+                if not present and path.exists() and path.stat().st_size == 0:
+                    path.unlink()
+            return
 
 
 def _umask() -> int:

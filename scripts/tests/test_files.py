@@ -4,10 +4,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
+import sys
 import unittest
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from ladder import files
+from ladder.results import data, measure
+from ladder.tune import record, space
 from tests import support
 
 
@@ -36,6 +41,50 @@ class Replacing(support.Sandbox):
         files.replace(link, "two")
         self.assertTrue(link.is_symlink())
         self.assertEqual(path.read_text(encoding="ascii"), "two")
+
+
+class Locking(support.Sandbox):
+    def test_many_processes_add_at_a_time(self) -> None:
+        path = self.root / "sum"
+        code = ("import sys; from pathlib import Path; from ladder import files\n"
+                "path = Path(sys.argv[1])\n"
+                "for _ in range(30):\n"
+                "    with files.locked(path):\n"
+                "        files.replace(path, path.read_text() + 'x')\n")
+        environment = {**os.environ, "PYTHONPATH": str(support.SCRIPTS)}
+        adding = [subprocess.Popen([sys.executable, "-B", "-c", code, path], env=environment) for _ in range(6)]
+        self.assertEqual([process.wait() for process in adding], [0] * 6)
+        self.assertEqual(path.read_text(encoding="ascii"), "x" * 180)
+
+    def test_what_was_made_for_the_lock_alone_goes_again(self) -> None:
+        path = self.root / "file"
+        with contextlib.suppress(KeyError), files.locked(path):
+            raise KeyError
+        self.assertFalse(path.exists())
+        with files.locked(path):
+            files.replace(path, "one")
+        self.assertEqual(path.read_text(encoding="ascii"), "one")
+
+    def test_merges_at_a_time_lose_no_rows(self) -> None:
+        path = self.root / "results.csv"
+        rows = [{"m": str(m), "tflops": "1"} for m in range(100)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda row: measure.merge(path, ["m", "tflops"], row, ["m"]), rows))
+        self.assertEqual(data.read_rows(path), (["m", "tflops"], rows))
+
+    def test_two_sweeps_fill_one_file(self) -> None:
+        path = self.root / "sweep.csv"
+        kernel = space.KERNELS["sgemm", 90]
+        sweeps = [record.Record(path, kernel) for _ in range(2)]
+        for number, sweep in enumerate([*sweeps, *sweeps]):
+            point = kernel.fields(kernel.complete({"bm": 32 << number}))
+            sweep.put([{**point, "size": "4096", "status": "ok", "tflops": str(number)}])
+            sweep.save()
+        saved = record.Record(path, kernel)
+        self.assertEqual([row["tflops"] for row in saved.measured("4096")], ["3", "2", "1", "0"])
+        sweeps[0].put([{**kernel.fields(kernel.complete({"bm": 64})), "size": "4096", "status": "ok", "tflops": "9"}])
+        sweeps[0].save()
+        self.assertEqual(record.Record(path, kernel).measured("4096")[0]["tflops"], "9")
 
 
 class Commit(support.Sandbox):

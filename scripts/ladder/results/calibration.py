@@ -132,12 +132,13 @@ class Calibration:
 
     def record(self, experiment: str, rows: Sequence[Fields]) -> None:
         """In the place of what the file holds of the same GPU and experiment."""
-        old = data.read_rows(self.output)[1] if self.output.exists() else []
         found = {row["gpu"] for row in rows}
-        kept = [row for row in old if row["experiment"] != experiment or row["gpu"] not in found]
         order = list(EXPERIMENTS)
-        merged = sorted([*kept, *rows], key=lambda row: (row["gpu"], order.index(row["experiment"])))
-        data.write_rows(self.output, COLUMNS, merged)
+        with files.locked(self.output):
+            old = data.read_rows(self.output)[1]
+            kept = [row for row in old if row["experiment"] != experiment or row["gpu"] not in found]
+            merged = sorted([*kept, *rows], key=lambda row: (row["gpu"], order.index(row["experiment"])))
+            data.write_rows(self.output, COLUMNS, merged)
 
 
 def run(command: Sequence[str], timeout: float) -> str:

@@ -187,10 +187,11 @@ class Measurement:
 
 def merge(path: Path, columns: Sequence[str], row: Fields, key: Sequence[str]) -> None:
     """Puts a row into a file in the place of those with the same key. Columns that one of the two lacks are empty."""
-    old_columns, old_rows = data.read_rows(path) if path.exists() else ([], [])
-    all_columns = [*columns, *(c for c in old_columns if c not in columns)]
-    kept = [old for old in old_rows if any(old.get(c, "") != row[c] for c in key)]
-    data.write_rows(path, all_columns, sorted([*kept, row], key=lambda r: sort_key(r, key)))
+    with files.locked(path):
+        old_columns, old_rows = data.read_rows(path)
+        all_columns = [*columns, *(c for c in old_columns if c not in columns)]
+        kept = [old for old in old_rows if any(old.get(c, "") != row[c] for c in key)]
+        data.write_rows(path, all_columns, sorted([*kept, row], key=lambda r: sort_key(r, key)))
 
 
 def sort_key(row: Fields, key: Sequence[str]) -> list[tuple[int, str]]:
