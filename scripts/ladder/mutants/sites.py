@@ -1,0 +1,173 @@
+"""The synchronisation of a kernel, site by site, and the kernel without some of it.
+
+A site is an instruction on a line of the kernel's source, with all its copies: unrolled, inlined at several places, or
+in several instantiations of a template. It is removed from the PTX inside a program, not from the source, so a mutant
+costs no compilation, and the simulated device and a GPU run the same one.
+"""
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder.command import Failure
+
+# Longest first where one begins like another.
+INSTRUCTIONS = (
+    "mbarrier.init", "mbarrier.try_wait", "mbarrier.test_wait", "mbarrier.arrive.expect_tx", "mbarrier.arrive",
+    "fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc",
+    "bar.warp.sync", "bar.sync", "bar.arrive", "barrier.cluster.arrive", "barrier.cluster.wait",
+    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group.read", "cp.async.bulk.wait_group",
+    "cp.async.commit_group", "cp.async.wait_group",
+    "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
+    "tcgen05.alloc", "tcgen05.relinquish_alloc_permit", "tcgen05.dealloc", "tcgen05.commit",
+    "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync", "tcgen05.wait::ld", "tcgen05.wait::st",
+    "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
+)
+CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
+FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
+          "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
+
+_INSTRUCTION = re.compile(r"\s*(?:@!?%?\w+\s+)?((?:" + "|".join(map(re.escape, INSTRUCTIONS)) + r")(?![a-z_]))")
+_TRY_WAIT = re.compile(r"(\s*)mbarrier\.t\w+_wait\S*\s+(%?\w+)\s*,")
+_ENTRY = re.compile(r"(?:\.visible |\.weak )?\.entry (\w+)")
+
+
+class NoPtx(Failure):
+    """A program without the PTX of a level's kernel."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One instruction on one line of a kernel's source."""
+
+    line: int
+    instruction: str          # one of INSTRUCTIONS, or CLUSTER_BARRIER
+    places: tuple[int, ...]   # lines of the PTX, counted from 0
+    entries: frozenset[str]   # kernels in which it occurs, by their mangled names
+
+    @property
+    def title(self) -> str:
+        return f"{self.instruction} (line {self.line})"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A kernel's PTX inside a program, which is there as it is, without compression."""
+
+    program: Path
+    offset: int
+    text: str
+
+    @staticmethod
+    def find(program: Path, arch: int) -> Embedded:
+        """Raises NoPtx."""
+        data = program.read_bytes()
+        for match in re.finditer(rb"\n\.version ", data):
+            start = match.start() + 1
+            text = data[start:data.index(b"\0", start)].decode()
+            if re.search(rf'^\.file\s+\d+ ".*/kernel_sm{arch}\.cuh"', text, re.MULTILINE):
+                return Embedded(program, start, text)
+        raise NoPtx(f"{program} holds no PTX of a kernel_sm{arch}.cuh, or none that says the lines of its source.")
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def sites(self, arch: int) -> list[Site]:
+        """In the order of the PTX. Removing both halves of a cluster barrier is one more site than each of them."""
+        found: dict[tuple[int, str], list[int]] = {}
+        entry_of: dict[int, str] = {}
+        arrived: list[int] = []  # halves of cluster barriers that are not waited for yet
+        for index, entry, line, instruction in self._instructions(arch):
+            entry_of[index] = entry
+            found.setdefault((line, instruction), []).append(index)
+            if instruction == "barrier.cluster.arrive":
+                arrived = [index]
+            elif instruction == "barrier.cluster.wait" and arrived:
+                found.setdefault((line, CLUSTER_BARRIER), []).extend([*arrived, index])
+                arrived = []
+        return [Site(line, instruction, tuple(places), frozenset(entry_of[place] for place in places))
+                for (line, instruction), places in found.items()]
+
+    def _instructions(self, arch: int) -> Iterator[tuple[int, str, int, str]]:
+        """Line of the PTX, kernel, line of the source, instruction."""
+        match = re.search(rf'^\.file\s+(\d+) ".*/kernel_sm{arch}\.cuh"', self.text, re.MULTILINE)
+        assert match  # or `find` had not found it
+        location = re.compile(rf"\s*\.loc\s+(?:{match[1]} (\d+) \d+\s*$|.* inlined_at {match[1]} (\d+) )")
+        entry, source = "", 0
+        for index, line in enumerate(self.lines):
+            if opening := _ENTRY.match(line):
+                entry = opening[1]
+            elif at := location.match(line):
+                source = int(at[1] or at[2])
+            elif instruction := _INSTRUCTION.match(line):
+                yield index, entry, source, instruction[1]
+
+    def announcing(self) -> frozenset[int]:
+        """The places of the barriers, one or both halves, after which all threads may rely on new mbarriers."""
+        found: list[int] = []
+        entry, wanted = "", ""
+        for index, line in enumerate(self.lines):
+            if opening := _ENTRY.match(line):
+                entry = opening[1]
+            elif match := _INSTRUCTION.match(line):
+                if match[1] == "mbarrier.init":
+                    wanted = entry
+                elif wanted == entry and match[1] in ("bar.sync", "barrier.cluster.arrive", "barrier.cluster.wait"):
+                    found.append(index)
+                    wanted = entry if match[1] == "barrier.cluster.arrive" else ""
+        return frozenset(found)
+
+    def counted_by_others(self) -> frozenset[int]:
+        """The places of those bar.sync that somebody else's wait may count on: others arrive without waiting at
+        barriers for as many threads."""
+        threads = {index: self._last_operand(index) for index, line in enumerate(self.lines)
+                   if re.match(r"\s*bar\.(?:sync|arrive) \S+,", line)}
+        arriving = {number for index, number in threads.items() if "bar.arrive" in self.lines[index]}
+        return frozenset(index for index, number in threads.items()
+                         if number in arriving and "bar.sync" in self.lines[index])
+
+    def _last_operand(self, place: int) -> str:
+        """Of an instruction; a register's value if it was set to a constant just before."""
+        operand = re.split(r"[\s,]+", self.lines[place].strip().rstrip(";"))[-1]
+        constant = re.compile(rf"\s*mov\.\S+ {re.escape(operand)}, (\d+);")
+        found = (constant.match(line) for line in reversed(self.lines[:place]))
+        return next((match[1] for match in found if match), operand)
+
+    def matching(self, pattern: str) -> tuple[int, ...]:
+        """The places of the instructions that begin like this."""
+        wanted = re.compile(rf"\s*(?:@!?%?\w+\s+)?{pattern}")
+        return tuple(index for index, line in enumerate(self.lines) if wanted.match(line))
+
+    def without(self, places: Collection[int]) -> str:
+        """The PTX without the instructions on these lines, byte for byte as long as it was."""
+        return "\n".join(_nothing(line) if index in places else line for index, line in enumerate(self.lines))
+
+    def write(self, text: str, program: Path) -> None:
+        """The program with other PTX, which is as long. Machine code, if there is any, stays what it was."""
+        data = bytearray(self.program.read_bytes())
+        new = text.encode()
+        if len(new) != len(self.text.encode()):
+            raise ValueError("PTX is replaced by PTX of the same length")
+        data[self.offset:self.offset + len(new)] = new
+        program.write_bytes(data)
+        program.chmod(0o755)
+
+
+def _nothing(line: str) -> str:
+    """What is left of an instruction when it does nothing: blanks, or a wait that always says yes."""
+    wait = _TRY_WAIT.match(line)
+    return (f"{wait[1]}setp.eq.u32 {wait[2]}, 0, 0;" if wait else "").ljust(len(line))
+
+
+def merged(sites: Iterable[Site]) -> tuple[int, ...]:
+    """The places of several sites, to remove them together."""
+    return tuple(sorted({place for site in sites for place in site.places}))
+
+
+def in_entries(sites: Sequence[Site], entries: Collection[str]) -> list[Site]:
+    """Those that occur in any of these kernels."""
+    return [site for site in sites if site.entries & set(entries)]
