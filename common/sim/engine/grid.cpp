@@ -1,5 +1,7 @@
 #include "engine/grid.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
@@ -8,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/progress.h"
 #include "exec/core/program.h"
 #include "timing/counters.h"
 
@@ -56,6 +59,7 @@ std::optional<Failure> run_parallel(Launch& launch, const Schedule& schedule, in
   std::mutex mutex;
   std::optional<Failure> failure;
   Output output;
+  Progress progress(isatty(STDERR_FILENO) == 1 ? stderr : nullptr, launch.cluster_count(), Progress::Clock::now());
   const auto work = [&] {
     const DefaultArithmetic arithmetic;
     ClusterEngine engine(launch, schedule);
@@ -72,6 +76,7 @@ std::optional<Failure> run_parallel(Launch& launch, const Schedule& schedule, in
         }
         const std::lock_guard lock(mutex);
         output.end(number, engine.take_output());
+        progress.cluster_ended(Progress::Clock::now());
       } catch (Failure& problem) {
         const std::lock_guard lock(mutex);
         output.end(number, engine.take_output());

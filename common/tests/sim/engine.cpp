@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "engine/progress.h"
 #include "support.h"
 
 namespace sim::test {
@@ -343,6 +344,31 @@ TEST(Memory, AFullB200InOrderTakesLessThanTwoGibibytes) {
   const long used = memory_kib("VmHWM") - before;
   RecordProperty("kib", static_cast<int>(used));
   EXPECT_LT(used, 2L * 1024 * 1024);
+}
+
+TEST(Engine, ALongLaunchSaysHowFarItIs) {
+  using std::chrono::milliseconds;
+  const Progress::Clock::time_point start{};
+  std::FILE* file = std::tmpfile();
+  {
+    Progress progress(file, 8, start), silent(nullptr, 8, start);
+    for (const int ms : {1000, 2900, 3100, 3200, 5000}) {
+      progress.cluster_ended(start + milliseconds(ms));
+      silent.cluster_ended(start + milliseconds(ms));
+    }
+  }
+  std::string text(static_cast<size_t>(std::ftell(file)), '\0');
+  std::rewind(file);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+  std::fclose(file);
+  EXPECT_EQ(text, "\r\033[Ksim: 38 %, about 5 s left\r\033[Ksim: 62 %, about 3 s left\r\033[K");
+}
+
+TEST(Engine, AShortLaunchSaysNothing) {
+  std::FILE* file = std::tmpfile();
+  { Progress(file, 2, {}).cluster_ended(Progress::Clock::time_point{} + std::chrono::milliseconds(2000)); }
+  EXPECT_EQ(std::ftell(file), 0);
+  std::fclose(file);
 }
 
 }  // namespace
