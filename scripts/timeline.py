@@ -5,7 +5,8 @@
     python3 scripts/timeline.py trace.json -o timeline.svg
     python3 scripts/timeline.py 5 --arch sm90 -o level05.svg        the recorded run of a level, from docs/results/
 
-Times are the simulated device's: its order of events and its simple costs, in cycles. Nothing was timed on hardware.
+Times are the simulated device's: its order of events and its simple costs, in cycles. A trace may also come from timers
+in a kernel (scripts/profile.py --trace); then they are those of a GPU.
 
 Exit codes: 0 drawn; 2 wrong command line, no such level, or a file that is no trace.
 """
@@ -27,7 +28,7 @@ def from_trace(path: Path) -> Drawing:
     try:
         reduced = traces.reduce(json.loads(path.read_text(encoding="utf-8")))
     except (traces.TraceError, ValueError) as error:
-        raise command.UsageError(f"{path} is no trace of the simulated device: {error}.") from None
+        raise command.UsageError(f"{path} is no trace: {error}.") from None
     return timelines.timeline(reduced, f"{path.name}: who does what when")
 
 

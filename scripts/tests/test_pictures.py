@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 from typing import ClassVar
 
 from ladder import context
-from ladder.draw import gallery, layout, operands, svg, timelines
+from ladder.draw import capstone, gallery, layout, operands, svg, timelines
 from ladder.levels import names
 from ladder.pages import marked
 from ladder.sim import counters
@@ -27,7 +27,7 @@ class All(unittest.TestCase):
 
     def test_all_are_there(self) -> None:
         wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08",
-                  "core_matrices", "wgmma_fragment"}
+                  "core_matrices", "wgmma_fragment", "level08_ring_sm90", "level08_pair_sm90", "level08_four_sm90"}
         for level in names.all_levels():
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
@@ -116,6 +116,25 @@ class Truth(unittest.TestCase):
     def test_every_element_of_a_fragment_has_one_owner(self) -> None:
         elements = {operands.element_of(thread, register) for thread in range(128) for register in range(16)}
         self.assertEqual(elements, set(itertools.product(range(64), range(32))))
+
+    def test_a_stage_of_the_ring_has_one_tenant_at_a_time(self) -> None:
+        for stages, d_stages, lead in ((4, 2, 2), (4, 1, 3)):
+            found = capstone.tenants(stages, d_stages, lead, lead + 2)
+            self.assertEqual([t.stage for t in found], [i % stages for i in range(len(found))])
+            self.assertEqual([t.name for t in found].count("D 1"), d_stages - 1)
+            for stage in range(stages):
+                mine = [t for t in found if t.stage == stage]
+                for one, following in zip(mine, mine[1:]):
+                    self.assertEqual(one.end, following.begin)
+                    self.assertLessEqual(following.begin, following.used)  # D's stage is free before D is written
+
+    def test_a_pair_and_four_load_what_the_barriers_expect(self) -> None:
+        described = CONTEXT.described("level08_deep_pipeline", 90)[0]
+        drawing = capstone.sharing(CONTEXT, described.level, 4)
+        assert drawing
+        text = " ".join(word.text for word in drawing.words)
+        self.assertIn(f"alone it would load {described.stage_bytes:,}", text)
+        self.assertIn(f"Together {described.stage_bytes // 2:,} bytes", text)  # each half is multicast to one other
 
     def test_epilogues_are_named_in_one_block(self) -> None:
         """The words D0 lie within a bar of that state, not across two."""

@@ -9,7 +9,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from ladder.context import Context
 from ladder.levels import names
+from ladder.pages.blocks import figures
 from ladder.results import ablations, data
 from tests import support
 
@@ -121,6 +123,24 @@ class Measured(unittest.TestCase):
         for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
             self.assertAlmostEqual(ratio, 0.95, delta=0.01)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
+
+    def test_the_rival_of_the_reported_rows(self) -> None:
+        self.assertIn("cuBLAS anew beside each level, and at this size it was more than a tenth slower beside level 08 than "
+                      "beside level 07", support.words("README.md"))
+        beside = {names.number_of(r.level): r.number("cublas_tflops") for r in data.load_results()
+                  if r.series.kind == "reported" and r.shape == (8192, 8192, 8192) and r.number("cublas_tflops")}
+        self.assertLess(beside[8], 0.9 * beside[7])
+
+    def test_the_first_stage_of_the_capstone_beside_level_07(self) -> None:
+        self.assertIn("gives up level 07's pairs, and is nearly as fast without them",
+                      support.words("level08_deep_pipeline/README.md"))
+        text = figures.capstone(Context(support.ROOT, data.load_results()), {"level": "8"})
+        before, first = ([float(x) for x in re.findall(r"\| ([\d.]+)(?: \[.*?\])? (?=\|)", line)]
+                         for line in text.splitlines()[2:4])
+        self.assertEqual(len(before), 2)
+        for level_07, stage in zip(before, first):
+            self.assertLess(level_07 * 0.97, stage)
+            self.assertLess(stage, level_07)
 
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
         text = support.words("level05_persistent/README.md")

@@ -173,7 +173,7 @@ class Program(support.Sandbox):
     def test_wrong_command_lines(self) -> None:
         self.write("no.json", "{}")
         for arguments, sentence in (((), "required"), ((3,), "no level 3, only 1, 2"), ((1,), "observe.py"),
-                                    (("no.json",), "is no trace of the simulated device"),
+                                    (("no.json",), "is no trace"),
                                     (("none.json",), "none.json is neither a file"),
                                     ((1, "--arch", "sm80"), "--arch must be"), ((self.root,), "neither a file"),
                                     ((self.trace, "-o", self.root), "existing folder")):

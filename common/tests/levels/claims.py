@@ -59,6 +59,10 @@ def accesses(launch: dict, space: str, instruction: str) -> dict:
 
 
 class Claims(unittest.TestCase):
+    def test_what_a_level_says_on_the_front_page(self) -> None:
+        page = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
+        self.assertIn(f"```\n{run(executable(1), '--sizes', '512')}```\n", page)
+
     def test_the_pair_computes_everything_twice_until_level_07(self) -> None:
         for level in LEVELS:
             # Whole tiles for everybody, so that padding plays no part.

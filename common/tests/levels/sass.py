@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The machine code of the Hopper levels: nobody touches an accumulator before the MMAs that write it are waited for.
+"""The machine code of the levels: nobody touches an accumulator on Hopper before the MMAs that write it are waited for,
+and docs/profiling.md shows what the compiler makes.
 
 wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its accumulators
 must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved conversions of a plain
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from functools import lru_cache
 from pathlib import Path
 from typing import Iterable, Optional
 
@@ -60,6 +62,7 @@ def disassembler() -> Optional[Path]:
     return next((f / "cuobjdump" for f in folders if (f / "cuobjdump").exists() and (f / "nvdisasm").exists()), None)
 
 
+@lru_cache
 def sass_of(program: Path) -> list[str]:
     tool = disassembler()
     assert tool
@@ -81,6 +84,16 @@ def mma_counts(sass: Iterable[str]) -> dict[str, int]:
         elif (mma := MMA.search(line)) and int(mma[1]) > 8:
             counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+def mnemonics(program: Path) -> list[str]:
+    """All instructions of a program, without predicates and operands."""
+    found = (INSTRUCTION.search(line) for line in sass_of(program))
+    return [mnemonic(match[2]) for match in found if match]
+
+
+def mnemonic(instruction: str) -> str:
+    return re.sub(r"^@\S+\s+", "", instruction).split()[0]
 
 
 class Sass(unittest.TestCase):
@@ -107,6 +120,37 @@ class Sass(unittest.TestCase):
                                ("WARPGROUP.DEPBAR.LE gsb0, 0x1", False)):
             with self.subTest(between):
                 self.assertEqual(bool(early_accesses([line.format(between) for line in code])["kernel"]), found)
+
+
+class Page(unittest.TestCase):
+    """docs/profiling.md, against the programs that it names."""
+
+    page = (Path(__file__).resolve().parents[3] / "docs" / "profiling.md").read_text(encoding="utf-8")
+
+    def test_the_loop_is_what_the_compiler_makes(self) -> None:
+        match = re.search(r"<!-- sass of: (\S+) -->\n```\n(.*?)```", self.page, re.DOTALL)
+        assert match
+        shown = [mnemonic(line) for line in match[2].splitlines()]
+        self.assertGreater(len(shown), 10)
+        families = {name.partition(".")[0] for name in shown}
+        made = [name for name in mnemonics(Path(os.environ["LADDER_BIN"]) / match[1]) if name.partition(".")[0] in families]
+        loops = [made[i:i + len(shown)] for i in range(len(made))]
+        self.assertIn(shown, loops)
+
+    def test_each_name_occurs_where_the_table_says(self) -> None:
+        table = self.page.partition("<!-- sass table -->\n")[2].partition("\n\n")[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+        self.assertGreater(len(rows), 10)
+        for names, _, levels in rows:
+            made = [name for level, arch in (words.split() for words in levels.split(", "))
+                    for path in Path(os.environ["LADDER_BIN"]).glob(f"{level}_*_{arch}") for name in mnemonics(path)]
+            for name in re.findall(r"`(\S+?)[` ]", names):
+                with self.subTest(name):
+                    self.assertTrue(any(f"{m}.".startswith(f"{name}.") or (name.startswith(".") and f"{name}." in f"{m}.")
+                                        for m in made), f"not in {levels}")
+
+    def test_a_predicate_is_no_mnemonic(self) -> None:
+        self.assertEqual(mnemonic("@!P0 SYNCS.ARRIVE.TRANS64 RZ, [UR17], R2"), "SYNCS.ARRIVE.TRANS64")
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
     for description, layout, height in zip(configs, layouts, heights):
         if len(configs) > 1:
             drawing.text(40, top + 32, description.config, bold=True)
-        _gemm(drawing, description, layout, 40, top + 110, scale, description.tile_k)
+        draw_gemm(drawing, description, layout, 40, top + 110, scale)
         top += height
     if most > 1:
         entries = {CTAS[cta]: f"CTA {cta}" for cta in range(most)}
@@ -162,8 +162,8 @@ def _in_words(description: Description, layout: Layout, several: bool) -> str:
     return words[0].upper() + words[1:]
 
 
-def _gemm(drawing: Drawing, description: Description, layout: Layout, left: float, top: float, scale: float,
-          block_k: int) -> None:
+def draw_gemm(drawing: Drawing, description: Description, layout: Layout, left: float, top: float,
+              scale: float) -> None:
     """`top` and `left`: of A's corner."""
     blocks = 3  # of K that are shown; the first is the one in work
     step_a, step_b, gap = 44.0, 28.0, 16.0
@@ -194,7 +194,7 @@ def _gemm(drawing: Drawing, description: Description, layout: Layout, left: floa
                 drawing.line((x, at), (x + tile_wide, at), dashed=True, stroke="strong")
             drawing.label(x, at, tile_wide, high / len(bands), f"D: {name}" if name else "D", bold=not name)
     drawing.frame(d_left, d_top, wide, layout.rows * scale, thick=1.5)
-    drawing.text(left, top - 8, f"K, {block_k} at a time", "soft", SMALL)
+    drawing.text(left, top - 8, f"K, {description.tile_k} at a time", "soft", SMALL)
     for number, fact in enumerate(layout.facts):
         drawing.text(max(d_left + wide + 28, 440), b_top + 36 + number * 19, fact.replace("   ", "\u2003"),
                      "ink" if fact.startswith(" ") else "soft", SMALL)

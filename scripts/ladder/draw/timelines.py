@@ -1,11 +1,13 @@
-"""Who does what when in a level, as recorded on the simulated device."""
+"""Who does what when in a level, as recorded on the simulated device, or on a GPU by timers in the kernel."""
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Optional
 
 from ladder.context import Context
 from ladder.draw.svg import SMALL, Drawing, text_width
+from ladder.files import RESULTS, read_json
 from ladder.levels import names
 
 Draw = Callable[[], Optional[Drawing]]
@@ -16,8 +18,18 @@ LEFT, WIDE, ROW, PAD = 190, 680, 22, 5
 
 
 def gallery(context: Context) -> dict[str, Draw]:
-    return {f"{names.short(level)}_timeline_sm{arch}": partial(recorded_timeline, context, level, arch)
-            for level, arch in names.all_kernels(context.root)}
+    found: dict[str, Draw] = {f"{names.short(level)}_timeline_sm{arch}":
+                              partial(recorded_timeline, context, level, arch)
+                              for level, arch in names.all_kernels(context.root)}
+    for path in sorted((context.root / RESULTS).glob("*_timers_*.json")):
+        found[path.stem] = partial(measured_timeline, path)
+    return found
+
+
+def measured_timeline(path: Path) -> Drawing:
+    data = read_json(path)
+    return timeline(data, f"Level {names.number_of(data['level']):02}, {names.ARCH_NAMES[data['arch']]}: who does what "
+                          "when, on a GPU")
 
 
 def recorded_timeline(context: Context, level: str, arch: int) -> Optional[Drawing]:
@@ -37,8 +49,10 @@ def timeline(data: dict[str, Any], title: str) -> Drawing:
     height += 18 if data["tiles"] > len(TILES) else 0  # a longer legend
     drawing = Drawing(title, _in_words(data, busy), LEFT + WIDE + 20, height)
     shape = f"M x N x K = {' x '.join(map(str, data['shape']))}, " if "shape" in data else ""
-    drawing.heading(f"Modelled, not timed: {shape}simulated device, in cycles. The tensor core works "
-                    f"{busy:.0%} of the time.")
+    measured = data.get("kind") == "measured"
+    what = f"Measured by timers in the kernel: {shape}{data['gpu']}" if measured else (
+        f"Modelled, not timed: {shape}simulated device")
+    drawing.heading(f"{what}, in cycles. The tensor core works {busy:.0%} of the time.")
     y = 62.0
     for cta in data["ctas"]:
         if several:
@@ -61,7 +75,8 @@ def _busy(tracks: list[dict[str, Any]], end: int) -> float:
 
 def _in_words(data: dict[str, Any], busy: float) -> str:
     names = [t["name"] + (f" ({t['role']})" if t.get("role") else "") for t in data["ctas"][0]["tracks"]]
-    return (f"Timeline, modelled on the simulated device: {', '.join(names)}, for {data['tiles']} "
+    where = f"measured on an {data['gpu']}" if data.get("kind") == "measured" else "modelled on the simulated device"
+    return (f"Timeline, {where}: {', '.join(names)}, for {data['tiles']} "
             f"tile{'s' if data['tiles'] != 1 else ''}. The tensor core works {busy:.0%} of the time.")
 
 

@@ -195,30 +195,44 @@ def patch_command(path: Path, dry: bool) -> list[str]:
             str(path)]
 
 
-def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
-    """Applies the patch to the files in `folder`, or to none of them."""
-    answer = subprocess.run(patch_command(lab.path, dry), cwd=folder, capture_output=True, text=True, check=False)
+def apply_patch(path: Path, title: str, folder: Path, dry: bool = False) -> None:
+    """Applies a patch to the files in `folder`, or to none of them."""
+    answer = subprocess.run(patch_command(path, dry), cwd=folder, capture_output=True, text=True, check=False)
     if answer.returncode != 0 or "fuzz" in answer.stdout:
-        raise LabError(f"{lab.title} does not apply to the kernel any more:\n{answer.stdout}{answer.stderr}".rstrip())
+        raise LabError(f"{title} does not apply to the kernel any more:\n{answer.stdout}{answer.stderr}".rstrip())
 
 
-def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:
-    """The lab's program in `folder`, or None and what the compiler says. The simulated device needs its PTX only; a
-    GPU, and a lab about the compiler, the machine code too."""
-    for name in (lab.level, "common/mma", "common/ptx"):
+def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
+    apply_patch(lab.path, lab.title, folder, dry)
+
+
+def copy_sources(level: str, folder: Path) -> None:
+    """What a level's kernel consists of; the rest of the repository is found through the include path."""
+    for name in (level, "common/mma", "common/ptx"):
         shutil.copytree(files.ROOT / name, folder / name, ignore=shutil.ignore_patterns("labs", "*.md"))
-    apply(lab, folder)
-    kind = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
-    program = folder / names.target(lab.level, lab.arch)
-    flags = [f"-DLADDER_ARCH={lab.arch}", "-I", str(folder), "-I", str(files.ROOT), "-gencode",
-             f"arch=compute_{lab.arch}a,code={kind}"]
+
+
+def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path) -> tuple[Optional[Path], str]:
+    """The program of the sources in `folder`, or None and what the compiler says. `code`: for -gencode."""
+    program = folder / names.target(level, arch)
+    flags = [f"-DLADDER_ARCH={arch}", "-I", str(folder), "-I", str(files.ROOT), "-gencode",
+             f"arch=compute_{arch}a,code={code}"]
     said = ""
-    for command in build.commands(flags, folder / lab.level / "main.cu", program):
+    for command in build.commands(flags, folder / level / "main.cu", program):
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
         if answer.returncode != 0:
             return None, said
     return program, said
+
+
+def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:
+    """The lab's program in `folder`, or None and what the compiler says. The simulated device needs its PTX only; a
+    GPU, and a lab about the compiler, the machine code too."""
+    copy_sources(lab.level, folder)
+    apply(lab, folder)
+    code = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
+    return compile_copy(lab.level, lab.arch, code, build, folder)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

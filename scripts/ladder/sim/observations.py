@@ -119,7 +119,7 @@ def observe_timeline(levels: Levels, description: Description) -> str:
                             ["--sms", str(TIMELINE_SMS[description.arch])], "--trace")
     reduced = traces.reduce(trace)
     head = {"level": description.level, "arch": description.arch, "config": description.config,
-            "shape": list(shape), "kind": "modelled", **reduced}
+            "shape": list(shape), **reduced}
     return to_json(head)
 
 

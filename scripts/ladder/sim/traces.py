@@ -1,4 +1,5 @@
-"""From a trace of the simulated device to what a picture of it needs: who does what when, CTA by CTA."""
+"""From a trace, of the simulated device or of timers in a kernel, to what a picture of it needs: who does what when,
+CTA by CTA."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -246,7 +247,9 @@ def reduce(trace: Any) -> dict[str, Any]:
     leader, groups, work = ctas[0], _groups(ctas), Work.of(ctas[0])
     tensor = leader.of(*TENSOR)
     is_pair = bool(tensor) and tensor[0].name.startswith(PAIR)
-    result: dict[str, Any] = {"gpu": trace.get("otherData", {}).get("gpu", ""), "tiles": work.tiles, "ctas": []}
+    about = trace.get("otherData", {})
+    result: dict[str, Any] = {"kind": about.get("kind", "modelled"), "gpu": about.get("gpu", ""), "tiles": work.tiles,
+                              "ctas": []}
     for cta in ctas:
         epilogues = {w: _epilogues(events, work) for w, events in cta.warps.items()}
         mma = tensor if is_pair else cta.of(*TENSOR)  # the leader's MMAs work in both CTAs of a pair

@@ -17,16 +17,20 @@ from ladder.pages.blocks import (
     images,
     instructions,
     kernels,
+    profiled,
     published,
+    removed,
     sweeps,
 )
 from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "progression": figures.progression, "level": figures.level, "bursts": figures.bursts,
-    "shapes": figures.at_shapes, "ablations": figures.ablations, "shape": kernels.shape, "barriers": kernels.barriers,
-    "budget": kernels.budget, "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
-    "ptx_map": instructions.ptx_map, "counters": counted.counters, "labs": breaking.of_level,
-    "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture, "timeline": images.timeline,
-    "chart": images.chart, "published": published.of_topic, **sweeps.BLOCKS,
+    "shapes": figures.at_shapes, "ablations": figures.ablations, "capstone": figures.capstone, "shape": kernels.shape,
+    "barriers": kernels.barriers, "budget": kernels.budget, "roles": kernels.roles, "changes": kernels.changes,
+    "instructions": instructions.of_level, "ptx_map": instructions.ptx_map, "counters": counted.counters,
+    "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture,
+    "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
+    "profile": profiled.counters, "timers": profiled.timers, "pytorch": profiled.pytorch,
+    "without": removed.lines, "sanitizer": removed.sanitizer, **sweeps.BLOCKS,
 }

@@ -1,7 +1,7 @@
 """What was measured and reported: the ladder, a level, the ablations."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Optional
 
 from ladder import markdown
 from ladder.context import Context
@@ -84,6 +84,50 @@ def _measured(found: list[Ablation]) -> list[str]:
             "speed in units of the level as it is, above 1 is faster:\n\n"
             + markdown.table(heads, rows, "lll" + "r" * len(sizes)) + "".join(f"\n{note}\n" for note in notes),
             *_traffic(found)]
+
+
+# The stages of the capstone: what each adds, and how the level is built without the next ones; the last is the level.
+STAGES = [("1. D in the ring", "-DCLUSTER_CTAS=1"), ("2. and pairs", "-DCLUSTER_CTAS=2"),
+          ("3. and clusters of four", "")]
+
+
+def capstone(context: Context, options: Options) -> str:
+    """level=N: its stages, each beside the whole level, and beside the level before."""
+    name = take_level(context, options)
+    found = {a.option: a for a in context.ablations if a.level == name and a.series.kind == "measured"}
+    variants = [found.get(option) for _, option in STAGES if option]
+    if not all(variants):
+        return NOT_MEASURED
+    first = variants[0]
+    assert first
+    sizes = sorted(first.ratios)
+    rows = [[f"level {names.number_of(name) - 1:02}", "",
+             *(_beside(context, name, first.series, shape) for shape in sizes), *(numbers.NOTHING for _ in sizes)]]
+    for title, option in STAGES:
+        results = {r.shape: r for r in found[option].results} if option else first.baselines
+        speeds = [_speed(found[option], shape) for shape in sizes] if option else ["1"] * len(sizes)
+        rows.append([title, f"`{option}`" if option else "the level as it is", *speeds,
+                     *(_l2(results.get(shape)) for shape in sizes)])
+    heads = ["stage", "built with", *(f"speed, {size_text(shape)}" for shape in sizes),
+             *(f"through L2, {size_text(shape)}" for shape in sizes)]
+    conditions = numbers.conditions([r for a in variants if a for r in a.results])
+    return (markdown.table(heads, rows, "ll" + "r" * (len(heads) - 2))
+            + f"\n{first.series.title()}; speed in units of the level as it is. {conditions}. The level before: "
+              "the quotient of both levels' ratios to cublasLt, each from a run of its own.\n")
+
+
+def _beside(context: Context, name: str, series: data.Series, shape: Shape) -> str:
+    """How fast the level before is, in units of this one."""
+    number = names.number_of(name)
+    ratios = {names.number_of(r.level): r.number("ratio_cublaslt") for r in context.results
+              if r.series == series and r.shape == shape}
+    before, now = ratios.get(number - 1), ratios.get(number)
+    return f"{before / now:.3f}" if before and now else numbers.NOTHING
+
+
+def _l2(result: Optional[data.Result]) -> str:
+    text = result.fields.get("l2_bytes") if result else None
+    return TRAFFIC["l2_bytes"][1](float(text)) if text else numbers.NOTHING
 
 
 def _speed(ablation: Ablation, shape: Shape) -> str:

@@ -1,0 +1,109 @@
+"""What profiling on a GPU has recorded: the profiler's counters, level by level, and timers inside a kernel."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Optional
+
+from ladder import markdown
+from ladder.context import Context
+from ladder.draw import gallery
+from ladder.files import CHARTS, RESULTS
+from ladder.levels import names
+from ladder.pages.blocks.options import Options
+from ladder.results import data
+from ladder.results.data import Fields
+from ladder.results.numbers import grouped
+
+SECTOR = 32  # bytes
+NOTHING = "-"
+NONE = "Not profiled yet: `scripts/profile.py` fills this place.\n"
+Values = dict[str, float]  # by quantity
+
+
+def _share(part: str, whole: str, factor: float = 1.0) -> Callable[[Values], Optional[float]]:
+    """The one per unit of the other, if both were counted."""
+    return lambda v: factor * v[part] / v[whole] if v.get(whole) and part in v else None
+
+
+def _of(quantity: str, factor: float = 1.0) -> Callable[[Values], Optional[float]]:
+    return lambda v: v[quantity] * factor if quantity in v else None
+
+
+def _stall(values: Values) -> str:
+    """What warps waited for most often."""
+    stalls = {name.partition(": ")[2]: value for name, value in values.items() if name.startswith("stalled: ")}
+    return max(stalls, key=stalls.__getitem__).replace("_", " ") if stalls else NOTHING
+
+
+# What stands in a row, how it is computed, and how many decimal places it has.
+ROWS: list[tuple[str, Callable[[Values], Optional[float]], int]] = [
+    ("cycles", _of("cycles"), 0),
+    ("tensor core active, %", _of("tensor core, cycles active %"), 1),
+    ("GB read from DRAM", _of("DRAM, bytes read", 1e-9), 2),
+    ("GB read through L2", _of("L2, sectors read", SECTOR * 1e-9), 1),
+    ("of which L2 had, %", _share("L2, sectors read that hit", "L2, sectors read", 100), 0),
+    ("wavefronts per shared store", _share("shared memory, store wavefronts", "shared memory, store instructions"), 1),
+    ("sectors per global store", _share("global stores, sectors", "global stores, requests"), 1),
+    ("million warp instructions", _of("instructions", 1e-6), 1),
+]
+
+
+def counters(context: Context, options: Options) -> str:
+    """size=EDGE: a column per level."""
+    size = options.pop("size", "4096")
+    paths = sorted((context.root / RESULTS).glob("*_profile.csv"))
+    rows = [row for path in paths for row in data.read_rows(path)[1] if row["m"] == row["n"] == row["k"] == size]
+    return "\n".join(_table([row for row in rows if row["gpu"] == gpu])
+                     for gpu in dict.fromkeys(row["gpu"] for row in rows)) or NONE
+
+
+def _table(rows: list[Fields]) -> str:
+    levels = sorted({row["level"] for row in rows})
+    values = {level: {row["quantity"]: float(row["value"]) for row in rows if row["level"] == level}
+              for level in levels}
+    lines: list[list[str]] = []
+    for title, compute, places in ROWS:
+        cells = [compute(values[level]) for level in levels]
+        if any(cell is not None for cell in cells):
+            lines.append([title, *(NOTHING if cell is None else _number(cell, places) for cell in cells)])
+    lines.append(["warps waited most for", *(_stall(values[level]) for level in levels)])
+    heads = ["", *(f"{names.number_of(level):02}" for level in levels)]
+    first = rows[0]
+    launches = {row["level"]: row["launches"] for row in rows}
+    several = [f"{names.number_of(level):02}" for level in levels if launches[level] != "1"]
+    note = (f" Level {', '.join(several)} is more than one launch, which the profiler runs one after the other: its "
+            "cycles are not those of a product.") if several else ""
+    return (markdown.table(heads, lines, "l" + "r" * len(levels))
+            + f"\nMeasured: {first['gpu']}, M = N = K = {first['m']}, {first['profiler']}, clocks free; commit "
+              f"{first['commit']}; {first['date'][:10]}.{note}\n")
+
+
+def _number(value: float, places: int) -> str:
+    return grouped(round(value)) if places == 0 else f"{value:.{places}f}"
+
+
+def timers(context: Context, options: Options) -> str:
+    """The timelines that timers in kernels have recorded."""
+    del options
+    found = [name for name in gallery.names(context) if "_timers_" in name]
+    drawn = [(name, gallery.draw(context, name)) for name in found]
+    return "\n".join(markdown.image(drawing.description, context.link(Path(CHARTS) / f"{name}.svg"))
+                     for name, drawing in drawn if drawing) or NONE
+
+
+def pytorch(context: Context, options: Options) -> str:
+    """A level as an operator of PyTorch, beside PyTorch's own."""
+    del options
+    paths = sorted((context.root / RESULTS).glob("*_pytorch.csv"))
+    return "\n".join(_operator(data.read_rows(path)[1]) for path in paths) or (
+        "Not measured yet: `scripts/pytorch/try_it.py --output docs/results/h200_pytorch.csv` fills this place.\n")
+
+
+def _operator(rows: list[Fields]) -> str:
+    lines = [[f"{row['m']} x {row['n']} x {row['k']}", f"{float(row['us']):.1f}", f"{float(row['torch_us']):.1f}",
+              f"{float(row['ratio']):.3f}", grouped(int(row["different"]))] for row in rows]
+    first = rows[0]
+    return (markdown.table(["M x N x K", "us a call", "PyTorch's `linear`, us", "x its speed", "elements that differ"],
+                           lines, "lrrrr")
+            + f"\nMeasured: {first['gpu']}, PyTorch {first['torch']}; commit {first['commit']}, {first['date'][:10]}. "
+              "Elements differ in the last bit, where the two add in another order.\n")
