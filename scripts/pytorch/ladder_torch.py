@@ -5,8 +5,6 @@
 
 LADDER_LIBRARY names the library; without it, level 08 for Hopper from build/lib/.
 """
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
