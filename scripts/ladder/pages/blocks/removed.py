@@ -11,7 +11,7 @@ from ladder.results import data
 
 def lines(context: Context, options: Options) -> str:
     """[level=N]: wrong launches, line by line and shape by shape."""
-    rows = data.read_rows(context.root / RESULTS / "h200_without.csv")[1]
+    rows = data.read_rows(context.root / RESULTS / "h200_removed.csv")[1]
     level = options.pop("level", "")
     rows = [row for row in rows if level in ("", str(names.number_of(row["level"])))]
     if not rows:
