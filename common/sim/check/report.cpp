@@ -124,6 +124,7 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
              std::to_string(split.arguments[1]) + "; the CTA's pool has " + std::to_string(cta.register_pool) +
              " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
     case Wait::Scoreboard: return "waits for registers that an unfinished operation has still to write";
+    case Wait::Launch: return "waits for the launch before to end";
     case Wait::Signals: return "waits for its signals to other CTAs to arrive";
     case Wait::Poll: return "polls without seeing anything change";
   }

@@ -182,6 +182,7 @@ ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
   for (uint64_t turn = 0; turn < quantum; ++turn) {
     if (cluster_.live_ctas == 0 && in_flight_ == 0) {
       if (launch_.trace != nullptr && !events_.empty()) launch_.trace->add(launch_, std::move(events_));
+      ++launch_.ended;
       return State::Done;
     }
     if (idle_changes_ != cluster_.changes) wake_pollers(false);
@@ -311,6 +312,21 @@ bool ClusterEngine::wake_pollers(bool force) {
     }
   }
   return any;
+}
+
+bool ClusterEngine::waits_for_launch() const {
+  for (const Cta& cta : cluster_.ctas) {
+    for (const Warp& warp : cta.warps) {
+      if (is_waiting(warp, Wait::Launch)) return true;
+    }
+  }
+  return false;
+}
+
+void ClusterEngine::launch_before_ended() {
+  for (Cta& cta : cluster_.ctas) {
+    for (Warp& warp : cta.warps) for_waiting(warp, Wait::Launch, [&](uint8_t split) { resume(warp, split, 0); });
+  }
 }
 
 bool ClusterEngine::time_out_waiters() {

@@ -54,6 +54,11 @@ class ClusterEngine final : public Scheduler {
   /// has been tried for long enough.
   void pass_time();
 
+  /// Does any lane wait for the launch before?
+  bool waits_for_launch() const;
+  /// The launch before has ended.
+  void launch_before_ended();
+
   const Cluster& cluster() const { return cluster_; }
   /// What the cluster has printed so far; empty afterwards.
   std::string take_output() { return std::exchange(cluster_.output, {}); }

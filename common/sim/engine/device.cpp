@@ -71,13 +71,26 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
 
 }  // namespace
 
+/// A launch that has been asked for, with everything that it needs until it has run.
+struct Device::Pending {
+  std::string kernel;  ///< readable
+  LaunchConfig config;
+  Launch launch;
+  Counters counters;
+  StoreAudit audit;
+  uint64_t useful_flops = 0;
+  GridLaunch grid;
+};
+
 struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
+  std::vector<std::unique_ptr<Pending>> pending;  ///< each may overlap the one before it
   uint64_t launches = 0;
   void* grid_workspace = nullptr;  // of cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
   uint64_t useful_flops = 0;  // of the next launch
+  std::string remarks;        // about launches that ran before the one that was asked for
 };
 
 Device::Device(Gpu gpu, Options options)
@@ -155,8 +168,18 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
 }
 
 Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
+  const bool overlaps =
+      config.overlaps && !impl_->pending.empty() && impl_->pending.back()->config.stream == config.stream;
+  if (!overlaps) {
+    Outcome before = settle();
+    if (before.status != Status::Success) return before;
+    if (!before.report.empty()) impl_->remarks += before.report + "\n";
+  }
   auto& loaded = static_cast<LoadedModule&>(module);
-  Launch launch;
+  auto pending = std::make_unique<Pending>();
+  pending->kernel = readable_name(kernel.name);
+  pending->config = config;
+  Launch& launch = pending->launch;
   launch.gpu = &gpu_;
   launch.memory = &memory_;
   launch.grid = config.grid;
@@ -190,31 +213,49 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     launch.grid_workspace = reinterpret_cast<uint64_t>(impl_->grid_workspace);
   }
 
-  const Schedule schedule{options_.schedule, options_.seed};
-  launch.lenient = schedule.policy == SchedulePolicy::Default;
+  if (overlaps) launch.predecessor = &impl_->pending.back()->launch;
+  launch.lenient = options_.schedule == SchedulePolicy::Default;
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
     case Options::Arithmetic::Fast: launch.exact_budget = 0; break;
     // Shared out evenly, with room for clusters that get one tile more than others.
     case Options::Arithmetic::Automatic: launch.exact_budget = 2 * kExactLimit / launch.cluster_count(); break;
   }
-
-  Counters counters;
-  StoreAudit audit;
-  if (!options_.counters_file.empty()) launch.counters = &counters, launch.audit = &audit;
-
+  if (!options_.counters_file.empty()) launch.counters = &pending->counters, launch.audit = &pending->audit;
   if (!options_.trace_file.empty()) launch.trace = &impl_->trace;
+  pending->useful_flops = std::exchange(impl_->useful_flops, 0);
+  const int per_sm = max_active_blocks_per_sm(kernel, static_cast<int>(launch.threads_per_cta()), config.dynamic_smem);
+  pending->grid = {
+      .launch = &launch,
+      .resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config))),
+      .room_per_cluster = launch.cluster_size() * GridLaunch::SM / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
+  impl_->pending.push_back(std::move(pending));
+  // Only a kernel that says when its dependents may start can have any: it waits for what comes next.
+  if (program.lets_dependents_start) return {};
+  return settle();
+}
 
+Outcome Device::settle() {
+  const std::vector<std::unique_ptr<Pending>> pending = std::exchange(impl_->pending, {});
+  Outcome outcome{Status::Success, std::exchange(impl_->remarks, {})};
+  if (pending.empty()) return outcome;
+  std::vector<GridLaunch> grids;
+  for (const auto& each : pending) grids.push_back(each->grid);
   int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = std::max(threads, 1);
-  const auto resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config)));
-  std::optional<Failure> failure = run_grid(launch, schedule, threads, resident);
-  if (launch.counters != nullptr) {
-    impl_->records.push_back({readable_name(kernel.name), launch.grid, launch.block, launch.cluster, &program,
-                              std::exchange(impl_->useful_flops, 0), std::move(counters)});
+  std::optional<Failure> failure = run_launches(grids, {options_.schedule, options_.seed}, threads);
+  for (const auto& each : pending) {
+    const Launch& launch = each->launch;
+    if (launch.counters != nullptr) {
+      impl_->records.push_back({each->kernel, launch.grid, launch.block, launch.cluster, launch.program,
+                                each->useful_flops, std::move(each->counters)});
+    }
+    if (launch.remark.empty()) continue;
+    if (!outcome.report.empty()) outcome.report += "\n";
+    outcome.report += launch.remark;
   }
   if (failure) return {failure->status, std::move(failure->report)};
-  return {Status::Success, std::move(launch.remark)};
+  return outcome;
 }
 
 void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }

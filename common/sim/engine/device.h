@@ -41,6 +41,8 @@ struct LaunchConfig {
   std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
   bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
   bool cooperative = false;                  ///< its CTAs may meet at a barrier of the grid
+  uint64_t stream = 0;                       ///< number of the stream that it belongs to
+  bool overlaps = false;                     ///< it may start before the launch before it in its stream has ended
 };
 
 /// A kernel as far as the host needs to know it.
@@ -96,6 +98,9 @@ class Device {
   /// block and cluster must be such that hardware takes them: runtime/launch.cpp sees to that.
   Outcome launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
 
+  /// Runs to their ends all launches that still wait.
+  Outcome settle();
+
   /// How many clusters of this configuration fit on the device at once (cudaOccupancyMaxActiveClusters), and how many
   /// CTAs on one SM.
   int max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const;
@@ -107,6 +112,7 @@ class Device {
 
  private:
   struct Impl;
+  struct Pending;
   Gpu gpu_;
   Options options_;
   GlobalMemory memory_;

@@ -1,7 +1,8 @@
-// Runs all clusters of a launch: side by side on host threads, or in order on one where they can affect one another.
+// Runs launches: all their clusters, side by side on host threads, or in order on one where they can affect one another.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "engine/cluster_engine.h"
 #include "engine/schedule.h"
@@ -9,8 +10,18 @@
 
 namespace sim {
 
-/// Returns the failure of the first cluster (by number) that failed, or nothing.
-/// `resident`: how many clusters the device can hold at once (ordered mode). `threads` >= 1: host threads.
-std::optional<Failure> run_grid(Launch& launch, const Schedule& schedule, int threads, uint32_t resident);
+/// A launch, and how much of the device its clusters take.
+struct GridLaunch {
+  Launch* launch = nullptr;
+  uint32_t resident = 1;  ///< clusters that the device can hold at once; at least 1
+  /// What one takes of the device's SMs. An SM counts as so many, which 1 to 32 CTAs can share.
+  static constexpr uint64_t SM = 144'403'552'893'600;
+  uint64_t room_per_cluster = SM;
+};
+
+/// Runs launches of one stream to their ends. Each but the first may overlap the one before it: its clusters start as soon
+/// as all CTAs of that have let them (griddepcontrol.launch_dependents) or left, and there is room.
+/// Returns the failure of the first cluster (by launch and number) that failed, or nothing. `threads` >= 1: host threads.
+std::optional<Failure> run_launches(std::span<GridLaunch> launches, const Schedule& schedule, int threads);
 
 }  // namespace sim

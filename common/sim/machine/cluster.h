@@ -1,7 +1,9 @@
 // A cluster: the CTAs that can reach one another's shared memory. It is the unit that the engine runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -48,12 +50,18 @@ struct Launch {
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
   uint32_t cluster_count() const { return grid[0] * grid[1] * grid[2] / cluster_size(); }
 
+  /// The launch before it, if that may still be running; null: nothing to wait for.
+  const Launch* predecessor = nullptr;
+  std::atomic<uint32_t> ended = 0;  ///< clusters
+  bool done() const { return ended.load() == cluster_count(); }
+
   uint64_t frees = 0;  ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
   bool cancel_cluster(uint32_t* number) {
     if (next_cluster >= cluster_count()) return false;
     *number = next_cluster++;
+    ++ended;
     return true;
   }
 };
@@ -91,6 +99,12 @@ struct Cluster {
   bool exact_arithmetic(uint64_t count) {
     multiply_adds += count;
     return multiply_adds <= launch->exact_budget;
+  }
+
+  /// Have all CTAs let dependent launches start, or left?
+  bool lets_dependents_start() const {
+    return std::all_of(ctas.begin(), ctas.end(),
+                       [](const Cta& cta) { return cta.lets_dependents_start || cta.exited; });
   }
 
   const Costs& costs() const { return launch->gpu->costs; }

@@ -38,6 +38,7 @@ struct Cta {
   std::array<uint32_t, 3> index{};  ///< %ctaid
   uint32_t sm = 0;
   bool exited = false;
+  bool lets_dependents_start = false;  ///< it has executed griddepcontrol.launch_dependents
   uint32_t live_warps = 0;
   std::vector<Warp> warps;
 

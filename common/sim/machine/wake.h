@@ -32,4 +32,12 @@ void for_waiting(Warp& warp, Wait what, F f) {
   }
 }
 
+/// Is any split of the warp waiting for this?
+inline bool is_waiting(const Warp& warp, Wait what) {
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    if (warp.splits[static_cast<size_t>(std::countr_zero(rest))].wait == what) return true;
+  }
+  return false;
+}
+
 }  // namespace sim

@@ -18,7 +18,7 @@ inline constexpr Mask kAllLanes = 0xFFFF'FFFFu;
 
 /// Why a split does not run. `Gather`: it stands at an instruction that needs more lanes of the warp. `Scoreboard`: at
 /// one that overwrites a register which an unfinished operation has still to write. `Registers`: in setmaxnreg.
-/// `Signals`: at a release that must not overtake the warp's own signals to other CTAs.
+/// `Signals`: at a release that must not overtake the warp's own signals to other CTAs. `Launch`: in griddepcontrol.wait.
 enum class Wait : uint8_t {
   None,
   Gather,
@@ -35,6 +35,7 @@ enum class Wait : uint8_t {
   Registers,
   Scoreboard,
   Signals,
+  Launch,
   Poll
 };
 

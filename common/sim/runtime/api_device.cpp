@@ -121,6 +121,7 @@ cudaError_t cudaDeviceSynchronize() {
 // in the same process, and neither does this one.
 cudaError_t cudaDeviceReset() {
   return query("cudaDeviceReset", [&](Process& process) {
+    process.settle();
     if (process.sticky != cudaSuccess) process.sticky = cudaErrorDevicesUnavailable;
   });
 }

@@ -12,29 +12,38 @@ using namespace sim::runtime;
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t dynamic_smem,
                              cudaStream_t stream) {
-  return call("cudaLaunchKernel", [&](Process& process) {
-    find_stream(stream);
-    launch(process, find_kernel(process, function), {grid, block, {0, 0, 0}, dynamic_smem, false, arguments});
+  return prepare("cudaLaunchKernel", [&](Process& process) {
+    launch(process, find_kernel(process, function),
+           {.grid = grid,
+            .block = block,
+            .dynamic_smem = dynamic_smem,
+            .arguments = arguments,
+            .stream = find_stream(stream).id});
   });
 }
 SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
 
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                         size_t dynamic_smem, cudaStream_t stream) {
-  return call("cudaLaunchCooperativeKernel", [&](Process& process) {
-    find_stream(stream);
-    launch(process, find_kernel(process, function), {grid, block, {0, 0, 0}, dynamic_smem, true, arguments});
+  return prepare("cudaLaunchCooperativeKernel", [&](Process& process) {
+    launch(process, find_kernel(process, function),
+           {.grid = grid,
+            .block = block,
+            .dynamic_smem = dynamic_smem,
+            .cooperative = true,
+            .arguments = arguments,
+            .stream = find_stream(stream).id});
   });
 }
 SIM_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  return call("cudaLaunchKernelEx", [&](Process& process) {
+  return prepare("cudaLaunchKernelEx", [&](Process& process) {
     std::vector<cudaEvent_t> events;
     const Launch request = read_config(config, arguments, &events);
-    find_stream(config->stream);
     for (cudaEvent_t event : events) find_event(event);
     launch(process, find_kernel(process, function), request);
+    if (!events.empty()) process.settle();
     for (cudaEvent_t event : events) record_event(event);
   });
 }
@@ -88,19 +97,19 @@ void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute
 }  // namespace
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  return call("cudaFuncSetAttribute",
-              [&](Process& process) { set_attribute(process, find_kernel(process, function), attribute, value); });
+  return prepare("cudaFuncSetAttribute",
+                 [&](Process& process) { set_attribute(process, find_kernel(process, function), attribute, value); });
 }
 
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device) {
-  return call("cudaKernelSetAttributeForDevice", [&](Process& process) {
+  return prepare("cudaKernelSetAttributeForDevice", [&](Process& process) {
     check_device(device);
     set_attribute(process, find_kernel(process, kernel), attribute, value);
   });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-  return call("cudaFuncGetAttributes", [&](Process& process) {
+  return prepare("cudaFuncGetAttributes", [&](Process& process) {
     cudaFuncAttributes& answer = result(attributes, "attr");
     Kernel& kernel = find_kernel(process, function);
     const KernelInfo& info = kernel.info(process);
@@ -126,20 +135,20 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
-  return call("cudaFuncSetCacheConfig", [&](Process& process) { find_kernel(process, function); });
+  return prepare("cudaFuncSetCacheConfig", [&](Process& process) { find_kernel(process, function); });
 }
 
 cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
-  return call("cudaFuncSetSharedMemConfig", [&](Process& process) { find_kernel(process, function); });
+  return prepare("cudaFuncSetSharedMemConfig", [&](Process& process) { find_kernel(process, function); });
 }
 
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
-  return call("cudaFuncGetName",
-              [&](Process& process) { result(name, "name") = find_kernel(process, function).name.c_str(); });
+  return prepare("cudaFuncGetName",
+                 [&](Process& process) { result(name, "name") = find_kernel(process, function).name.c_str(); });
 }
 
 cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* bytes) {
-  return call("cudaFuncGetParamInfo", [&](Process& process) {
+  return prepare("cudaFuncGetParamInfo", [&](Process& process) {
     const auto& parameters = find_kernel(process, function).info(process).parameters;
     if (index >= parameters.size()) {
       refuse(cudaErrorInvalidValue, "the kernel has %zu parameters, so there is no parameter %zu.", parameters.size(),
@@ -151,13 +160,13 @@ cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* off
 }
 
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
-  return call("cudaGetKernel", [&](Process& process) {
+  return prepare("cudaGetKernel", [&](Process& process) {
     result(kernel, "kernelPtr") = reinterpret_cast<cudaKernel_t>(&find_kernel(process, host_function));
   });
 }
 
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
-  return call("cudaGetFuncBySymbol", [&](Process& process) {
+  return prepare("cudaGetFuncBySymbol", [&](Process& process) {
     result(function, "functionPtr") = reinterpret_cast<cudaFunction_t>(&find_kernel(process, symbol));
   });
 }
@@ -166,7 +175,7 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
                                                                    size_t dynamic_smem, unsigned flags) {
-  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Process& process) {
+  return prepare("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Process& process) {
     if (threads < 1) refuse(cudaErrorInvalidValue, "a block of %d threads is none.", threads);
     if ((flags & ~cudaOccupancyDisableCachingOverride) != 0) {
       refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
@@ -185,7 +194,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 }
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks, int) {
-  return call("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Process& process) {
+  return prepare("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Process& process) {
     if (blocks < 1) refuse(cudaErrorInvalidValue, "%d blocks have no shared memory.", blocks);
     const Gpu& gpu = process.gpu();
     const auto share = static_cast<std::size_t>(std::min(gpu.smem_per_sm / blocks, gpu.smem_per_block));
@@ -195,7 +204,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
 }
 
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
-  return call("cudaOccupancyMaxActiveClusters", [&](Process& process) {
+  return prepare("cudaOccupancyMaxActiveClusters", [&](Process& process) {
     std::vector<cudaEvent_t> events;
     const Launch request = read_config(config, nullptr, &events);
     Kernel& kernel = find_kernel(process, function);
@@ -215,7 +224,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
 }
 
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
-  return call("cudaOccupancyMaxPotentialClusterSize", [&](Process& process) {
+  return prepare("cudaOccupancyMaxPotentialClusterSize", [&](Process& process) {
     std::vector<cudaEvent_t> events;
     Launch request = read_config(config, nullptr, &events);
     request.cluster = {0, 0, 0};

@@ -100,10 +100,14 @@ SIM_API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_funct
 /// The launch of kernel<<<...>>>. Its result is dropped by the generated code: only cudaGetLastError tells the program.
 SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                        size_t dynamic_smem, cudaStream_t stream) {
-  return call("kernel launch", [&](Process& process) {
+  return prepare("kernel launch", [&](Process& process) {
     try {
-      find_stream(stream);
-      launch(process, find_kernel(process, kernel), {grid, block, {0, 0, 0}, dynamic_smem, false, arguments});
+      launch(process, find_kernel(process, kernel),
+             {.grid = grid,
+              .block = block,
+              .dynamic_smem = dynamic_smem,
+              .arguments = arguments,
+              .stream = find_stream(stream).id});
     } catch (...) {
       process.refuse_unseen();
       throw;

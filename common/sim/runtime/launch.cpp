@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "runtime/streams.h"
+
 namespace sim::runtime {
 namespace {
 
@@ -74,20 +76,6 @@ void check_arguments(const std::string& name, const Launch& launch, const Kernel
   }
 }
 
-/// Does this status mean that the kernel ran and broke the context, rather than that it never started?
-bool is_fault(Status status) {
-  switch (status) {
-    case Status::IllegalAddress:
-    case Status::LaunchTimeout:
-    case Status::Assert:
-    case Status::IllegalInstruction:
-    case Status::MisalignedAddress:
-    case Status::InvalidAddressSpace:
-    case Status::LaunchFailure: return true;
-    default: return false;
-  }
-}
-
 /// The line that says what the results of this run mean; and a `--ptx` that would change nothing ends the run.
 void announce(Process& process) {
   static bool announced = false;
@@ -129,6 +117,8 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
   config.max_dynamic_smem = max_dynamic_smem(process, kernel);
   config.nonportable_cluster = kernel.nonportable_cluster;
   config.cooperative = launch.cooperative;
+  config.stream = launch.stream;
+  config.overlaps = launch.overlaps;
 
   // The shape that was compiled in or set as an attribute, and the launch's own, must agree where both are given.
   const auto& required = count(info.required_cluster) > 0 ? info.required_cluster : kernel.required_cluster;
@@ -206,13 +196,8 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
   }
 
   const Outcome outcome = process.device().launch(module, info, config, launch.arguments);
-  const auto error = static_cast<cudaError_t>(outcome.status);
-  if (is_fault(outcome.status)) {
-    process.fault(error, outcome.report);
-    throw Refusal{error, ""};  // the report has said it all
-  }
-  if (error != cudaSuccess) throw Refusal{error, outcome.report};
-  if (!outcome.report.empty()) say(outcome.report);
+  if (const cudaError_t error = process.conclude(outcome); error != cudaSuccess)
+    throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault's report has said it all
 }
 
 /// Is the code itself at fault, which another GPU or the machine code beside it might well have run?
@@ -242,7 +227,11 @@ Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vect
   if (config->numAttrs > 0 && config->attrs == nullptr) {
     refuse(cudaErrorInvalidValue, "the configuration has %u attributes at a null pointer.", config->numAttrs);
   }
-  Launch launch{config->gridDim, config->blockDim, {0, 0, 0}, config->dynamicSmemBytes, false, arguments};
+  Launch launch{.grid = config->gridDim,
+                .block = config->blockDim,
+                .dynamic_smem = config->dynamicSmemBytes,
+                .arguments = arguments,
+                .stream = find_stream(config->stream).id};
   bool prefers_cluster = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttributeValue& value = config->attrs[i].val;
@@ -254,13 +243,14 @@ Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vect
       case cudaLaunchAttributeCooperative: launch.cooperative = value.cooperative != 0; break;
       case cudaLaunchAttributeProgrammaticEvent: events->push_back(value.programmaticEvent.event); break;
       case cudaLaunchAttributeLaunchCompletionEvent: events->push_back(value.launchCompletionEvent.event); break;
-      // Hints about time and place: kernels run one after the other, so they change nothing. A dependent launch
-      // (programmatic stream serialisation) is ordinary order.
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+        launch.overlaps = value.programmaticStreamSerializationAllowed != 0;
+        break;
+      // Hints about time and place, which change nothing.
       case cudaLaunchAttributeIgnore:
       case cudaLaunchAttributeAccessPolicyWindow:
       case cudaLaunchAttributeSynchronizationPolicy:
       case cudaLaunchAttributeClusterSchedulingPolicyPreference:
-      case cudaLaunchAttributeProgrammaticStreamSerialization:
       case cudaLaunchAttributePriority:
       case cudaLaunchAttributeMemSyncDomainMap:
       case cudaLaunchAttributeMemSyncDomain:

@@ -11,6 +11,8 @@ struct Launch {
   std::size_t dynamic_smem = 0;
   bool cooperative = false;
   void** arguments = nullptr;
+  unsigned long long stream = 0;
+  bool overlaps = false;  ///< programmatic stream serialisation: it need not wait for the end of the launch before
 };
 
 /// The kernel behind a host function or handle; refuses anything else.
@@ -25,7 +27,8 @@ std::size_t max_dynamic_smem(Process& process, Kernel& kernel);
 /// Refuses clusters of an impossible shape, and those that do not divide the grid.
 void check_cluster(const Gpu& gpu, const std::string& name, const LaunchConfig& config);
 
-/// Runs the kernel to its end. Refuses an impossible launch; a fault of the kernel becomes the process's sticky error.
+/// Runs the kernel, unless it may overlap the next one. Refuses an impossible launch; a fault of the kernel becomes the
+/// process's sticky error.
 void launch(Process& process, Kernel& kernel, const Launch& launch);
 
 /// Reads cudaLaunchConfig_t and its attributes. Events that the attributes name are recorded by the caller after the

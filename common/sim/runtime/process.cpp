@@ -79,6 +79,37 @@ Device& Process::device() {
   return *device_;
 }
 
+namespace {
+
+/// Does this status mean that the kernel ran and broke the context, rather than that it never started?
+bool is_fault(Status status) {
+  switch (status) {
+    case Status::IllegalAddress:
+    case Status::LaunchTimeout:
+    case Status::Assert:
+    case Status::IllegalInstruction:
+    case Status::MisalignedAddress:
+    case Status::InvalidAddressSpace:
+    case Status::LaunchFailure: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void Process::settle() {
+  if (device_) conclude(device_->settle());
+}
+
+cudaError_t Process::conclude(const Outcome& outcome) {
+  const auto error = static_cast<cudaError_t>(outcome.status);
+  if (is_fault(outcome.status))
+    fault(error, outcome.report);
+  else if (error == cudaSuccess && !outcome.report.empty())
+    say(outcome.report);
+  return error;
+}
+
 void Process::fault(cudaError_t error, const std::string& report) {
   sticky = error;
   fail();
@@ -95,7 +126,9 @@ std::string Process::verdict() const {
 }
 
 void Process::finish() {
-  if (device_ && !finished_) written_ = device_->finish();
+  if (finished_) return;
+  settle();
+  if (device_) written_ = device_->finish();
   finished_ = true;
 }
 

@@ -44,6 +44,11 @@ class Process {
   bool aborts_on_error() const { return settings_.device.abort_on_error; }
   const Replacement* replacement() const { return replacement_ ? &*replacement_ : nullptr; }
 
+  /// Runs launches that wait for a dependent one. A fault becomes the sticky error.
+  void settle();
+  /// What came of launches: says it, and returns the error.
+  cudaError_t conclude(const Outcome& outcome);
+
   /// A kernel stopped with this report: every later call that needs the context returns `error`.
   void fault(cudaError_t error, const std::string& report);
   /// A kernel could not be simulated, which the program's own exit code must not hide.
@@ -81,9 +86,10 @@ cudaError_t explain(const char* call);
 
 namespace detail {
 template <typename Body>
-cudaError_t run(const char* call, bool needs_context, Body&& body) {
+cudaError_t run(const char* call, bool settles, bool needs_context, Body&& body) {
   Process& process = Process::get();
   std::lock_guard lock(process.mutex);
+  if (settles) process.settle();
   cudaError_t error = needs_context ? process.sticky : cudaSuccess;
   if (error == cudaSuccess) {
     try {
@@ -95,15 +101,21 @@ cudaError_t run(const char* call, bool needs_context, Body&& body) {
 }
 }  // namespace detail
 
-/// The frame of an API call that needs the context, which a fault of a kernel takes away.
+/// The frame of an API call that needs the context, which a fault of a kernel takes away. Launches that waited for a
+/// dependent one have run before it.
 template <typename Body>
 cudaError_t call(const char* name, Body&& body) {
-  return detail::run(name, true, body);
+  return detail::run(name, true, true, body);
 }
-/// The frame of an API call that works even after a fault.
+/// The frame of a launch, and of what a program asks and sets between launches: those go on waiting.
+template <typename Body>
+cudaError_t prepare(const char* name, Body&& body) {
+  return detail::run(name, false, true, body);
+}
+/// The frame of an API call that works even after a fault, and has nothing to do with launches.
 template <typename Body>
 cudaError_t query(const char* name, Body&& body) {
-  return detail::run(name, false, body);
+  return detail::run(name, false, false, body);
 }
 
 /// Refuses a device number other than 0: there is one device.

@@ -1,5 +1,6 @@
-// Streams and events. Everything that a stream is given is done before the call returns, so a stream is only a handle
-// and an event only the time at which it was recorded.
+// Streams and events. Everything that a stream is given is done before the call returns, but for a launch that the next one
+// may overlap: that waits for the next call. So a stream is only a handle and an event only the time at which it was
+// recorded.
 #pragma once
 
 #include <chrono>

@@ -31,6 +31,7 @@ const char* wait_name(Wait wait) {
     case Wait::Registers: return "registers";
     case Wait::Scoreboard: return "pending registers";
     case Wait::Signals: return "signals";
+    case Wait::Launch: return "the launch before";
     case Wait::Poll: return "polling";
     case Wait::None: break;
   }

@@ -155,6 +155,8 @@ int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std:
   return std::min({gpu_.blocks_per_sm, gpu_.threads_per_sm / threads, gpu_.smem_per_sm / smem});
 }
 
+Outcome Device::settle() { return {}; }
+
 void Device::note_useful_flops(uint64_t) {}
 
 bool Device::finish() {

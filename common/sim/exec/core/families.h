@@ -13,7 +13,7 @@ extern const Family load, store, atomic, matrix, address, cache;
 extern const Family cp_async, bulk_group, bulk_load, bulk_store, tensor_load, tensor_store, st_async, tensormap,
     launch_control;
 // sync/
-extern const Family barrier, cluster_barrier, mbarrier, fence, warp;
+extern const Family barrier, cluster_barrier, mbarrier, fence, dependent_launch, warp;
 // control/
 extern const Family branch, call, setmaxnreg;
 // tensor/
@@ -44,6 +44,7 @@ inline const Family* const kAll[] = {&integer,
                                      &cluster_barrier,
                                      &mbarrier,
                                      &fence,
+                                     &dependent_launch,
                                      &warp,
                                      &branch,
                                      &call,

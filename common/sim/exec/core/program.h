@@ -50,6 +50,7 @@ struct Program {
   uint32_t parameter_bytes = 0;
 
   bool needs_order = false;  ///< clusters can affect one another: run them in order on one host thread
+  bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;
 
   /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"

@@ -1,5 +1,4 @@
-// Fences, and what dependent launches wait for. Memory is sequentially consistent here, and launches run one after the
-// other, so none of them has anything to do.
+// Fences. Memory is sequentially consistent here, so none of them has anything to do.
 #include "exec/core/families.h"
 
 namespace sim {
@@ -7,7 +6,7 @@ namespace {
 
 void decode_fence(Decoder& d) { d.emit<no_effect>({}); }
 
-constexpr Mnemonic kMnemonics[] = {{"fence", decode_fence}, {"membar", decode_fence}, {"griddepcontrol", decode_fence}};
+constexpr Mnemonic kMnemonics[] = {{"fence", decode_fence}, {"membar", decode_fence}};
 constexpr std::string_view kIgnored[] = {"*"};
 
 }  // namespace

@@ -1,0 +1,38 @@
+// griddepcontrol: launches of one stream that may overlap.
+#include <utility>
+
+#include "exec/core/families.h"
+
+namespace sim {
+namespace {
+
+/// The dependent launch may start as soon as every CTA has said so, or has left. Whoever is the first of a CTA to say so
+/// lets the engine look.
+Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
+  if (std::exchange(w.cta->lets_dependents_start, true)) return Flow::Next;
+  note_effect(w);
+  return Flow::Yield;
+}
+
+/// Until the launch before has ended. The engine wakes whoever waits here.
+Flow wait(Warp& w, const NoOperands&, Mask m) {
+  const Launch* const predecessor = cluster_of(w).launch->predecessor;
+  if (predecessor == nullptr || predecessor->done()) return Flow::Next;
+  isolate(w, m);
+  return block(w, Wait::Launch);
+}
+
+void decode_griddepcontrol(Decoder& d) {
+  if (d.has("wait")) return d.emit<wait>({});
+  if (!d.has("launch_dependents")) d.unsupported("neither .wait nor .launch_dependents");
+  d.program().lets_dependents_start = true;
+  d.emit<launch_dependents>({});
+}
+
+constexpr Mnemonic kMnemonics[] = {{"griddepcontrol", decode_griddepcontrol}};
+
+}  // namespace
+
+constinit const Family families::dependent_launch{kMnemonics};
+
+}  // namespace sim
