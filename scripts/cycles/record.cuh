@@ -1,6 +1,7 @@
-// Instruments a level's kernel without touching its source: read before anything else (nvcc -include), this file replaces three
-// PTX wrappers by ones that also note the time. One thread of a CTA calls each, once per CTA, K block or tile; noting is a
-// handful of instructions and one store that nobody waits for.
+// Instruments a level's kernel without touching its source: read before anything else (nvcc -include), this file replaces some
+// PTX wrappers by ones that also note the time. One thread of a CTA does, once per CTA, K block or tile: a handful of
+// instructions and one store that nobody waits for. On Hopper a K block is noted when its MMAs have been issued, by a thread
+// that has nothing to do until they are done.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,6 +38,19 @@ __device__ __forceinline__ void noted_fence_mbarrier_init() {
   fence_mbarrier_init();
   cycles::note(cycles::recorder.begins, static_cast<uint32_t>(globaltimer()));
 }
+#if LADDER_ARCH == 90
+__device__ __forceinline__ void noted_wgmma_commit_group() {
+  wgmma_commit_group();
+  if (threadIdx.x + 128 == blockDim.x) cycles::note_stage();  // of the last warpgroup
+}
+template <int PENDING, int... N>
+__device__ __forceinline__ void noted_wgmma_wait_group(float (&... d)[N]) {
+  wgmma_wait_group<PENDING>(d...);
+  if constexpr (PENDING == 0 && sizeof...(N) > 0) {  // a tile is complete
+    if (threadIdx.x % 128 == 0) cycles::note(cycles::recorder.tiles, 0);
+  }
+}
+#else
 __device__ __forceinline__ void noted_mbarrier_arrive_expect_tx(uint32_t bar, uint32_t bytes) {
   mbarrier_arrive_expect_tx(bar, bytes);
   cycles::note_stage();
@@ -45,22 +59,18 @@ __device__ __forceinline__ void noted_mbarrier_arrive_expect_tx_cluster(uint32_t
   mbarrier_arrive_expect_tx_cluster(bar, bytes);
   cycles::note_stage();
 }
-#if LADDER_ARCH == 90
-template <int PENDING, int... N>
-__device__ __forceinline__ void noted_wgmma_wait_group(float (&... d)[N]) {
-  wgmma_wait_group<PENDING>(d...);
-  if constexpr (PENDING == 0 && sizeof...(N) > 0) {  // a tile is complete
-    if (threadIdx.x % 128 == 0) cycles::note(cycles::recorder.tiles, 0);
-  }
-}
 #endif
 
 }  // namespace ptx
 
 #define fence_mbarrier_init noted_fence_mbarrier_init
+#if LADDER_ARCH == 90
+#define wgmma_commit_group noted_wgmma_commit_group
+#define wgmma_wait_group noted_wgmma_wait_group
+#else
 #define mbarrier_arrive_expect_tx noted_mbarrier_arrive_expect_tx
 #define mbarrier_arrive_expect_tx_cluster noted_mbarrier_arrive_expect_tx_cluster
-#define wgmma_wait_group noted_wgmma_wait_group
+#endif
 
 void cycles_set_recorder(const cycles::Recorder& recorder) {
   cudaMemcpyToSymbol(cycles::recorder, &recorder, sizeof recorder);

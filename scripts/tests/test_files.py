@@ -87,6 +87,22 @@ class Locking(support.Sandbox):
         self.assertEqual(record.Record(path, kernel).measured("4096")[0]["tflops"], "9")
 
 
+class Commands(unittest.TestCase):
+    def test_they_can_be_executed(self) -> None:
+        """Whatever begins with #! is meant to be, also in a checkout that somebody else makes."""
+        listed = subprocess.run(["git", "ls-files", "--stage"], cwd=files.ROOT, capture_output=True, text=True, check=False)
+        if listed.returncode != 0:
+            self.skipTest("this is no git repository")
+        for line in listed.stdout.splitlines():
+            mode, _, _, name = line.split(None, 3)
+            path = files.ROOT / name
+            if mode == "120000" or not path.is_file():
+                continue
+            with self.subTest(name), open(path, "rb") as file:
+                if file.read(3) == b"#!/":
+                    self.assertEqual(mode, "100755")
+
+
 class Commit(support.Sandbox):
     def test_without_a_repository(self) -> None:
         with without("LADDER_COMMIT"):

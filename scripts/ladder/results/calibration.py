@@ -143,13 +143,15 @@ class Calibration:
 
 def run(command: Sequence[str], timeout: float) -> str:
     """What the command prints. Raises ExperimentFailed."""
-    with tempfile.TemporaryFile() as printed:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
         try:
-            code = programs.run_program(command, timeout, output=printed)
+            code = programs.run_program(command, timeout, output=printed, errors=complaints)
         except OSError as error:
             raise ExperimentFailed(f"DOES NOT START: {error.strerror}") from None
         if code != EXIT_RIGHT:
-            raise ExperimentFailed(programs.describe_failure(code, timeout))
+            complaints.seek(0)
+            last = complaints.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise ExperimentFailed(": ".join([programs.describe_failure(code, timeout), *last]))
         printed.seek(0)
         return printed.read().decode(errors="replace")
 
