@@ -23,7 +23,7 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
-from ladder.mutants.sites import FENCES, Embedded, Site
+from ladder.mutants.sites import FENCES, Embedded, Site, code_of
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
@@ -84,11 +84,6 @@ def check_output(output: Path, columns: Sequence[str]) -> None:
     measure.check_file_name(output)
     if output.exists() and data.read_rows(output)[0] != list(columns):
         raise UsageError(f"{output} holds something else than what without.py records.")
-
-
-def code_of(line: str) -> str:
-    """A line of source without its comment."""
-    return line.partition("//")[0].strip()
 
 
 def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: str = "") -> list[Site]:

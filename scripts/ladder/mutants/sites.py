@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ INSTRUCTIONS = (
     "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync", "tcgen05.wait::ld", "tcgen05.wait::st",
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
+KEY = ("level", "arch", "config", "line", "instruction")  # columns of results that are about a site
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
@@ -161,6 +162,16 @@ def _nothing(line: str) -> str:
     """What is left of an instruction when it does nothing: blanks, or a wait that always says yes."""
     wait = _TRY_WAIT.match(line)
     return (f"{wait[1]}setp.eq.u32 {wait[2]}, 0, 0;" if wait else "").ljust(len(line))
+
+
+def key_of(row: Mapping[str, str]) -> tuple[str, ...]:
+    """Which site of which kernel a row of results is about."""
+    return tuple(row[column] for column in KEY)
+
+
+def code_of(line: str) -> str:
+    """A line of source without its comment."""
+    return line.partition("//")[0].strip()
 
 
 def merged(sites: Iterable[Site]) -> tuple[int, ...]:

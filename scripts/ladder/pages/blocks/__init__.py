@@ -19,8 +19,8 @@ from ladder.pages.blocks import (
     kernels,
     profiled,
     published,
-    removed,
     sweeps,
+    without,
 )
 from ladder.pages.blocks.options import Options
 
@@ -32,5 +32,5 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "pytorch": profiled.pytorch,
-    "without": removed.lines, "sanitizer": removed.sanitizer, **sweeps.BLOCKS,
+    "without": without.without, "sanitizer": without.sanitizer, **sweeps.BLOCKS,
 }

@@ -1,0 +1,144 @@
+"""What an H200 did without a fence, a barrier or a wait of a kernel, and what NVIDIA's tools said."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ladder import markdown
+from ladder.context import Context
+from ladder.files import RESULTS
+from ladder.levels import names, shapes
+from ladder.mutants.sites import key_of
+from ladder.pages.blocks.options import Options, take_level
+from ladder.results import data
+from ladder.results.data import Fields
+from ladder.results.numbers import NOTHING
+
+WITHOUT = RESULTS / "h200_without.csv"
+WITHOUT_TOOLS = RESULTS / "h200_without_tools.csv"
+SANITIZER = RESULTS / "h200_sanitizer.csv"
+
+# A site in words that do not change when lines are added above it: which of the same it is.
+Place = tuple[str, ...]
+
+
+def read(context: Context, path: Path) -> list[Fields]:
+    def load(context: Context) -> list[Fields]:
+        file = context.root / path
+        return data.read_rows(file)[1] if file.exists() else []
+    return context.once(str(path), load)
+
+
+def places_of(rows: Iterable[Fields]) -> dict[tuple[str, ...], Place]:
+    """By level, architecture, configuration, line and instruction."""
+    found: dict[tuple[str, ...], Place] = {}
+    seen: Counter[Place] = Counter()
+    for key, source in sorted({(key_of(row), row["source"]) for row in rows if row["line"]},
+                              key=lambda item: (item[0][:3], int(item[0][3]), item[0][4])):
+        place = (*key[:3], key[4], source)
+        found[key] = (*place, str(seen[place]))
+        seen[place] += 1
+    return found
+
+
+# --- on hardware ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OnHardware:
+    """What launches of a kernel without one site came to."""
+
+    runs: Sequence[int]
+    wrong: Sequence[int]
+
+    @property
+    def word(self) -> str:
+        if not any(self.wrong):
+            return "never here"
+        return "always" if list(self.wrong) == list(self.runs) else "sometimes"
+
+
+def measured_on(context: Context) -> dict[Place, OnHardware]:
+    rows = read(context, WITHOUT)
+    places = places_of(rows)
+    found: dict[Place, list[Fields]] = {}
+    for row in rows:
+        if row["line"] and row["runs"]:
+            found.setdefault(places[key_of(row)], []).append(row)
+    return {place: OnHardware([int(row["runs"]) for row in some], [int(row["wrong"]) for row in some])
+            for place, some in found.items()}
+
+
+def without(context: Context, options: Options) -> str:
+    """[level=N]: wrong launches of the kernels that were ever wrong, size by size; how many others never were."""
+    rows = read(context, WITHOUT)
+    if "level" in options:
+        level = take_level(context, options)
+        rows = [row for row in rows if row["level"] == level]
+    if not rows:
+        raise ValueError("nothing was removed from this level")
+    sizes = list(dict.fromkeys(_size(row) for row in rows))
+    wrong: dict[tuple[str, ...], dict[shapes.Shape, Fields]] = {}
+    for row in rows:
+        if row["line"]:
+            wrong.setdefault((row["level"], row["config"], row["line"], row["instruction"]), {})[_size(row)] = row
+    configs = {level: {row["config"] for row in rows if row["level"] == level} for level in {r["level"] for r in rows}}
+    table = []
+    for (level, config, line, instruction), found in wrong.items():
+        if any(row["wrong"] not in ("", "0") for row in found.values()):
+            title = f"{names.number_of(level):02}{', ' + config if len(configs[level]) > 1 else ''}"
+            source = next(iter(found.values()))["source"]
+            table.append([title, line, f"`{_call(source, instruction)}`",
+                          *(found[size]["wrong"] if size in found else NOTHING for size in sizes)])
+    heads = ["level", "line", "without", *(shapes.size_text(size) for size in sizes)]
+    never = len(wrong) - len(table)
+    first = rows[0]
+    return (markdown.table(heads, table, "lrl" + "r" * len(sizes))
+            + f"\nWrong launches of {first['runs']}; measured: {first['gpu']}, D compared bit for bit; commit "
+              f"{first['commit']}, {first['date'][:10]}. {never} other fences, barriers and waits were removed in the "
+              "same way, one at a time, and no launch was wrong.\n")
+
+
+def _size(row: Fields) -> shapes.Shape:
+    return int(row["m"]), int(row["n"]), int(row["k"])
+
+
+def _call(source: str, instruction: str) -> str:
+    """"fence_proxy_async_shared" of "ptx::fence_proxy_async_shared();", or the instruction."""
+    call = source.partition("ptx::")[2].partition("(")[0].partition("<")[0]
+    return call if call else "__syncthreads" if "__syncthreads" in source else (
+        "__syncwarp" if "__syncwarp" in source else instruction)
+
+
+def sanitizer(context: Context, options: Options) -> str:
+    """What compute-sanitizer said of the levels, and of those that lack something."""
+    del options
+    rows = read(context, SANITIZER)
+    table: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        table.setdefault((row["level"], shapes.size_text(_size(row)), row["said"]), []).append(row["tool"])
+    first = rows[0]
+    return (markdown.table(["levels", "M x N x K", "tools", "said"],
+                           [[level, size, ", ".join(tools), said] for (level, size, said), tools in table.items()])
+            + f"\nMeasured: {first['gpu']}; commit {first['commit']}, {first['date']}.\n" + _of_mutants(context))
+
+
+def _of_mutants(context: Context) -> str:
+    rows = [row for row in read(context, WITHOUT_TOOLS) if row["line"]]
+    if not rows:
+        return ""
+    lines = ["", "The same tools about kernels that lack one fence, barrier or wait, and how many of these an H200 "
+                 "gets wrong:", ""]
+    measured, places = measured_on(context), places_of(rows)
+    table = []
+    for tool in dict.fromkeys(row["tool"] for row in rows):
+        said = Counter(row["verdict"] for row in rows if row["tool"] == tool)
+        failing = {place for place, found in measured.items() if any(found.wrong)}
+        wrong = [row for row in rows if row["tool"] == tool and places[key_of(row)] in failing]
+        missed = sum(row["verdict"] == "clean" for row in wrong)
+        table.append([tool, sum(said.values()), said["reported"], said["internal error"] + said["timeout"], len(wrong),
+                      missed])
+    heads = ["tool", "kernels", "reported", "tool failed", "wrong on the GPU", "of these, nothing said"]
+    return "\n".join(lines) + "\n" + markdown.table(heads, table, "lrrrrr")
