@@ -124,6 +124,13 @@ class Measured(unittest.TestCase):
             self.assertAlmostEqual(ratio, 0.95, delta=0.01)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
 
+    def test_why_the_modelled_tensor_core_works_less_in_level_08(self) -> None:
+        self.assertIn("TMA bring an SM 64 bytes per cycle", support.words("level08_deep_pipeline/README.md"))
+        self.assertIn("| `tma_bytes_per_cycle` | fill rate of one SM | 64 |", page("docs/simulator.md"))
+        before, now = (page(f"docs/charts/level0{level}_timeline_sm100.svg") for level in (7, 8))
+        shares = [int(found) for found in re.findall(r"The tensor core works (\d+)% of the time", now + before)]
+        self.assertEqual(shares, sorted(shares))
+
     def test_the_rival_of_the_reported_rows(self) -> None:
         self.assertIn("cuBLAS anew beside each level, and at this size it was more than a tenth slower beside level 08 "
                       "than beside level 07", support.words("README.md"))
