@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import sys
 import unittest
+from pathlib import Path
 
 from ladder import files
-from ladder.results import data
+from ladder.results import checks, data
 from ladder.results.table import Group, at_shapes, bursts, by_size, progression
 from tests import support
 
@@ -151,14 +153,57 @@ class Tables(support.Sandbox):
         self.write("docs/results/a.csv", "# first\n" + SAMPLE)
         self.assertEqual(len(data.load_results(self.results)), len(self.loaded))
 
-    def test_bad_data_names_the_file(self) -> None:
+    def refused(self, words: str, text: str, name: str = "a.csv") -> None:
+        self.write(f"docs/results/{name}", text)
+        with self.subTest(words), self.assertRaisesRegex(files.DataError, rf"{name}{words}"):
+            data.load_results(self.results)
+
+    def test_bad_data_names_file_line_and_column(self) -> None:
         good = SAMPLE.splitlines()[1]
-        for bad in (good.replace("measured", "guessed"), good.replace("level01_baseline", "warmup"), good + ",1", "1,2",
-                    good.replace("250.4", "fast"), good.replace("NVIDIA H200", ""), good.replace("90,8192", "90,8k")):
-            with self.subTest(bad):
-                self.write("docs/results/a.csv", HEADER + bad + "\n")
-                with self.assertRaisesRegex(files.DataError, "a.csv"):
-                    data.load_results(self.results)
+        for bad, words in ((good.replace("measured", "guessed"), "kind must be measured, reported or modelled, not"),
+                           (good.replace("level01_baseline", "warmup"), "level must be a level's name, not 'warmup'"),
+                           (good.replace("NVIDIA H200", ""), "gpu is empty"), ("1,2", "this row has 2 fields, and"),
+                           (good.replace("250.4", "fast"), "tflops must be a number above 0, not 'fast'"),
+                           (good.replace("250.4", "nan"), "tflops must be a number above 0, not 'nan'"),
+                           (good.replace("250.4", "-250.4"), "tflops must be a number above 0, not '-250.4'"),
+                           (good.replace("90,8192", "90,8k"), "m must be a whole number of at least 1, not '8k'"),
+                           (good.replace("90,8192", "90,0"), "m must be a whole number of at least 1, not '0'"),
+                           (good.replace(",90,", ",91,"), "arch must be 90 or 100, not '91'")):
+            self.refused(rf":4: {words}", f"# said\n\n{HEADER}{bad}\n")
+
+    def test_what_contradicts_itself(self) -> None:
+        self.refused(":2: ratio_cublas is 0.9, though tflops and cublas_tflops give 0.358",
+                     HEADER + SAMPLE.splitlines()[1].replace("0.357", "0.9") + "\n")
+        for figures, fits in ("5,1,9", True), ("5,,", True), ("5,6,9", False), ("5,,4", False):
+            row = dict(zip(("tflops", "tflops_min", "tflops_max"), figures.split(",")))
+            said = "" if fits else "tflops is 5, though tflops_min and tflops_max say otherwise"
+            self.assertEqual(checks.complaint(row), said, figures)
+
+    def test_faster_than_the_gpu(self) -> None:
+        self.write("docs/results/gpus.csv", "gpu,arch,bf16_tflops,memory_tb_per_s\nNVIDIA H200,90,200,4.8\n")
+        self.refused(r":\d+: tflops is 250.4, and the data sheet of NVIDIA H200 promises 200", SAMPLE)
+
+    def test_damaged_files(self) -> None:
+        self.refused(":1: two columns have one name", "level," + SAMPLE)
+        (self.results / "a.csv").write_bytes(b"level,m\nlevel01,\xff\n")
+        with self.assertRaisesRegex(files.DataError, r"a.csv: this is no text: byte 16 is not UTF-8"):
+            data.load_results(self.results)
+        row = data.Row({"level": "x"}, Path("a.csv"), 3)
+        with self.assertRaisesRegex(files.DataError, "a.csv: there is no column 'm'"):
+            row["m"]
+
+    def test_every_script_says_so_in_one_sentence(self) -> None:
+        sweep = "bm,bn,bk,tm,tn,size,tflops,cublas_tflops,ratio_cublas,status\n128,128,16,8,8,4096,lots,50,0.5,ok\n"
+        self.write("docs/results/h200_autotune_sgemm.csv", sweep)
+        self.write("page.md", "<!-- render:autotune_best count=1 -->\n<!-- /render -->\n")
+        place = "h200_autotune_sgemm.csv:2: tflops must be a number above 0, not 'lots'"
+        path = "docs/results/h200_autotune_sgemm.csv"
+        for script, *arguments in (("tables.py",), ("render.py", "page.md"), ("merge.py", path, "--output", "all.csv"),
+                                   ("autotune/autotune.py", "--kernel", "sgemm", "--quick", "--output", path)):
+            with self.subTest(script):
+                answer = self.run_command(sys.executable, "-B", self.scripts / script, *arguments)
+                self.assert_exit(2, answer, place)
+                self.assertEqual(len(answer.stderr.splitlines()), 1, answer.stderr)
 
     def test_rows_survive_being_written(self) -> None:
         path = self.root / "b.csv"

@@ -39,10 +39,7 @@ def load(folder: Path) -> list[Ablation]:
         columns, rows = data.read_rows(path)
         if not {"optimisation", "ratio_cublas", "m"} <= set(columns):
             continue
-        try:
-            results = [data.to_result(row) for row in rows]
-        except (ValueError, KeyError) as error:
-            raise DataError(f"{path}: {error}.") from None
+        results = list(map(data.to_result, rows))
         baselines = {_key(r): r for r in results if r.fields["optimisation"] == BASELINE}
         for result in results:
             row = result.fields

@@ -15,6 +15,7 @@ from typing import Optional
 from ladder import files
 from ladder.files import DataError
 from ladder.levels import names, shapes
+from ladder.results import checks
 
 FOLDER = files.ROOT / files.RESULTS
 REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
@@ -23,6 +24,7 @@ REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
 COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_tflops", "ratio_cublas",
            "ratio_cublaslt", "kind", "gpu")
 KINDS = ("measured", "reported", "modelled")
+PEAK_TOLERANCE = 1.1  # clocks above those of the data sheet
 HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)
 DEFAULT_EDGE = 8192
 # Beyond the headline sizes: small ones, what language models multiply, ragged edges, few rows.
@@ -32,6 +34,22 @@ SHAPES: tuple[shapes.Shape, ...] = (
     (16, 8192, 8192), (128, 8192, 8192), (512, 8192, 8192))
 
 Fields = dict[str, str]  # a row: column name to text
+
+
+class Row(Fields):
+    """A row that knows where it stands. A column that the file has not is a DataError, not a KeyError."""
+
+    def __init__(self, fields: Fields, file: Path, line: int):
+        super().__init__(fields)
+        self.file, self.line = file, line
+
+    def __missing__(self, column: str) -> str:
+        raise DataError(f"{self.file}: there is no column '{column}'.")
+
+
+def place_of(row: Fields) -> str:
+    """Where it stands, as a sentence about it begins."""
+    return f"{row.file}:{row.line}: " if isinstance(row, Row) else ""
 
 
 @dataclass(frozen=True)
@@ -62,15 +80,33 @@ class Result:
 
 
 def read_rows(path: Path) -> tuple[list[str], list[Fields]]:
-    """Column names and rows of a CSV file; lines that start with # are comments."""
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(line for line in file if not line.startswith("#"))
-        rows = []
-        for row in reader:
-            if None in row or None in row.values():
-                raise DataError(f"{path}:{reader.line_num}: this row has not as many fields as the header has names.")
-            rows.append(dict(row))
-        return list(reader.fieldnames or []), rows
+    """Column names and rows of a CSV file; lines that start with # are comments. Raises DataError, with the line and
+    the column, for what cannot be right."""
+    text = files.read_text(path)
+    # Comments become empty lines, which are no rows, so that the reader counts the lines of the file.
+    reader = csv.reader("\n" if line.startswith("#") else line for line in io.StringIO(text, newline=""))
+    columns: list[str] = []
+    rows: list[Fields] = []
+    try:
+        for fields in reader:
+            if not columns:
+                columns = fields
+                if len(set(columns)) < len(columns):
+                    raise DataError(f"{path}:{reader.line_num}: two columns have one name.")
+            elif fields:
+                rows.append(_row(columns, fields, path, reader.line_num))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: {error}.") from None
+    return columns, rows
+
+
+def _row(columns: Sequence[str], fields: Sequence[str], path: Path, line: int) -> Row:
+    if len(fields) != len(columns):
+        raise DataError(f"{path}:{line}: this row has {len(fields)} fields, and the header {len(columns)}.")
+    row = Row(dict(zip(columns, fields)), path, line)
+    if wrong := checks.complaint(row):
+        raise DataError(f"{place_of(row)}{wrong}.")
+    return row
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Fields]) -> str:
@@ -87,18 +123,15 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Fields]) -> No
 
 
 def to_result(row: Fields) -> Result:
-    """Raises ValueError for what is no result."""
+    """Of a row that read_rows has read. Raises DataError for what is no result."""
     if row["kind"] not in KINDS:
-        raise ValueError(f"kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not '{row['kind']}'")
+        raise DataError(f"{place_of(row)}kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not '{row['kind']}'.")
     if not names.number_of(row["level"]):
-        raise ValueError(f"'{row['level']}' is no level")
+        raise DataError(f"{place_of(row)}level must be a level's name, not '{row['level']}'.")
     if not row["gpu"]:
-        raise ValueError("gpu is empty")
-    result = Result(row["level"], (int(row["m"]), int(row["n"]), int(row["k"])),
-                    Series(row["kind"], row["gpu"], int(row["arch"])), row)
-    for column in COLUMNS[5:10]:
-        result.number(column)
-    return result
+        raise DataError(f"{place_of(row)}gpu is empty.")
+    return Result(row["level"], (int(row["m"]), int(row["n"]), int(row["k"])),
+                  Series(row["kind"], row["gpu"], int(row["arch"])), row)
 
 
 def shapes_file(results: Path) -> Path:
@@ -123,13 +156,19 @@ def load_file(path: Path) -> list[Result]:
     columns, rows = read_rows(path)
     if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
         return []
-    results = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            results.append(to_result(row))
-        except ValueError as error:
-            raise DataError(f"{path}: row {number}: {error}.") from None
+    results = list(map(to_result, rows))
+    peaks = _peaks(path.with_name("gpus.csv"))
+    for result in results:
+        speed, peak = result.number("tflops"), peaks.get(result.series.gpu)
+        if speed and peak and speed > PEAK_TOLERANCE * peak:
+            raise DataError(f"{place_of(result.fields)}tflops is {speed:g}, and the data sheet of {result.series.gpu} "
+                            f"promises {peak:g}.")
     return results
+
+
+def _peaks(sheets: Path) -> dict[str, float]:
+    """What data sheets promise, GPU by GPU."""
+    return {row["gpu"]: float(row["bf16_tflops"]) for row in read_rows(sheets)[1]} if sheets.exists() else {}
 
 
 def find(results: Iterable[Result], level: str, series: Series, shape: shapes.Shape) -> Optional[Result]:

@@ -154,8 +154,11 @@ class Measurement:
                 raise TaskFailed(f"DOES NOT START: {error.strerror}") from None
             if code != EXIT_RIGHT:
                 raise TaskFailed(programs.describe_failure(code, self.settings.timeout_s))
-            _, rows = data.read_rows(file) if file.exists() else ([], [])
-        problem = self.what_is_wrong(task, rows)
+            try:
+                _, rows = data.read_rows(file) if file.exists() else ([], [])
+                problem = self.what_is_wrong(task, rows)
+            except files.DataError as error:
+                raise TaskFailed(f"NO RESULT: {error}") from None
         if problem:
             raise TaskFailed(f"NO RESULT: {problem}")
         return dict(rows[0], date=self.date, commit=self.commit)
@@ -164,10 +167,7 @@ class Measurement:
         """An exit code of 0 is not proof enough that the row is what was asked for."""
         if len(rows) != 1:
             return f"there are {len(rows)} rows instead of one"
-        try:
-            result = data.to_result(rows[0])
-        except (KeyError, ValueError) as error:
-            return str(error)
+        result = data.to_result(rows[0])
         if (result.level, result.shape, result.series.arch) != (task.level, task.shape, self.gpu.arch):
             return f"the row is of {result.level} (sm{result.series.arch}) at {shape_text(result.shape)}"
         if result.series.kind != "measured" or result.fields.get("verdict") != "right":

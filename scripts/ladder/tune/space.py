@@ -20,6 +20,7 @@ from typing import Callable
 
 from ladder.command import Failure
 from ladder.files import ROOT
+from ladder.levels import names
 
 SPACES = Path("scripts") / "autotune" / "spaces"  # from the root of the repository
 
@@ -287,8 +288,10 @@ class Space:
                 yield Candidate(point, name, kernel.reason(point, smem_limit))
 
 
-def find_kernel(name: str, arch: int) -> Kernel:
-    """Raises SpaceError."""
+def find_kernel(text: str, arch: int) -> Kernel:
+    """By its name, which for a level is whatever names one. Raises SpaceError, UsageError."""
+    is_level = names.looks_like_a_level(text)
+    name = names.short(names.find_level(text, names.all_levels())) if is_level else text
     if (name, arch) not in KERNELS:
         known = ", ".join(f"{n} for sm{a}" for n, a in KERNELS)
         raise SpaceError(f"there is nothing to tune in {name} for sm{arch}, only in {known}")
