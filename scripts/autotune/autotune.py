@@ -9,6 +9,10 @@ Points that cannot exist are dropped before anything is compiled, and recorded w
 compile, is wrong, crashes or hangs. The CSV file is complete at any moment: whatever ends the program, the same command
 goes on where it stopped. What was measured stays as long as the kernel's sources are the same.
 
+--shard K/N tries one part of the points, and records it in a file of its own in build/autotune/, or in one --output
+that all parts share on one machine. When merge.py has made one file of theirs where the whole sweep's is, the same
+command without --shard finds the points done: it times the best, and draws.
+
 Exit codes: 0 done; 1 a variant is wrong, crashes or hangs; 2 wrong command line, an error in a space, or a full disk;
 77 no GPU; 130 interrupted.
 """
@@ -18,14 +22,14 @@ import argparse
 import os
 from pathlib import Path
 
-from ladder import command
+from ladder import command, shards
 from ladder.levels import names
 from ladder.tune import space, tuning
 
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("--kernel", required=True, choices=sorted({name for name, _ in space.KERNELS}))
+    parser.add_argument("--kernel", required=True, metavar="sgemm|LEVEL", help="sgemm, or a level: 8 or level08")
     parser.add_argument("--arch", default="90", help="90 (Hopper, the default) or 100 (Blackwell)")
     parser.add_argument("--space", action="append", metavar="NAME|FILE",
                         help="of spaces/ or a file; may be repeated (default: all of this kernel)")
@@ -49,6 +53,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--charts", type=Path, metavar="FOLDER", help="default: docs/charts")
     parser.add_argument("--no-charts", action="store_true", help="draw nothing")
     parser.add_argument("--fresh", action="store_true", help="measure everything again")
+    shards.add_argument(parser)
     parser.add_argument("--list", action="store_true", help="print the points, and why some are dropped; do nothing")
     return parser.parse_args()
 
@@ -60,7 +65,7 @@ def request_of(options: argparse.Namespace) -> tuning.Request:
         tuning.sizes_of(options.sizes, kernel) if options.sizes else None, options.best,
         tuning.sizes_of(options.best_sizes, kernel) if options.best_sizes else None, options.gpus, options.quick,
         options.simulate, options.budget, options.timeout, options.jobs, options.smem_limit, options.output,
-        options.charts, not options.no_charts, options.fresh)
+        options.charts, not options.no_charts, options.fresh, options.shard)
 
 
 def main() -> int:
@@ -68,7 +73,7 @@ def main() -> int:
     command.heed_sigterm()
     request = request_of(options)
     if options.list:
-        tuning.print_candidates(request.kernel, tuning.find_candidates(request))
+        tuning.print_candidates(request.kernel, request.shard.of(tuning.find_candidates(request)))
         return 0
     return tuning.tune(request)
 

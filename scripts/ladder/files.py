@@ -49,8 +49,8 @@ def replace(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Nobody else who locks this file changes it in the meantime: read it, work out what it is to hold, and replace it in
-    here. It exists then, if only for the lock. The harness's C++ locks in the same way (common/base/file.cpp)."""
+    """Nobody else who locks this file changes it in the meantime: read it, work out what it is to hold, and replace it
+    in here. It exists then, if only for the lock. The harness's C++ locks in the same way (common/base/file.cpp)."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # a pipe or device
@@ -83,10 +83,18 @@ def require_file_name(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: the name of a file in an existing folder is needed.")
 
 
+def read_text(path: Path) -> str:
+    """Raises DataError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: this is no text: byte {error.start} is not UTF-8.") from None
+
+
 def read_json(path: Path) -> Any:
     """Raises DataError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except ValueError as error:
         raise DataError(f"{path}: {error}.") from None
 

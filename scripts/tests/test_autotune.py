@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
-from ladder import command, files
+from ladder import command, files, shards
 from ladder.levels import gpus
 from ladder.tune import runner, space, sweep, tuning, variants
 from tests.support import ROOT, SCRIPTS
@@ -143,6 +143,14 @@ class Spaces(unittest.TestCase):
         found = list(parsed.candidates(SGEMM))
         self.assertEqual([(c.name, c.point["bm"]) for c in found], [("mine", 64), ("", 128)])
 
+    def test_a_level_is_named_as_everywhere(self) -> None:
+        for text in ("8", "08", "level08", "level08_deep_pipeline"):
+            self.assertEqual(space.find_kernel(text, 100), space.KERNELS["level08", 100])
+        for text, words in (("7", "nothing to tune in level07 for sm90"), ("9", "there is no level 9"),
+                            ("gemm", "nothing to tune in gemm")):
+            with self.assertRaisesRegex(command.Failure, words):
+                space.find_kernel(text, 90)
+
     def test_occupancy(self) -> None:
         self.assertEqual(space.ctas_per_sm(128, 256, 16_384), 2)
         self.assertEqual(space.ctas_per_sm(129, 256, 16_384), 1)
@@ -258,6 +266,25 @@ class Tuner(unittest.TestCase):
         self.assertEqual(self.tune(*self.points(1, 2), "--best", "0")[0], 0)
         self.assertEqual(len(self.calls()), 2)
         self.assertEqual([(row["group"], row["snake"]) for row in self.rows()], [("1", "0"), ("2", "0")])
+
+    def test_parts_that_are_merged_are_the_whole(self) -> None:
+        points = self.points(*range(1, 8), 100)
+        parts = []
+        for index in (1, 2, 3):
+            self.output = self.root / f"part{index}.csv"
+            code, _, err = self.tune(*points, "--shard", f"{index}/3")
+            self.assertEqual(code, 1 if index == 2 else 0, err)  # 100 does not compile
+            self.assertEqual(len(self.rows()), 3 if index < 3 else 2)
+            parts.append(self.output)
+        self.output = self.root / "whole.csv"
+        self.output.write_text(shards.merge(parts))
+        calls = len(self.calls())
+        code, _, err = self.tune(*points, "--best", "2")
+        self.assertIn("sweep: 8 of 8 were done before.", err)
+        best = self.calls()[calls:]
+        self.assertEqual(len(best), 2)
+        self.assertTrue(all(" 2048x2048x2048,4096" in call for call in best), best)
+        self.refused(2, "K/N with K from 1 to N", *points, "--shard", "4/3")
 
     def test_ctrl_c_loses_nothing(self) -> None:
         arguments = [*self.points(105, more="bk=8"), *self.points(105), *self.points(105, more="bk=32"), "--best", "0"]

@@ -67,7 +67,7 @@ class Locking(support.Sandbox):
 
     def test_merges_at_a_time_lose_no_rows(self) -> None:
         path = self.root / "results.csv"
-        rows = [{"m": str(m), "tflops": "1"} for m in range(100)]
+        rows = [{"m": str(m), "tflops": "1"} for m in range(1, 101)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda row: measure.merge(path, ["m", "tflops"], row, ["m"]), rows))
         self.assertEqual(data.read_rows(path), (["m", "tflops"], rows))
@@ -76,12 +76,12 @@ class Locking(support.Sandbox):
         path = self.root / "sweep.csv"
         kernel = space.KERNELS["sgemm", 90]
         sweeps = [record.Record(path, kernel) for _ in range(2)]
-        for number, sweep in enumerate([*sweeps, *sweeps]):
-            point = kernel.fields(kernel.complete({"bm": 32 << number}))
+        for number, sweep in enumerate([*sweeps, *sweeps], start=1):
+            point = kernel.fields(kernel.complete({"bm": 16 << number}))
             sweep.put([{**point, "size": "4096", "status": "ok", "tflops": str(number)}])
             sweep.save()
         saved = record.Record(path, kernel)
-        self.assertEqual([row["tflops"] for row in saved.measured("4096")], ["3", "2", "1", "0"])
+        self.assertEqual([row["tflops"] for row in saved.measured("4096")], ["4", "3", "2", "1"])
         sweeps[0].put([{**kernel.fields(kernel.complete({"bm": 64})), "size": "4096", "status": "ok", "tflops": "9"}])
         sweeps[0].save()
         self.assertEqual(record.Record(path, kernel).measured("4096")[0]["tflops"], "9")
@@ -90,7 +90,8 @@ class Locking(support.Sandbox):
 class Commands(unittest.TestCase):
     def test_they_can_be_executed(self) -> None:
         """Whatever begins with #! is meant to be, also in a checkout that somebody else makes."""
-        listed = subprocess.run(["git", "ls-files", "--stage"], cwd=files.ROOT, capture_output=True, text=True, check=False)
+        listed = subprocess.run(["git", "ls-files", "--stage"], cwd=files.ROOT, capture_output=True, text=True,
+                                check=False)
         if listed.returncode != 0:
             self.skipTest("this is no git repository")
         for line in listed.stdout.splitlines():

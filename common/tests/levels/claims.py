@@ -26,7 +26,8 @@ LEVELS = {
 def run(program: Path, *arguments: str, sim: tuple[str, ...] = ()) -> str:
     done = subprocess.run([SIM, *sim, str(program), *arguments], capture_output=True, text=True)
     if done.returncode != 0:
-        raise AssertionError(f"{program.name} {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        raise AssertionError(f"{program.name} {' '.join(arguments)}: exit code {done.returncode}\n"
+                             f"{done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -34,7 +35,8 @@ def executable(level: int, suffix: str = "sm100") -> Path:
     return BIN / f"{LEVELS[level]}_{suffix}"
 
 
-def measured(kind: str, level: int, m: int, n: int, k: int, *arguments: str, suffix: str = "sm100", sim: tuple[str, ...] = ()) -> dict:
+def measured(kind: str, level: int, m: int, n: int, k: int, *arguments: str, suffix: str = "sm100",
+             sim: tuple[str, ...] = ()) -> dict:
     """The counters of the level's first launch, or its trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.json"
@@ -79,14 +81,16 @@ class Claims(unittest.TestCase):
 
     def test_level_02_has_no_cluster_barrier_in_its_loop(self) -> None:
         # 01 has one per K block, and three of its own; 02 does not depend on K.
-        self.assertEqual(counters(1, 128, 128, 640)["cluster_barriers"] - counters(1, 128, 128, 64)["cluster_barriers"], 9)
+        long, short = (counters(1, 128, 128, k)["cluster_barriers"] for k in (640, 64))
+        self.assertEqual(long - short, 9)
         self.assertEqual(counters(2, 128, 128, 640)["cluster_barriers"], counters(2, 128, 128, 64)["cluster_barriers"])
 
     def test_level_02_gives_the_same_D_with_every_swizzle(self) -> None:
         outputs = set()
         instructions = {}
         for swizzle, slabs in (("swizzle128", 1), ("swizzle64", 2), ("swizzle32", 4), ("swizzle_none", 8)):
-            output = run(executable(2), "--m", "300", "--n", "264", "--k", "200", "--config", swizzle, "--digest", sim=("--arith", "exact"))
+            output = run(executable(2), "--m", "300", "--n", "264", "--k", "200", "--config", swizzle, "--digest",
+                         sim=("--arith", "exact"))
             outputs.add(output.split("digest ")[1].split()[0])
             # Two TMA instructions (A and B) per slab, K block and CTA.
             instructions[swizzle] = counters(2, 128, 128, 128, "--config", swizzle)["tma_instructions"]
@@ -106,7 +110,9 @@ class Claims(unittest.TestCase):
         self.assertEqual(accesses(one_tile[1], "global", "st.global")["lines"] / 2, 256)
 
     def test_staging_costs_32_wavefronts_a_store_until_level_08_swizzles(self) -> None:
-        for level, instruction, wavefronts in ((4, "st.shared.v2", 32), (5, "st.shared.v4", 32), (6, "st.shared.v4", 32), (7, "st.shared.v4", 32), (8, "st.shared.v4", 4)):
+        for level, instruction, wavefronts in (
+                (4, "st.shared.v2", 32), (5, "st.shared.v4", 32), (6, "st.shared.v4", 32), (7, "st.shared.v4", 32),
+                (8, "st.shared.v4", 4)):
             stores = accesses(counters(level, 256, 128, 64), "shared", instruction)
             self.assertEqual(stores["wavefronts"] / stores["warp_accesses"], wavefronts, LEVELS[level])
 
@@ -138,7 +144,8 @@ class Claims(unittest.TestCase):
         events = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "operation" and e["pid"] == 1]
         # The other signals of CTA 1 announce its loads at smem_full, which is where the barriers begin.
         tmem_empty = {f"+{0x400 + 8 * (8 + 8 + 2 + buffer):#x}" for buffer in (0, 1)}
-        signals = sorted(e["ts"] for e in events if e["name"].startswith("signal") and e["name"].split()[-1] in tmem_empty)
+        signals = sorted(e["ts"] for e in events
+                         if e["name"].startswith("signal") and e["name"].split()[-1] in tmem_empty)
         stores = sorted(e["ts"] for e in events if e["name"].startswith("TMA store: read"))
         # Two stores per tile: the second one is the one that the signal may overtake.
         return signals[0] < stores[1]

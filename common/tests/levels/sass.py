@@ -2,9 +2,10 @@
 """The machine code of the levels: nobody touches an accumulator on Hopper before the MMAs that write it are waited for,
 and docs/profiling.md shows what the compiler makes.
 
-wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its accumulators
-must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved conversions of a plain
-__float2bfloat16 epilogue above that wait, without a warning. D was then wrong in other places in every run.
+wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its
+accumulators must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved
+conversions of a plain __float2bfloat16 epilogue above that wait, without a warning. D was then wrong in other places in
+every run.
 
 LADDER_BIN names the folder of the executables. Exit code 77 without a disassembler.
 """
@@ -14,9 +15,10 @@ import shutil
 import subprocess
 import sys
 import unittest
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterable, Optional
+from typing import Optional
 
 FUNCTION = re.compile(r"Function : (\S+)")
 INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,6})\*/\s+(.*?)\s*;")
@@ -72,8 +74,8 @@ def sass_of(program: Path) -> list[str]:
 
 
 def mma_counts(sass: Iterable[str]) -> dict[str, int]:
-    """MMAs of each kernel that says it waits for some, without the one of eight columns that the assembler puts in the place
-    of those that it leaves out."""
+    """MMAs of each kernel that says it waits for some, without the one of eight columns that the assembler puts in the
+    place of those that it leaves out."""
     counts: dict[str, int] = {}
     name = ""
     for line in sass:
@@ -133,7 +135,8 @@ class Page(unittest.TestCase):
         shown = [mnemonic(line) for line in match[2].splitlines()]
         self.assertGreater(len(shown), 10)
         families = {name.partition(".")[0] for name in shown}
-        made = [name for name in mnemonics(Path(os.environ["LADDER_BIN"]) / match[1]) if name.partition(".")[0] in families]
+        made = [name for name in mnemonics(Path(os.environ["LADDER_BIN"]) / match[1])
+                if name.partition(".")[0] in families]
         loops = [made[i:i + len(shown)] for i in range(len(made))]
         self.assertIn(shown, loops)
 
@@ -146,8 +149,8 @@ class Page(unittest.TestCase):
                     for path in Path(os.environ["LADDER_BIN"]).glob(f"{level}_*_{arch}") for name in mnemonics(path)]
             for name in re.findall(r"`(\S+?)[` ]", names):
                 with self.subTest(name):
-                    self.assertTrue(any(f"{m}.".startswith(f"{name}.") or (name.startswith(".") and f"{name}." in f"{m}.")
-                                        for m in made), f"not in {levels}")
+                    matches = str.__contains__ if name.startswith(".") else str.startswith
+                    self.assertTrue(any(matches(f"{m}.", f"{name}.") for m in made), f"not in {levels}")
 
     def test_a_predicate_is_no_mnemonic(self) -> None:
         self.assertEqual(mnemonic("@!P0 SYNCS.ARRIVE.TRANS64 RZ, [UR17], R2"), "SYNCS.ARRIVE.TRANS64")

@@ -23,8 +23,8 @@ def end_program(process: subprocess.Popen[bytes]) -> None:
 
 def run_program(command: Sequence[str], timeout: float, env: Optional[dict[str, str]] = None,
                 output: Optional[IO[bytes]] = None, errors: Optional[IO[bytes]] = None) -> Optional[int]:
-    """Runs a program, which writes to `output` and `errors`, or where this one does, and returns its exit code, or None if
-    it had to be ended because the time was up."""
+    """Runs a program, which writes to `output` and `errors`, or where this one does, and returns its exit code, or None
+    if it had to be ended because the time was up."""
     sys.stdout.flush()
     # A session of its own, so that what the program starts can be ended with it.
     process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,

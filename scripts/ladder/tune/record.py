@@ -25,8 +25,8 @@ def columns_of(kernel: space.Kernel) -> list[str]:
 
 
 class Record:
-    """What the file holds and what is put here. Several processes may fill one file: `save` keeps what others have saved.
-    Raises UsageError if the file holds something else, and OSError where it cannot be read or written."""
+    """What the file holds and what is put here. Several processes may fill one file: `save` keeps what others have
+    saved. Raises UsageError if the file holds something else, and OSError where it cannot be read or written."""
 
     def __init__(self, path: Path, kernel: space.Kernel):
         self.path = path

@@ -17,6 +17,7 @@ from ladder.files import BUILD, CHARTS, ROOT, SCRIPTS
 from ladder.levels import gpus
 from ladder.levels.shapes import Shape, cube, parse_sizes, size_text
 from ladder.results import data, measure
+from ladder.shards import EVERYTHING, Shard
 from ladder.tune import record, space
 from ladder.tune.runner import Device, Settings
 from ladder.tune.sweep import Progress, Sweep, Task
@@ -53,6 +54,7 @@ class Request:
     charts: Optional[Path] = None  # a folder
     draw: bool = True
     fresh: bool = False
+    shard: Shard = EVERYTHING  # only these points; the best and the pictures are for who has the whole
 
 
 # --- what to do -------------------------------------------------------------------------------------------------------
@@ -253,7 +255,7 @@ class Tuning:
         self.record_dropped(sizes)
         legal = [c for c in self.candidates if not c.reason]
         self.perform("sweep", legal, self.settings(sizes, scale=1))
-        if not self.simulated and self.request.best > 0 and not self.request.quick:
+        if not self.simulated and self.request.best > 0 and not self.request.quick and self.request.shard.whole:
             self.perform("best", self.best(legal, sizes), self.settings(best_sizes, scale=4))
 
     def best(self, legal: Sequence[space.Candidate], sizes: Sequence[Shape]) -> list[space.Candidate]:
@@ -266,13 +268,14 @@ class Tuning:
 
 
 def default_output(request: Request, gpu: str) -> Path:
-    kernel = request.kernel
+    """Of what is not the whole sweep, no page knows."""
+    kernel, folder = request.kernel, data.FOLDER if request.shard.whole else BUILD / "autotune"
     if request.quick:
-        return BUILD / "autotune" / f"quick_{kernel.name}_sm{kernel.arch}.csv"
+        return request.shard.beside(BUILD / "autotune" / f"quick_{kernel.name}_sm{kernel.arch}.csv")
     if gpu == "simulated":
-        return data.FOLDER / f"sim_autotune_{kernel.name}_sm{kernel.arch}.csv"
+        return request.shard.beside(folder / f"sim_autotune_{kernel.name}_sm{kernel.arch}.csv")
     name = measure.default_output(gpus.Gpu(gpu, kernel.arch)).stem
-    return data.FOLDER / f"{name}_autotune_{kernel.name}.csv"
+    return request.shard.beside(folder / f"{name}_autotune_{kernel.name}.csv")
 
 
 def print_result(tuning: Tuning, sizes: Sequence[Shape]) -> None:
@@ -297,7 +300,7 @@ def draw(sweep: Path, folder: Path) -> None:
 
 def tune(request: Request) -> int:
     """The whole of it. Returns the exit code. Raises Failure."""
-    candidates = find_candidates(request)
+    candidates = request.shard.of(find_candidates(request))
     name = request.kernel.name
     devices, gpu = choose_devices(request)
     simulated = devices[0].index is None
@@ -307,7 +310,7 @@ def tune(request: Request) -> int:
     stop = threading.Event()
     try:
         compiler = Compiler(request.kernel, BUILD / "autotune" / "cache", timeout=300, stop=stop)
-        tuning = Tuning(request, few(candidates) if request.quick else candidates, devices, gpu, output,
+        tuning = Tuning(request, few(candidates) if request.quick else list(candidates), devices, gpu, output,
                         build_programs(simulated), compiler, stop)
         print(summary_of(tuning.candidates), file=sys.stderr)
         tuning.run(sizes, best_sizes)
@@ -322,6 +325,6 @@ def tune(request: Request) -> int:
     print_result(tuning, sizes if simulated else list(dict.fromkeys([*sizes, *best_sizes])))
     for failure in tuning.failures:
         print(failure)
-    if request.draw:
+    if request.draw and request.shard.whole:
         draw(output.path, request.charts or (output.path.parent if request.quick else ROOT / CHARTS))
     return EXIT_WRONG if tuning.failures else EXIT_RIGHT

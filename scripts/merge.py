@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Makes one file of results out of several: of the parts of a sweep that was spread with --shard.
+
+    merge.py --output sweep.csv sweep.1of2.csv sweep.2of2.csv
+
+Tables (.csv) get the columns of all parts; other files are lines of JSON. What stands in several parts stands in the
+whole once, in the order in which it comes. The parts stay.
+
+Exit codes: 0; 2 wrong command line, or a part that is missing or damaged: then nothing is written.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ladder import command, files, shards
+
+
+def main() -> int:
+    parser = command.Parser(__doc__)
+    parser.add_argument("parts", nargs="+", type=Path, metavar="PART")
+    parser.add_argument("--output", required=True, type=Path, metavar="FILE")
+    options = parser.parse_args()
+    text = shards.merge(options.parts)
+    files.replace(options.output, text)
+    return command.EXIT_RIGHT
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,64 @@
+"""Sweeps in parts, and one file out of theirs."""
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from ladder import shards
+from tests import support
+
+
+class Shards(unittest.TestCase):
+    def test_every_piece_is_in_one_part(self) -> None:
+        for count in (1, 2, 3, 7, 12):
+            parts = [shards.Shard(index, count).of(range(10)) for index in range(1, count + 1)]
+            self.assertEqual(sorted(piece for part in parts for piece in part), list(range(10)))
+            self.assertLessEqual(max(map(len, parts)) - min(map(len, parts)), 1)
+
+    def test_spelling(self) -> None:
+        self.assertEqual(str(shards.parse("2/8")), "2/8")
+        for text in ("", "2", "0/8", "9/8", "2/8/1", "-1/2", "1/0", "a/b", "1 /2"):
+            with self.assertRaises(argparse.ArgumentTypeError, msg=text):
+                shards.parse(text)
+
+    def test_a_file_of_its_own(self) -> None:
+        path = Path("results") / "sweep.csv"
+        self.assertEqual(shards.parse("2/8").beside(path), Path("results") / "sweep.2of8.csv")
+        self.assertEqual(shards.parse("1/1").beside(path), path)
+
+
+class Merging(support.Sandbox):
+    def merge(self, *names: str) -> subprocess.CompletedProcess[str]:
+        return self.run_command(sys.executable, "-B", self.scripts / "merge.py", *names)
+
+    def test_tables(self) -> None:
+        self.write("1.csv", "m,tflops\n1,2.5\n3,\n")
+        self.write("2.csv", 'm,tflops,note\n2,2,"a, b"\n3,,\n')
+        self.write("3.csv", "")
+        self.assert_exit(0, self.merge("1.csv", "2.csv", "3.csv", "--output", "all.csv"))
+        self.assertEqual((self.root / "all.csv").read_text(encoding="utf-8"),
+                         'm,tflops,note\n1,2.5,\n3,,\n2,2,"a, b"\n')
+
+    def test_lines(self) -> None:
+        self.write("1.jsonl", '{"a": 1}\n{"a": 2}\n')
+        self.write("2.jsonl", '{"a": 2}\n{"a": 3}')
+        self.assert_exit(0, self.merge("1.jsonl", "2.jsonl", "--output", "1.jsonl"))
+        self.assertEqual((self.root / "1.jsonl").read_text(encoding="utf-8"), '{"a": 1}\n{"a": 2}\n{"a": 3}\n')
+
+    def test_what_cannot_be_merged(self) -> None:
+        self.write("1.csv", "m,tflops\n1,2.5\n")
+        self.write("cut.csv", "m,tflops\n1,2.5\n3\n")
+        self.write("other.csv", "name,colour\nx,red\n")
+        self.write("1.jsonl", '{"a": 1}\n{"a"')
+        for names, sentence in ((("cut.csv",), "cut.csv:3: "), (("other.csv",), "no column in common"),
+                                (("1.jsonl",), "several kinds"), (("none.csv",), "none.csv: No such file")):
+            self.assert_exit(2, self.merge("1.csv", *names, "--output", "all.csv"), sentence)
+        self.assert_exit(2, self.merge("1.jsonl", "--output", "all.csv"), "1.jsonl:2: this is not JSON")
+        self.assertFalse((self.root / "all.csv").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
