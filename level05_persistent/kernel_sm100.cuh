@@ -205,7 +205,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::cp_async_bulk_commit_group();
       ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile: after the barrier below it may be overwritten
     }
-    // The end of a tile. Only now may the accumulator be overwritten, in either CTA.
+    // The end of a tile. Both CTAs have read the accumulator: it may be overwritten. (README, exercise 5, on its need.)
     ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
     __syncwarp();
     ptx::barrier_cluster_arrive();

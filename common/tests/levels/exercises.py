@@ -66,9 +66,10 @@ class Exercise(unittest.TestCase):
 
     def changed(self, *edits: Edit, arguments: str = "--m 256 --n 256 --k 256", arch: int = 100, sim: str = "") -> Ran:
         """The level with its kernel edited."""
-        return self.all_changed(*edits, arguments=[arguments], arch=arch, sim=sim)[0]
+        return self.all_changed(*edits, runs=[(arguments, sim)], arch=arch)[0]
 
-    def all_changed(self, *edits: Edit, arguments: list[str], arch: int = 100, sim: str = "") -> list[Ran]:
+    def all_changed(self, *edits: Edit, runs: list[tuple[str, str]], arch: int = 100) -> list[Ran]:
+        """The same, run several times: the program's arguments, and the simulated device's."""
         level = names.find_level(str(self.level), names.all_levels())
         with lab.scratch() as folder:
             lab.copy_sources(level, folder)
@@ -79,7 +80,7 @@ class Exercise(unittest.TestCase):
                 self.assertGreater(count, 0, pattern)
             kernel.write_text(source, encoding="utf-8")
             program, said = lab.compile_copy(level, arch, f"compute_{arch}a", BUILD, folder)
-            return [self.simulate(program, one, sim) for one in arguments] if program else [Ran(-1, said)]
+            return [self.simulate(program, *run) for run in runs] if program else [Ran(-1, said)]
 
     def assert_right(self, ran: Ran) -> None:
         self.assertEqual(ran.code, RIGHT, ran.said)
@@ -192,6 +193,16 @@ class Level05(Exercise):
         self.assert_right(self.changed((r"SWIZZLE_GROUP_SIZE = 8", "SWIZZLE_GROUP_SIZE = 1"), sim="--sms 4",
                                        arguments="--m 640 --n 256 --k 128"))
 
+    def test_5_is_it_needed(self) -> None:
+        fence = r"    ptx::tcgen05_fence_before_thread_sync\(\);  // orders this thread's TMEM loads before the barrier\n"
+        barrier = r"    __syncwarp\(\);\n    ptx::barrier_cluster_arrive\(\);\n    ptx::barrier_cluster_wait\(\);\n"
+        complete = r"(    __syncthreads\(\);  +// \[L04\] the tile is complete\n)"
+        orders = ("", "--latest", "--seed 1", "--seed 2")
+        runs = [("--m 512 --n 384 --k 192", f"--sms 4 {order}") for order in orders]
+        for ran in self.all_changed((fence + barrier, "    __syncwarp();\n"),
+                                    (complete, r"    ptx::tcgen05_fence_before_thread_sync();\n\1"), runs=runs):
+            self.assert_right(ran)
+
 
 class Level06(Exercise):
     level = 6
@@ -205,10 +216,10 @@ class Level06(Exercise):
                          "the launch is refused")
 
     def test_5_skip_the_turns(self) -> None:
-        shapes = ["--m 1024 --n 256 --k 64", "--m 1024 --n 256 --k 512"]
+        runs = [("--m 1024 --n 256 --k 64", "--sms 1"), ("--m 1024 --n 256 --k 512", "--sms 1")]
         short, long = self.all_changed((r"\n[^\n]*ptx::bar_sync\(Config::TURN_BARRIER[^\n]*", ""),
                                        (r"\n[^\n]*bool is_last = [^\n]*\n[^\n]*bar_arrive[^\n]*", ""),
-                                       arguments=shapes, arch=90, sim="--sms 1")
+                                       runs=runs, arch=90)
         self.assert_right(short)
         words = "more arrivals than the phase still waits for"
         self.assert_ends(long, FAILED, words, words)
