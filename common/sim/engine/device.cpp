@@ -1,6 +1,7 @@
 #include "engine/device.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <thread>
 #include <utility>
@@ -9,10 +10,12 @@
 #include "check/store_audit.h"
 #include "common/base/align.h"
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "engine/grid.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
 #include "ptx/module.h"
+#include "ptx/rules/rules.h"
 #include "timing/counters.h"
 #include "timing/trace.h"
 
@@ -53,8 +56,12 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
     info.parameters.push_back(
         {static_cast<uint32_t>(parameter->offset), static_cast<uint32_t>(parameter->bytes), parameter->align});
   }
-  if (function.max_threads[0] != 0)
-    info.max_threads = static_cast<int>(function.max_threads[0] * function.max_threads[1] * function.max_threads[2]);
+  if (function.max_threads[0] != 0) {
+    uint64_t threads = 1;
+    for (const uint32_t extent : function.max_threads)
+      threads = std::min<uint64_t>(threads * extent, std::numeric_limits<int>::max());
+    info.max_threads = static_cast<int>(threads);
+  }
   if (function.max_registers != 0) info.registers = static_cast<int>(function.max_registers);
   for (size_t i = 0; i < 3; ++i) info.required_cluster[i] = function.cluster[i];
   info.explicit_cluster = function.explicit_cluster;
@@ -67,6 +74,48 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
     if (variable->space == ptx::Space::Const) info.constant_bytes += variable->bytes;
   }
   return info;
+}
+
+/// Gives the module's variables device memory. What is not initialised is zero, as the language says.
+bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcome) {
+  constexpr size_t kMostVariables = 16'384;  // each takes pages of its own, so that what runs past it is noticed
+  const ptx::Module& image = *module.image;
+  const auto fail = [&](const std::string& why) {
+    *outcome = {Status::MemoryAllocation, image.name + ": " + why};
+    return false;
+  };
+  for (const auto& variable : image.variables) {
+    if (variable->space != ptx::Space::Global && variable->space != ptx::Space::Const) continue;
+    if (variable->external && image.globals.at(variable->name) != variable.get()) continue;
+    if (module.placement.address.size() == kMostVariables)
+      return fail("more than " + base::grouped(kMostVariables) + " variables in .global and .const space");
+    // Pages are aligned enough for all but the oddest wishes.
+    constexpr uint64_t kPage = 4096;
+    const uint64_t slack = variable->align > kPage ? variable->align : 0;
+    auto* at = static_cast<uint8_t*>(memory.allocate_zeroed(std::max<uint64_t>(variable->bytes, 1) + slack,
+                                                            "variable " + variable->name,
+                                                            variable->space == ptx::Space::Const));
+    if (at == nullptr)
+      return fail("no device memory is left for the " + base::in_bytes(variable->bytes) + " of the variable '" +
+                  variable->name + "'");
+    if (slack != 0)
+      at = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(at) + slack - 1) / variable->align * variable->align);
+    std::copy_n(variable->initial.begin(), std::min<size_t>(variable->initial.size(), variable->bytes), at);
+    module.placement.address[variable.get()] = reinterpret_cast<uint64_t>(at);
+    module.variables[variable->name] = {at, variable->bytes};
+  }
+  for (const auto& variable : image.variables) {
+    for (const ptx::Variable::Relocation& relocation : variable->relocations) {
+      const auto target = image.globals.find(relocation.symbol);
+      const auto here = module.placement.address.find(variable.get());
+      if (target == image.globals.end() || here == module.placement.address.end()) continue;
+      const auto address = module.placement.address.find(target->second);
+      if (address == module.placement.address.end()) continue;
+      const uint64_t value = (address->second + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
+      std::memcpy(reinterpret_cast<uint8_t*>(here->second) + relocation.at, &value, relocation.bytes);
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -99,45 +148,41 @@ Device::Device(Gpu gpu, Options options)
 }
 Device::~Device() = default;
 
-Module* Device::load(std::string_view text, std::string name, Outcome* outcome) {
+Module* Device::load(std::string_view text, std::string name, Outcome* outcome, Judged judged) {
   auto module = std::make_unique<LoadedModule>();
+  const auto refuse = [&, where = name](uint32_t line, const std::string& why) {
+    *outcome = {Status::InvalidPtx, where + ":" + std::to_string(line) + ": " + why};
+    return nullptr;
+  };
   try {
     module->image = ptx::parse(text, std::move(name));
-  } catch (const ptx::SyntaxError& error) {
-    *outcome = {Status::InvalidPtx, "sim: PTX line " + std::to_string(error.line) + ": " + error.message};
-    return nullptr;
-  }
-  // Variables of the module get device memory; what is not initialised is zero, as the language says.
-  for (const auto& variable : module->image->variables) {
-    if (variable->space != ptx::Space::Global && variable->space != ptx::Space::Const) continue;
-    if (variable->external && module->image->globals[variable->name] != variable.get()) continue;
-    auto* at = static_cast<uint8_t*>(memory_.allocate(
-        std::max<size_t>(variable->bytes, 1), "variable " + variable->name, variable->space == ptx::Space::Const));
-    if (at == nullptr) {
-      *outcome = {Status::MemoryAllocation, "sim: no device memory left for the variable '" + variable->name + "'"};
-      return nullptr;
-    }
-    std::memset(at, 0, variable->bytes);
-    std::copy_n(variable->initial.begin(), std::min<size_t>(variable->initial.size(), variable->bytes), at);
-    module->placement.address[variable.get()] = reinterpret_cast<uint64_t>(at);
-    module->variables[variable->name] = {at, variable->bytes};
-  }
-  for (const auto& variable : module->image->variables) {
-    for (const ptx::Variable::Relocation& relocation : variable->relocations) {
-      const auto target = module->image->globals.find(relocation.symbol);
-      const auto here = module->placement.address.find(variable.get());
-      if (target == module->image->globals.end() || here == module->placement.address.end()) continue;
-      const auto address = module->placement.address.find(target->second);
-      if (address == module->placement.address.end()) continue;
-      const uint64_t value = address->second + static_cast<uint64_t>(relocation.addend);
-      std::memcpy(reinterpret_cast<uint8_t*>(here->second) + relocation.at, &value, relocation.bytes);
+  } catch (const ptx::SyntaxError& error) { return refuse(error.line, error.message); }
+  if (judged == Judged::Whole) {
+    const std::vector<ptx::Finding> findings = ptx::check(*module->image);
+    if (!findings.empty()) {
+      const std::string source = module->image->describe(findings[0].location);
+      return refuse(findings[0].line,
+                    findings[0].message + (source.empty() ? "" : " (" + source + ")") +
+                        (findings.size() > 1 ? "; and " + std::to_string(findings.size() - 1) + " more" : ""));
     }
   }
+  if (!place_variables(*module, memory_, outcome)) return nullptr;
   for (const auto& function : module->image->functions) {
     if (function->is_entry && function->has_body) module->kernels[function->name] = describe(*module->image, *function);
   }
   impl_->modules.push_back(std::move(module));
   return impl_->modules.back().get();
+}
+
+std::vector<KernelInfo> Device::kernels_of(std::string_view text) {
+  std::vector<KernelInfo> kernels;
+  try {
+    const std::unique_ptr<ptx::Module> image = ptx::parse(text, "");
+    for (const auto& function : image->functions) {
+      if (function->is_entry && function->has_body) kernels.push_back(describe(*image, *function));
+    }
+  } catch (const ptx::SyntaxError&) { kernels.clear(); }
+  return kernels;
 }
 
 int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
@@ -190,6 +235,13 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     return Outcome{status, "sim: launch of " + kernel.name + ": " + why};
   };
   const Program& program = loaded.program(kernel.name);
+  if (!program.impossible.empty()) return refuse(Status::LaunchOutOfResources, program.impossible);
+  constexpr uint32_t kMostLocalBytes = 512 * 1024;
+  if (program.local_bytes > kMostLocalBytes) {
+    return refuse(Status::LaunchOutOfResources, "it needs " + base::in_bytes(program.local_bytes) +
+                                                    " of local memory a thread, and a thread can have " +
+                                                    base::grouped(kMostLocalBytes));
+  }
   launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
   const uint32_t statics = Gpu::smem_reserved + program.static_smem;

@@ -88,8 +88,15 @@ class Device {
   const Options& options() const { return options_; }
   GlobalMemory& memory() { return memory_; }
 
-  /// Parses `text` (not NUL-terminated necessarily). On a syntax error returns nullptr and says where in `outcome`.
-  Module* load(std::string_view text, std::string name, Outcome* outcome);
+  /// How strictly a text is judged. A fat binary holds kernels and branches that never run, for this GPU or another: in
+  /// it an instruction that is none counts when it is executed. A text that somebody wrote is judged as ptxas would.
+  enum class Judged { WhenExecuted, Whole };
+  /// Parses `text` (not NUL-terminated necessarily). If it cannot be used, returns nullptr and says where and why in
+  /// `outcome`. `name` is a file's, or the program's.
+  Module* load(std::string_view text, std::string name, Outcome* outcome, Judged judged = Judged::WhenExecuted);
+
+  /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
+  static std::vector<KernelInfo> kernels_of(std::string_view text);
 
   /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
   void note_useful_flops(uint64_t flops);

@@ -107,7 +107,9 @@ uintptr_t GlobalMemory::place(std::size_t bytes, std::size_t alignment) {
   return 0;
 }
 
-bool GlobalMemory::map(uintptr_t begin, std::size_t bytes) {
+bool GlobalMemory::map(uintptr_t begin, std::size_t bytes, bool zeroed) {
+  // What is reserved and not yet in use reads as zeros once it may be read.
+  if (zeroed) return mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0;
   if (bytes > SHARED_POISON_ABOVE) {
     if (poison_file_ < 0) poison_file_ = make_poison_file();
     for (std::size_t done = 0; poison_file_ >= 0 && done < bytes; done += POISON_FILE_BYTES) {
@@ -125,13 +127,21 @@ bool GlobalMemory::map(uintptr_t begin, std::size_t bytes) {
 }
 
 void* GlobalMemory::allocate(std::size_t bytes, std::string label, bool constant, Kind kind) {
+  return allocate(bytes, std::move(label), constant, kind, false);
+}
+
+void* GlobalMemory::allocate_zeroed(std::size_t bytes, std::string label, bool constant) {
+  return allocate(bytes, std::move(label), constant, Kind::Device, true);
+}
+
+void* GlobalMemory::allocate(std::size_t bytes, std::string label, bool constant, Kind kind, bool zeroed) {
   std::unique_lock lock(mutex_);
   const bool counts = kind != Kind::Host;
   if (base_ == 0 || bytes > reserved_ || (counts && bytes > capacity_ - used_)) return nullptr;
   const std::size_t mapped = page_bytes(bytes);
   const uintptr_t begin = place(mapped + GAP, mapped >= HUGE_PAGE ? HUGE_PAGE : PAGE);
   if (begin == 0) return nullptr;
-  if (!map(begin, mapped)) {
+  if (!map(begin, mapped, zeroed)) {
     reserve(begin, mapped, MAP_FIXED);  // takes back what was mapped before the system had enough
     return nullptr;
   }

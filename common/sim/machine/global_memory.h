@@ -33,6 +33,8 @@ class GlobalMemory {
   /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reading what nobody wrote shows
   /// up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
   void* allocate(std::size_t bytes, std::string label, bool constant = false, Kind kind = Kind::Device);
+  /// The same, filled with zeros: a module's variable. Pages that nobody touches take no memory of the host.
+  void* allocate_zeroed(std::size_t bytes, std::string label, bool constant);
   /// Makes host memory at its own address reachable (cudaHostRegister); false if some of it already is.
   bool adopt(void* pointer, std::size_t bytes, std::string label);
   /// False if `pointer` is not the start of a live allocation. Adopted memory is only forgotten.
@@ -49,8 +51,9 @@ class GlobalMemory {
   std::string describe(uintptr_t address) const;
 
  private:
+  void* allocate(std::size_t bytes, std::string label, bool constant, Kind kind, bool zeroed);
   uintptr_t place(std::size_t bytes, std::size_t alignment);
-  bool map(uintptr_t begin, std::size_t bytes);
+  bool map(uintptr_t begin, std::size_t bytes, bool zeroed);
 
   std::size_t capacity_, reserved_ = 0, used_ = 0;
   uintptr_t base_ = 0, cursor_ = 0;

@@ -1,8 +1,8 @@
 #include "ptx/lexer.h"
 
-#include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -12,9 +12,10 @@ namespace sim::ptx {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool starts_word(char c) { return is_letter(c) || c == '_' || c == '$' || c == '%' || c == '.'; }
-bool continues_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '$' || c == '.'; }
+bool starts_word(char c) { return is_letter(c) || c == '_' || c == '$' || c == '%'; }
+bool continues_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '$'; }
 
 class Lexer {
  public:
@@ -22,7 +23,7 @@ class Lexer {
 
   std::vector<Token> run() {
     std::vector<Token> tokens;
-    tokens.reserve(text_.size() / 5);
+    tokens.reserve(text_.size() / 4);
     for (;;) {
       skip_blank();
       tokens.push_back(next());
@@ -31,120 +32,191 @@ class Lexer {
   }
 
  private:
+  using Kind = Token::Kind;
+
   char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  [[noreturn]] void fail(std::string message) const { throw SyntaxError{line_, std::move(message)}; }
 
   void skip_blank() {
+    bool line_starts = at_ == 0;
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '\n') {
         ++line_;
         ++at_;
-      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\0') {
+        line_starts = true;
+      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
         ++at_;
-      } else if (c == '/' && peek(1) == '/') {
+      } else if ((c == '/' && peek(1) == '/') || (c == '#' && line_starts && is_line_mark())) {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (c == '/' && peek(1) == '*') {
-        at_ += 2;
-        while (at_ < text_.size() && !(text_[at_] == '*' && peek(1) == '/')) line_ += text_[at_++] == '\n';
-        at_ += 2;
+        const size_t end = text_.find("*/", at_ + 2);
+        if (end == std::string_view::npos) fail("a comment is opened by '/*' and never closed by '*/'");
+        for (; at_ < end + 2; ++at_) line_ += text_[at_] == '\n';
       } else {
         return;
       }
     }
   }
 
+  // What a preprocessor leaves: `# 12 "file"` at the start of a line.
+  bool is_line_mark() const {
+    size_t ahead = 1;
+    while (peek(ahead) == ' ') ++ahead;
+    return is_digit(peek(ahead));
+  }
+
+  Token token(Kind kind, size_t bytes) {
+    Token made;
+    made.kind = kind;
+    made.line = line_;
+    made.text = text_.substr(at_, bytes);
+    at_ += made.text.size();
+    return made;
+  }
+
   Token next() {
-    Token token;
-    token.line = line_;
-    if (at_ >= text_.size()) return token;
+    if (at_ >= text_.size()) return token(Kind::End, 0);
     const char c = text_[at_];
     if (is_digit(c)) return number();
-    if (starts_word(c) && !(c == '.' && is_digit(peek(1)))) return word();
+    if (c == '.') return starts_fraction() ? real() : dotted();
+    if (starts_word(c)) return word();
     if (c == '"') return string();
-    token.kind = Token::Kind::Punctuation;
-    token.punctuation = c;
-    token.text = text_.substr(at_++, 1);
-    return token;
+    return punctuation();
+  }
+
+  // ".5" is a number, ".1d" and ".16x64b" are modifiers.
+  bool starts_fraction() const {
+    size_t ahead = 1;
+    while (is_digit(peek(ahead))) ++ahead;
+    if (ahead == 1) return false;
+    if (peek(ahead) == 'e' || peek(ahead) == 'E') {
+      ++ahead;
+      if (peek(ahead) == '+' || peek(ahead) == '-') ++ahead;
+      while (is_digit(peek(ahead))) ++ahead;
+    }
+    return !continues_word(peek(ahead));
   }
 
   Token word() {
-    const size_t begin = at_++;
-    // "::" belongs to a modifier ("shared::cluster"), a single ":" ends a label.
-    while (at_ < text_.size()) {
-      if (continues_word(text_[at_])) {
-        ++at_;
-      } else if (text_[at_] == ':' && peek(1) == ':' && (is_letter(peek(2)) || is_digit(peek(2)) || peek(2) == '_')) {
-        at_ += 2;
+    size_t end = at_ + 1;
+    while (end < text_.size() && continues_word(text_[end])) ++end;
+    if (end == at_ + 1 && text_[at_] == '%') return punctuation();
+    if (end == at_ + 1 && text_[at_] == '$') fail("a name is longer than '$'");
+    return token(Kind::Word, end - at_);
+  }
+
+  Token dotted() {
+    size_t end = at_ + 1;
+    while (end < text_.size()) {
+      if (continues_word(text_[end])) {
+        ++end;
+      } else if (text_.substr(end, 2) == "::" && end + 2 < text_.size() && continues_word(text_[end + 2])) {
+        end += 2;  // part of the modifier ("shared::cluster"); a single ':' ends a label
       } else {
         break;
       }
     }
-    Token token;
-    token.kind = Token::Kind::Word;
-    token.line = line_;
-    token.text = text_.substr(begin, at_ - begin);
-    return token;
+    if (end == at_ + 1) fail("a '.' stands alone: a directive or modifier must follow it at once");
+    return token(Kind::Dotted, end - at_);
   }
 
   Token string() {
-    const size_t begin = ++at_;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (text_[at_] == '\\') ++at_;
-      ++at_;
+    const size_t end = text_.find('"', at_ + 1);
+    if (end == std::string_view::npos) fail("a string is opened by '\"' and never closed");
+    Token made = token(Kind::String, end + 1 - at_);
+    for (const char c : made.text) line_ += c == '\n';
+    made.text = made.text.substr(1, made.text.size() - 2);
+    return made;
+  }
+
+  Token punctuation() {
+    constexpr std::string_view singles = ",;:{}[]()+-*/%|&^~!@<>?=";
+    constexpr std::string_view pairs[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
+    const char c = text_[at_];
+    if (singles.find(c) == std::string_view::npos) {
+      const auto code = static_cast<unsigned char>(c);
+      fail(code > ' ' && code < 127 ? std::string("the character '") + c + "' has no meaning in PTX"
+                                    : "a character with the code " + std::to_string(code) + " has no meaning in PTX");
     }
-    Token token;
-    token.kind = Token::Kind::String;
-    token.line = line_;
-    token.text = text_.substr(begin, at_ - begin);
-    ++at_;
-    return token;
+    size_t bytes = 1;
+    for (const std::string_view pair : pairs) {
+      if (text_.substr(at_, 2) == pair) bytes = 2;
+    }
+    Token made = token(Kind::Punctuation, bytes);
+    made.punctuation = c;
+    return made;
   }
 
   Token number() {
-    Token token;
-    token.line = line_;
-    const size_t begin = at_;
     const char second = peek(1);
-    if (text_[at_] == '0' && (second == 'f' || second == 'F' || second == 'd' || second == 'D')) {
-      token.kind = Token::Kind::Float;
-      token.float_bits = (second == 'f' || second == 'F') ? 32 : 64;
-      at_ += 2;
-      token.value = digits(16);
+    Token made;
+    if (text_[at_] == '0' && (second == 'f' || second == 'F')) {
+      made = bit_pattern(8);
+    } else if (text_[at_] == '0' && (second == 'd' || second == 'D')) {
+      made = bit_pattern(16);
     } else if (text_[at_] == '0' && (second == 'x' || second == 'X')) {
-      token.kind = Token::Kind::Integer;
-      at_ += 2;
-      token.value = digits(16);
+      made = integer(2, 16);
     } else if (text_[at_] == '0' && (second == 'b' || second == 'B')) {
-      token.kind = Token::Kind::Integer;
-      at_ += 2;
-      token.value = digits(2);
+      made = integer(2, 2);
     } else {
       size_t end = at_;
       while (end < text_.size() && is_digit(text_[end])) ++end;
-      const bool is_real = end < text_.size() && (text_[end] == '.' || text_[end] == 'e' || text_[end] == 'E') &&
-                           (is_digit(end + 1 < text_.size() ? text_[end + 1] : '\0') || text_[end] != '.');
-      if (is_real) {
-        char* stop = nullptr;
-        const std::string copy(text_.substr(at_, 64));
-        token.kind = Token::Kind::Float;
-        token.value = std::bit_cast<uint64_t>(std::strtod(copy.c_str(), &stop));
-        at_ += static_cast<size_t>(stop - copy.c_str());
-      } else {
-        token.kind = Token::Kind::Integer;
-        token.value = digits(text_[at_] == '0' && end > at_ + 1 ? 8 : 10);
-      }
+      const char behind = end < text_.size() ? text_[end] : '\0';
+      if (behind == '.' || behind == 'e' || behind == 'E') return real();
+      made = integer(0, text_[at_] == '0' && end > at_ + 1 ? 8 : 10);
     }
-    if (token.kind == Token::Kind::Integer && peek() == 'U') ++at_;
-    token.text = text_.substr(begin, at_ - begin);
-    return token;
+    if (continues_word(peek())) {
+      fail("the number " + std::string(made.text) + " runs into '" + peek() +
+           "': numbers are decimal, 0x (hexadecimal), 0b (binary), 0 (octal), 0f with 8 or 0d with 16 digits");
+    }
+    return made;
   }
 
-  uint64_t digits(int base) {
+  Token bit_pattern(size_t digits) {
+    for (size_t i = 0; i < digits; ++i) {
+      if (!is_hex(peek(2 + i)))
+        fail("0" + std::string(1, peek(1)) + " must be followed by exactly " + std::to_string(digits) +
+             " hexadecimal digits");
+    }
+    Token made = token(Kind::Float, 2 + digits);
+    made.float_bits = static_cast<uint8_t>(4 * digits);
+    std::from_chars(made.text.data() + 2, made.text.data() + made.text.size(), made.value, 16);
+    return made;
+  }
+
+  Token integer(size_t prefix, int base) {
     uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value, base);
-    if (error != std::errc()) throw SyntaxError{line_, "a number that does not fit 64 bits"};
-    at_ = static_cast<size_t>(end - text_.data());
-    return value;
+    const char* const first = text_.data() + at_ + prefix;
+    const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value, base);
+    if (error == std::errc::result_out_of_range) fail("a number that does not fit 64 bits");
+    if (error != std::errc()) fail("digits must follow '" + std::string(text_.substr(at_, prefix)) + "'");
+    const auto digits = static_cast<size_t>(end - first);
+    const bool suffix = peek(prefix + digits) == 'U';
+    Token made = token(Kind::Integer, prefix + digits + (suffix ? 1 : 0));
+    made.value = value;
+    made.is_unsigned = suffix || value > uint64_t{0x7FFF'FFFF'FFFF'FFFF};
+    return made;
+  }
+
+  Token real() {
+    size_t end = at_;
+    while (end < text_.size() && is_digit(text_[end])) ++end;
+    if (end < text_.size() && text_[end] == '.') ++end;
+    while (end < text_.size() && is_digit(text_[end])) ++end;
+    if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
+      ++end;
+      if (end < text_.size() && (text_[end] == '+' || text_[end] == '-')) ++end;
+      if (end >= text_.size() || !is_digit(text_[end])) fail("digits must follow the 'e' of a number");
+      while (end < text_.size() && is_digit(text_[end])) ++end;
+    }
+    Token made = token(Kind::Float, end - at_);
+    const double value = std::strtod(std::string(made.text).c_str(), nullptr);
+    if (std::isinf(value) || (value == 0 && made.text.find_first_of("123456789") < made.text.find_first_of("eE")))
+      fail("the number " + std::string(made.text) + " does not fit a double");
+    made.value = std::bit_cast<uint64_t>(value);
+    if (continues_word(peek())) fail("the number " + std::string(made.text) + " runs into '" + peek() + "'");
+    return made;
   }
 
   std::string_view text_;

@@ -10,15 +10,17 @@ namespace sim::ptx {
 struct Token {
   enum class Kind : uint8_t {
     End,
-    Word,        ///< identifier, directive or opcode with its modifiers: "add.s32", ".reg", "%r1", "$L__BB0_2", "_"
-    Integer,     ///< value; 0x.., 0.., decimal, U suffix
+    Word,        ///< an identifier: "add", "%r1", "$L__BB0_2"; "_" alone
+    Dotted,      ///< a directive, modifier, type or selector with its dot: ".reg", ".s32", ".shared::cta", ".x"
+    Integer,     ///< value; 0x.., 0b.., 0.., decimal, U suffix
     Float,       ///< 0fXXXXXXXX, 0dXXXXXXXXXXXXXXXX (value: bits), 1.5 (value: bits of the double)
     String,      ///< text without quotes
-    Punctuation  ///< one character of , ; : { } [ ] ( ) + - | ! @ < > = *
+    Punctuation  ///< one character, or one of << >> <= >= == != && ||
   };
   Kind kind = Kind::End;
-  char punctuation = 0;
+  char punctuation = 0;  ///< its first character
   uint8_t float_bits = 64;
+  bool is_unsigned = false;  ///< an integer with the suffix U, or one that only uint64_t holds
   uint32_t line = 1;
   uint64_t value = 0;
   std::string_view text;  ///< points into the source

@@ -11,24 +11,38 @@ struct TypeRow {
   Type type;
   int bits;
 };
+// In the order of the enumeration.
 constexpr std::array<TypeRow, 29> kTypes{{
-    {"b8", Type::B8, 8},          {"b16", Type::B16, 16},     {"b32", Type::B32, 32},     {"b64", Type::B64, 64},
-    {"b128", Type::B128, 128},    {"u8", Type::U8, 8},        {"u16", Type::U16, 16},     {"u32", Type::U32, 32},
-    {"u64", Type::U64, 64},       {"s8", Type::S8, 8},        {"s16", Type::S16, 16},     {"s32", Type::S32, 32},
-    {"s64", Type::S64, 64},       {"f16", Type::F16, 16},     {"f16x2", Type::F16x2, 32}, {"bf16", Type::BF16, 16},
-    {"bf16x2", Type::BF16x2, 32}, {"tf32", Type::TF32, 32},   {"f32", Type::F32, 32},     {"f32x2", Type::F32x2, 64},
-    {"f64", Type::F64, 64},       {"e4m3", Type::E4M3, 8},    {"e5m2", Type::E5M2, 8},    {"e4m3x2", Type::E4M3x2, 16},
-    {"e5m2x2", Type::E5M2x2, 16}, {"u16x2", Type::U16x2, 32}, {"s16x2", Type::S16x2, 32}, {"pred", Type::Pred, 1},
-    {"", Type::None, 0},
+    {"", Type::None, 0},          {"b8", Type::B8, 8},          {"b16", Type::B16, 16},     {"b32", Type::B32, 32},
+    {"b64", Type::B64, 64},       {"b128", Type::B128, 128},    {"u8", Type::U8, 8},        {"u16", Type::U16, 16},
+    {"u32", Type::U32, 32},       {"u64", Type::U64, 64},       {"s8", Type::S8, 8},        {"s16", Type::S16, 16},
+    {"s32", Type::S32, 32},       {"s64", Type::S64, 64},       {"f16", Type::F16, 16},     {"f16x2", Type::F16x2, 32},
+    {"bf16", Type::BF16, 16},     {"bf16x2", Type::BF16x2, 32}, {"tf32", Type::TF32, 32},   {"f32", Type::F32, 32},
+    {"f32x2", Type::F32x2, 64},   {"f64", Type::F64, 64},       {"e4m3", Type::E4M3, 8},    {"e5m2", Type::E5M2, 8},
+    {"e4m3x2", Type::E4M3x2, 16}, {"e5m2x2", Type::E5M2x2, 16}, {"u16x2", Type::U16x2, 32}, {"s16x2", Type::S16x2, 32},
+    {"pred", Type::Pred, 1},
 }};
+const TypeRow& row_of(Type type) { return kTypes[static_cast<size_t>(type)]; }
+static_assert(kTypes[static_cast<size_t>(Type::Pred)].type == Type::Pred);
 
 }  // namespace
 
-int bits(Type type) {
-  for (const TypeRow& row : kTypes) {
-    if (row.type == type) return row.bits;
+int bits(Type type) { return row_of(type).bits; }
+
+std::string_view name_of(Type type) { return row_of(type).name; }
+
+std::string_view name_of(Space space) {
+  switch (space) {
+    case Space::Generic: return "generic";
+    case Space::Register: return ".reg";
+    case Space::Special: return ".sreg";
+    case Space::Param: return ".param";
+    case Space::Global: return ".global";
+    case Space::Const: return ".const";
+    case Space::Shared: return ".shared";
+    case Space::Local: return ".local";
   }
-  return 0;
+  return "";
 }
 
 bool is_float(Type type) {
@@ -73,14 +87,15 @@ std::string Instruction::form() const {
   return text;
 }
 
+void Module::add(std::unique_ptr<Function> function) {
+  Function*& known = function_index[function->name];
+  if (known == nullptr || function->has_body) known = function.get();
+  functions.push_back(std::move(function));
+}
+
 Function* Module::find(std::string_view wanted) const {
-  Function* declared = nullptr;
-  for (const auto& function : functions) {
-    if (function->name != wanted) continue;
-    if (function->has_body) return function.get();
-    declared = function.get();
-  }
-  return declared;
+  const auto found = function_index.find(std::string(wanted));
+  return found == function_index.end() ? nullptr : found->second;
 }
 
 std::string Module::describe(int32_t location) const {

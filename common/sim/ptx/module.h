@@ -12,6 +12,10 @@
 namespace sim::ptx {
 
 enum class Space : uint8_t { Generic, Register, Special, Param, Global, Const, Shared, Local };
+/// ".shared", "register": as PTX writes it.
+std::string_view name_of(Space space);
+
+enum class Linkage : uint8_t { None, Extern, Visible, Weak, Common };
 
 /// PTX fundamental types. `bits(type)` and the predicates below say what they are.
 enum class Type : uint8_t {
@@ -50,25 +54,34 @@ bool is_float(Type type);
 bool is_signed(Type type);
 /// The type a modifier or directive such as ".u32" (given without the dot) names; Type::None if it names none.
 Type type_of(std::string_view name);
+/// "u32"; empty for Type::None.
+std::string_view name_of(Type type);
 
 /// A module-scope or function-scope variable (.global, .const, .shared, .local, .param of a function call).
 struct Variable {
   std::string name;
   Space space = Space::Global;
+  Type type = Type::None;  ///< of an element; None for textures, surfaces and samplers
+  uint32_t vector = 1;     ///< elements of a .v2 or .v4
+  bool is_array = false;
+  Linkage linkage = Linkage::None;
+  uint32_t line = 0;
   uint32_t align = 1;
   uint64_t bytes = 0;
-  bool external = false;         ///< `.extern .shared x[]`: dynamic shared memory
-  std::vector<uint8_t> initial;  ///< empty: zeros
+  bool external = false;         ///< defined elsewhere; `.extern .shared x[]` is dynamic shared memory
+  std::vector<uint8_t> initial;  ///< what is missing at the end: zeros
   struct Relocation {
     uint64_t at;
     std::string symbol;
     int64_t addend;
     uint8_t bytes;
+    uint8_t shift;  ///< which byte of the address, if `bytes` is 1: 0, 8, 16, ...
   };
   std::vector<Relocation> relocations;
   uint64_t offset = 0;  ///< in its space; set by whoever lays the space out
 };
 
+/// The elements of a vector register (.reg .v4 .f32 v) are registers of their own: v.x, v.y, v.z, v.w.
 struct Register {
   std::string name;
   Type type = Type::None;
@@ -77,23 +90,26 @@ struct Register {
 struct Operand {
   enum class Kind : uint8_t {
     None,
-    Register,   ///< reg
+    Register,   ///< reg; value: what is added, `%r1+4`; text: the selector of a video instruction, `%r1.b0`
     Immediate,  ///< value (integers: two's complement; floats: their bits, see `is_float_literal`)
     Variable,   ///< address of variable + value
     Label,      ///< instruction index in value
-    Function,   ///< name in text
+    Function,   ///< name in text: a function's, or one that nothing has
     Special,    ///< %tid.x and friends: name in text, without the %
     Address,    ///< [elements[0] + value]; elements[1..]: what else stands in the brackets (TMA coordinates)
-    Vector,     ///< {elements}
+    Vector,     ///< {elements}, or (elements) of a call
     Pair,       ///< elements[0] | elements[1]
     Sink,       ///< _
   };
   Kind kind = Kind::None;
   bool negated = false;           ///< !%p
+  bool minus = false;             ///< -%r1
+  bool has_offset = false;        ///< a register with something added
+  bool is_indexed = false;        ///< a variable with an index, `x[2]`
   bool is_float_literal = false;  ///< 0f.. (value: 32 bits) or 0d.. / 1.5 (value: 64 bits)
   uint8_t literal_bits = 64;      ///< 32 for 0f
+  bool is_list = false;           ///< a Vector in parentheses
   uint32_t reg = 0;               ///< index into Function::registers
-  int8_t component = -1;          ///< .x .y .z .w of a vector register
   int64_t value = 0;
   const Variable* variable = nullptr;
   std::string text;
@@ -110,6 +126,7 @@ struct SourceLocation {
 struct Instruction {
   std::string opcode;                  ///< "cp", "mbarrier", "add": up to the first dot
   std::vector<std::string> modifiers;  ///< in order, without dots: "async", "bulk", ...; "::" kept
+  uint32_t glued = 0;                  ///< how many of them follow without a blank: parts of the opcode must
   std::vector<Operand> operands;       ///< destinations first
   int32_t guard = -1;                  ///< predicate register, or -1
   bool guard_negated = false;
@@ -125,16 +142,28 @@ struct BranchTargets {
   std::vector<uint32_t> targets;  ///< instruction indices
 };
 
+/// What a call through a pointer may reach: `p: .callprototype (results) _ (parameters);`, or
+/// `t: .calltargets f, g;`.
+struct CallPrototype {
+  std::string name;
+  std::vector<Variable*> results, parameters;
+  std::vector<std::string> targets;
+  bool is_target_list = false;
+};
+
 struct Function {
   std::string name;
   bool is_entry = false;
   bool has_body = false;
+  Linkage linkage = Linkage::None;
+  uint32_t line = 0;
   std::vector<Variable*> parameters;  ///< Space::Param, offsets laid out in order
   std::vector<Variable*> results;     ///< of a .func
   std::vector<Register> registers;
   std::vector<Instruction> instructions;
   std::vector<Variable*> variables;  ///< local, shared and param variables declared in the body
   std::vector<BranchTargets> branch_targets;
+  std::vector<CallPrototype> prototypes;
   uint32_t max_threads[3] = {0, 0, 0};       ///< .maxntid or .reqntid; 0: not given
   bool exact_threads = false;                ///< .reqntid
   uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
@@ -146,22 +175,27 @@ struct Module {
   std::string name;
   int version_major = 0, version_minor = 0;
   std::string target;  ///< "sm_100a"
+  std::vector<std::pair<std::string, std::string>> aliases;
   std::unordered_map<uint32_t, std::string> files;
   std::vector<SourceLocation> locations;
   std::vector<std::unique_ptr<Variable>> variables;
   std::unordered_map<std::string, Variable*> globals;  ///< module scope, by name
   std::vector<std::unique_ptr<Function>> functions;
+  std::unordered_map<std::string, Function*> function_index;  ///< by name: the one with a body, if there is one
+  void add(std::unique_ptr<Function> function);
   Function* find(std::string_view name) const;
   /// "kernel.cuh:27 (called at main.cu:90)"; empty without line information.
   std::string describe(int32_t location) const;
 };
 
+/// Text that no part of can be used: it is no PTX, or its declarations contradict one another.
 struct SyntaxError {
   uint32_t line;
   std::string message;
 };
 
-/// Parses one PTX image. Throws SyntaxError.
+/// Parses one PTX image: its grammar, its declarations and its names. Whether each instruction is one is for
+/// rules/rules.h to say. Throws SyntaxError.
 std::unique_ptr<Module> parse(std::string_view text, std::string name);
 
 }  // namespace sim::ptx

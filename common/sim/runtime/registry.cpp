@@ -85,11 +85,42 @@ std::vector<std::string> Binary::choose_texts(const Gpu& gpu) const {
   return texts;
 }
 
+/// The program fills in the arguments as its own kernels declare them: a replacement must take the same.
+void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) const {
+  std::vector<KernelInfo> own;
+  for (const auto& container : containers_) {
+    const Image* const image = choose(container, gpu);
+    if (image == nullptr) continue;
+    try {
+      for (KernelInfo& kernel : Device::kernels_of(image->text())) own.push_back(std::move(kernel));
+    } catch (const FatbinError&) {}  // told when that code is needed
+  }
+  const auto sizes = [](const KernelInfo& kernel) {
+    std::string list;
+    for (const KernelInfo::Parameter& parameter : kernel.parameters)
+      list += (list.empty() ? "" : ", ") + grouped(parameter.size);
+    return list.empty() ? std::string("none") : list;
+  };
+  for (const KernelInfo& theirs : Device::kernels_of(replacement.text)) {
+    const auto ours = std::find_if(own.begin(), own.end(), [&](const KernelInfo& k) { return k.name == theirs.name; });
+    if (ours == own.end()) continue;
+    const bool same =
+        std::equal(ours->parameters.begin(), ours->parameters.end(), theirs.parameters.begin(), theirs.parameters.end(),
+                   [](const auto& a, const auto& b) { return a.offset == b.offset && a.size == b.size; });
+    if (!same) {
+      refuse(cudaErrorInvalidPtx,
+             "%s: the kernel %s has parameters of these sizes: %s. The program passes it parameters of: %s.",
+             replacement.file.c_str(), readable_name(theirs.name).c_str(), sizes(theirs).c_str(), sizes(*ours).c_str());
+    }
+  }
+}
+
 const std::vector<Module*>& Binary::modules(Process& process) {
   if (loaded_) return modules_;
   read();
   const Gpu& gpu = process.gpu();
   std::string origin = label_;
+  Device::Judged judged = Device::Judged::WhenExecuted;
   const Replacement* replacement = process.replacement();
   if (replacement != nullptr && defines_one_of(replacement->kernels)) {
     origin = replacement->file;
@@ -97,15 +128,18 @@ const std::vector<Module*>& Binary::modules(Process& process) {
     if (!target.runs_on(gpu)) {
       refuse(cudaErrorNoKernelImageForDevice, "%s", explain_no_choice({target}, gpu, origin).c_str());
     }
+    compare_parameters(*replacement, gpu);
     texts_ = {replacement->text};
+    judged = Device::Judged::Whole;
   } else {
     texts_ = choose_texts(gpu);
+    if (!bare_text_.empty()) judged = Device::Judged::Whole;
   }
 
   std::vector<Module*> modules;
   for (const std::string& text : texts_) {
     Outcome outcome;
-    Module* module = process.device().load(text, origin, &outcome);
+    Module* module = process.device().load(text, origin, &outcome, judged);
     if (module == nullptr) refuse(static_cast<cudaError_t>(outcome.status), "%s", outcome.report.c_str());
     modules.push_back(module);
   }

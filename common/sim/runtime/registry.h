@@ -15,6 +15,7 @@
 namespace sim::runtime {
 
 class Process;
+struct Replacement;
 
 /// The code that one __cudaRegisterFatBinary or cudaLibraryLoadData call brought.
 class Binary {
@@ -36,6 +37,7 @@ class Binary {
  private:
   void read();
   std::vector<std::string> choose_texts(const Gpu& gpu) const;
+  void compare_parameters(const Replacement& replacement, const Gpu& gpu) const;
 
   const void* data_;
   std::string label_;

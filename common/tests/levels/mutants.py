@@ -227,10 +227,11 @@ class BugsOfTheFirstKernel(unittest.TestCase):
 
     def test_an_instruction_descriptor_of_64_bits(self) -> None:
         operands = r"(tcgen05\.mma\S* [^,]*, (%rd\d+), %rd\d+), %r\d+"
-        self.expect(operands, r"\1, \2", "the instruction descriptor is a 32-bit register")
+        self.expect(operands, r"\1, \2", "operand 4 (instruction descriptor) must be an integer register of 32 bits")
 
     def test_no_predicate_that_says_whether_to_accumulate(self) -> None:
-        self.expect(r"(tcgen05\.mma[^;]*), p;", r"\1;", "the predicate enable-input-d is missing")
+        self.expect(r"(tcgen05\.mma[^;]*), p;", r"\1;",
+                    "5 operands are required (D, A, B, instruction descriptor, enable-input-d), not 4")
 
 
 if __name__ == "__main__":

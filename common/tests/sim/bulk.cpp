@@ -759,8 +759,10 @@ TEST(BulkCopy, Faults) {
     config.dynamic_smem = kShared;
     return bench.launch(shared_kernel(body), config, TensorMap{}, Coordinates{}, from, to, 0u, 0u, kShared, from);
   };
-  expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14], 20, [%r9];"),
-                 Status::MisalignedAddress, {"multiple of 16"});
+  const std::string odd = ".reg .b32 odd; mov.b32 odd, 20; ";  // a literal is refused before anything runs
+  expect_failure(
+      run(odd + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14], odd, [%r9];"),
+      Status::MisalignedAddress, {"multiple of 16"});
   expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15+8], [%rd14], 16, [%r9];"),
                  Status::MisalignedAddress, {"multiple of 16"});
   expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14+8], 16, [%r9];"),

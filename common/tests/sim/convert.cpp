@@ -354,6 +354,9 @@ TEST(Convert, IntegersToIntegers) {
       const auto fit = [&](uint64_t v) { return width == 64 ? v : v & ((uint64_t{1} << width) - 1); };
       expect_value(std::string("cvt.") + to.name + "." + from.name + " d, a;", registers(from.bits) + " a",
                    registers(to.bits) + " d", rows, [&](const Row& x) { return fit(extend(extend(x[0], from), to)); });
+      // Where every value fits, there is no form that saturates.
+      const bool fits = to.is_signed == from.is_signed ? to.bits >= from.bits : to.is_signed && to.bits > from.bits;
+      if (fits) continue;
       expect_value(std::string("cvt.sat.") + to.name + "." + from.name + " d, a;", registers(from.bits) + " a",
                    registers(to.bits) + " d", rows, [&](const Row& x) {
                      const __int128 v = from.is_signed ? static_cast<__int128>(static_cast<int64_t>(extend(x[0], from)))
@@ -396,7 +399,7 @@ TEST(Move, PacksAndUnpacks) {
   EXPECT_EQ(evaluate("mov.b32 {d, e}, a; mov.b64 {_, f}, b; mov.b64 {g, d, _, h}, b;", "b32 a, b64 b",
                      "b16 d, b16 e, b32 f, b16 g, b16 h", {{0x2222'1111, 0x1234'5678'9ABC'DEF0}}),
             (Rows{{0x9ABC, 0x2222, 0x1234'5678, 0xDEF0, 0x1234}}));
-  EXPECT_EQ(evaluate("mov.b32 d, a; mov.f32 e, d; mov.u64 f, b; mov.f64 g, f; mov.u16 h, 65535;", "f32 a, f64 b",
+  EXPECT_EQ(evaluate("mov.b32 d, a; mov.f32 e, d; mov.b64 f, b; mov.f64 g, f; mov.u16 h, 65535;", "f32 a, f64 b",
                      "b32 d, f32 e, b64 f, f64 g, b16 h", {{0x7FC0'1234, 0x7FF8'0000'0000'0001}}),
             (Rows{{0x7FC0'1234, 0x7FC0'1234, 0x7FF8'0000'0000'0001, 0x7FF8'0000'0000'0001, 0xFFFF}}));
 }

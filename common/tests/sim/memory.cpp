@@ -180,8 +180,8 @@ TEST(Access, SharedMemoryPlacement) {
 }
 
 TEST(Access, FreshMemoryIsPoisoned) {
-  EXPECT_EQ(evaluate("ld.shared.u32 d, [box]; ld.local.u32 e, [stack];", "b32 a", "b32 d, b32 e", {{0}},
-                     ".shared .align 4 .b8 box[4];\n.local .align 4 .b8 stack[8];"),
+  EXPECT_EQ(evaluate(".local .align 4 .b8 stack[8]; ld.shared.u32 d, [box]; ld.local.u32 e, [stack];", "b32 a",
+                     "b32 d, b32 e", {{0}}, ".shared .align 4 .b8 box[4];"),
             (Rows{{0xFFFF'FFFF, 0xFFFF'FFFF}}));
 }
 
@@ -527,15 +527,16 @@ TEST(Faults, AreNamedWithTheLane) {
   expect_failure(run("ld.global.u32 %r2, [%rd3];", freed), Status::IllegalAddress, {"cudaMalloc #8", "has been freed"});
   expect_failure(run("ld.global.u32 %r2, [%rd3];", mine.data()), Status::IllegalAddress, {"not device memory"});
   expect_failure(run("ld.global.u32 %r2, [%rd3];", nullptr), Status::IllegalAddress, {"null pointer"});
-  expect_failure(run("st.global.u32 [fixed], %r1;", buffer, ".const .align 4 .u32 fixed = 3;\n"),
+  expect_failure(run("mov.u64 %rd4, fixed; st.global.u32 [%rd4], %r1;", buffer, ".const .align 4 .u32 fixed = 3;\n"),
                  Status::IllegalAddress, {"constant memory", "fixed"});
   expect_failure(run("mov.u32 %r3, box; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r1;", buffer,
                      ".shared .align 4 .b8 box[400];\n"),
                  Status::IllegalAddress, {"shared offset 0x590", "400 bytes", "lane 4"});
   expect_failure(run("ld.shared.u32 %r2, [%r2];", buffer, ".shared .align 4 .b8 box[400];\n"), Status::IllegalAddress,
                  {"shared offset 0x0"});
-  expect_failure(run("mov.u64 %rd5, stack; add.s64 %rd5, %rd5, %rd2; st.local.u32 [%rd5], %r1;", buffer,
-                     ".local .align 4 .b8 stack[16];\n"),
+  expect_failure(run(".local .align 4 .b8 stack[16]; mov.u64 %rd5, stack; add.s64 %rd5, %rd5, %rd2; "
+                     "st.local.u32 [%rd5], %r1;",
+                     buffer),
                  Status::IllegalAddress, {"local offset", "lane 4"});
   expect_failure(run("atom.global.add.u32 %r2, [%rd3], 1;", buffer), Status::IllegalAddress, {"atomic operation"});
   expect_failure(run("mov.u32 %r3, bar; mbarrier.init.shared::cta.b64 [%r3], 1; ld.shared.u32 %r2, [%r3+4];", buffer,

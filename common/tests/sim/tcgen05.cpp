@@ -491,9 +491,13 @@ void check_mma(const Case& c, Options options = {}) {
   body += std::string("tcgen05.mma") + (c.stationary ? ".ws" : "") + ".cta_group::" + std::to_string(c.group) + "." +
           kind_of(c) + " [%r31], " + (c.a_in_tmem ? "[%r33]" : "%rd6") + ", %rd7, %r30, ";
   if (!c.disabled.empty()) {
-    body += "{";
-    for (size_t i = 0; i < c.disabled.size(); ++i) body += (i ? ", " : "") + std::to_string(c.disabled[i]);
-    body += "}, ";
+    std::string list;
+    for (size_t i = 0; i < c.disabled.size(); ++i) {
+      const std::string mask = "%r" + std::to_string(50 + i);
+      body = "mov.b32 " + mask + ", " + std::to_string(c.disabled[i]) + "; " + body;
+      list += (i ? ", " : "") + mask;
+    }
+    body += "{" + list + "}, ";
   }
   body += "%p5" + (c.scale ? ", " + std::to_string(c.scale) : std::string()) + "; ";
   body += c.group == 1

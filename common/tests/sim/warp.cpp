@@ -202,8 +202,8 @@ TEST(Elect, TheLowestLaneOfTheMask) {
   // In every lane the elected lane's number, the predicate in that lane alone (measured on hardware).
   for (const uint32_t mask : {0xFFFF'FFFFu, 0xFFFF'FFFEu, 0x8000'0000u, 0x00F0'0F00u, 0x1234'5678u}) {
     const auto out = run({"mov.u32 %r4, 1; shl.b32 %r4, %r4, %r0; and.b32 %r4, %r4, " + std::to_string(mask) +
-                          "; setp.eq.u32 %p1, %r4, 0; @%p1 bra out; elect.sync %r3|%p2, " + std::to_string(mask) +
-                          "; selp.u32 %r2, 100, 200, %p2; add.u32 %r2, %r2, %r3; out:"});
+                          "; setp.eq.u32 %p1, %r4, 0; @%p1 bra done; elect.sync %r3|%p2, " + std::to_string(mask) +
+                          "; selp.u32 %r2, 100, 200, %p2; add.u32 %r2, %r2, %r3; done:"});
     const auto lowest = static_cast<uint32_t>(std::countr_zero(mask));
     for (uint32_t i = 0; i < 32; ++i)
       EXPECT_EQ(out[i], !(mask >> i & 1) ? 0 : lowest + (i == lowest ? 100 : 200)) << std::hex << mask << " lane " << i;

@@ -5,10 +5,12 @@
 #include <stdexcept>
 
 #include "common/base/align.h"
+#include "common/base/text.h"
 #include "exec/control/branch.h"
 #include "exec/core/decoder.h"
 #include "exec/core/program.h"
 #include "machine/address.h"
+#include "ptx/rules/rules.h"
 
 namespace sim {
 namespace {
@@ -17,7 +19,13 @@ using ptx::Operand;
 using ptx::Type;
 
 constexpr int kScalarSlot = 32 * 4;  // a slot of 32-bit lanes
-constexpr int kMaxInlineDepth = 32;  // deeper means recursion
+
+// What a text can ask for: with all calls inlined, a kernel has this many instructions and bytes of registers a warp.
+constexpr size_t kMaxOps = 1'000'000;
+constexpr uint32_t kMaxRegisterBytes = 64u << 20;
+
+constexpr uint64_t kNoSharedMemoryHas = uint64_t{1} << 30;  // bytes: more than any launch is granted
+constexpr uint64_t kNoThreadHas = uint64_t{1} << 30;        // bytes of local memory, likewise
 
 /// What is executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold
 /// kernels and branches that never run.
@@ -73,9 +81,14 @@ class Builder final : public Decoder {
     translate(frame);
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
-    result_->register_bytes = base::round_up(cursor_, 64);
-    result_->local_bytes = base::round_up(local_cursor_, 16);
-    result_->static_smem = shared_cursor_ - Gpu::smem_reserved;
+    if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
+      result_->impossible = "with all its calls inlined it has more than " + base::grouped(kMaxOps) +
+                            " instructions or " + base::in_bytes(kMaxRegisterBytes) + " of registers a warp";
+    }
+    result_->register_bytes = base::round_up(cursor_, 64u);
+    result_->local_bytes = base::round_up(local_cursor_, 16u);
+    result_->static_smem =
+        static_cast<uint32_t>(std::min<uint64_t>(shared_cursor_ - Gpu::smem_reserved, kNoSharedMemoryHas));
     return std::move(result_);
   }
 
@@ -89,7 +102,6 @@ class Builder final : public Decoder {
       case Operand::Kind::Special: return special(special_register(operand.text));
       case Operand::Kind::Variable: return variable_address(operand, type);
       case Operand::Kind::Function: {
-        if (operand.text == "WARP_SZ") return constant(32, std::max(ptx::bits(type), 32) / 8);
         unsupported("the name '" + operand.text + "' is not declared (or is a function whose address is taken)");
       }
       default: unsupported("an operand of a kind that this instruction does not take");
@@ -163,9 +175,9 @@ class Builder final : public Decoder {
   uint32_t local_offset(const ptx::Variable* variable) override {
     const auto [entry, is_new] = frame_->local_offset.try_emplace(variable, 0);
     if (is_new) {
-      local_cursor_ = base::round_up(local_cursor_, std::max<uint32_t>(variable->align, 8));
-      entry->second = local_cursor_;
-      local_cursor_ += static_cast<uint32_t>(variable->bytes);
+      const uint64_t begin = base::round_up<uint64_t>(local_cursor_, std::max<uint32_t>(variable->align, 8));
+      entry->second = static_cast<uint32_t>(std::min(begin, kNoThreadHas));
+      local_cursor_ = static_cast<uint32_t>(std::min(begin + variable->bytes, kNoThreadHas));
     }
     return entry->second;
   }
@@ -190,7 +202,7 @@ class Builder final : public Decoder {
   // ---- slots
   int32_t allocate(int bytes) {
     const auto slot = static_cast<int32_t>(cursor_);
-    cursor_ += base::round_up(static_cast<uint32_t>(bytes), 64);
+    cursor_ += base::round_up(static_cast<uint32_t>(bytes), 64u);
     return slot;
   }
   int32_t allocate_predicate() {
@@ -255,10 +267,10 @@ class Builder final : public Decoder {
     const ptx::Function& kernel = *result_->kernel;
     const auto place = [&](const ptx::Variable* variable) {
       if (variable->space != ptx::Space::Shared || variable->external || shared_offset_.count(variable)) return;
-      shared_cursor_ = base::round_up(shared_cursor_, variable->align);
-      shared_offset_[variable] = shared_cursor_;
-      result_->shared_names.emplace_back(variable->name, shared_cursor_);
-      shared_cursor_ += static_cast<uint32_t>(variable->bytes);
+      shared_cursor_ = base::round_up<uint64_t>(shared_cursor_, variable->align);
+      shared_offset_[variable] = static_cast<uint32_t>(shared_cursor_);
+      result_->shared_names.emplace_back(variable->name, static_cast<uint32_t>(shared_cursor_));
+      shared_cursor_ += variable->bytes;
     };
     // Module-scope variables cost a kernel only what it, or a function it calls, mentions.
     std::vector<const ptx::Function*> reachable{&kernel};
@@ -306,7 +318,8 @@ class Builder final : public Decoder {
       }
       case ptx::Space::Shared: {
         const uint32_t offset =
-            variable.external ? base::round_up(shared_cursor_, result_->dynamic_align) : shared_offset_.at(&variable);
+            variable.external ? static_cast<uint32_t>(base::round_up<uint64_t>(shared_cursor_, result_->dynamic_align))
+                              : shared_offset_.at(&variable);
         // The CTA's rank belongs to the address: a special slot, filled per CTA.
         return special({bytes == 8 ? SpecialKind::SharedAddress64 : SpecialKind::SharedAddress32,
                         offset + static_cast<uint32_t>(operand.value)});
@@ -356,9 +369,17 @@ class Builder final : public Decoder {
     const ptx::Function& function = *frame.function;
     frame.slots.assign(function.registers.size(), -1);
     frame.op_of.assign(function.instructions.size() + 1, 0);
+    stack_.push_back(&function);
+    const std::map<size_t, std::string>& problems = problems_of(function);
     for (size_t i = 0; i < function.instructions.size(); ++i) {
       const ptx::Instruction& instruction = function.instructions[i];
       frame.op_of[i] = static_cast<uint32_t>(result_->ops.size());
+      if (const auto problem = problems.find(i); problem != problems.end()) {
+        append(instruction);
+        set_guard(instruction);
+        emit_unknown("not PTX: " + problem->second);
+        continue;
+      }
       if (instruction.opcode == "call" && inline_call(instruction)) continue;
       append(instruction);
       set_guard(instruction);
@@ -381,7 +402,18 @@ class Builder final : public Decoder {
       for (uint32_t& target : result_->branch_tables[operands<IndexedBranch>(op).table]) target = frame.op_of[target];
     }
     for (const uint32_t jump : frame.returns) set_target(jump, end);
+    stack_.pop_back();
     frame_ = caller;
+  }
+
+  /// What the rules of PTX say against a function's instructions, by index.
+  const std::map<size_t, std::string>& problems_of(const ptx::Function& function) {
+    const auto [known, is_new] = problems_.try_emplace(&function);
+    if (is_new) {
+      for (ptx::Finding& finding : ptx::check(*result_->module, function))
+        known->second.emplace(finding.instruction, std::move(finding.message));
+    }
+    return known->second;
   }
 
   void emit_unknown(std::string message) {
@@ -423,8 +455,9 @@ class Builder final : public Decoder {
     if (operands.size() <= name_at || operands[name_at].kind != Operand::Kind::Function) return false;
     const ptx::Function* callee = result_->module->find(operands[name_at].text);
     if (callee == nullptr || !callee->has_body) return false;
-    if (frame_->depth >= kMaxInlineDepth) {
+    if (std::find(stack_.begin(), stack_.end(), callee) != stack_.end() || result_->ops.size() > kMaxOps) {
       append(instruction);
+      set_guard(instruction);
       emit_unknown("'" + callee->name + "' calls itself: the simulated device inlines calls and cannot run recursion");
       return true;
     }
@@ -474,6 +507,8 @@ class Builder final : public Decoder {
   const Placement& placement_;
   std::unique_ptr<Program> result_;
   Frame* frame_ = nullptr;
+  std::vector<const ptx::Function*> stack_;  // of functions being inlined into one another
+  std::map<const ptx::Function*, std::map<size_t, std::string>> problems_;
   bool track_ = false;
 
   uint32_t cursor_ = 0;
@@ -481,7 +516,7 @@ class Builder final : public Decoder {
   int predicates_left_ = 0;
   int32_t predicate_constants_[2] = {-1, -1};
   uint32_t local_cursor_ = 0;
-  uint32_t shared_cursor_ = Gpu::smem_reserved;
+  uint64_t shared_cursor_ = Gpu::smem_reserved;
   std::map<const ptx::Variable*, uint32_t> shared_offset_;
   std::map<std::pair<uint64_t, int>, int32_t> constants_;
   std::map<SpecialRegister, int32_t> specials_;

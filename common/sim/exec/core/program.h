@@ -49,6 +49,8 @@ struct Program {
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
   uint32_t parameter_bytes = 0;
 
+  std::string impossible;  ///< why no launch can be: what it asks for is beyond every limit; empty: it can
+
   bool needs_order = false;            ///< clusters can affect one another: run them in order on one host thread
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;

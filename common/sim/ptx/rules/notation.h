@@ -1,0 +1,77 @@
+// A row of the tables, read: see signature.h for the notation.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptx/rules/signature.h"
+#include "ptx/rules/types.h"
+
+namespace sim::ptx {
+
+struct ModifierGroup {
+  std::vector<std::string> names;  ///< one of them
+  bool is_type = false;
+  bool repeats = false;  ///< the same type as before
+  int bracket = -1;      ///< required, or the bracket whose groups come all or not at all
+};
+
+/// How many elements a vector has: numerator * variable / denominator, or a plain number.
+struct Count {
+  char variable = 0;  ///< 'v', 'x', 'd', 'n'; 'p': pack; 0: none
+  int factor = 1, divisor = 1, offset = 0;
+};
+
+constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::min();
+
+struct Range {
+  enum class Kind : uint8_t { None, Between, PowersOfTwo, List };
+  Kind kind = Kind::None;
+  int64_t low = 0, high = 0, multiple = 1;
+  std::vector<int64_t> values;
+};
+
+struct OperandPattern {
+  enum class Kind : uint8_t { Value, Vector, Pair, Address, Label, Targets, Function, Sink };
+  Kind kind = Kind::Value;
+  // Value, and the elements of a vector
+  const OperandType* type = nullptr;  ///< or, if null:
+  int type_index = 0;                 ///< 1, 2, ...: as the instruction's n-th type says
+  bool doubled = false, is_result = false, may_discard = false, register_only = false, literal_only = false,
+       relaxed = false, may_negate = false, like_mov = false, symbol = false, by_vector = false, may_select = false,
+       may_minus = false;
+  Range range;
+  Count count;                          ///< Vector
+  std::string space;                    ///< Address: empty: as the instruction says
+  std::vector<OperandPattern> more;     ///< Pair: both; Address: what follows the base
+  std::vector<OperandPattern> other;    ///< what may stand here instead
+  bool second_optional = false;         ///< Pair
+  std::string name;                     ///< for sentences
+  bool optional = false;                ///< with all that follow
+  std::vector<std::string> conditions;  ///< modifiers with one of which it is there, without which not
+};
+
+struct Needs {
+  int version = 0;
+  std::vector<Target> targets;  ///< one of them; empty: any
+};
+Needs parse_needs(std::string_view text);
+bool runs_on(const Target& target, const std::vector<Target>& wanted);
+std::string describe(const std::vector<Target>& wanted);  ///< "sm_90 and newer ones or sm_100a"
+std::string describe(const Target& target);               ///< "sm_100a"
+
+struct Signature {
+  const Row* row = nullptr;
+  std::vector<ModifierGroup> groups;
+  std::vector<OperandPattern> operands;
+  int brackets = 0;
+  Needs needs;
+};
+
+/// Reads a row. Throws std::logic_error if it is not in the notation: a mistake in a table.
+Signature parse_signature(const Row& row);
+
+}  // namespace sim::ptx

@@ -1,0 +1,207 @@
+// Asynchronous copies: cp.async, bulk copies and TMA, mbarriers.
+#include "ptx/rules/signature.h"
+
+namespace sim::ptx {
+namespace {
+
+constexpr Row kRows[] = {
+    // ---- cp.async
+    {"cp.async", ".ca.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:{4|8|16}, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async", ".ca.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:{4|8|16}, b32, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async", ".ca.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:{4|8|16}, !pred, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async", ".cg.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:16, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async", ".cg.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:16, b32, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async", ".cg.{$own_shared}.global[.L2::cache_hint][.{$prefetch}]",
+     "[shared], [global~], #b32:16, !pred, u64<cache policy>@L2::cache_hint", "7.0 sm_80"},
+    {"cp.async.commit_group", "", "", "7.0 sm_80"},
+    {"cp.async.wait_group", "", "#b32", "7.0 sm_80"},
+    {"cp.async.wait_all", "", "", "7.0 sm_80"},
+    {"cp.async.mbarrier.arrive", "[.noinc][.{$own_shared}].b64", "[any]", "7.0 sm_80"},
+
+    // ---- bulk copies
+    {"cp.async.bulk", ".{shared::cluster|shared::cta}.global.mbarrier::complete_tx::bytes[.L2::cache_hint]",
+     "[shared]<destination>, [global~]<source>, b32:/16<bytes>, [shared]<mbarrier>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk", ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster[.L2::cache_hint]",
+     "[shared]<destination>, [global~]<source>, b32:/16<bytes>, [shared]<mbarrier>, b16<mask of CTAs>, u64<cache "
+     "policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk", ".shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+     "[shared]<destination>, [shared]<source>, b32:/16<bytes>, [shared]<mbarrier>", "8.0 sm_90"},
+    {"cp.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint]",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].cp_mask",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint, b16", "8.6 sm_100"},
+    {"cp.async.bulk.prefetch", ".L2.global[.L2::cache_hint]", "[global~], b32, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.commit_group", "", "", "8.0 sm_90"},
+    {"cp.async.bulk.wait_group", "[.read]", "#b32", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{and|or|xor}.{b32|b64}",
+     "[shared]<destination>, [shared]<source>, b32:/16<bytes>, [shared]<mbarrier>", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.{u32|s32|u64}",
+     "[shared]<destination>, [shared]<source>, b32:/16<bytes>, [shared]<mbarrier>", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{inc|dec}.u32",
+     "[shared]<destination>, [shared]<source>, b32:/16<bytes>, [shared]<mbarrier>", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{min|max}.{u32|s32}",
+     "[shared]<destination>, [shared]<source>, b32:/16<bytes>, [shared]<mbarrier>", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].{and|or|xor}.{b32|b64}",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].add.{u32|s32|u64|f32|f64}",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].add.noftz.{f16|bf16}",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].{inc|dec}.u32",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.reduce.async.bulk", ".global.shared::cta.bulk_group[.L2::cache_hint].{min|max}.{u32|s32|u64|s64|f16|bf16}",
+     "[global~]<destination>, [shared]<source>, b32:/16<bytes>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+
+    // ---- TMA
+    {"cp.async.bulk.tensor",
+     ".{(1..5)d}.{shared::cluster|shared::cta}.global[.tile].mbarrier::complete_tx::bytes[.{cta_group::1|cta_group::2}]"
+     "[.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, u64<cache "
+     "policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor",
+     ".{(1..5)d}.shared::cluster.global[.tile].mbarrier::complete_tx::bytes.multicast::cluster[.{cta_group::1|cta_"
+     "group::2}][.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, b16<mask of CTAs>, "
+     "u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor",
+     ".{(3..5)d}.{shared::cluster|shared::cta}.global.im2col.mbarrier::complete_tx::bytes[.{cta_group::1|cta_group::2}]"
+     "[.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, {d-2 b16}<offsets>, "
+     "u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor",
+     ".{(3..5)d}.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster[.{cta_group::1|cta_"
+     "group::2}][.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, {d-2 b16}<offsets>, "
+     "b16<mask of CTAs>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor",
+     ".{(3..5)d}.{shared::cluster|shared::cta}.global.{im2col::w|im2col::w::128}.mbarrier::complete_tx::bytes[.{cta_"
+     "group::1|cta_group::2}][.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, {2 b16}<offsets>, "
+     "u64<cache policy>@L2::cache_hint",
+     "8.6 sm_100"},
+    {"cp.async.bulk.tensor",
+     ".{(3..5)d}.shared::cluster.global.{im2col::w|im2col::w::128}.mbarrier::complete_tx::bytes.multicast::cluster[.{"
+     "cta_group::1|cta_group::2}][.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {d s32}]<tensor map and coordinates>, [shared]<mbarrier>, {2 b16}<offsets>, "
+     "b16<mask of CTAs>, u64<cache policy>@L2::cache_hint",
+     "8.6 sm_100"},
+    {"cp.async.bulk.tensor",
+     ".2d.{shared::cluster|shared::cta}.global.tile::gather4.mbarrier::complete_tx::bytes[.{cta_group::1|cta_group::2}]"
+     "[.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {5 s32}]<tensor map and coordinates>, [shared]<mbarrier>, u64<cache "
+     "policy>@L2::cache_hint",
+     "8.6 sm_100"},
+    {"cp.async.bulk.tensor",
+     ".2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes.multicast::cluster[.{cta_group::1|cta_"
+     "group::2}][.L2::cache_hint]",
+     "[shared]<destination>, [generic~, {5 s32}]<tensor map and coordinates>, [shared]<mbarrier>, b16<mask of CTAs>, "
+     "u64<cache policy>@L2::cache_hint",
+     "8.6 sm_100"},
+    {"cp.async.bulk.tensor", ".{(1..5)d}.global.shared::cta[.tile].bulk_group[.L2::cache_hint]",
+     "[generic~, {d s32}]<tensor map and coordinates>, [shared]<source>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor", ".{(3..5)d}.global.shared::cta.im2col_no_offs.bulk_group[.L2::cache_hint]",
+     "[generic~, {d s32}]<tensor map and coordinates>, [shared]<source>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.tensor", ".2d.global.shared::cta.tile::scatter4.bulk_group[.L2::cache_hint]",
+     "[generic~, {5 s32}]<tensor map and coordinates>, [shared]<source>, u64<cache policy>@L2::cache_hint",
+     "8.6 sm_100"},
+    {"cp.reduce.async.bulk.tensor",
+     ".{(1..5)d}.global.shared::cta.{add|min|max|inc|dec|and|or|xor}[.tile].bulk_group[.L2::cache_hint]",
+     "[generic~, {d s32}]<tensor map and coordinates>, [shared]<source>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.reduce.async.bulk.tensor",
+     ".{(3..5)d}.global.shared::cta.{add|min|max|inc|dec|and|or|xor}.im2col_no_offs.bulk_group[.L2::cache_hint]",
+     "[generic~, {d s32}]<tensor map and coordinates>, [shared]<source>, u64<cache policy>@L2::cache_hint",
+     "8.0 sm_90"},
+    {"cp.async.bulk.prefetch.tensor", ".{(1..5)d}.L2.global[.tile][.L2::cache_hint]",
+     "[generic~, {d s32}], u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.async.bulk.prefetch.tensor", ".{(3..5)d}.L2.global.im2col[.L2::cache_hint]",
+     "[generic~, {d s32}], {d-2 b16}<offsets>, u64<cache policy>@L2::cache_hint", "8.0 sm_90"},
+    {"cp.async.bulk.prefetch.tensor", ".{(3..5)d}.L2.global.{im2col::w|im2col::w::128}[.L2::cache_hint]",
+     "[generic~, {d s32}], {2 b16}<offsets>, u64<cache policy>@L2::cache_hint", "8.6 sm_100"},
+    {"cp.async.bulk.prefetch.tensor", ".2d.L2.global.tile::gather4[.L2::cache_hint]",
+     "[generic~, {5 s32}], u64<cache policy>@L2::cache_hint", "8.6 sm_100"},
+
+    // ---- tensor maps
+    {"tensormap.cp_fenceproxy", ".global.shared::cta.tensormap::generic.release.{$scope}.sync.aligned",
+     "[global~], [shared], #b32:128", "8.3 sm_90"},
+    {"tensormap.replace", ".tile.global_address[.{global|shared::cta}].b1024.b64", "[any], b64",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.rank[.{global|shared::cta}].b1024.b32", "[any], b32", "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.{box_dim|global_dim|element_stride}[.{global|shared::cta}].b1024.b32",
+     "[any], #b32:0..4, b32", "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.global_stride[.{global|shared::cta}].b1024.b64", "[any], #b32:0..4, b64",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.elemtype[.{global|shared::cta}].b1024.b32", "[any], #b32:0..15",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.interleave_layout[.{global|shared::cta}].b1024.b32", "[any], #b32:0..2",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.swizzle_mode[.{global|shared::cta}].b1024.b32", "[any], #b32:0..4",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.swizzle_atomicity[.{global|shared::cta}].b1024.b32", "[any], #b32:0..3",
+     "8.6 sm_100f,sm_120f"},
+    {"tensormap.replace", ".tile.fill_mode[.{global|shared::cta}].b1024.b32", "[any], #b32:0..1",
+     "8.3 sm_90a,sm_100f,sm_120f"},
+
+    // ---- mbarriers
+    {"mbarrier.init", "[.{$own_shared}].b64", "[barrier]<mbarrier>, i32<count or bytes>", "7.0 sm_80"},
+    {"mbarrier.inval", "[.{$own_shared}].b64", "[barrier]", "7.0 sm_80"},
+    {"mbarrier.arrive", "[.release.{cta|cluster}][.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, ?i32<count>", "7.0 sm_80"},
+    {"mbarrier.arrive", ".relaxed.{cta|cluster}[.{$own_shared}].b64", "=_i64<state>, [barrier]<mbarrier>, ?i32<count>",
+     "8.0 sm_90"},
+    {"mbarrier.arrive", "[.release.{cta|cluster}].shared::cluster.b64", "sink<state>, [barrier]<mbarrier>, ?i32<count>",
+     "8.0 sm_90"},
+    {"mbarrier.arrive", ".relaxed.{cta|cluster}.shared::cluster.b64", "sink<state>, [barrier]<mbarrier>, ?i32<count>",
+     "8.0 sm_90"},
+    {"mbarrier.arrive", "[.release.cta].noComplete[.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, i32<count or bytes>", "7.0 sm_80"},
+    {"mbarrier.arrive.expect_tx", "[.{release|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, i32<count or bytes>", "8.0 sm_90"},
+    {"mbarrier.arrive.expect_tx", "[.{release|relaxed}.{cta|cluster}].shared::cluster.b64",
+     "sink<state>, [barrier]<mbarrier>, i32<count or bytes>", "8.0 sm_90"},
+    {"mbarrier.arrive_drop", "[.release.{cta|cluster}][.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, ?i32<count>", "7.0 sm_80"},
+    {"mbarrier.arrive_drop", ".relaxed.{cta|cluster}[.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, ?i32<count>", "8.0 sm_90"},
+    {"mbarrier.arrive_drop", "[.{release|relaxed}.{cta|cluster}].shared::cluster.b64",
+     "sink<state>, [barrier]<mbarrier>, ?i32<count>", "8.0 sm_90"},
+    {"mbarrier.arrive_drop", "[.release.cta].noComplete[.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, i32<count or bytes>", "7.0 sm_80"},
+    {"mbarrier.arrive_drop.expect_tx", "[.{release|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=_i64<state>, [barrier]<mbarrier>, i32<count or bytes>", "8.0 sm_90"},
+    {"mbarrier.arrive_drop.expect_tx", "[.{release|relaxed}.{cta|cluster}].shared::cluster.b64",
+     "sink<state>, [barrier]<mbarrier>, i32<count or bytes>", "8.0 sm_90"},
+    {"mbarrier.expect_tx", "[.relaxed.{cta|cluster}][.{$shared}].b64", "[barrier]<mbarrier>, i32<count or bytes>",
+     "8.0 sm_90"},
+    {"mbarrier.complete_tx", "[.relaxed.{cta|cluster}][.{$shared}].b64", "[barrier]<mbarrier>, i32<count or bytes>",
+     "8.0 sm_90"},
+    {"mbarrier.test_wait", "[.{acquire|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=pred<phase is over>, [barrier]<mbarrier>, i64<state>", "7.0 sm_80"},
+    {"mbarrier.test_wait.parity", "[.{acquire|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=pred<phase is over>, [barrier]<mbarrier>, i32:0..1<parity>", "7.1 sm_80"},
+    {"mbarrier.try_wait", "[.{acquire|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=pred<phase is over>, [barrier]<mbarrier>, i64<state>, ?i32<time>", "7.8 sm_90"},
+    {"mbarrier.try_wait.parity", "[.{acquire|relaxed}.{cta|cluster}][.{$own_shared}].b64",
+     "=pred<phase is over>, [barrier]<mbarrier>, i32:0..1<parity>, ?i32<time>", "7.8 sm_90"},
+    {"mbarrier.pending_count", ".b64", "=u32, i64", "7.0 sm_80"},
+};
+
+}  // namespace
+
+std::span<const Row> copy_rows() { return kRows; }
+
+}  // namespace sim::ptx

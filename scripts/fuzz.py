@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Tries the simulated device with texts that nobody would write, from a seed.
+
+    ptx      mutated PTX, judged by ptxas 13.0 and by the simulated device: they must agree. First instructions
+             (--lines), then texts of the levels (--texts)
+    run      mutated PTX, executed: every text ends with a sentence or a right end, within ten seconds, and takes no
+             memory that it does not ask for
+    fatbin   programs whose fat binary is damaged: each ends with a sentence, or right
+
+`run` and `fatbin` find most in a sanitizer build: cmake --preset asan, cmake --build build/asan, --build build/asan.
+
+A mutant has a number; seed and number name it for ever, and --only N tries it alone. --shard K/N takes every N-th:
+merge.py makes one record (--output) of theirs.
+
+Exit codes: 0 as it should be; 1 not; 2 wrong command line, or something is not built; 77 there is no ptxas 13.0.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional, TextIO
+
+from ladder import command, files, shards
+from ladder.fuzz import judges, trial
+
+
+def parse() -> argparse.Namespace:
+    parser = command.Parser(__doc__)
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="ptx|run|fatbin", parser_class=command.Parser)
+    ptx = kinds.add_parser("ptx", description="Judgement of PTX, compared with that of ptxas.")
+    ptx.add_argument("--lines", type=int, default=4000, metavar="N", help="mutated instructions (default: %(default)s)")
+    ptx.add_argument("--texts", type=int, default=1000, metavar="N", help="mutated texts (default: %(default)s)")
+    run = kinds.add_parser("run", description="Mutated PTX, executed.")
+    run.add_argument("--texts", type=int, default=2000, metavar="N", help="mutated texts (default: %(default)s)")
+    run.add_argument("--memory", type=command.whole_number, default=1500, metavar="MIB",
+                     help="that a run may take (default: %(default)s)")
+    run.add_argument("--keep", type=Path, metavar="FOLDER", help="for the texts that fail")
+    fatbin = kinds.add_parser("fatbin", description="Damaged fat binaries.")
+    fatbin.add_argument("--programs", type=int, default=1000, metavar="N",
+                        help="damaged programs (default: %(default)s)")
+    for each in (ptx, run, fatbin):
+        each.add_argument("--seed", type=int, default=1, metavar="S", help="default: %(default)s")
+        shards.add_argument(each)
+        each.add_argument("--only", type=int, metavar="N", help="this mutant alone")
+        each.add_argument("--seconds", type=command.seconds, metavar="S", help="stop after so long")
+        each.add_argument("--output", type=Path, metavar="FILE", help="a line of JSON per mutant, appended")
+        each.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse()
+    command.heed_sigterm()
+    with contextlib.ExitStack() as stack:
+        output = None
+        if options.output is not None:
+            output = stack.enter_context(open(options.output, "a", encoding="utf-8"))
+        return report(fuzz(options, output))
+
+
+def fuzz(options: argparse.Namespace, output: Optional[TextIO]) -> list[trial.Record]:
+    deadline = trial.Deadline(options.seconds)
+
+    def chosen(total: int) -> Sequence[int]:
+        return [options.only] if options.only is not None else options.shard.of(range(total))
+
+    if options.kind == "ptx":
+        records = [trial.Record("line", output), trial.Record("text", output)]
+        try:
+            ptxas = judges.Ptxas(judges.find_ptxas())
+        except judges.Missing as missing:
+            command.give_up(command.EXIT_SKIPPED, str(missing))
+        simulator = judges.Simulator(options.build)
+        if options.lines:
+            trial.lines(ptxas, simulator, options.seed, chosen(options.lines), records[0], deadline)
+        if options.texts:
+            trial.texts(ptxas, simulator, options.build, options.seed, chosen(options.texts), records[1], deadline)
+    elif options.kind == "run":
+        records = [trial.Record("run", output)]
+        trial.runs(judges.Simulator(options.build), options.build, options.seed, chosen(options.texts), records[0],
+                   deadline, lambda index, text: keep(options.keep, index, text), options.memory)
+    else:
+        records = [trial.Record("fatbin", output)]
+        trial.damaged(options.build, options.seed, chosen(options.programs), records[0], deadline)
+    return records
+
+
+def keep(folder: Optional[Path], index: int, text: str) -> str:
+    """Where the text is kept."""
+    if folder is None:
+        return "--keep FOLDER keeps the text"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{index}.ptx"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    return str(path)
+
+
+def report(records: list[trial.Record]) -> int:
+    for record in records:
+        if record.total:
+            counts = ", ".join(f"{count} {outcome}" for outcome, count in record.counts.most_common())
+            print(f"{record.total} mutants of the kind '{record.kind}': {counts}")
+    wrong = [each for record in records for each in record.wrong]
+    for each in wrong:
+        print(each)
+    return command.EXIT_WRONG if wrong else command.EXIT_RIGHT
+
+
+if __name__ == "__main__":
+    command.run(main)
