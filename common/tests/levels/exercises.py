@@ -194,7 +194,7 @@ class Level05(Exercise):
                                        arguments="--m 640 --n 256 --k 128"))
 
     def test_5_is_it_needed(self) -> None:
-        fence = r"    ptx::tcgen05_fence_before_thread_sync\(\);  // orders this thread's TMEM loads before the barrier\n"
+        fence = r"    ptx::tcgen05_fence_before_thread_sync\(\);  // orders this thread's TMEM loads .*\n"
         barrier = r"    __syncwarp\(\);\n    ptx::barrier_cluster_arrive\(\);\n    ptx::barrier_cluster_wait\(\);\n"
         complete = r"(    __syncthreads\(\);  +// \[L04\] the tile is complete\n)"
         orders = ("", "--latest", "--seed 1", "--seed 2")

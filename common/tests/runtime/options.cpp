@@ -69,9 +69,7 @@ TEST(Options, EachMistakeIsASentence) {
   EXPECT_EQ(read({{"LADDER_SIM_GPU", "h200"}, {"LADDER_SIM_SMS", "133"}}).problem,
             "--sms: '133' is not a number of SMs from 1 to 132.");
   for (const char* bad : {"0", "-1", "149", "4x", "", "999999999999999999999"}) {
-    if (*bad != '\0') {
-      EXPECT_NE(read({{"LADDER_SIM_SMS", bad}}).problem, "") << bad;
-    }
+    if (*bad != '\0') { EXPECT_NE(read({{"LADDER_SIM_SMS", bad}}).problem, "") << bad; }
   }
   for (const char* bad : {"-1", "x", "1.5", "18446744073709551616"}) {
     EXPECT_NE(read({{"LADDER_SIM_SEED", bad}}).problem, "") << bad;
