@@ -11,8 +11,8 @@
 //
 // Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
-//   piece     64 rows and 64 columns of D: what one TMA store takes. Those of a tile that find room beside the ring are its
-//             *own* pieces, the others its *ring* pieces
+//   piece     64 rows and 64 or 32 columns of D: what one TMA store takes. Those of a tile that find room beside the ring are
+//             its *own* pieces, the others its *ring* pieces
 //   box       one band of each consumer: the rows of A that lie together in a stage
 //   peer      a CTA of the cluster that shares rows of A or rows of B with this one; and this one itself
 //   grant     what gives a stage to D: arrivals without bytes, by the producers of all peers
@@ -36,6 +36,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "common/harness/level.h"
 #include "common/mma/smem_descriptor.h"
@@ -56,6 +59,9 @@
 #ifndef SWIZZLED_CD  // 0: D leaves without swizzle, and a warp's stores hit the same banks
 #define SWIZZLED_CD 1
 #endif
+#ifndef EARLY_LAUNCH  // 0: a product is set up when the one before has ended
+#define EARLY_LAUNCH 1
+#endif
 #ifndef TC_UTIL_PERCENT  // below 100: consumers wait for the MMAs of each K block, then idle for the rest of this share
 #define TC_UTIL_PERCENT 100
 #endif
@@ -63,7 +69,7 @@
 namespace level08 {
 
 struct Options {
-  static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD;
+  static constexpr bool early_release = EARLY_RELEASE, swizzled_cd = SWIZZLED_CD, early_launch = EARLY_LAUNCH;
   static constexpr int tc_util_percent = TC_UTIL_PERCENT;
 };
 static_assert(Options::tc_util_percent >= 1 && Options::tc_util_percent <= 100, "TC_UTIL_PERCENT is 1 to 100");
@@ -108,7 +114,8 @@ struct Config {
   static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = 64;  // [L08] columns of a piece of D: 128 bytes, the swizzle's span
+  static constexpr int CD_N = BLOCK_N % 64 == 0 ? 64 : 32;  // [L08] columns of a piece of D: one span of its swizzle
+  static constexpr mma::Swizzle CD_SWIZZLE = CD_N == 64 ? mma::Swizzle::B128 : mma::Swizzle::B64;
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
   static constexpr int CD_PIECES = BLOCK_N / CD_N;        // per band
   static constexpr int D_PIECES = NUM_BANDS * CD_PIECES;  // per consumer
@@ -188,7 +195,7 @@ template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               const __grid_constant__ CUtensorMap map_d, int k, const __grid_constant__ Schedule schedule,
-              int first_place) {
+              int first_place, bool beside, int a_load_rows) {
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
@@ -257,8 +264,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::mbarrier_arrive(bar, count);
   };
 
-  // Step 2: set up the barriers. [L08] First of all, a launch that is to run beside this one may start. This orders nothing.
-  ptx::griddepcontrol_launch_dependents();
+  // Step 2: set up the barriers. [L08] The launch before may still be running: no matrix is touched here.
   if (threadIdx.x == 0) {
     ptx::prefetch_tensormap(&map_a);
     ptx::prefetch_tensormap(&map_b);
@@ -276,6 +282,11 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   } else {
     __syncthreads();  // the barriers exist before any thread waits on them
   }
+  // [L08] A product begins when the launch before it has ended: orders all that that one did to memory before what follows.
+  // Then the next launch may start: another part of this product, or the next one, which sets itself up meanwhile. That
+  // orders nothing.
+  if (!beside) ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
 
   // Step 3: the main loop, once per role.
   if (warpgroup_idx == 0) {                             // [L03] producer
@@ -284,8 +295,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       const auto wait_until_empty = [&] { ptx::mbarrier_wait(smem_empty(ring.stage), ring.phase ^ 1); };
       // [L08] D gets its stages from the producers of all peers: no D is stored, and its stage given back to all, while a
       // producer still waits for what the stage held before. And who waits for every phase of a barrier cannot mistake one.
-      // (A consumer leaves out the phase in which the other's stage becomes D's. It can: the grant comes before the loads of
-      // the next K block, and it waits for these first.)
+      // (A consumer leaves out the phase in which the other's stage becomes D's. It can, if the grant comes before the loads
+      // of a K block that it waits for first.)
       const auto give_stages_to_d = [&] {
         for (int i = 0; i < Config::D_STAGES; ++i, ring += 1) {
           wait_until_empty();
@@ -311,7 +322,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const uint32_t full = smem_full(ring.stage);
           wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
-          ptx::mbarrier_arrive_expect_tx(full, item.bands * Config::A_BOX_BYTES + Config::B_BYTES);
+          const int a_bytes = Config::CLUSTER_N * a_load_rows * Config::BLOCK_K * 2;             // of a box
+          ptx::mbarrier_arrive_expect_tx(full, item.bands * a_bytes + Config::B_BYTES);
           for (int box = 0; box < item.bands; ++box) {
             load.template operator()<Config::CLUSTER_N>(
                 stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, &map_a, k_start,
@@ -448,13 +460,18 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         };
 #pragma unroll
         for (int i = 0; i < Config::WGMMA_N / 2; i += 8) {  // 16 columns: rows 0-7, rows 8-15, both again 8 columns on
-          // [L08] The 128-byte swizzle, as TMA will undo it: 16-byte chunk c of row r lies at chunk c ^ (r % 8).
+          // [L08] The swizzle, as TMA will undo it: 16-byte chunk c of row r lies at chunk c ^ (r % 8) of the row's 8; or,
+          // where pieces are half as wide, at c ^ (r / 2 % 4) of 4.
           const int column = 2 * i;
-          const uint32_t swizzle = Options::swizzled_cd ? row % 8 : 0;
+          const uint32_t swizzle = Options::swizzled_cd ? row / (64 / Config::CD_N) % (Config::CD_N / 8) : 0;
           const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
           const int piece = band * Config::CD_PIECES + column / Config::CD_N;
           if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
-            ptx::mbarrier_wait(smem_full(stage), phase);  // the stage is ours
+            ptx::mbarrier_wait(smem_full(stage), phase);             // the stage is ours
+            if (Config::D_STAGES > 1 && k_blocks <= Config::LEAD) {  // no K block has come since the other's became D's
+              const auto other = stage_of_d(index, 1 - consumer);
+              ptx::mbarrier_wait(smem_full(other.stage), other.phase);
+            }
             __syncwarp();
           }
           ptx::stmatrix_x4(cd_piece(piece, stage, consumer) + row * Config::CD_N * 2 + chunk * 16, pair(i), pair(i + 2),
@@ -469,7 +486,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
   // Step 5: tear down. [L08] This launch ends after the one that it runs beside: who waits for it has waited for both. Orders
   // everything that the other stored before that end.
-  ptx::griddepcontrol_wait();
+  if (beside) ptx::griddepcontrol_wait();
   // No CTA may exit while a peer still loads into it, or arrives at its barriers.
   if constexpr (Config::CLUSTER_SIZE > 1) {
     ptx::barrier_cluster_arrive();
@@ -486,52 +503,80 @@ inline int count_sms() {
   return num_sms;
 }
 
-/// Enqueues what `schedule` has for its places from `*place` on, for clusters of Config, and sets `*place` to the first place
-/// that is left over: clusters that share A are launched only as far as they find room at the same time.
-/// `problem` is the schedule's part of the whole; `beside`: the launch before is another part.
-template <class Config>
-inline cudaError_t launch_part(const harness::Problem& problem, const Schedule& schedule, int* place, bool beside,
-                               cudaStream_t stream) {
+/// A launch with all that it takes: what the host finds out once per problem, to enqueue it as often as it likes.
+struct Launch {
+  const void* kernel;
+  cudaLaunchConfig_t config;  ///< but for the stream, and for `attributes`, which it is to point to
+  cudaLaunchAttribute attributes[2];
   CUtensorMap map_a, map_b, map_d;
-  cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k,
-                                                 Config::A_LOAD_ROWS, Config::BLOCK_K, mma::Swizzle::B128);
+  int k;
+  Schedule schedule;
+  int first_place;
+  bool beside;      ///< the launch before is another part of the same product
+  int a_load_rows;  ///< of A, that one CTA loads at a time
+
+  cudaError_t enqueue(cudaStream_t stream) {
+    config.attrs = attributes;
+    config.stream = stream;
+    void* arguments[] = {&map_a, &map_b, &map_d, &k, &schedule, &first_place, &beside, &a_load_rows};
+    return cudaLaunchKernelExC(&config, kernel, arguments);
+  }
+};
+
+/// Adds to `launches` one for clusters of Config that do what `schedule` has for its places from `*place` on, and sets `*place`
+/// to the first place that is left over: clusters that share A are launched only as far as they find room at the same time.
+/// `problem` is the schedule's part of the whole.
+template <class Config>
+inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule& schedule, int* place,
+                                std::vector<Launch>* launches) {
+  const bool beside = !launches->empty();
+  const int ctas_per_place = Config::CLUSTER_M * schedule.patch_n;
+  int places = schedule.places - *place;
+  Launch launch{
+      .kernel = reinterpret_cast<const void*>(gemm_sm90<Config>),
+      .config = {.gridDim = static_cast<unsigned>(places * ctas_per_place),
+                 .blockDim = Config::NUM_THREADS,
+                 .dynamicSmemBytes = SmemOf<Config>::BYTES,
+                 .numAttrs = beside ? 2u : 1u},
+      .attributes = {{.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}},
+                     {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                      .val = {.programmaticStreamSerializationAllowed = 1}}},
+      .k = problem.k,
+      .schedule = schedule,
+      .first_place = *place,
+      .beside = beside,
+      // No rows beyond a small A: TMA takes its time to write zeros. What is in their place makes rows that D does not have.
+      .a_load_rows =
+          Config::CLUSTER_N > 1 ? Config::A_LOAD_ROWS : std::min(Config::A_LOAD_ROWS, (problem.m + 7) / 8 * 8)};
+  cudaError_t status = mma::encode_tensor_map_2d(&launch.map_a, problem.a, problem.m, problem.k, problem.k,
+                                                 launch.a_load_rows, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k, Config::B_LOAD_ROWS,
+  status = mma::encode_tensor_map_2d(&launch.map_b, problem.b, problem.n, problem.k, problem.k, Config::B_LOAD_ROWS,
                                      Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
-                                     Config::CD_N, Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None);
+  status = mma::encode_tensor_map_2d(&launch.map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
+                                     Config::CD_N, Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None);
   if (status != cudaSuccess) return status;
-  status = cudaFuncSetAttribute(gemm_sm90<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
+  status = cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
   if (status != cudaSuccess) return status;
-  cudaLaunchAttribute attributes[2] = {
-      {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {Config::CLUSTER_SIZE, 1, 1}}},
-      {.id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = {.programmaticStreamSerializationAllowed = 1}}};
-  const int first = *place, ctas_per_place = Config::CLUSTER_M * schedule.patch_n;
-  int places = schedule.places - first;
-  cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(places * ctas_per_place),
-                            .blockDim = Config::NUM_THREADS,
-                            .dynamicSmemBytes = SmemOf<Config>::BYTES,
-                            .stream = stream,
-                            .attrs = attributes,
-                            .numAttrs = beside ? 2u : 1u};
   if constexpr (Config::CLUSTER_N > 1) {
     int resident = 0;
-    status = cudaOccupancyMaxActiveClusters(&resident, gemm_sm90<Config>, &config);
+    launch.config.attrs = launch.attributes;
+    status = cudaOccupancyMaxActiveClusters(&resident, launch.kernel, &launch.config);
     if (status != cudaSuccess) return status;
     places = std::min(places, resident);
     if (places == 0) return cudaSuccess;
-    config.gridDim = static_cast<unsigned>(places * ctas_per_place);
+    launch.config.gridDim = static_cast<unsigned>(places * ctas_per_place);
   }
   *place += places;
-  return cudaLaunchKernelEx(&config, gemm_sm90<Config>, map_a, map_b, map_d, problem.k, schedule, first);
+  launches->push_back(launch);
+  return cudaSuccess;
 }
 
-/// Enqueues D = A * B^T on `stream`, in up to three launches that run beside one another. Any m >= 1; n, k, ldd multiples of 8
-/// (harness::Problem says why). Returns what the driver says of the tensor maps and of the launches.
+/// The launches of a product, up to three that run beside one another.
 template <TileShape SHAPE>
-inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
-  const Plan plan = make_plan(SHAPE, problem.m, problem.n, count_sms());
+inline cudaError_t prepare(const harness::Problem& problem, std::vector<Launch>* launches) {
+  const Plan plan = make_plan(SHAPE, problem.m, problem.n, problem.k, count_sms());
   harness::Problem main = problem, strip = problem;
   main.n = plan.main_n;
   strip.n -= plan.main_n;
@@ -542,16 +587,46 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   using Column = Config<SHAPE.column()>;
   cudaError_t status = cudaSuccess;
   int place = 0, strip_place = 0;
-  if (plan.main.places > 0) status = launch_part<Whole>(main, plan.main, &place, false, stream);
+  if (plan.main.places > 0) status = prepare_part<Whole>(main, plan.main, &place, launches);
   if (status == cudaSuccess && place < plan.main.places)
-    status = launch_part<Column>(main, plan.main, &place, place > 0, stream);
+    status = prepare_part<Column>(main, plan.main, &place, launches);
   if (status == cudaSuccess && plan.strip.places > 0)
-    status = launch_part<Column>(strip, plan.strip, &strip_place, plan.main.places > 0, stream);
+    status = prepare_part<Column>(strip, plan.strip, &strip_place, launches);
+  // One launch alone may start before the launch in front of it has ended. With others beside it, it may not: these start when
+  // it does, and wait for nothing but its end.
+  if (Options::early_launch && launches->size() == 1) launches->front().config.numAttrs = 2;
   return status;
 }
 
-/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 WIDE, 2 SMALL.
-inline int choose_shape(const harness::Problem& problem) { return choose_shape(problem.m, problem.n, count_sms()); }
+/// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why). Returns what the driver
+/// says of the tensor maps and of the launches. A problem that this thread has met before costs the host no more than these.
+template <TileShape SHAPE>
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
+  constexpr size_t MOST_REMEMBERED = 1024;
+  thread_local std::map<std::pair<int, harness::Problem>, std::vector<Launch>> remembered;  // by device and problem
+  int device = 0;
+  cudaError_t status = cudaGetDevice(&device);
+  if (status != cudaSuccess) return status;
+  const auto key = std::make_pair(device, problem);
+  auto found = remembered.find(key);
+  if (found == remembered.end()) {
+    std::vector<Launch> launches;
+    status = prepare<SHAPE>(problem, &launches);
+    if (status != cudaSuccess) return status;
+    if (remembered.size() == MOST_REMEMBERED) remembered.clear();
+    found = remembered.emplace(key, std::move(launches)).first;
+  }
+  for (Launch& launch : found->second) {
+    status = launch.enqueue(stream);
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
+}
+
+/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW.
+inline int choose_shape(const harness::Problem& problem) {
+  return choose_shape(problem.m, problem.n, problem.k, count_sms());
+}
 
 // --------------------------------------------------------------------------------------------------------- in numbers
 
@@ -575,7 +650,7 @@ inline harness::Description describe() {
   if (Config::OWN_PIECES > 0) {
     d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
                Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_N * 2,
-               Options::swizzled_cd ? mma::Swizzle::B128 : mma::Swizzle::None}};
+               Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None}};
   }
   d.smem.push_back(harness::ring(Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B",
                                  Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES));

@@ -17,8 +17,11 @@ int main(int argc, char** argv) {
 #else
   static constexpr harness::Config configs[] = {
       {"256x192", level08::launch<level08::TALL>, level08::describe<level08::TALL>},
+      {"256x96", level08::launch<level08::SLIM>, level08::describe<level08::SLIM>},
       {"128x256", level08::launch<level08::WIDE>, level08::describe<level08::WIDE>},
-      {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>}};
+      {"128x224", level08::launch<level08::ODD>, level08::describe<level08::ODD>},
+      {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>},
+      {"128x64", level08::launch<level08::NARROW>, level08::describe<level08::NARROW>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 
 // Options, for example nvcc -DCLUSTER_CTAS=2. The defaults are the level; the README shows what each of the others is worth.
 #ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
@@ -58,9 +59,25 @@ inline constexpr TileShape WIDE = {.block_m = 128,
                                    .block_n = 256,
                                    .stages = NUM_STAGES ? NUM_STAGES : 4,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                   .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
+/// A little narrower: for sizes that are no power of two, and rows of A that few clusters are to load.
+inline constexpr TileShape ODD = {.block_m = 128,
+                                  .block_n = 224,
+                                  .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                  .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                  .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
+                                  .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                  .cut_last_wave = false};
+/// As TALL, in small steps: half of one is 128 x 96.
+inline constexpr TileShape SLIM = {.block_m = 256,
+                                   .block_n = 96,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 5,
+                                   .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
+                                   .cut_last_wave = CUT_LAST_WAVE};
 /// Many tiles where the others would leave SMs without one.
 inline constexpr TileShape SMALL = {.block_m = 128,
                                     .block_n = 128,
@@ -69,6 +86,14 @@ inline constexpr TileShape SMALL = {.block_m = 128,
                                     .cluster_n = 1,
                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                     .cut_last_wave = false};
+/// Still more of them.
+inline constexpr TileShape NARROW = {.block_m = 128,
+                                     .block_n = 64,
+                                     .stages = 8,
+                                     .cluster_m = 1,
+                                     .cluster_n = CLUSTER_CTAS > 1 ? 2 : 1,
+                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                     .cut_last_wave = false};
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -116,43 +141,65 @@ struct Plan {
 
 /// With fewer waves everything is strip: what runs beside other launches begins some microseconds later.
 inline constexpr int MIN_PATCH_WAVES = 3;
+/// Of K, where a tile is so small that it waits for its rows of A: from here on pairs share them. Before, what a cluster takes to
+/// start is more than that.
+inline constexpr int MIN_SHARED_K = 3072;
 
-/// The plan with the fewest waves for an m x n matrix D on so many SMs.
-constexpr Plan make_plan(const TileShape& shape, int m, int n, int num_sms) {
+/// The plan with the fewest waves for a product with m x n elements of D on so many SMs.
+constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sms) {
+  const int most = std::max(1, num_sms / shape.cluster());
   const int most_columns = std::max(1, num_sms / shape.cluster_m);
   const Schedule all_strip = make_schedule(shape, m, n, 1, most_columns);
-  const int tiles = (n + shape.block_n - 1) / shape.block_n;
-  const int main_n = std::min(n, tiles / shape.cluster_n * shape.cluster_n * shape.block_n);
-  if (shape.cluster_n == 1 || main_n == 0 || all_strip.waves() < MIN_PATCH_WAVES)
-    return {0, {}, all_strip, all_strip.waves()};
-  const int most = std::max(1, num_sms / shape.cluster());
-  if (main_n == n) {  // no strip
+  const Plan as_strip = {0, {}, all_strip, all_strip.waves()};
+  if (shape.cluster() <= 2) {  // no SMs are left over: pairs find room everywhere
+    if (shape.cluster_n > 1 && (m <= shape.block_m || k < MIN_SHARED_K))
+      return as_strip;  // one row of tiles: L2 merges
     const Schedule main = make_schedule(shape, m, n, shape.cluster_n, most);
     return {n, main, {}, main.waves()};
   }
-  Plan best{};
+  const int tiles = (n + shape.block_n - 1) / shape.block_n;
+  const int main_n = std::min(n, tiles / shape.cluster_n * shape.cluster_n * shape.block_n);
+  if (main_n == 0 || all_strip.waves() < MIN_PATCH_WAVES) return as_strip;
+  Plan best = as_strip;
   for (int places = most; places >= 1; --places) {
     const Schedule main = make_schedule(shape, m, main_n, shape.cluster_n, places);
+    if (main_n == n) {  // no strip
+      const Plan whole = {n, main, {}, main.waves()};
+      return whole.waves <= best.waves ? whole : best;
+    }
     const int others = (num_sms - main.places * shape.cluster()) / shape.cluster_m;  // for the strip
     const Schedule strip = make_schedule(shape, m, n - main_n, 1, others > 0 ? others : most_columns);
     const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
-    if (best.waves == 0 || waves < best.waves) best = {main_n, main, strip, waves};
+    if (waves < best.waves || (waves == best.waves && best.main_n == 0)) best = {main_n, main, strip, waves};
   }
   return best;
 }
 
 // -------------------------------------------------------------------------------------------------------------- choice
 
-/// Work of the busiest CTA, in elements of D times what one of them costs with this shape, measured in those of TALL.
-constexpr double cost(const TileShape& shape, int m, int n, int num_sms, double per_element) {
-  return make_plan(shape, m, n, num_sms).waves * shape.block_m * shape.block_n * per_element;
+/// Time of a K block of all tiles of a wave, in that of the MMAs of one element of D: those of the tile, or the rows of A and B
+/// that come through L2, whichever takes longer. Measured on an H200, as are the elements' costs.
+constexpr double k_block_time(const TileShape& shape, double element_cost, const Plan& plan, int m, int k) {
+  const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
+  const int a_rows = m > shape.block_m ? shape.block_m / sharers : 0;  // one row of tiles: L2 merges what all ask for
+  const int b_rows = shape.block_n / shape.cluster_m;
+  const int row_cost = k % 64 == 0 ? 60 : 140;  // 128 bytes in one line of L2, or across two
+  return std::max(element_cost * shape.block_m * shape.block_n, 1.0 * row_cost * (a_rows + b_rows));
 }
 
-/// Which shape an m x n matrix D gets on so many SMs: 0 is TALL, 1 WIDE, 2 SMALL.
-constexpr int choose_shape(int m, int n, int num_sms) {
-  const double costs[] = {cost(TALL, m, n, num_sms, 1.00), cost(WIDE, m, n, num_sms, 1.03),
-                          cost(SMALL, m, n, num_sms, 1.10)};
-  return static_cast<int>(std::min_element(std::begin(costs), std::end(costs)) - std::begin(costs));
+/// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more.
+constexpr double time(const TileShape& shape, double element_cost, int m, int n, int k, int num_sms) {
+  constexpr double FIRST_AND_LAST = 2.5;
+  const Plan plan = make_plan(shape, m, n, k, num_sms);
+  return (plan.waves * ((k + 63) / 64) + FIRST_AND_LAST) * k_block_time(shape, element_cost, plan, m, k);
+}
+
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW.
+constexpr int choose_shape(int m, int n, int k, int num_sms) {
+  const double times[] = {time(TALL, 1.00, m, n, k, num_sms),  time(SLIM, 1.04, m, n, k, num_sms),
+                          time(WIDE, 1.02, m, n, k, num_sms),  time(ODD, 1.02, m, n, k, num_sms),
+                          time(SMALL, 1.05, m, n, k, num_sms), time(NARROW, 1.30, m, n, k, num_sms)};
+  return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }
 
 }  // namespace level08

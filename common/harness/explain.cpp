@@ -163,11 +163,12 @@ std::int64_t blocks(int extent, int tile, int together) {
 }
 
 void write_tile_order(JsonWriter& json, const Description& d, const std::optional<Shape>& shape) {
-  std::int64_t m_blocks = SAMPLE_M_BLOCKS, n_blocks = SAMPLE_N_BLOCKS;
+  const bool of_ctas = d.tile_owner == "CTA";
+  const int down = of_ctas ? d.cluster / d.cluster_n : 1, across = of_ctas ? d.cluster_n : 1;
+  std::int64_t m_blocks = blocks(SAMPLE_M_BLOCKS, 1, down), n_blocks = blocks(SAMPLE_N_BLOCKS, 1, across);
   if (shape) {
-    const bool of_ctas = d.tile_owner == "CTA";
-    m_blocks = blocks(shape->m, d.tile_m, of_ctas ? d.cluster / d.cluster_n : 1);
-    n_blocks = blocks(shape->n, d.tile_n, of_ctas ? d.cluster_n : 1);
+    m_blocks = blocks(shape->m, d.tile_m, down);
+    n_blocks = blocks(shape->n, d.tile_n, across);
     if (m_blocks * n_blocks > MOST_TILES) {
       throw usage_error(format("D of %s has %s tiles, and no more than %s are listed.", to_string(*shape).c_str(),
                                grouped(m_blocks * n_blocks).c_str(), grouped(MOST_TILES).c_str()));

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <compare>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -26,6 +27,8 @@ struct Problem {
   const __nv_bfloat16* b;
   __nv_bfloat16* d;
   int ldd;
+
+  auto operator<=>(const Problem&) const = default;
 };
 
 /// A piece of a CTA's shared memory: `count` equal ones, directly one after the other. Offsets are bytes from the

@@ -81,6 +81,12 @@ class Context:
         found = self.configs(level, arch)
         return [d for i, d in enumerate(found) if not any(d.same_tables(other) for other in found[:i])]
 
+    def kinds(self, level: str, arch: int) -> list[Description]:
+        """One of each shape of cluster of up to four CTAs: what a picture has room for."""
+        found = [d for d in self.described(level, arch) if d.cluster <= 4]
+        return [d for i, d in enumerate(found)
+                if (d.cluster, d.cluster_n) not in ((other.cluster, other.cluster_n) for other in found[:i])]
+
     @cached_property
     def introductions(self) -> dict[instructions.Wrapper, dict[int, str]]:
         return instructions.introductions(self.root)

@@ -6,8 +6,11 @@
 namespace {
 
 using level08::make_plan;
+using level08::NARROW;
+using level08::ODD;
 using level08::Plan;
 using level08::Schedule;
+using level08::SLIM;
 using level08::SMALL;
 using level08::TALL;
 using level08::TileShape;
@@ -15,7 +18,9 @@ using level08::WIDE;
 
 constexpr int H200_SMS = 132;
 
-int ctas(const Schedule& schedule) { return schedule.places * schedule.patch_n * TALL.cluster_m; }
+int ctas(const TileShape& shape, const Schedule& schedule) {
+  return schedule.places * schedule.patch_n * shape.cluster_m;
+}
 
 /// Whether the items of `schedule` are all of m x n in whole patches, some of them cut in two.
 void expect_covered(const TileShape& shape, const Schedule& schedule, int m, int n) {
@@ -41,11 +46,11 @@ void expect_fewest_waves(const TileShape& shape, const Plan& plan, int m, int n,
   }
 }
 
-void expect_sound(const TileShape& shape) {
+void expect_sound(const TileShape& shape, int k) {
   for (const int sms : {2, 4, 5, 8, 20, 22, 114, 132}) {
     for (int m = 1; m <= 6000; m += 397) {
       for (int n = 8; n <= 9000; n += 424) {
-        const Plan plan = make_plan(shape, m, n, sms);
+        const Plan plan = make_plan(shape, m, n, k, sms);
         SCOPED_TRACE(testing::Message() << m << " x " << n << " on " << sms << " SMs");
         ASSERT_GE(plan.main_n, 0);
         ASSERT_LE(plan.main_n, n);
@@ -55,9 +60,9 @@ void expect_sound(const TileShape& shape) {
         EXPECT_EQ(plan.strip.places > 0, plan.main_n < n);
         // Everybody has an SM, unless the strip has to wait until the others are done.
         if (sms < shape.cluster()) continue;
-        EXPECT_LE(ctas(plan.main), sms);
-        EXPECT_LE(ctas(plan.strip), sms);
-        const bool together = ctas(plan.main) + ctas(plan.strip) <= sms;
+        EXPECT_LE(ctas(shape, plan.main), sms);
+        EXPECT_LE(ctas(shape, plan.strip), sms);
+        const bool together = ctas(shape, plan.main) + ctas(shape, plan.strip) <= sms;
         EXPECT_EQ(plan.waves,
                   together ? std::max(plan.main.waves(), plan.strip.waves()) : plan.main.waves() + plan.strip.waves());
         // No plan is faster than all SMs at work all the time.
@@ -70,33 +75,55 @@ void expect_sound(const TileShape& shape) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  expect_sound(TALL);
-  expect_sound(WIDE);
-  expect_sound(SMALL);
+  for (const TileShape& shape : {TALL, SLIM, WIDE, ODD, SMALL, NARROW}) {
+    expect_sound(shape, 64);
+    expect_sound(shape, 8192);
+  }
 }
 
 TEST(Plan, OfTheHeadlineSizes) {
   // 43 columns of tiles: the last one is too narrow for a patch and goes to two pairs, which are done before the others.
-  const Plan tall = make_plan(TALL, 8192, 8192, H200_SMS);
+  const Plan tall = make_plan(TALL, 8192, 8192, 8192, H200_SMS);
   EXPECT_EQ(tall.main_n, 42 * 192);
   EXPECT_EQ(tall.main.places, 32);
   EXPECT_EQ(tall.strip.places, 2);
   EXPECT_EQ(tall.strip.waves(), 8);
   EXPECT_EQ(tall.waves, 10.5);
-  // 16 x 8 patches: four waves of 32 do, so the last place of 33 stays dark.
-  const Plan wide = make_plan(WIDE, 4096, 4096, H200_SMS);
-  EXPECT_EQ(wide.main_n, 4096);
-  EXPECT_EQ(wide.main.places, 32);
-  EXPECT_EQ(wide.strip.places, 0);
-  EXPECT_EQ(wide.waves, 4);
+  // 23 columns of tiles: patches four wide and a strip of three need a wave more than pairs alone.
+  const Plan odd = make_plan(ODD, 5120, 5120, 5120, H200_SMS);
+  EXPECT_EQ(odd.main_n, 0);
+  EXPECT_EQ(odd.waves, 7);
 }
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    EXPECT_EQ(make_plan(TALL, size, size, H200_SMS).main_n, 0);
-    EXPECT_EQ(make_plan(WIDE, size, size, H200_SMS).main_n, 0);
+    for (const TileShape& shape : {TALL, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
-  EXPECT_EQ(make_plan(SMALL, 8192, 8192, H200_SMS).main_n, 0);  // no clusters of four at all
+  for (const TileShape& shape : {SLIM, WIDE, SMALL, NARROW}) {  // pairs find room everywhere
+    const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
+    EXPECT_TRUE(plan.main.places == 0 || plan.strip.places == 0);
+  }
+}
+
+TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
+  EXPECT_EQ(make_plan(NARROW, 1000, 1000, 8192, H200_SMS).main.places, 64);
+  EXPECT_EQ(make_plan(NARROW, 1000, 1000, 1000, H200_SMS).strip.places, 128);
+  EXPECT_EQ(make_plan(NARROW, 128, 8192, 8192, H200_SMS).strip.places, 128);  // one row of tiles: L2 merges
+}
+
+// By hand: the waves that each shape needs, times its tile.
+TEST(Choice, FitsTheLastWave) {
+  enum { TALL_256x192, SLIM_256x96, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64 };
+  const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
+  for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
+  for (const int edge : {3584, 4096, 7168}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
+  for (const int edge : {2560, 5120}) EXPECT_EQ(cube(edge), ODD_128x224) << edge;
+  EXPECT_EQ(cube(2048), SMALL_128x128);
+  for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
+  for (const int m : {1, 16, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
+  // Rows of K that lie across lines of L2: clusters of eight load the fewest.
+  EXPECT_EQ(level08::choose_shape(2000, 7000, 5000, H200_SMS), ODD_128x224);
+  EXPECT_GT(make_plan(ODD, 2000, 7000, 5000, H200_SMS).main.places, 0);
 }
 
 }  // namespace

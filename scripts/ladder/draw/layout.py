@@ -12,7 +12,7 @@ from ladder.levels.description import Description
 from ladder.sim.counters import executed_share, lines_per_store
 
 Draw = Callable[[], Optional[Drawing]]
-CTAS = ("blue", "orange", "green", "purple")
+CTAS = ("blue", "orange", "green", "purple", "red", "yellow", "teal", "pink")
 BOTH = "both"
 WARPGROUP = 128  # threads
 
@@ -77,7 +77,7 @@ def layout_of(context: Context, description: Description) -> Layout:
         a = [Part(m * rows + box + n * loaded, loaded, CTAS[n * down + m]) for m in range(down)
              for box in range(0, rows, boxed) for n in range(across)]
     bands, facts = _work(context, description)
-    others = {1: "", 2: " for both CTAs", 4: " for two CTAs"}[description.cluster if description.arch == 90 else 1]
+    others = {1: "", 2: " for both CTAs", 4: " for two CTAs", 8: " for two or four CTAs"}[description.cluster if description.arch == 90 else 1]
     loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
     head = f"{'Each CTA loads' if description.cluster > 1 else 'Loads'}, per K block of {block_k}:"
     sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes" for name, size, whom in loads]
@@ -114,7 +114,7 @@ def _work(context: Context, description: Description) -> tuple[list[str], list[s
 
 def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
     """The familiar picture of a GEMM: A on the left, B above, D between them."""
-    configs = context.described(level, arch)
+    configs = context.kinds(level, arch)
     if not configs:
         return None
     layouts = [layout_of(context, d) for d in configs]
@@ -127,7 +127,7 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
     most = max(d.cluster for d in configs)
     unit = "cluster of two CTAs" if configs[0].cluster == 2 else "CTA"
     drawing.heading(f"One K block of one {unit}, rows and columns to scale."
-                    if len(configs) == 1 else "One K block of each configuration, rows and columns to scale.")
+                    if len(configs) == 1 else "One K block of one configuration of each kind, rows and columns to scale.")
     top = 60.0
     for description, layout, height in zip(configs, layouts, heights):
         if len(configs) > 1:

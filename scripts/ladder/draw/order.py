@@ -22,8 +22,8 @@ def gallery(context: Context) -> dict[str, Draw]:
 
 
 def tile_order(context: Context, level: str) -> Optional[Drawing]:
-    """A grid of tiles per architecture and configuration, numbered as they are taken."""
-    shown = [(d, d.tile_order) for arch in names.ARCH_NAMES for d in context.described(level, arch) if d.tile_order]
+    """A grid of tiles per architecture and kind of cluster, numbered as they are taken."""
+    shown = [(d, d.tile_order) for arch in names.ARCH_NAMES for d in context.kinds(level, arch) if d.tile_order]
     if not shown:
         return None
     rows, columns = shown[0][1].m_blocks, shown[0][1].n_blocks

@@ -82,9 +82,10 @@ def accesses(launches: list[dict[str, Any]], space: str, cost: str) -> tuple[int
     return sum(a["warp_accesses"] for a in stores), sum(a[cost] for a in stores)
 
 
-def counters(levels: Levels, level: str, arch: int) -> dict[str, str]:
-    m, n, k = COUNTERS_SHAPE
-    counted = levels.simulate(level, arch, shape_arguments(COUNTERS_SHAPE), ["--sms", str(COUNTERS_SMS)], "--counters")
+def counters(levels: Levels, description: Description) -> dict[str, str]:
+    level, arch, (m, n, k) = description.level, description.arch, COUNTERS_SHAPE
+    counted = levels.simulate(level, arch, [*shape_arguments(COUNTERS_SHAPE), "--config", description.config],
+                              ["--sms", str(COUNTERS_SMS)], "--counters")
     launches = counted["launches"]  # a product may be shared out to several
     global_stores, lines = accesses(launches, "global", "lines")
     shared_stores, wavefronts = accesses(launches, "shared", "wavefronts")
@@ -162,7 +163,7 @@ class Recording:
 def record(levels: Levels, level: str, arch: int) -> Recording:
     explained = ask(levels.program(level, arch))
     first = describe(explained)[0]  # one configuration stands for all
-    return Recording(explained, counters(levels, level, arch), observe_timeline(levels, first))
+    return Recording(explained, counters(levels, first), observe_timeline(levels, first))
 
 
 def earlier(root: Path, level: str, arch: int) -> Recording:

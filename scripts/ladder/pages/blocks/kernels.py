@@ -54,8 +54,9 @@ def shape(context: Context, options: Options) -> str:
 
 
 def barriers(context: Context, options: Options) -> str:
-    """level=N arch=sm100: who arrives at which barrier, and who waits for it."""
+    """level=N arch=sm100: who arrives at which barrier, and who waits for it; with config=NAME of that one alone."""
     level = take_level(context, options)
+    config = options.pop("config", "")
 
     def content(d: Description) -> str:
         return markdown.table(["barrier", "arrivals per phase", "who arrives", "who waits", "first waits for parity"],
@@ -63,7 +64,13 @@ def barriers(context: Context, options: Options) -> str:
                        f"{b.arrivals}" + (f", plus {grouped(b.bytes)} bytes" if b.bytes else ""),
                        b.who_arrives, b.who_waits, b.first_parity] for b in d.barriers])
 
-    return "\n".join(_per_config(_described(context, level, arch), content) for arch in take_archs(options))
+    def chosen(arch: int) -> list[Description]:
+        found = [d for d in _described(context, level, arch) if config in ("", d.config)]
+        if not found:
+            raise ValueError(f"{level} has no configuration {config} for sm{arch}")
+        return found
+
+    return "\n".join(_per_config(chosen(arch), content) for arch in take_archs(options))
 
 
 def budget(context: Context, options: Options) -> str:

@@ -1,0 +1,89 @@
+// A product that reads what the product before has written, directly behind it on one stream: a launch that starts early waits
+// before its first byte. Each shape of level 08 on Hopper, after each other one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/harness/device.h"
+#include "common/harness/inputs.h"
+#include "level08_deep_pipeline/kernel_sm90.cuh"
+
+namespace {
+
+using harness::Bf16;
+using harness::check;
+using harness::DeviceMemory;
+using LaunchProduct = cudaError_t(const harness::Problem&, cudaStream_t);
+
+constexpr LaunchProduct* SHAPES[] = {level08::launch<level08::TALL>,  level08::launch<level08::SLIM>,
+                                     level08::launch<level08::WIDE>,  level08::launch<level08::ODD>,
+                                     level08::launch<level08::SMALL>, level08::launch<level08::NARROW>};
+constexpr int SIZE = 264, LENGTH = 3;  // square matrices, and how many products follow one another
+constexpr size_t BYTES = size_t{SIZE} * SIZE * sizeof(Bf16);
+
+/// The matrices X_i = X_(i-1) * B^T, from X_0 = B on, one directly after the other.
+class Chain {
+ public:
+  explicit Chain(const Bf16* b) : x_(BYTES * LENGTH, "the products") {
+    check(cudaMemset(x_.data(), 0xFF, BYTES * LENGTH), "poisoning the products");
+    for (int i = 0; i < LENGTH; ++i) {
+      problems_.push_back({.m = SIZE,
+                           .n = SIZE,
+                           .k = SIZE,
+                           .a = i == 0 ? reinterpret_cast<const __nv_bfloat16*>(b) : problems_.back().d,
+                           .b = reinterpret_cast<const __nv_bfloat16*>(b),
+                           .d = reinterpret_cast<__nv_bfloat16*>(x_.data() + i * BYTES),
+                           .ldd = SIZE});
+    }
+  }
+  const harness::Problem& operator[](int i) const { return problems_[i]; }
+  std::vector<std::byte> products() const {
+    std::vector<std::byte> host(BYTES * LENGTH);
+    check(cudaMemcpy(host.data(), x_.data(), host.size(), cudaMemcpyDeviceToHost), "copying the products");
+    return host;
+  }
+
+ private:
+  DeviceMemory x_;
+  std::vector<harness::Problem> problems_;
+};
+
+TEST(Chain, EveryProductFindsTheOneBefore) {
+  const auto device = harness::select_device(90, "levels_chain", "levels_chain");
+  const harness::Stream stream;
+  std::vector<Bf16> values(size_t{SIZE} * SIZE);
+  // Mostly zeros: that no sum of a product of products leaves the range of BF16 or is rounded to nothing.
+  harness::fill_input(harness::Init::integer, 1, harness::Operand::b, values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (harness::mix(i) % 16 != 0) values[i] = {};
+  }
+  const harness::DeviceInput b(values.data(), static_cast<std::int64_t>(values.size()), "B");
+
+  // As it should be: everybody waits for the one before.
+  Chain apart(b.data());
+  for (int i = 0; i < LENGTH; ++i) {
+    check(SHAPES[0](apart[i], stream), "launching a product");
+    stream.synchronize("one product");
+  }
+  const std::vector<std::byte> expected = apart.products();
+
+  // On a GPU a race may be won for a while.
+  const int chains = device.simulated ? 1 : 200;
+  for (size_t first = 0; first < std::size(SHAPES); ++first) {
+    for (size_t second = 0; second < std::size(SHAPES); ++second) {
+      std::vector<Chain> at_once;
+      for (int i = 0; i < chains; ++i) at_once.emplace_back(b.data());
+      check(cudaDeviceSynchronize(), "poisoning");
+      for (const Chain& chain : at_once) {
+        for (int i = 0; i < LENGTH; ++i) check(SHAPES[i % 2 == 0 ? first : second](chain[i], stream), "launching");
+      }
+      stream.synchronize("the products");
+      const auto wrong = std::count_if(at_once.begin(), at_once.end(),
+                                       [&](const Chain& chain) { return chain.products() != expected; });
+      EXPECT_EQ(wrong, 0) << "shapes " << first << " and " << second << " in turn, of " << chains;
+    }
+  }
+}
+
+}  // namespace
