@@ -45,7 +45,8 @@ def small_trace() -> dict[str, Any]:
                        event(0, warp, "wait: tcgen05.ld", end + 10, end + 100, 41),
                        event(0, warp, "run", end + 100, end + 200)]
         events.append(event(0, -1, "TMA store: read", end + 200, end + 260))
-    return {"otherData": {"gpu": "Simulated B200"}, "traceEvents": [*events, {"ph": "M", "pid": 0, "name": "x"}]}
+    return {"otherData": {"gpu": "Simulated B200", "version": traces.VERSION},
+            "traceEvents": [*events, {"ph": "M", "pid": 0, "name": "x"}]}
 
 
 def bars(tracks: list[dict[str, Any]], kind: str) -> list[list[Any]]:
@@ -74,8 +75,10 @@ class Reduce(unittest.TestCase):
         self.assertEqual(last["bars"][:2], [[0, 600, "mbarrier"], [600, 800, "epilogue"]])
 
     def test_what_is_no_trace_is_said(self) -> None:
-        for trace, words in (({}, "traceEvents"), ({"traceEvents": []}, "no events"), ([], "not those"),
-                             ({"traceEvents": [{"ph": "X"}]}, "pid")):
+        head = {"otherData": {"version": traces.VERSION}}
+        for trace, words in (({}, "traceEvents"), ([], "traceEvents"), ({**head, "traceEvents": []}, "no events"),
+                             ({**head, "traceEvents": [{"ph": "X"}]}, "pid"),
+                             ({"otherData": {}, "traceEvents": []}, "version 1, and this reads")):
             with self.subTest(trace), self.assertRaisesRegex(traces.TraceError, words):
                 traces.reduce(trace)
 

@@ -25,6 +25,7 @@ constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedu
 
 ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
   if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
+  if (launch.trace != nullptr) recorder_ = std::make_unique<Recorder>(cluster_);
 }
 ClusterEngine::~ClusterEngine() = default;
 
@@ -38,11 +39,11 @@ void ClusterEngine::start(uint32_t number) {
   now_ = sequence_ = tie_ = in_flight_ = 0;
   idle_changes_ = idle_rounds_ = 0;
   idle_step_ = 64;
-  events_.clear();
-  open_events_.clear();
+  if (recorder_) recorder_->start();
 
   cluster_.launch = &launch_;
   cluster_.counters = counters_.get();
+  cluster_.recorder = recorder_.get();
   cluster_.scheduler = this;
   cluster_.number = number;
   cluster_.barrier = {};
@@ -127,11 +128,13 @@ void ClusterEngine::push(Warp& warp) {
 }
 
 void ClusterEngine::wake(Warp& warp, uint64_t delay) {
+  if (recorder_) recorder_->woken(warp);
   warp.time = std::max(warp.time, now_ + delay);
   push(warp);
 }
 
 void ClusterEngine::remark(const Fault& what, const Warp* warp, const Origin* origin) {
+  if (recorder_) recorder_->reports("warning: " + what.message, warp, origin, now_);
   const std::lock_guard lock(launch_.remark_mutex);
   if (cluster_.number >= launch_.remark_cluster) return;
   launch_.remark_cluster = cluster_.number;
@@ -144,6 +147,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
   // The issuing warp's clock may be ahead of the last event.
   const Warp& issuer = cluster_.ctas[operation->origin.cta_rank].warps[operation->origin.warp];
   if (!completing_) start = std::max(start, issuer.time);
+  const uint64_t issued = start;
   if (when.unit != nullptr) {
     start = std::max(start, when.unit->free_at);
     when.unit->free_at = start + when.busy;
@@ -161,8 +165,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
       default: latency = kHeldBack; break;
     }
   }
-  scheduled->begin = start;
-  scheduled->free = start + when.busy;
+  if (recorder_) scheduled->event = recorder_->issued(*operation, issued, start, start + when.busy);
   scheduled->operation = std::move(operation);
   scheduled->time = start + when.busy + latency;
   scheduled->sequence = sequence_++;
@@ -181,7 +184,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
 ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
   for (uint64_t turn = 0; turn < quantum; ++turn) {
     if (cluster_.live_ctas == 0 && in_flight_ == 0) {
-      if (launch_.trace != nullptr && !events_.empty()) launch_.trace->add(launch_, std::move(events_));
+      if (recorder_) end_trace();
       ++launch_.ended;
       return State::Done;
     }
@@ -212,11 +215,11 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice
                                          : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
-  const uint64_t begin = warp.time;
+  if (recorder_) recorder_->runs(warp);
   try {
     run_warp(warp, horizon);
   } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
-  if (launch_.trace != nullptr) trace_slice(warp, begin);
+  if (recorder_) recorder_->ran(warp);
   if (warp.executed - warp.executed_at_effect > kSuspicious && warp.executed >= warp.spin_check_at && warp.used != 0)
     check_spin(warp);
   push(warp);
@@ -236,12 +239,13 @@ void ClusterEngine::complete_next() {
   operations_.pop_back();
   now_ = std::max(now_, done->time);
   --in_flight_;
-  if (launch_.trace != nullptr) trace_operation(*done);
+  if (recorder_) recorder_->takes_effect(done->event, now_);
   completing_ = true;
   try {
     done->operation->complete(cluster_);
   } catch (const Fault& fault) { fail(fault, nullptr, &done->operation->origin); }
   completing_ = false;
+  if (recorder_) recorder_->is_done();
   if (done->order != nullptr) {
     auto& waiting = done->order->waiting;
     waiting.pop_front();
@@ -251,48 +255,6 @@ void ClusterEngine::complete_next() {
       std::push_heap(operations_.begin(), operations_.end(), Later{});
     }
   }
-}
-
-// ---- tracing
-
-void ClusterEngine::trace_slice(const Warp& warp, uint64_t begin) {
-  const uint32_t cta =
-      warp.cta->index[0] + launch_.grid[0] * (warp.cta->index[1] + launch_.grid[1] * warp.cta->index[2]);
-  const auto add = [&](TraceEvent::Kind kind, uint64_t from, uint64_t to) -> TraceEvent& {
-    open_events_[&warp] = events_.size();
-    return events_.emplace_back(TraceEvent{
-        .kind = kind, .cta = cta, .warp = static_cast<int32_t>(warp.index), .begin = from, .end = to, .name = {}});
-  };
-  const auto known = open_events_.find(&warp);
-  TraceEvent* last = known == open_events_.end() ? nullptr : &events_[known->second];
-  if (last != nullptr && last->kind == TraceEvent::Kind::Wait) last->end = begin;
-  if (last != nullptr && last->kind == TraceEvent::Kind::Run && last->end == begin)
-    last->end = warp.time;
-  else
-    add(TraceEvent::Kind::Run, begin, warp.time);
-  if (warp.has_ready_split() || warp.live == 0) return;
-  // What is the warp as a whole waiting for? For that which keeps the lanes that the others wait for.
-  const Split* reason = nullptr;
-  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
-    const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
-    if (reason == nullptr || reason->wait == Wait::Gather) reason = &split;
-  }
-  TraceEvent& wait = add(TraceEvent::Kind::Wait, warp.time, warp.time);
-  wait.wait = reason->wait;
-  wait.pc = reason->pc;
-}
-
-void ClusterEngine::trace_operation(const Scheduled& done) {
-  const Origin& origin = done.operation->origin;
-  const Cta& cta = cluster_.ctas[origin.cta_rank];
-  const uint32_t index = cta.index[0] + launch_.grid[0] * (cta.index[1] + launch_.grid[1] * cta.index[2]);
-  events_.push_back(TraceEvent{.kind = TraceEvent::Kind::Operation,
-                               .cta = index,
-                               .begin = done.begin,
-                               .end = std::max(done.free, done.begin + 1),
-                               .pc = origin.pc,
-                               .seen = now_,
-                               .name = done.operation->describe()});
 }
 
 // ---- waiting for what may never come
@@ -387,9 +349,27 @@ void ClusterEngine::check_spin(Warp& warp) {
   }
 }
 
-void ClusterEngine::deadlock() { throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)}; }
+void ClusterEngine::end_trace() {
+  uint64_t end = now_;
+  for (const Cta& cta : cluster_.ctas) {
+    for (const Warp& warp : cta.warps) end = std::max(end, warp.time);
+  }
+  launch_.trace->add(cluster_, recorder_->finish(end));
+}
+
+void ClusterEngine::deadlock() {
+  if (recorder_) {
+    recorder_->reports("deadlock: no warp can go on, and nothing is in flight", nullptr, nullptr, now_);
+    end_trace();
+  }
+  throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)};
+}
 
 void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* origin) {
+  if (recorder_) {
+    recorder_->reports(fault.message, warp, origin, now_);
+    end_trace();
+  }
   throw Failure{fault.status, explain_fault(cluster_, fault, warp, origin)};
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <queue>
 #include <string>
@@ -12,7 +11,7 @@
 
 #include "engine/schedule.h"
 #include "machine/cluster.h"
-#include "timing/trace.h"
+#include "timing/recorder.h"
 
 namespace sim {
 
@@ -22,7 +21,7 @@ struct Scheduled {
   uint64_t time = 0;      ///< when it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
-  uint64_t begin = 0, free = 0;  ///< the unit works on it from `begin` until `free`
+  uint32_t event = 0;  ///< its number in the trace, while somebody traces
 };
 
 /// What went wrong in a cluster, already explained.
@@ -89,8 +88,8 @@ class ClusterEngine final : public Scheduler {
   void check_spin(Warp& warp);
   bool wake_pollers(bool force);
   bool time_out_waiters();
-  void trace_slice(const Warp& warp, uint64_t begin);
-  void trace_operation(const Scheduled& done);
+  /// Hands what was recorded over to the trace.
+  void end_trace();
   [[noreturn]] void deadlock();
   [[noreturn]] void fail(const Fault& fault, const Warp* warp, const Origin* origin);
 
@@ -107,8 +106,7 @@ class ClusterEngine final : public Scheduler {
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   uint64_t idle_rounds_ = 0, idle_step_ = 64;
-  std::vector<TraceEvent> events_;             // of this cluster, while somebody traces
-  std::map<const Warp*, size_t> open_events_;  // by warp: its last event, which may still grow
+  std::unique_ptr<Recorder> recorder_;  // while somebody traces
 };
 
 }  // namespace sim

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace sim {
 
@@ -21,6 +22,28 @@ struct Origin {
   uint32_t pc = 0;
 };
 
+/// What an operation moves, for traces.
+struct Footprint {
+  struct Place {
+    enum class Space : uint8_t {
+      Shared,     ///< bytes of a CTA's shared memory
+      Tensor,     ///< columns of its tensor memory
+      Registers,  ///< of `count` warps, from `first` on
+    } space = Space::Shared;
+    bool written = false;
+    uint32_t rank = 0;  ///< of the CTA
+    uint32_t first = 0, count = 0;
+  };
+  uint64_t bytes = 0;
+  std::vector<Place> places{};
+  /// Of a tensor in global memory: where it begins, and the box, innermost first.
+  uint64_t tensor = 0;
+  std::vector<int64_t> coordinates{};
+  std::vector<uint32_t> extent{};
+  std::vector<uint64_t> descriptors{};  ///< of an MMA's operands in shared memory
+  bool overwrites = false;              ///< an MMA that does not add to what its accumulator holds
+};
+
 /// One asynchronous operation in flight: it knows what it reads, what it writes and whom it tells; never when.
 class AsyncOperation {
  public:
@@ -29,6 +52,8 @@ class AsyncOperation {
   virtual void complete(Cluster& cluster) = 0;
   /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.
   virtual std::string describe() const = 0;
+  /// Asked for traces only.
+  virtual Footprint footprint() const { return {}; }
   Origin origin;
 };
 

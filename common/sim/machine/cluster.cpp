@@ -1,8 +1,22 @@
 #include "machine/cluster.h"
 
 #include "machine/wake.h"
+#include "timing/recorder.h"
 
 namespace sim {
+namespace {
+
+const char* name_of(BarrierEffect effect) {
+  switch (effect) {
+    case BarrierEffect::Arrive: return "arrive";
+    case BarrierEffect::ArriveDrop: return "arrive_drop";
+    case BarrierEffect::ExpectTx: return "expect_tx";
+    case BarrierEffect::CompleteTx: return "complete_tx";
+  }
+  return "";
+}
+
+}  // namespace
 
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous) {
@@ -35,6 +49,10 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   }
   if (error != nullptr) throw Fault{Status::LaunchFailure, where() + ": " + error};
   ++cluster.changes;
+  if (cluster.recorder != nullptr) {
+    cluster.recorder->barrier(name_of(effect), {BarrierName::Kind::Mbarrier, cta_rank, offset}, amount,
+                              {barrier->phase, barrier->pending, barrier->tx, advance});
+  }
   if (!advance) {
     using Kind = Mbarrier::Event::Kind;
     const Kind kind = effect == BarrierEffect::ExpectTx     ? Kind::ExpectTx

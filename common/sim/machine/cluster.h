@@ -21,6 +21,7 @@ namespace sim {
 struct Program;   // exec/core/program.h
 struct Counters;  // timing/counters.h
 class Trace;      // timing/trace.h
+class Recorder;   // timing/recorder.h
 
 /// What all clusters of a launch share.
 struct Launch {
@@ -80,6 +81,7 @@ struct Cluster {
   Launch* launch = nullptr;
   Scheduler* scheduler = nullptr;
   Counters* counters = nullptr;  ///< this cluster's own; added to the launch's when it ends
+  Recorder* recorder = nullptr;  ///< null: nobody traces
   uint32_t number = 0;           ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;

@@ -1,13 +1,18 @@
 #include "timing/trace.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "common/base/align.h"
+#include "common/base/demangle.h"
 #include "common/base/file.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "exec/core/program.h"
+#include "machine/cluster.h"
 
 namespace sim {
 namespace {
@@ -39,22 +44,29 @@ const char* wait_name(Wait wait) {
 }
 
 /// Units come before warps in the picture.
+enum Track : int { kLoads = 1, kTensorCore, kTensorMemory, kStores, kSignals, kBarriers, kReports, kFirstWarp = 16 };
+
 int track_of(const TraceEvent& event) {
-  if (event.kind != TraceEvent::Kind::Operation) return 16 + event.warp;
-  if (event.name.starts_with("TMA load") || event.name.starts_with("bulk copy")) return 1;
-  if (event.name.starts_with("MMA") || event.name.starts_with("wgmma")) return 2;
-  if (event.name.starts_with("TMA store") || event.name.starts_with("bulk store")) return 4;
-  if (event.name.starts_with("tcgen05.ld") || event.name.starts_with("tcgen05.st")) return 3;
-  return 5;
+  using Kind = TraceEvent::Kind;
+  if (event.kind == Kind::Barrier) return kBarriers;
+  if (event.kind == Kind::Report) return kReports;
+  if (event.kind != Kind::Operation) return kFirstWarp + event.warp;
+  if (event.name.starts_with("TMA load") || event.name.starts_with("bulk copy")) return kLoads;
+  if (event.name.starts_with("MMA") || event.name.starts_with("wgmma")) return kTensorCore;
+  if (event.name.starts_with("TMA store") || event.name.starts_with("bulk store")) return kStores;
+  if (event.name.starts_with("tcgen05.ld") || event.name.starts_with("tcgen05.st")) return kTensorMemory;
+  return kSignals;
 }
 std::string track_name(int track) {
   switch (track) {
-    case 1: return "TMA load";
-    case 2: return "tensor core";
-    case 3: return "TMEM load";
-    case 4: return "TMA store";
-    case 5: return "signals";
-    default: return "warp " + std::to_string(track - 16);
+    case kLoads: return "TMA load";
+    case kTensorCore: return "tensor core";
+    case kTensorMemory: return "TMEM load";
+    case kStores: return "TMA store";
+    case kSignals: return "signals";
+    case kBarriers: return "barriers";
+    case kReports: return "reports";
+    default: return "warp " + std::to_string(track - kFirstWarp);
   }
 }
 
@@ -62,27 +74,145 @@ const char* category_of(TraceEvent::Kind kind) {
   switch (kind) {
     case TraceEvent::Kind::Run: return "run";
     case TraceEvent::Kind::Wait: return "wait";
-    case TraceEvent::Kind::Operation: break;
+    case TraceEvent::Kind::Operation: return "operation";
+    case TraceEvent::Kind::Barrier: return "barrier";
+    case TraceEvent::Kind::Report: break;
   }
-  return "operation";
+  return "report";
 }
 
 std::string name_of(const TraceEvent& event) {
-  switch (event.kind) {
-    case TraceEvent::Kind::Run: return "run";
-    case TraceEvent::Kind::Wait: return std::string("wait: ") + wait_name(event.wait);
-    case TraceEvent::Kind::Operation: break;
-  }
+  if (event.kind == TraceEvent::Kind::Run) return "run";
+  if (event.kind == TraceEvent::Kind::Wait) return std::string("wait: ") + wait_name(event.wait);
   return event.name;
 }
 
+double us(uint64_t cycles) { return static_cast<double>(cycles) / 1000.0; }
+
+/// The events of one cluster, as JSON.
+class PartWriter {
+ public:
+  PartWriter(base::JsonWriter& json, const Program& program, const std::vector<uint32_t>& ctas, uint32_t dynamic_smem,
+             size_t first)
+      : json_(json), program_(program), ctas_(ctas), dynamic_smem_(dynamic_smem), first_(first) {}
+
+  void arguments(const TraceEvent& event) {
+    using Kind = TraceEvent::Kind;
+    if (event.pc != ~0u) json_.member("source", program_.source_line(event.pc));
+    if (event.kind == Kind::Run) json_.member("last_source", program_.source_line(event.last_pc));
+    if (event.is_open && (event.kind == Kind::Wait || event.kind == Kind::Operation)) json_.member("open", true);
+    if (event.barrier.kind != BarrierName::Kind::None) barrier(event);
+    if (event.kind == Kind::Wait) actor("released_by", event.actor);
+    if (event.kind == Kind::Barrier) actor("by", event.actor);
+    if (event.kind == Kind::Report && event.warp >= 0) json_.member("warp", event.warp);
+    if (event.kind == Kind::Operation) operation(event);
+  }
+
+ private:
+  void barrier(const TraceEvent& event) {
+    json_.object("barrier", [&] {
+      switch (event.barrier.kind) {
+        case BarrierName::Kind::Mbarrier:
+          json_.member("cta", ctas_[event.barrier.cta]);
+          json_.member("offset", int64_t{event.barrier.id} - int64_t{dynamic_smem_});
+          break;
+        case BarrierName::Kind::Named:
+          json_.member("cta", ctas_[event.barrier.cta]);
+          json_.member("number", event.barrier.id);
+          break;
+        default: json_.member("cluster", true);
+      }
+    });
+    if (event.kind == TraceEvent::Kind::Wait) {
+      if (event.barrier.kind == BarrierName::Kind::Mbarrier) json_.member("parity", event.amount);
+      return;
+    }
+    json_.member("amount", event.amount);
+    json_.member("phase", event.state.phase);
+    json_.member("pending", event.state.pending);
+    json_.member("tx", event.state.tx);
+    json_.member("completes", event.state.completes);
+  }
+
+  void actor(const char* name, const Actor& who) {
+    if (who.operation == Actor::kNobody && who.warp == Actor::kNobody) return;
+    json_.object(name, [&] {
+      if (who.operation != Actor::kNobody) return json_.member("operation", first_ + who.operation);
+      json_.member("cta", ctas_[who.cta]);
+      json_.member("warp", who.warp);
+      json_.member("source", program_.source_line(who.pc));
+      json_.member("at", us(who.time));
+    });
+  }
+
+  void operation(const TraceEvent& event) {
+    json_.member("warp", event.warp);
+    json_.member("issued", us(event.issued));
+    json_.member("seen", us(event.seen));
+    if (event.actor.operation != Actor::kNobody) json_.member("after", first_ + event.actor.operation);
+    const Footprint& moved = *event.footprint;
+    if (moved.bytes > 0) json_.member("bytes", moved.bytes);
+    if (moved.overwrites) json_.member("overwrites", true);
+    if (!moved.descriptors.empty()) {
+      json_.array("descriptors", [&] {
+        for (const uint64_t bits : moved.descriptors) json_.value(base::hex(bits));
+      });
+    }
+    if (!moved.coordinates.empty()) {
+      json_.member("tensor", moved.tensor);
+      list("coordinates", moved.coordinates);
+      list("extent", moved.extent);
+    }
+    if (moved.places.empty()) return;
+    json_.array("places", [&] {
+      for (const Footprint::Place& place : moved.places) json_.object([&] { write(place); });
+    });
+  }
+  void write(const Footprint::Place& place) {
+    using Space = Footprint::Place::Space;
+    json_.member("cta", ctas_[place.rank]);
+    switch (place.space) {
+      case Space::Shared: json_.member("offset", int64_t{place.first} - int64_t{dynamic_smem_}); break;
+      case Space::Tensor: json_.member("column", place.first); break;
+      case Space::Registers: json_.member("warp", place.first); break;
+    }
+    json_.member("count", place.count);
+    if (place.written) json_.member("written", true);
+  }
+  void list(const char* name, const auto& values) {
+    json_.array(name, [&] {
+      for (const auto value : values) json_.value(value);
+    });
+  }
+
+  base::JsonWriter& json_;
+  const Program& program_;
+  const std::vector<uint32_t>& ctas_;
+  uint32_t dynamic_smem_;
+  size_t first_;  // number in the file of the cluster's first event
+};
+
 }  // namespace
 
-void Trace::add(const Launch& launch, std::vector<TraceEvent> events) {
+void Trace::add(const Cluster& cluster, std::vector<TraceEvent> events) {
+  const Launch& launch = *cluster.launch;
   const std::lock_guard lock(mutex_);
-  if (count_ > kMostEvents) return;
+  if (count_ > kMostEvents) {
+    left_out_ += events.size();
+    return;
+  }
   count_ += events.size();
-  parts_.push_back({launch.program, launch.number, std::move(events)});
+  size_t index = launches_.size();
+  while (index > 0 && launches_[index - 1].number != launch.number) --index;
+  if (index == 0) {
+    const Program& program = *launch.program;
+    launches_.push_back({&program, launch.number, launch.grid, launch.block, launch.cluster,
+                         Gpu::smem_reserved + base::round_up(program.static_smem, program.dynamic_align)});
+    index = launches_.size();
+  }
+  Part& part = parts_.emplace_back(Part{index - 1, {}, std::move(events)});
+  for (const Cta& cta : cluster.ctas)
+    part.ctas.push_back(cta.index[0] + launch.grid[0] * (cta.index[1] + launch.grid[1] * cta.index[2]));
 }
 
 void Trace::write(const std::string& path, const std::string& gpu) const {
@@ -90,7 +220,6 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
   std::string text;  // goes into the file piece by piece: traces are long
   base::JsonWriter json(text);
   std::set<std::pair<uint64_t, int>> tracks;
-  const auto us = [](uint64_t cycles) { return static_cast<double>(cycles) / 1000.0; };
   const auto name_track = [&](const char* what, uint64_t process, std::optional<int> track, const std::string& name) {
     json.object([&] {
       json.member("ph", "M");
@@ -100,38 +229,69 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
       json.object("args", [&] { json.member("name", name); });
     });
   };
-  const auto write_event = [&](const Part& part, const TraceEvent& event) {
-    const uint64_t process = part.launch * 1'000'000 + event.cta;
+  const auto write_event = [&](const LaunchInfo& launch, PartWriter& writer, const TraceEvent& event, size_t number) {
+    const uint64_t process = launch.number * 1'000'000 + event.cta;
     const int track = track_of(event);
     if (tracks.emplace(process, track).second) {
       name_track("process_name", process, std::nullopt,
-                 "launch " + std::to_string(part.launch) + ", CTA " + std::to_string(event.cta));
+                 "launch " + std::to_string(launch.number) + ", CTA " + std::to_string(event.cta));
       name_track("thread_name", process, track, track_name(track));
     }
+    const bool is_instant = event.kind == TraceEvent::Kind::Barrier || event.kind == TraceEvent::Kind::Report;
     json.object([&] {
-      json.member("ph", "X");
+      json.member("ph", is_instant ? "i" : "X");
       json.member("cat", category_of(event.kind));
       json.member("name", name_of(event));
+      json.member("id", number);
       json.member("pid", process);
       json.member("tid", track);
       json.member("ts", us(event.begin));
-      json.member("dur", us(event.end - event.begin));
-      if (event.kind == TraceEvent::Kind::Run) return;
-      json.object("args", [&] {
-        json.member("source", part.program->source_line(event.pc));
-        if (event.kind == TraceEvent::Kind::Operation) json.member("seen", us(event.seen));
-      });
+      if (is_instant)
+        json.member("s", "t");
+      else
+        json.member("dur", us(event.end - event.begin));
+      json.object("args", [&] { writer.arguments(event); });
     });
     if (text.size() > kPiece) file.write(std::exchange(text, ""));
   };
+  const auto triple = [&](const char* name, const std::array<uint32_t, 3>& values) {
+    json.array(name, [&] {
+      for (const uint32_t value : values) json.value(value);
+    });
+  };
+  const auto write_launch = [&](const LaunchInfo& launch) {
+    json.object([&] {
+      json.member("launch", launch.number);
+      json.member("kernel", base::readable_name(launch.program->kernel->name));
+      triple("grid", launch.grid);
+      triple("block", launch.block);
+      triple("cluster", launch.cluster);
+      json.member("dynamic_smem", launch.dynamic_smem);
+      json.array("files", [&] {
+        const auto& files = launch.program->module->files;
+        for (const auto& [number, path] : std::map(files.begin(), files.end())) json.value(path);
+      });
+    });
+  };
   json.object([&] {
     json.object("otherData", [&] {
+      json.member("version", kVersion);
       json.member("gpu", gpu);
       json.member("unit", "modelled cycles, shown as nanoseconds");
+      if (left_out_ > 0) json.member("events_left_out", left_out_);
+      json.array("launches", [&] {
+        for (const LaunchInfo& launch : launches_) write_launch(launch);
+      });
     });
     const auto write_all = [&] {
-      for (const Part& part : parts_) {
-        for (const TraceEvent& event : part.events) write_event(part, event);
+      std::vector<const Part*> parts;  // in an order that the host's threads do not decide
+      for (const Part& part : parts_) parts.push_back(&part);
+      std::ranges::sort(parts, {}, [](const Part* part) { return std::pair(part->launch, part->ctas.front()); });
+      size_t number = 0;
+      for (const Part* part : parts) {
+        const LaunchInfo& launch = launches_[part->launch];
+        PartWriter writer(json, *launch.program, part->ctas, launch.dynamic_smem, number);
+        for (const TraceEvent& event : part->events) write_event(launch, writer, event, number++);
       }
     };
     json.array("traceEvents", write_all, base::JsonWriter::Layout::lines);

@@ -1,8 +1,10 @@
-// Who did what when: intervals of warps and of hardware units, in modelled cycles, for Perfetto and
-// scripts/timeline.py.
+// Who did what when, and why: what warps and hardware units do, what barriers count, who ends whose wait. In modelled
+// cycles, for Perfetto, scripts/timeline.py and scripts/explore.py.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -11,42 +13,90 @@
 
 namespace sim {
 
-struct Launch;
+struct Cluster;
+
+/// A barrier of any kind.
+struct BarrierName {
+  enum class Kind : uint8_t {
+    None,
+    Mbarrier,  ///< `id` is its offset in the CTA's shared memory
+    Named,     ///< `id` is its number
+    Cluster,
+  };
+  Kind kind = Kind::None;
+  uint32_t cta = 0;  ///< rank in the cluster
+  uint32_t id = 0;
+};
+
+/// What a barrier counts, after something has happened to it.
+struct BarrierState {
+  uint32_t phase = 0;   ///< completed ones; only mbarriers number them
+  int32_t pending = 0;  ///< arrivals of mbarriers, threads of others, that the phase still waits for
+  int32_t tx = 0;       ///< bytes that are expected and not delivered
+  bool completes = false;
+};
+
+/// Who did something: an asynchronous operation, or a warp at an instruction.
+struct Actor {
+  static constexpr uint32_t kNobody = ~0u;  ///< time, for instance
+  uint32_t operation = kNobody;             ///< index of its event among those of the cluster
+  uint32_t cta = 0, warp = kNobody;         ///< rank in the cluster
+  uint32_t pc = 0;
+  uint64_t time = 0;
+};
 
 struct TraceEvent {
   enum class Kind : uint8_t {
     Run,        ///< a warp executes
     Wait,       ///< a warp is blocked: `wait` says in what
     Operation,  ///< a unit works on an asynchronous operation
+    Barrier,    ///< something happens to a barrier, at `begin`
+    Report,     ///< something is wrong, at `begin`
   };
   Kind kind = Kind::Run;
   Wait wait = Wait::None;
   uint32_t cta = 0;             ///< linear index in the grid
-  int32_t warp = -1;            ///< of Run and Wait
+  int32_t warp = -1;            ///< of Run and Wait; of Operation: that issued it
   uint64_t begin = 0, end = 0;  ///< cycles
-  uint32_t pc = 0;              ///< of the wait, or of the instruction that issued the operation
-  uint64_t seen =
-      0;  ///< Operation: cycle at which its effect could be seen (completion), `end` is when the unit is free
-  std::string name;  ///< of the operation
+  uint32_t pc = 0;              ///< of the wait, of the first instruction of a run, or of what issued the operation
+  uint32_t last_pc = 0;         ///< Run: of its last instruction
+  uint64_t issued = 0;          ///< Operation: when
+  uint64_t seen = 0;            ///< Operation: when its effect can be seen (completion); `end` is when the unit is free
+  bool is_open = true;          ///< Wait, Operation: its end has not come
+  Actor actor;          ///< Wait: who ended it. Operation: what started it, if an operation did. Barrier: who did it
+  BarrierName barrier;  ///< Wait: for which, and `amount` is the parity. Barrier
+  BarrierState state;   ///< Barrier: afterwards
+  uint32_t amount = 0;  ///< Barrier: arrivals or bytes
+  std::string name;     ///< of the operation, of what happens to the barrier; the report
+  std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 
 class Trace {
  public:
+  static constexpr int kVersion = 2;  ///< of the form in which it is written
+
   /// Events of one cluster, in any order. Thread-safe. Beyond a limit further clusters are left out.
-  void add(const Launch& launch, std::vector<TraceEvent> events);
-  /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond. Throws
-  /// base::FileError.
+  void add(const Cluster& cluster, std::vector<TraceEvent> events);
+  /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond.
+  /// docs/simulator.md lists the members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
 
  private:
-  struct Part {
+  struct LaunchInfo {
     const struct Program* program;
-    uint64_t launch;
+    uint64_t number;
+    std::array<uint32_t, 3> grid, block, cluster;
+    uint32_t dynamic_smem;  ///< offset where it begins
+  };
+  struct Part {
+    size_t launch;               ///< index into launches_
+    std::vector<uint32_t> ctas;  ///< linear index in the grid, by rank
     std::vector<TraceEvent> events;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::vector<LaunchInfo> launches_;
   std::vector<Part> parts_;
-  size_t count_ = 0;
+  size_t count_ = 0, left_out_ = 0;
 };
 
 }  // namespace sim

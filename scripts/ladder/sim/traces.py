@@ -22,6 +22,7 @@ STATES = {
 }
 WAIT_STATES = {"mbarrier": "mbarrier", "CTA barrier": "barrier", "cluster barrier": "barrier", "wgmma": "mma",
                "bulk stores": "store"}
+VERSION = 2  # of the form that common/sim/timing/trace.cpp writes
 TENSOR = ("MMA", "wgmma m")
 PAIR = "MMA 256"  # rows: those of two CTAs
 
@@ -55,8 +56,19 @@ def _cycles(microseconds: float) -> int:
     return round(microseconds * 1000)
 
 
+def require_version(trace: Any) -> None:
+    """Raises TraceError unless this is a trace in the form that is read here."""
+    head = trace.get("otherData") if isinstance(trace, dict) else None
+    if not isinstance(head, dict) or "traceEvents" not in trace:
+        raise TraceError("it has no traceEvents and otherData")
+    if head.get("version") != VERSION:
+        raise TraceError(f"its form is version {head.get('version', 1)}, and this reads version {VERSION}: "
+                         "record it again")
+
+
 def read_trace(trace: Any) -> list[Cta]:
     """The CTAs of the first launch that run at the same time as the first: those of its cluster, or of a small GPU."""
+    require_version(trace)
     try:
         ctas: dict[int, Cta] = {}
         for item in trace["traceEvents"]:

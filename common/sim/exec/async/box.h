@@ -28,6 +28,13 @@ struct Box {
   uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
   /// Bytes between which it lies in shared memory.
   uint32_t footprint() const { return map.swizzle_mode() == Swizzle::None ? bytes() : rows * pitch; }
+  /// Its bytes and its part of the tensor, for traces.
+  Footprint outline() const {
+    return {.bytes = bytes(),
+            .tensor = map.address,
+            .coordinates = {coordinate.begin(), coordinate.begin() + map.rank},
+            .extent = {count.begin(), count.begin() + map.rank}};
+  }
 };
 
 /// The box that a lane names. Throws Fault if the tensor map or the coordinates are impossible.

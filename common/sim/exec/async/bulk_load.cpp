@@ -46,6 +46,12 @@ class BulkLoad final : public AsyncOperation {
     ++cluster.changes;
   }
   std::string describe() const override { return "bulk copy of " + base::grouped(bytes) + " bytes"; }
+  Footprint footprint() const override {
+    Footprint moved{.bytes = bytes};
+    for (const Credit& credit : to.credits)
+      moved.places.push_back({.written = true, .rank = credit.destination, .first = to.offset, .count = bytes});
+    return moved;
+  }
 };
 
 Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {

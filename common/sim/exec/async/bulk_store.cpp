@@ -41,6 +41,9 @@ class BulkStore final : public AsyncOperation {
     finish_read(cluster, *this, std::move(write));
   }
   std::string describe() const override { return "bulk store of " + base::grouped(bytes) + " bytes"; }
+  Footprint footprint() const override {
+    return {.bytes = bytes, .places = {{.rank = warp->cta->rank, .first = offset, .count = bytes}}};
+  }
 };
 
 Flow bulk_store(Warp& w, const BulkStoreOperands& o, Mask m) {

@@ -25,6 +25,7 @@ class BulkWrite final : public AsyncOperation {
 
   void complete(Cluster& cluster) override;
   std::string describe() const override { return "TMA store: write of " + base::grouped(data.size()) + " bytes"; }
+  Footprint footprint() const override { return {.bytes = data.size()}; }
 };
 
 /// Ends the first half: the source has been read, `write` follows.

@@ -63,6 +63,13 @@ class TensorLoad final : public AsyncOperation {
     }
   }
   std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
+  Footprint footprint() const override {
+    Footprint moved = box.outline();
+    for (const Credit& credit : to.credits)
+      moved.places.push_back(
+          {.written = true, .rank = credit.destination, .first = to.offset, .count = box.footprint()});
+    return moved;
+  }
 };
 
 Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {

@@ -66,6 +66,11 @@ class TensorStore final : public AsyncOperation {
     finish_read(cluster, *this, std::move(write));
   }
   std::string describe() const override { return "TMA store: read of " + base::grouped(box.bytes()) + " bytes"; }
+  Footprint footprint() const override {
+    Footprint moved = box.outline();
+    moved.places.push_back({.rank = warp->cta->rank, .first = offset, .count = box.footprint()});
+    return moved;
+  }
 };
 
 Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {

@@ -2,6 +2,7 @@
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 #include "timing/counters.h"
+#include "timing/recorder.h"
 
 namespace sim {
 namespace {
@@ -105,6 +106,12 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
       go_on(w, slot);
   }
   note_effect(w);
+  if (Recorder* const recorder = cta.cluster->recorder) {
+    const uint32_t needed = expected != 0 ? expected : cta.live_warps * 32;
+    recorder->barrier(o.waits ? "sync" : "arrive", {BarrierName::Kind::Named, cta.rank, id}, 32,
+                      {.pending = static_cast<int32_t>(needed) - static_cast<int32_t>(barrier.arrived),
+                       .completes = complete(cta, barrier)});
+  }
   if (complete(cta, barrier)) {
     release(cta, barrier, &w);
     w.time += static_cast<uint64_t>(cta.cluster->costs().cta_barrier);

@@ -2,6 +2,7 @@
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 #include "timing/counters.h"
+#include "timing/recorder.h"
 
 namespace sim {
 namespace {
@@ -24,6 +25,12 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
   }
   cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
   note_effect(w);
+  if (cluster.recorder != nullptr) {
+    const uint32_t arrived = cluster.barrier.arrived, needed = cluster.live_threads;
+    cluster.recorder->barrier(
+        "arrive", {BarrierName::Kind::Cluster}, static_cast<uint32_t>(std::popcount(m)),
+        {cluster.barrier.phase, static_cast<int32_t>(needed - std::min(needed, arrived)), 0, arrived >= needed});
+  }
   check_cluster_barrier(cluster);
   return Flow::Next;
 }

@@ -6,6 +6,7 @@
 #include "exec/sync/mbarrier.h"
 #include "exec/sync/signal.h"
 #include "timing/counters.h"
+#include "timing/recorder.h"
 
 namespace sim {
 
@@ -81,6 +82,10 @@ Flow init(Warp& w, const Init& o, Mask m) {
     Mbarrier fresh;
     fresh.expected = fresh.pending = static_cast<int32_t>(count);
     cta.barriers[index - 1u] = std::move(fresh);
+    if (Recorder* const recorder = cluster_of(w).recorder) {
+      recorder->barrier("init", {BarrierName::Kind::Mbarrier, cta.rank, address & kSharedOffsetMask}, count,
+                        {.pending = static_cast<int32_t>(count)});
+    }
   }
   note_effect(w);
   return Flow::Next;

@@ -1,6 +1,7 @@
 // Shared-memory matrix descriptors as the tensor core reads them (tcgen05 and wgmma).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -25,6 +26,11 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand);
 /// Throws Fault if the operand tile of `rows` rows (along M or N) and 32 bytes of K reaches outside the CTA's shared
 /// memory, or if TMA wrote the bytes with another swizzle than the descriptor names.
 void check_tile(const Cta& cta, const Descriptor& descriptor, int rows, const char* operand);
+
+/// About how many bytes of shared memory lie between the beginning and the end of such a tile, for traces.
+inline uint32_t extent(const Descriptor& descriptor, int rows) {
+  return std::max(32u, static_cast<uint32_t>((rows + 7) / 8) * descriptor.stride);
+}
 
 /// The K elements of row `row` of one instruction, gathered to 32 contiguous bytes.
 void read_row(const Cta& cta, const Descriptor& descriptor, int row, uint8_t* out);

@@ -180,6 +180,22 @@ class Wgmma final : public AsyncOperation {
   }
   const WgmmaOperands& operands() const { return *entry->operands; }
   std::string describe() const override { return "wgmma m64n" + std::to_string(operands().n); }
+  Footprint footprint() const override {
+    using Space = Footprint::Place::Space;
+    const WgmmaOperands& o = operands();
+    Footprint used{.bytes = 32ull * static_cast<uint64_t>(o.n + (o.a_in_registers ? 0 : 64))};
+    used.overwrites = !entry->accumulate;
+    if (!o.a_in_registers) used.descriptors.push_back(entry->a);
+    used.descriptors.push_back(entry->b);
+    const tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
+    if (!o.a_in_registers) {
+      const tensor::Descriptor a = tensor::decode_wgmma(entry->a, "A");
+      used.places.push_back({Space::Shared, false, cta->rank, a.start, tensor::extent(a, 64)});
+    }
+    used.places.push_back({Space::Shared, false, cta->rank, b.start, tensor::extent(b, o.n)});
+    used.places.push_back({Space::Registers, true, cta->rank, static_cast<uint32_t>(4 * group), 4});
+    return used;
+  }
 
  private:
   /// Row `row` of half `h` of a warp's A fragment: 32 bytes of K. Register j holds row l/4 + 8 (j%2), bytes from

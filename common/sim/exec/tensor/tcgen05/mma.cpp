@@ -60,6 +60,7 @@ class Mma final : public AsyncOperation {
   bool a_in_tmem = false, accumulate = false;
   int scale_d = 0;
   tensor::Descriptor a, b;
+  uint64_t a_bits = 0, b_bits = 0;     // the descriptors as they were given
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
   void complete(Cluster& cluster) override {
@@ -106,6 +107,26 @@ class Mma final : public AsyncOperation {
   }
   std::string describe() const override {
     return "MMA " + std::to_string(in.m) + "x" + std::to_string(in.n) + "x" + std::to_string(in.k);
+  }
+  Footprint footprint() const override {
+    using Space = Footprint::Place::Space;
+    Footprint used{.bytes = 32ull * static_cast<uint64_t>(in.m + in.n)};
+    used.overwrites = !accumulate;
+    if (!a_in_tmem) used.descriptors.push_back(a_bits);
+    used.descriptors.push_back(b_bits);
+    for (int c = 0; c < group; ++c) {
+      const uint32_t rank = leader + static_cast<uint32_t>(c);
+      if (a_in_tmem)
+        used.places.push_back({Space::Tensor, false, rank, a_tmem & 0xFFFF, 8});
+      else
+        used.places.push_back({Space::Shared, false, rank, a.start, tensor::extent(a, in.m / group)});
+      used.places.push_back({Space::Shared, false, rank, b.start, tensor::extent(b, in.n / group)});
+      uint32_t columns = 0;
+      for (const Strip& strip : strips_of(in, group, stationary, d))
+        columns = std::max(columns, static_cast<uint32_t>(strip.count_n));
+      used.places.push_back({Space::Tensor, true, rank, d & 0xFFFF, columns});
+    }
+    return used;
   }
 
  private:
@@ -221,8 +242,8 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     if (o.a_in_tmem)
       mma->a_tmem = lanes<uint32_t>(w, o.a)[lane];
     else
-      mma->a = tensor::decode_tcgen05(lanes<uint64_t>(w, o.a)[lane], "A");
-    mma->b = tensor::decode_tcgen05(lanes<uint64_t>(w, o.b)[lane], "B");
+      mma->a = tensor::decode_tcgen05(mma->a_bits = lanes<uint64_t>(w, o.a)[lane], "A");
+    mma->b = tensor::decode_tcgen05(mma->b_bits = lanes<uint64_t>(w, o.b)[lane], "B");
     mma->a.mn_major = mma->in.a_mn_major, mma->b.mn_major = mma->in.b_mn_major;
     mma->a.element = tensor::element_bytes(mma->in.a), mma->b.element = tensor::element_bytes(mma->in.b);
     mma->accumulate = (o.accumulate.read(w) >> lane & 1) != 0;

@@ -72,6 +72,12 @@ int access_lane(const Cta& cta, uint32_t warp, uint32_t address, const TransferO
   return 32 * quarter + static_cast<int>(named % 32);
 }
 
+Footprint moved(const Warp& warp, const TransferOperands& o, uint32_t address, bool written) {
+  return {.bytes = 128ull * o.registers.size(),
+          .places = {{Footprint::Place::Space::Tensor, written, warp.cta->rank,
+                      static_cast<uint32_t>(tmem_column(address)), static_cast<uint32_t>(o.columns())}}};
+}
+
 void wake(Warp& warp, Wait kind) {
   for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
 }
@@ -106,6 +112,7 @@ class TmemLoad final : public AsyncOperation {
     if (--warp->tmem_loads == 0) wake(*warp, Wait::TmemLoad);
   }
   std::string describe() const override { return "tcgen05.ld"; }
+  Footprint footprint() const override { return moved(*warp, *operands, address, false); }
 };
 
 class TmemStore final : public AsyncOperation {
@@ -138,6 +145,7 @@ class TmemStore final : public AsyncOperation {
     if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
   }
   std::string describe() const override { return "tcgen05.st"; }
+  Footprint footprint() const override { return moved(*warp, *operands, address, true); }
 };
 
 /// What loads and stores begin with: their address, the same in all lanes, checked.

@@ -1,0 +1,160 @@
+#include "timing/recorder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "machine/address.h"
+
+namespace sim {
+namespace {
+
+/// What the warp as a whole is waiting for: that which keeps the lanes that the others wait for.
+const Split* reason_of(const Warp& warp) {
+  const Split* reason = nullptr;
+  for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
+    const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
+    if (reason == nullptr || reason->wait == Wait::Gather) reason = &split;
+  }
+  return reason;
+}
+
+BarrierName barrier_of(const Split& split, const Cta& cta) {
+  switch (split.wait) {
+    case Wait::Mbarrier:
+      return {BarrierName::Kind::Mbarrier, split.arguments[0] >> kSharedRankShift,
+              split.arguments[0] & kSharedOffsetMask};
+    case Wait::CtaBarrier: return {BarrierName::Kind::Named, cta.rank, split.arguments[0]};
+    case Wait::ClusterBarrier: return {BarrierName::Kind::Cluster, 0, 0};
+    default: return {};
+  }
+}
+
+}  // namespace
+
+void Recorder::start() {
+  events_.clear();
+  last_.clear();
+  is_done();
+}
+
+std::vector<TraceEvent> Recorder::finish(uint64_t now) {
+  for (TraceEvent& event : events_) {
+    if (event.kind == TraceEvent::Kind::Wait && event.is_open) event.end = std::max(event.begin, now);
+    if (event.kind == TraceEvent::Kind::Operation && event.is_open) event.seen = std::max(event.end, now);
+  }
+  last_.clear();
+  is_done();
+  return std::exchange(events_, {});
+}
+
+uint32_t Recorder::linear(uint32_t rank) const {
+  const Cta& cta = cluster_.ctas[rank];
+  const auto& grid = cluster_.launch->grid;
+  return cta.index[0] + grid[0] * (cta.index[1] + grid[1] * cta.index[2]);
+}
+
+TraceEvent& Recorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end) {
+  TraceEvent& event = events_.emplace_back();
+  event.kind = kind;
+  event.cta = linear(rank);
+  event.begin = begin, event.end = end;
+  return event;
+}
+
+Actor Recorder::actor() const {
+  if (acting_ == nullptr) return actor_;
+  Actor who;
+  who.cta = acting_->cta->rank, who.warp = acting_->index;
+  who.pc = acting_->splits[acting_->current].pc;
+  who.time = acting_->time;
+  return who;
+}
+
+void Recorder::runs(const Warp& warp) {
+  actor_ = {};
+  acting_ = &warp;
+  runs_from_ = warp.time;
+  first_pc_ = 0;
+  for (uint32_t rest = warp.used; rest && first_pc_ == 0; rest &= rest - 1) {
+    const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
+    if (split.wait == Wait::None) first_pc_ = split.pc;
+  }
+}
+
+void Recorder::ran(const Warp& warp) {
+  const uint32_t last_pc = warp.splits[warp.current].pc;
+  acting_ = nullptr;
+  const auto known = last_.find(&warp);
+  TraceEvent* last = known == last_.end() ? nullptr : &events_[known->second];
+  if (last != nullptr && last->kind == TraceEvent::Kind::Wait) last->end = runs_from_, last->is_open = false;
+  const auto next = [&](TraceEvent::Kind kind, uint64_t begin, uint64_t end, uint32_t pc) -> TraceEvent& {
+    last_[&warp] = static_cast<uint32_t>(events_.size());
+    TraceEvent& event = add(kind, warp.cta->rank, begin, end);
+    event.warp = static_cast<int32_t>(warp.index);
+    event.pc = pc;
+    return event;
+  };
+  if (last != nullptr && last->kind == TraceEvent::Kind::Run && last->end == runs_from_)
+    last->end = warp.time, last->last_pc = last_pc;
+  else
+    next(TraceEvent::Kind::Run, runs_from_, warp.time, first_pc_).last_pc = last_pc;
+  if (warp.has_ready_split() || warp.live == 0) return;
+  const Split& reason = *reason_of(warp);
+  TraceEvent& wait = next(TraceEvent::Kind::Wait, warp.time, warp.time, reason.pc);
+  wait.wait = reason.wait;
+  wait.barrier = barrier_of(reason, *warp.cta);
+  wait.amount = reason.arguments[1];
+}
+
+void Recorder::woken(const Warp& warp) {
+  if (&warp == acting_) return;
+  const auto known = last_.find(&warp);
+  if (known == last_.end()) return;
+  TraceEvent& wait = events_[known->second];
+  const bool is_told = wait.actor.operation != Actor::kNobody || wait.actor.warp != Actor::kNobody;
+  if (wait.kind == TraceEvent::Kind::Wait && !is_told) wait.actor = actor();
+}
+
+uint32_t Recorder::issued(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
+  const auto number = static_cast<uint32_t>(events_.size());
+  TraceEvent& event = add(TraceEvent::Kind::Operation, operation.origin.cta_rank, begin, std::max(free, begin + 1));
+  event.warp = operation.origin.warp;
+  event.pc = operation.origin.pc;
+  event.issued = at;
+  event.actor.operation = actor_.operation;
+  event.name = operation.describe();
+  event.footprint = std::make_unique<Footprint>(operation.footprint());
+  return number;
+}
+
+void Recorder::takes_effect(uint32_t operation, uint64_t now) {
+  TraceEvent& event = events_[operation];
+  event.seen = now;
+  event.is_open = false;
+  acting_ = nullptr;
+  actor_ = {};
+  actor_.operation = operation, actor_.pc = event.pc, actor_.time = now;
+}
+
+void Recorder::reports(const std::string& sentence, const Warp* warp, const Origin* origin, uint64_t now) {
+  const uint32_t rank = warp != nullptr ? warp->cta->rank : origin != nullptr ? origin->cta_rank : 0;
+  const uint64_t time = warp != nullptr ? warp->time : now;
+  TraceEvent& event = add(TraceEvent::Kind::Report, rank, time, time);
+  event.warp = warp != nullptr ? static_cast<int32_t>(warp->index) : origin != nullptr ? origin->warp : -1;
+  event.pc = warp != nullptr ? warp->splits[warp->current].pc : origin != nullptr ? origin->pc : ~0u;
+  event.actor.operation = actor_.operation;
+  event.name = sentence;
+}
+
+void Recorder::barrier(const char* what, const BarrierName& barrier, uint32_t amount, const BarrierState& state) {
+  const Actor who = actor();
+  TraceEvent& event = add(TraceEvent::Kind::Barrier, barrier.cta, who.time, who.time);
+  event.actor = who;
+  event.pc = who.pc;
+  event.barrier = barrier;
+  event.amount = amount;
+  event.state = state;
+  event.name = what;
+}
+
+}  // namespace sim
