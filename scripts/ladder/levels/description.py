@@ -138,13 +138,14 @@ class ExplainError(Failure):
     """A program that does not say what a level's executable says of itself."""
 
 
-def ask(program: Path) -> dict[str, Any]:
-    """What a level's executable says of its configurations; no device is needed. Raises ExplainError."""
+def ask(program: Path, *arguments: str) -> dict[str, Any]:
+    """What a level's executable says of its configurations, with more arguments (a shape, for the order of its tiles);
+    no device is needed. Raises ExplainError."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "explain.json"
         try:
-            answer = subprocess.run([program, "--explain", "--json", file], capture_output=True, text=True, timeout=60,
-                                    check=False)
+            answer = subprocess.run([program, "--explain", "--json", file, *arguments], capture_output=True, text=True,
+                                    timeout=60, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ExplainError(f"{program} cannot be asked about its kernel: {error}") from None
         if answer.returncode != 0 or not file.exists():

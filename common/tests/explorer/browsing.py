@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""The explorer's pages, opened from disk in a headless Chromium: drawn, clicked, stepped through, zoomed, in both
+themes.
+
+LADDER_PICTURES names a folder for pictures of them. Exit code 77: there is no browser.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+
+import explore
+
+from ladder import files
+from ladder.explorer import record
+from ladder.explorer.page import Page, render
+from ladder.explorer.record import Choice
+from ladder.levels import names
+from ladder.levels.description import ask
+from tests.browser import Browser, find_browser
+
+PAGES_MEGABYTES = 20
+LARGE_EVENTS = 100_000
+FIRST_DRAWING = 2.0  # seconds of CPU time
+FRAME = 1 / 30
+
+
+class Browsing(unittest.TestCase):
+    """Tests that share a browser and a folder for pages."""
+
+    browser: Browser
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        browser = find_browser()
+        assert browser is not None
+        folder = tempfile.TemporaryDirectory(prefix="ladder-pages-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.browser = Browser(browser)
+        cls.addClassCleanup(cls.browser.close)
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.browser.problems, [])
+        self.assertEqual([url for url in self.browser.requests if not url.startswith(("file:", "data:"))], [])
+
+    def ask(self, expression: str) -> Any:
+        return self.browser.evaluate("(() => { const run = explorer.run, timeline = explorer.active; "
+                                     f"return {expression}; }})()")
+
+    def text(self, selector: str) -> str:
+        return str(self.browser.evaluate(f"document.querySelector({selector!r}).innerText"))
+
+    def place_of(self, event: int) -> tuple[float, float]:
+        """Where an event of the active timeline is on the screen."""
+        x, y = self.ask("((event) => { timeline.select(event); timeline.select(-1); timeline.draw();"
+                        " const box = timeline.canvas.getBoundingClientRect();"
+                        " const time = (Math.max(run.begin[event], explorer.view.from) +"
+                        " Math.min(run.endOf[event], explorer.view.to)) / 2;"
+                        " return [box.x + timeline.x(time),"
+                        " box.y + timeline.rowOf.get(run.trackOf[event]) - timeline.scroller.scrollTop + 9]; }"
+                        f")({event})")
+        return x, y
+
+    def picture(self, name: str) -> None:
+        if "LADDER_PICTURES" in os.environ:
+            self.browser.picture(Path(os.environ["LADDER_PICTURES"]) / f"{name}.png")
+
+
+class Pages(Browsing):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        explore.write_all(cls.folder)
+
+    def test_all_pages_open_from_disk_and_can_be_used(self) -> None:
+        pages = sorted(self.folder.glob("level*.html"))
+        self.assertEqual(len(pages), len(names.all_kernels(files.ROOT)))
+        self.assertLess(sum(page.stat().st_size for page in pages), PAGES_MEGABYTES * 1e6)
+        for page in pages:
+            with self.subTest(page.name):
+                self.browser.open(page)
+                self.use(page.stem)
+
+    def use(self, name: str) -> None:
+        self.browser.settle()
+        self.picture(name)
+        # The longest wait for an mbarrier that an operation ended: a click shows who did, and the line.
+        event = self.ask("Array.from(run.kind.keys())"
+                         ".filter((i) => run.kind[i] === 1 && run.a[i] >= 0 && run.cause[i] >= 0)"
+                         ".sort((i, j) => run.endOf[j] - run.begin[j] - run.endOf[i] + run.begin[i])[0]")
+        self.browser.click(*self.place_of(event))
+        self.assertEqual(self.ask("timeline.selected"), event)
+        detail = self.text("#detail")
+        self.assertIn("Released by", detail)
+        line = self.ask(f"run.lines[run.line[{event}]][1]")
+        self.assertTrue(self.text("#source .here").split()[0].startswith(str(line)))
+        # Its first cause is one click further.
+        self.browser.click_on("#detail button.event")
+        self.assertEqual(self.ask("timeline.selected"), self.ask(f"run.chain({event})[0]"))
+        # A step on, and back.
+        before = self.ask("explorer.view.now")
+        self.browser.click_on("#step-forward")
+        self.assertGreater(self.ask("explorer.view.now"), before)
+        self.browser.key("ArrowLeft")
+        self.assertEqual(self.ask("explorer.view.now"), before)
+        self.assertIn("At cycle", self.text("#state"))
+        # Zoom, by key and by wheel; all of it again.
+        self.browser.key("0")
+        span = self.ask("explorer.view.span")
+        self.browser.key("+")
+        self.assertAlmostEqual(self.ask("explorer.view.span"), span / 2, delta=1)
+        place, span = self.place_of(event), self.ask("explorer.view.span")
+        self.browser.wheel(*place, -120, control=True)
+        self.assertLess(self.ask("explorer.view.span"), span)
+        # Both themes are drawn, and differ.
+        shade = "getComputedStyle(document.body).backgroundColor"
+        light = self.browser.evaluate(shade)
+        self.browser.key("t")
+        self.assertNotEqual(self.browser.evaluate(shade), light)
+        self.picture(f"{name}_zoomed")
+        self.browser.key("t")
+
+    def test_the_gap_of_level_05_and_its_reason_are_two_clicks_away(self) -> None:
+        self.browser.open(self.folder / "level06_sm100.html")
+        share = self.ask("run.tensorShare")
+        self.browser.click_on("#beside")
+        self.assertEqual(self.ask("document.querySelectorAll('.timeline').length"), 2)
+        self.assertEqual(self.ask("explorer.timelines.every((t) => t.view === explorer.view)"), True)
+        self.assertGreater(share, 1.5 * self.ask("explorer.runs[1].tensorShare"))
+        self.picture("beside")
+        self.browser.open(self.folder / "level05_sm100.html")
+        self.browser.click_on("#gap")
+        self.assertIn("smem_full", self.text("#detail h3"))  # loads begin when the epilogue has ended
+        chain = self.text("#detail ol")
+        self.assertIn("TMA load", chain)
+        self.picture("gap")
+
+    def test_small_screens(self) -> None:
+        self.browser.open(self.folder / "level08_sm90.html")
+        self.browser.resize(380, 700)
+        self.addCleanup(self.browser.resize, 1400, 900)
+        self.picture("small")
+        self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 380)
+
+    def test_state_at_a_moment(self) -> None:
+        self.browser.open(self.folder / "level06_sm100.html")
+        # In the middle of the run: what is counted is what the changes say.
+        self.browser.evaluate("explorer.view.look(explorer.run.end / 2)")
+        self.browser.settle()
+        state = self.text("#state")
+        for words in ("in flight", "stages[0] of CTA 0", "TMEM 0..127 of CTA 0", "smem_full[0] of CTA 0", "phase"):
+            self.assertIn(words, state)
+        full = self.ask("run.barriers.findIndex((b) => b.name === 'smem_full[0]')")
+        last = self.ask(f"run.changes[{full}].filter((i) => run.begin[i] <= run.end / 2).pop()")
+        self.assertEqual(self.ask(f"run.lastChange({full}, run.end / 2)"), last)
+        self.assertIn(f"phase {self.ask(f'run.c[{last}]')}, needs", state)
+
+
+class Labs(Browsing):
+    """The labs compute what the kernels do."""
+
+    def module(self, name: str, expression: str) -> Any:
+        return self.browser.evaluate(f"import('explorer/{name}.js').then((lab) => {expression})")
+
+    def test_addresses(self) -> None:
+        for arch in names.ARCHES:
+            level = names.find_level("2", names.all_levels())
+            explained = ask(names.executable(level, arch, files.BUILD))
+            for config in [c["config"] for c in explained["configs"]]:
+                first = record.of_level(level, arch, Choice(config=config))
+                page = self.folder / "lab.html"
+                page.write_text(render(explore.page_of(first, None, arch)), encoding="utf-8")
+                self.browser.open(page)
+                with self.subTest(arch=arch, config=config):
+                    self.compare_addresses(explained, arch)
+        self.browser.click_on("[data-tab=addresses]")
+        self.assertIn("core matrix", self.text("#addresses"))
+        self.picture("addresses")
+        chunk = "#addresses .chunk:nth-child(12)"
+        self.browser.click_on(chunk)
+        row, k = (self.browser.evaluate(f"document.querySelector('[data-field={name}]').value")
+                  for name in ("row", "k"))
+        self.assertIn(f"row {row}, k {k}", self.text("#addresses"))
+
+    def compare_addresses(self, explained: dict[str, Any], arch: int) -> None:
+        for swizzle, chunks in explained["swizzles"].items():
+            mine = self.module("addresses",
+                               f"Array.from({{length: 64}}, (_, i) => lab.swizzled('{swizzle}', 16 * i) / 16)")
+            self.assertEqual(mine, chunks, swizzle)
+        # The descriptors of the run's own MMAs, of the first K block.
+        for index, tile in enumerate(self.browser.evaluate("explorer.addresses.tiles")[:2]):
+            used = set(self.ask("run.operations.map((i) => run.detail(i)).filter((d) => d.length === 3)"
+                                f".map((d) => d[{index + 1}])"))
+            for step in range(4):
+                mine = self.module("addresses", f"lab.descriptor(explorer.addresses.tiles[{index}], {step}).bits")
+                self.assertIn(mine, used, f"{tile}, MMA {step}")
+
+    def test_tile_order(self) -> None:
+        first = record.of_level(names.find_level("8", names.all_levels()), 90, Choice())
+        page = self.folder / "order.html"
+        page.write_text(render(explore.page_of(first, None, 90)), encoding="utf-8")
+        self.browser.open(page)
+        self.browser.click_on("[data-tab=order]")
+        self.picture("order")
+        # Nothing is kept: every panel is fetched. All is kept: each once.
+        order = "{m_blocks: 4, n_blocks: 3, tile_m: 128, tile_n: 256, k: 64, tiles: null}"
+        nothing = self.module("order", f"lab.traffic({order}, 1, 0, 12)")
+        self.assertEqual(nothing["fromDram"], nothing["throughL2"])
+        self.assertEqual(nothing["throughL2"], 12 * (128 + 256) * 64 * 2)
+        everything = self.module("order", f"lab.traffic({order}, 1, 1e9, 12)")
+        self.assertEqual(everything["fromDram"], (4 * 128 + 3 * 256) * 64 * 2)
+        # Every tile of the level's own order is taken once.
+        for each in self.browser.evaluate("explorer.orders.orders.filter((o) => o.tiles)"):
+            self.assertEqual(len({tuple(tile) for tile in each["tiles"]}), each["m_blocks"] * each["n_blocks"])
+        self.browser.evaluate("explorer.orders.set('order', 1)")
+        before = self.text("#order .answer")
+        self.browser.evaluate("explorer.orders.set('wave', 2)")
+        self.assertNotEqual(self.text("#order .answer"), before)
+
+
+class LargeRun(Browsing):
+    def test_a_large_run_is_drawn_at_once_and_zooms_smoothly(self) -> None:
+        level = names.find_level("6", names.all_levels())
+        data = record.of_level(level, 100, Choice(shape=(2304, 512, 4096))).data
+        self.assertGreater(len(data["events"]["kind"]), LARGE_EVENTS)
+        page = self.folder / "large.html"
+        order = {"name": "", "m_blocks": 1, "n_blocks": 1, "tile_m": 1, "tile_n": 1, "k": 1, "tiles": None}
+        labs = {"arch": 100, "tiles": [], "orders": [order], "workers": 1, "l2_megabytes": 1}
+        page.write_text(render(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], labs)), encoding="utf-8")
+        begun = self.browser.thread_seconds()
+        self.browser.open(page)
+        self.browser.settle()
+        self.assertLess(self.browser.thread_seconds() - begun, FIRST_DRAWING)
+        self.picture("large")
+        self.browser.evaluate("explorer.barriers()")  # all tracks, also the barriers'
+        steps = 24
+        for direction in (1.25, 0.8):
+            begun = self.browser.thread_seconds()
+            for _ in range(steps):
+                self.browser.evaluate(f"explorer.zoom({direction})")
+                self.browser.settle()
+            self.assertLess((self.browser.thread_seconds() - begun) / steps, FRAME)
+
+
+if __name__ == "__main__":
+    if find_browser() is None:
+        print("There is no Chromium, so no page is looked at: scripts/setup.sh installs one where it may.")
+        sys.exit(77)
+    unittest.main()

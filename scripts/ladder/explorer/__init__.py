@@ -1,0 +1,1 @@
+"""Pages that let a reader look into a run on the simulated device."""

@@ -1,0 +1,179 @@
+"""The events of a trace, by name instead of by number: what common/sim/timing/trace.cpp writes, checked and typed."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from ladder.sim.traces import TraceError, require_version
+
+CTAS_PER_LAUNCH = 1_000_000  # a process of the trace is a launch and a CTA
+
+
+@dataclass(frozen=True)
+class BarrierKey:
+    """Which barrier. An mbarrier is named by its offset in dynamic shared memory, others by their number."""
+
+    kind: str  # mbarrier, named or cluster
+    cta: int  # -1: the cluster's
+    place: int
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who did something: an operation, by its event's number, or a warp."""
+
+    operation: Optional[int] = None
+    cta: int = 0
+    warp: int = 0
+    source: str = ""
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an operation touches: bytes of shared memory, columns of tensor memory, or registers of warps."""
+
+    cta: int
+    space: str  # shared, tensor or registers
+    first: int
+    count: int
+    written: bool
+
+
+@dataclass
+class Event:
+    """Of any kind; members that a kind does not have keep their defaults. Times are cycles."""
+
+    number: int
+    kind: str  # run, wait, operation, barrier or report
+    name: str
+    cta: int
+    track: int  # thread of the trace
+    begin: int
+    end: int
+    source: str = ""
+    last_source: str = ""  # of a run
+    is_open: bool = False  # it has not ended
+    barrier: Optional[BarrierKey] = None
+    parity: int = -1
+    actor: Optional[Actor] = None  # who ended a wait, or did something to a barrier
+    amount: int = 0
+    phase: int = 0
+    pending: int = 0
+    tx: int = 0
+    completes: bool = False
+    warp: int = -1  # that issued an operation, or that a report is about
+    issued: int = 0
+    seen: int = 0
+    after: Optional[int] = None  # the operation that started it
+    bytes: int = 0
+    overwrites: bool = False
+    tensor: int = 0  # where in global memory it begins
+    coordinates: tuple[int, ...] = ()
+    extent: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
+    descriptors: tuple[str, ...] = ()
+
+
+@dataclass
+class Launch:
+    """A launch, and the events of its CTAs in the order of their beginning."""
+
+    number: int
+    kernel: str
+    grid: tuple[int, ...]
+    cluster: tuple[int, ...]
+    dynamic_smem: int  # where dynamic shared memory begins
+    files: tuple[str, ...]
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def cluster_size(self) -> int:
+        size = 1
+        for extent in self.cluster:
+            size *= extent
+        return size
+
+    def ctas(self) -> list[int]:
+        return sorted({event.cta for event in self.events})
+
+
+def cycles(microseconds: float) -> int:
+    return round(microseconds * 1000)
+
+
+def read(trace: Any) -> tuple[str, list[Launch]]:
+    """The GPU's name and the launches. Raises TraceError for what is no trace, has no events or another version."""
+    require_version(trace)
+    try:
+        head = trace["otherData"]
+        launches = {item["launch"]: Launch(item["launch"], item["kernel"], tuple(item["grid"]), tuple(item["cluster"]),
+                                           item["dynamic_smem"], tuple(item["files"])) for item in head["launches"]}
+        for item in trace["traceEvents"]:
+            if item["ph"] != "M":
+                launches[item["pid"] // CTAS_PER_LAUNCH].events.append(_event(item))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TraceError(f"its events are not those of the simulated device ({error!r})") from None
+    found = [launch for launch in launches.values() if launch.events]
+    if not found:
+        raise TraceError("it has no events")
+    for launch in found:
+        launch.events.sort(key=lambda event: (event.begin, event.number))
+    return str(head.get("gpu", "")), found
+
+
+def _event(item: Mapping[str, Any]) -> Event:
+    more = item["args"]
+    begin = cycles(item["ts"])
+    event = Event(item["id"], item["cat"], item["name"], item["pid"] % CTAS_PER_LAUNCH, item["tid"], begin,
+                  begin + cycles(item.get("dur", 0)), more.get("source", ""), more.get("last_source", ""),
+                  more.get("open", False))
+    if "barrier" in more:
+        event.barrier = _barrier(more["barrier"])
+    who = more.get("released_by") or more.get("by")
+    if who:
+        event.actor = Actor(who.get("operation"), who.get("cta", 0), who.get("warp", 0), who.get("source", ""),
+                            cycles(who.get("at", 0)))
+    event.parity, event.warp = more.get("parity", -1), more.get("warp", -1)
+    for name in ("amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites", "tensor"):
+        if name in more:
+            setattr(event, name, more[name])
+    if event.kind == "operation":
+        event.issued, event.seen = cycles(more["issued"]), cycles(more["seen"])
+        event.coordinates, event.extent = tuple(more.get("coordinates", ())), tuple(more.get("extent", ()))
+        event.places = tuple(_place(place) for place in more.get("places", ()))
+        event.descriptors = tuple(more.get("descriptors", ()))
+    return event
+
+
+def _barrier(item: Mapping[str, Any]) -> BarrierKey:
+    if "offset" in item:
+        return BarrierKey("mbarrier", item["cta"], item["offset"])
+    if "number" in item:
+        return BarrierKey("named", item["cta"], item["number"])
+    return BarrierKey("cluster", -1, 0)
+
+
+SPACES = {"offset": "shared", "column": "tensor", "warp": "registers"}
+
+
+def _place(item: Mapping[str, Any]) -> Place:
+    member = next(name for name in SPACES if name in item)
+    return Place(item["cta"], SPACES[member], item[member], item["count"], item.get("written", False))
+
+
+def chosen_ctas(launch: Launch, wanted: Optional[Sequence[int]] = None) -> list[int]:
+    """Those whose events are shown: the wanted ones, or a cluster, or two of a grid without clusters. Raises TraceError
+    if one is not in the trace."""
+    there = launch.ctas()
+    if wanted is None:
+        return there[:max(2, launch.cluster_size)]
+    for cta in wanted:
+        if cta not in there:
+            raise TraceError(f"it has no events of CTA {cta}; it has those of {_ranges(there)}")
+    return sorted(set(wanted))
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

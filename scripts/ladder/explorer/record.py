@@ -1,0 +1,218 @@
+"""Runs that are looked into: a level's, any program's, or what a trace has kept of one."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Optional
+
+from ladder import files
+from ladder.command import EXIT_WRONG, Failure, UsageError
+from ladder.explorer import events, model
+from ladder.explorer.events import Launch
+from ladder.levels import names
+from ladder.levels.description import Description, ask, describe
+from ladder.levels.shapes import Shape, shape_text
+from ladder.sim import observations
+from ladder.sim.traces import TraceError
+
+TIMEOUT = 600.0  # of a run, in seconds
+L2_MEGABYTES = {90: 50, 100: 126}  # data sheets of H200 and B200
+SMS = {90: 132, 100: 148}
+ORDER_EDGES = (2048, 4096, 8192)  # of the products whose tile orders are shown
+
+
+class RunFailed(Failure):
+    """A program that leaves no trace; the message says why."""
+
+    code = EXIT_WRONG
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a run is recorded and shown."""
+
+    sms: Optional[int] = None
+    shape: Optional[Shape] = None
+    config: Optional[str] = None
+    launch: int = 0
+    ctas: Optional[tuple[int, ...]] = None
+    options: tuple[str, ...] = ()  # more of sim.sh
+
+
+@dataclass
+class Recording:
+    """A run, ready to be shown."""
+
+    title: str
+    subtitle: str
+    data: dict[str, Any]
+    description: Optional[Description] = None
+    shape: Optional[Shape] = None
+    sms: Optional[int] = None
+    failed: bool = False
+    shared_begin: int = 0  # shared address at which dynamic shared memory begins
+    explained: dict[str, Any] = field(default_factory=dict)
+
+
+def simulate(program: Path, arguments: Sequence[str], options: Sequence[str]) -> tuple[Any, str, bool]:
+    """The trace of a run, what it said last, and whether it failed. Raises RunFailed if there is no trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        command = [str(files.SCRIPTS / "sim.sh"), *options, "--trace", str(path), str(program), *arguments]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT,
+                                    stdin=subprocess.DEVNULL, check=False)
+        except subprocess.TimeoutExpired:
+            raise RunFailed(f"{program.name} has not come to an end within {TIMEOUT:.0f} s.") from None
+        except OSError as error:
+            raise RunFailed(f"{program.name} cannot be run: {error.strerror}.") from None
+        said = _last_words(answer.stderr or answer.stdout)
+        if answer.returncode == 2 and not path.exists():
+            raise UsageError(said or f"{program.name} refuses its arguments.")
+        if not path.exists():
+            raise RunFailed(f"{program.name} has launched no kernel on the simulated device"
+                            + (f" (exit code {answer.returncode}: {said})" if answer.returncode else "") + ".")
+        return files.read_json(path), said, answer.returncode != 0
+
+
+def _last_words(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if not line.startswith("sim: Simulated")]
+    report = [line for line in lines if line.startswith("sim: ")]
+    return (report or lines or [""])[0 if report else -1].removeprefix("sim.sh: ")
+
+
+def read_trace(path: Path) -> Any:
+    """Raises UsageError for a file that is no trace."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        raise UsageError(f"{path} is no trace of the simulated device: it is empty, damaged or no JSON.") from None
+
+
+def pick_launch(trace: Any, choice: Choice, what: str) -> tuple[str, Launch]:
+    """The GPU and the chosen launch. Raises UsageError."""
+    try:
+        gpu, launches = events.read(trace)
+    except TraceError as error:
+        raise UsageError(f"{what} cannot be shown: {error}.") from None
+    for launch in launches:
+        if launch.number == choice.launch:
+            return gpu, launch
+    there = ", ".join(str(launch.number) for launch in launches)
+    raise UsageError(f"--launch {choice.launch}: {what} has launches {there}.")
+
+
+def _show(trace: Any, choice: Choice, what: str, description: Optional[Description],
+          sources: Sequence[Path]) -> tuple[dict[str, Any], str, Launch]:
+    gpu, launch = pick_launch(trace, choice, what)
+    try:
+        data = model.build(launch, description, choice.ctas, model.sources_of(launch, sources))
+    except TraceError as error:
+        raise UsageError(f"{what} cannot be shown: {error}.") from None
+    return data, gpu, launch
+
+
+# --- levels -----------------------------------------------------------------------------------------------------------
+
+
+def describe_level(level: str, arch: int, config: Optional[str]) -> tuple[dict[str, Any], Description]:
+    """What a level's program says of itself. Raises UsageError if it has no such configuration."""
+    explained = ask(observations.Levels(files.ROOT, files.BUILD).program(level, arch))
+    known = describe(explained)
+    chosen = [d for d in known if config in (None, d.config)]
+    if not chosen:
+        raise UsageError(f"--config {config}: {names.target(level, arch)} has {', '.join(d.config for d in known)}.")
+    return explained, chosen[0]
+
+
+def of_level(level: str, arch: int, choice: Choice) -> Recording:
+    """A small run that shows several tiles of each CTA, unless somebody chooses another."""
+    explained, description = describe_level(level, arch, choice.config)
+    sms = choice.sms or observations.TIMELINE_SMS[arch]
+    shape = choice.shape or observations.timeline_shape(description)
+    program = names.executable(level, arch, files.BUILD)
+    arguments = [*observations.shape_arguments(shape), "--config", description.config]
+    trace, said, failed = simulate(program, arguments, ["--sms", str(sms), *choice.options])
+    data, gpu, launch = _show(trace, choice, program.name, description, [names.kernel_path(files.ROOT, level, arch)])
+    subtitle = f"M, N, K = {', '.join(map(str, shape))} on a {gpu} of {sms} SMs" + _failure(said, failed)
+    return Recording(description.title, subtitle, data, description, shape, sms, failed, launch.dynamic_smem, explained)
+
+
+def _failure(said: str, failed: bool) -> str:
+    return f"; it failed: {said}" if failed else ""
+
+
+def level_before(level: str, arch: int) -> Optional[str]:
+    """The one before it that has a kernel for this architecture."""
+    before = [name for name in names.all_levels() if name < level and names.has_kernel(name, arch)]
+    return before[-1] if before else None
+
+
+def same_problem(recording: Recording, choice: Choice) -> Choice:
+    """For a run beside this one: the same shape, the same GPU."""
+    return replace(choice, shape=recording.shape or choice.shape, sms=recording.sms or choice.sms, config=None,
+                   ctas=None, launch=0)
+
+
+# --- programs, traces -------------------------------------------------------------------------------------------------
+
+
+def of_program(program: Path, arguments: Sequence[str], choice: Choice) -> Recording:
+    options = [*(["--sms", str(choice.sms)] if choice.sms else []), *choice.options]
+    trace, said, failed = simulate(program.resolve(), arguments, options)
+    data, gpu, launch = _show(trace, choice, program.name, None, [])
+    return Recording(f"{program.name}: {launch.kernel}", f"on a {gpu}" + _failure(said, failed), data, failed=failed,
+                     shared_begin=launch.dynamic_smem)
+
+
+def of_trace(path: Path, choice: Choice) -> Recording:
+    data, gpu, launch = _show(read_trace(path), choice, str(path), None, [])
+    return Recording(f"{path.name}: {launch.kernel}", f"on a {gpu}", data, shared_begin=launch.dynamic_smem)
+
+
+def looks_like_a_trace(path: Path) -> bool:
+    return not os.access(path, os.X_OK) and path.is_file()
+
+
+# --- labs -------------------------------------------------------------------------------------------------------------
+
+
+def labs_of(recording: Recording, arch: int) -> dict[str, Any]:
+    """What the labs begin with: the tiles of the level's operands, the orders of its tiles."""
+    description = recording.description
+    labs: dict[str, Any] = {"arch": arch, "tiles": [], "workers": SMS[arch], "l2_megabytes": L2_MEGABYTES[arch],
+                            "orders": [_order("row by row", None, 128, 128, (ORDER_EDGES[0],) * 3)]}
+    if description is None:
+        return labs
+    labs["tiles"] = [
+        {"name": f"{region.name}[{stage}] {part.name}", "swizzle": region.swizzle, "arch": arch,
+         "rows": part.bytes // (2 * description.tile_k),
+         "base": recording.shared_begin + region.offset + stage * region.bytes + part.offset}
+        for region in description.smem if region.parts for stage in range(min(region.count, 2))
+        for part in region.parts]
+    labs["workers"] = SMS[arch] // (description.cluster if description.tile_owner == "cluster" else 1)
+    labs["orders"] = [_order_of(description, recording, (edge,) * 3) for edge in ORDER_EDGES]
+    if description.tile_order is not None:
+        labs["orders"] += [_order(f"row by row, M = N = K = {edge}", None, description.tile_m, description.tile_n,
+                                  (edge,) * 3) for edge in ORDER_EDGES]
+    return labs
+
+
+def _order_of(description: Description, recording: Recording, shape: Shape) -> dict[str, Any]:
+    name = f"{description.title}, M = N = K = {shape[0]}"
+    if description.tile_order is None:  # the grid's own order: row by row, as levels 01 to 04 have it
+        return _order(name, None, description.tile_m, description.tile_n, shape)
+    said = ask(names.executable(description.level, description.arch, files.BUILD), "--sizes", shape_text(shape),
+               "--config", description.config)
+    return _order(name, said["configs"][0]["tile_order"], description.tile_m, description.tile_n, shape)
+
+
+def _order(name: str, order: Optional[dict[str, Any]], tile_m: int, tile_n: int, shape: Shape) -> dict[str, Any]:
+    m, n, k = shape
+    blocks = order or {"m_blocks": -(-m // tile_m), "n_blocks": -(-n // tile_n), "tiles": None}
+    return {"name": name, "tile_m": tile_m, "tile_n": tile_n, "k": k, **blocks}
