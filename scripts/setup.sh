@@ -17,6 +17,7 @@ Installs what is missing, and only that:
   matplotlib                               from PyPI into .venv/; the charts alone need it
   cuobjdump and nvdisasm                   likewise; the test that reads machine code needs them
   clang-format, mypy, ruff and shellcheck  likewise; the test of style needs them
+  Chromium                                 with apt-get, where it is a package; the tests of the explorer's pages need it
 What comes into .venv/ has the versions of scripts/pins.txt.
 
   --no-tests         without what only the unit tests need
@@ -72,6 +73,10 @@ needs_pypi() {
 
 needs_disassembler() { [[ -n $tests ]] && ! has_disassembler; }
 needs_linters() { [[ -n $tests ]] && ! has_linters; }
+
+has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+
+needs_browser() { [[ -n $tests ]] && ! has_browser; }
 
 # The names that apt-get knows them by.
 missing_packages() {
@@ -244,6 +249,11 @@ get_cuda() {
   find_nvcc
 }
 
+# Ubuntu has no package of it, only a snap.
+get_browser() {
+  may_install && [[ -n $(apt_version chromium) ]] && step "Installing chromium with apt-get" install_packages chromium
+}
+
 needs_cublas() {
   [[ $NVCC == "$LOCAL_CUDA/bin/nvcc" && ! -e $LOCAL_CUDA/lib/libcublas.so ]] && has_gpu &&
     ! { ldconfig -p | grep -q 'libcublas\.so\.13'; } 2>/dev/null
@@ -269,6 +279,7 @@ if [[ -n $dry_run ]]; then
   if [[ -z $PYTHON ]] || ! has_matplotlib "$PYTHON"; then printf 'Would install from PyPI into .venv: matplotlib\n'; fi
   if needs_disassembler; then printf 'Would install from PyPI into .venv: cuobjdump and nvdisasm\n'; fi
   if needs_linters; then printf 'Would install from PyPI into .venv: %s\n' "${LINTERS[*]}"; fi
+  if needs_browser; then printf 'Would install with apt-get, if it has it: chromium\n'; fi
   exit 0
 fi
 
@@ -298,6 +309,8 @@ if needs_linters; then
     without+=("linters (one test is skipped)")
   find_python
 fi
+
+if needs_browser; then get_browser || without+=("Chromium (the explorer's pages are not tested)"); fi
 
 note=''
 [[ ${#without[@]} -eq 0 ]] || printf -v note '%s, ' "${without[@]}"

@@ -2,7 +2,7 @@
 
 An event of the page is a row of columns: `kind` (an index of KINDS), `track`, `begin`, `length`, `name`, `line`,
 `cause` (the event that ended a wait, started an operation or changed a barrier; -1 if none is known), and a to e, whose
-meaning the kind decides (page/run.js reads them by name):
+meaning the kind decides (web/run.js reads them by name):
 
   run     a: its last line
   wait    a: barrier, b: parity, c: 1 if it never ended

@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs no network and no server. Data and code stay apart: the modules of page/ are put
+"""The page: one HTML file that needs no network and no server. Data and code stay apart: the modules of web/ are put
 in as they are, behind an import map, and the data as JSON."""
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-FOLDER = Path(__file__).resolve().with_name("page")
+FOLDER = Path(__file__).resolve().with_name("web")
 PREFIX = "explorer/"  # under which modules import each other
 
 
