@@ -237,7 +237,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       __syncwarp();
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
       for (int band = 0; band < Config::NUM_BANDS; ++band) {
-        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();           // TMA has read what was staged before,
+        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read what was staged before,
+        __syncwarp();
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and now every thread knows
         for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
           float values[Config::STORE_N];

@@ -320,6 +320,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         const bool is_last = piece == Config::NUM_BANDS * Config::BLOCK_N / Config::STORE_BLOCK_N - 1;
         // TMA has read the piece that was staged in this buffer before; the others may still be on their way.
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
+        __syncwarp();
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread knows
         const int cd = Smem::CD + store_stage * Config::CD_BYTES;
         for (int i = 0; i < Config::STORE_BLOCK_N / Config::STORE_N; ++i) {

@@ -14,14 +14,57 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --latest            the schedule that delays every asynchronous effect as long as the ISA allows
   --arith exact|fast  tensor-core arithmetic, bit for bit or quick (default: exact up to 2^34 multiply-adds a launch)
   --ptx FILE          PTX in the place of the embedded code of the kernels that FILE defines
+  --check             ask of every access whether it is ordered after those it conflicts with; --check=strict also asks
+                      for what the ISA requires and everybody leaves out
+  --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
   --counters FILE     write what each kernel did, counted
   --trace FILE        write when each kernel did what
   --help              print this
 
-Exit code: the program's own; 86 if a kernel failed, or a file could not be written, and the program would
-exit with 0; 2 for a wrong command line.
+The rules of --check, and what each stands on. docs/simulator.md says what they ask.
+  read after write        PTX ISA 8.10, causality order
+  write after read        PTX ISA 8.10, causality order
+  write after write       PTX ISA 8.10, causality order
+  across proxies          PTX ISA 9.7.13.5 (fence.proxy.async); fails on an H200 in every launch
+  tensor memory           PTX ISA 9.7.16.6
+  barrier exists          PTX ISA 9.7.13.15.9
+  phase known             PTX ISA 9.7.13.15.4 and 9.7.13.15.16
+  phase held              PTX ISA 9.7.13.15.16
+  exit                    PTX ISA 9.7.16 (CTA pairs), 9.7.9.25; CUDA guide, distributed shared memory
+  response of try_cancel  PTX ISA 9.7.13.17, example
+  tensor map              PTX ISA 9.7.13.5 (fence.proxy.tensormap)
+  wgmma registers         PTX ISA 9.7.15.7.1 (wgmma.fence)
+  launches                PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch
+and of --check=strict:
+  read, then asynchronous write   PTX ISA 8.10 and 9.7.13.5 (proxies)
+  MMA, then ordinary write        PTX ISA 9.7.16.6.5
+  visible                         PTX ISA 8.10
+
+The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
+the others warn with --check.
+  ld-without-wait *         uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld
+  st-without-wait *         tells others of tcgen05.st without tcgen05.wait::st before
+  exit-with-own-stores *    ends while its own bulk stores still read shared memory
+  exit-with-own-loads *     ends while its own copies into shared memory are in flight
+  exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier
+  relaxed-cluster-exit *    signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends
+  warpgroup-release         one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a
+                            barrier among them (CUTLASS)
+  implicit-reconvergence    executes an .aligned instruction after lanes took, or may have taken, different ways,
+                            without bar.warp.sync
+  warp-synchronous          lanes of a warp exchange data through memory without bar.warp.sync, counting on lockstep
+  tcgen05-fence             has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)
+  tensor-pipe-in-order      counts on tensor operations of one thread being executed in order where the ISA does not
+                            say so
+  init-fence                uses mbarriers remotely or asynchronously without fence.mbarrier_init after their
+                            initialisation
+  reader-side-proxy-fence   the reader, not the writer, executes fence.proxy.async
+  equal-stores              two threads store the same value to one place, unordered
+
+Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
+program would exit with 0; 2 for a wrong command line.
 LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
 END
 }
@@ -71,6 +114,10 @@ while [[ $# -gt 0 ]]; do
       LADDER_SIM_PTX=$(realpath -- "$LADDER_SIM_PTX")
       shift 2
       ;;
+    --check) LADDER_SIM_CHECK=1; shift ;;
+    --check=strict) LADDER_SIM_CHECK=strict; shift ;;
+    --check=*) fail "--check: '${1#--check=}' is not a grade; --check=strict is the only one beside plain --check." ;;
+    --tolerate) LADDER_SIM_TOLERATE=$(value "$1" $# "${2-}"); shift 2 ;;
     --abort) LADDER_SIM_ABORT=1; shift ;;
     --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
     --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;

@@ -177,11 +177,30 @@ void Session::require_memory(const Shape& shape) const {
   require(on_host, available_host_memory(), "the host");
 }
 
+namespace {
+
+/// The parts of a kernel's shared memory, a line for each: offset, bytes, how many, name.
+std::string shared_names(const Description& kernel) {
+  std::string lines;
+  for (const BarrierInfo& each : kernel.barriers)
+    lines += format("%d 8 %d %.*s\n", each.offset, each.copies, static_cast<int>(each.name.size()), each.name.data());
+  for (const SmemRegion& each : kernel.smem)
+    lines += format("%d %d %d %.*s\n", each.offset, each.bytes, each.count, static_cast<int>(each.name.size()),
+                    each.name.data());
+  return lines;
+}
+
+}  // namespace
+
 void Session::launch(const Config& config, const Problem& problem) const {
-  // The simulated device counts the FLOPs that are executed; how many were asked for, only we can tell it.
+  // The simulated device counts the FLOPs that are executed; how many were asked for, only we can tell it. And its reports
+  // know places in shared memory by the names that we give them.
   using NoteUsefulFlops = void (*)(std::uint64_t);
   static const auto note = reinterpret_cast<NoteUsefulFlops>(dlsym(RTLD_DEFAULT, "sim_note_useful_flops"));
   if (note != nullptr) note(std::uint64_t{2} * problem.m * problem.n * problem.k);
+  using NameShared = void (*)(const char*);
+  static const auto name_shared = reinterpret_cast<NameShared>(dlsym(RTLD_DEFAULT, "sim_name_shared"));
+  if (name_shared != nullptr && config.describe != nullptr) name_shared(shared_names(config.describe()).c_str());
   check(config.launch(problem, stream_), "launching " + std::string(level_.name));
 }
 

@@ -22,24 +22,7 @@ std::string triple(const std::array<uint32_t, 3>& v) {
 }
 
 std::string name_of(const Cta& cta) {
-  std::string text = "CTA " + triple(cta.index);
-  if (cta.cluster->ctas.size() > 1) text += ", rank " + std::to_string(cta.rank) + " of its cluster";
-  return text;
-}
-
-/// The shared variable that covers an offset, or the offset itself.
-std::string shared_name(const Cluster& cluster, uint32_t offset) {
-  const Program& program = program_of(cluster);
-  std::string best;
-  uint32_t start = 0;
-  for (const auto& [name, at] : program.shared_names) {
-    if (at <= offset && at >= start) best = name, start = at;
-  }
-  const uint32_t dynamic = Gpu::smem_reserved + base::round_up(program.static_smem, program.dynamic_align);
-  if (program.dynamic_smem_used && offset >= dynamic)
-    return "dynamic shared memory +" + std::to_string(offset - dynamic);
-  if (best.empty()) return "shared offset " + base::hex(offset);
-  return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
+  return name_of_cta(cta.index, cta.rank, static_cast<uint32_t>(cta.cluster->ctas.size()));
 }
 
 std::string lanes_text(Mask mask, Mask live) {
@@ -50,7 +33,8 @@ std::string lanes_text(Mask mask, Mask live) {
 
 std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
   const uint32_t offset = address & kSharedOffsetMask;
-  std::string text = "the mbarrier at " + shared_name(cluster, offset) + ", parity " + std::to_string(parity);
+  std::string text =
+      "the mbarrier at " + name_of_shared(*cluster.launch, offset) + ", parity " + std::to_string(parity);
   const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
   if (index == 0) return text;
   const Mbarrier& barrier = cta.barriers[index - 1u];
@@ -132,6 +116,36 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
 }
 
 }  // namespace
+
+std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size) {
+  std::string text = "CTA " + triple(index);
+  if (cluster_size > 1) text += ", rank " + std::to_string(rank) + " of its cluster";
+  return text;
+}
+
+std::string name_of_shared(const Launch& launch, uint32_t offset) {
+  const Program& program = *launch.program;
+  std::string best;
+  uint32_t start = 0;
+  for (const auto& [name, at] : program.shared_names) {
+    if (at <= offset && at >= start) best = name, start = at;
+  }
+  const uint32_t dynamic = Gpu::smem_reserved + (program.static_smem + program.dynamic_align - 1) /
+                                                    program.dynamic_align * program.dynamic_align;
+  if (program.dynamic_smem_used && offset >= dynamic) {
+    const uint32_t at = offset - dynamic;
+    const std::string place = "dynamic shared memory +" + std::to_string(at);
+    for (const SharedName& each : launch.shared_names) {
+      if (at < each.offset || at >= each.offset + each.bytes * each.count) continue;
+      const uint32_t index = (at - each.offset) / each.bytes, inside = (at - each.offset) % each.bytes;
+      return each.name + (each.count > 1 ? "[" + std::to_string(index) + "]" : "") +
+             (inside > 0 ? " +" + std::to_string(inside) : "") + " (" + place + ")";
+    }
+    return place;
+  }
+  if (best.empty()) return "shared offset " + base::hex(offset);
+  return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
+}
 
 std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
                           const char* kind) {

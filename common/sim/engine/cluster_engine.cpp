@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "check/observer.h"
+#include "check/order/launches.h"
 #include "check/report.h"
 #include "common/base/align.h"
 #include "engine/interpreter.h"
@@ -23,11 +25,14 @@ constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedu
 
 }  // namespace
 
-ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
+ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule, order::World* order)
+    : launch_(launch), schedule_(schedule), shared_order_(order) {
   if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
   if (launch.trace != nullptr) recorder_ = std::make_unique<Recorder>(cluster_);
 }
 ClusterEngine::~ClusterEngine() = default;
+
+std::unique_ptr<order::World> ClusterEngine::take_order() { return std::move(own_order_); }
 
 // ---- starting
 
@@ -45,6 +50,12 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.counters = counters_.get();
   cluster_.recorder = recorder_.get();
   cluster_.scheduler = this;
+  if (launch_.order != nullptr) {
+    if (shared_order_ == nullptr) own_order_ = launch_.order->make_world();
+    order::World& world = shared_order_ != nullptr ? *shared_order_ : *own_order_;
+    observer_ = std::make_unique<Observer>(world, *launch_.orderings);
+    cluster_.observer = observer_.get();
+  }
   cluster_.number = number;
   cluster_.barrier = {};
   cluster_.changes = 0;
@@ -76,6 +87,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
                cluster_index[2] * size[2] + rank / size[0] / size[1]};
   cta.sm = (cluster_.number * launch_.cluster_size() + rank) % static_cast<uint32_t>(launch_.gpu->sm_count);
   cta.smem.assign(launch_.smem_bytes, 0xFF);  // NaN: nobody wrote it
+  if (cluster_.observer != nullptr) cluster_.observer->began(cta);
   cta.barrier_index.assign(launch_.smem_bytes / 8 + 1, 0);
 
   const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
@@ -133,12 +145,11 @@ void ClusterEngine::wake(Warp& warp, uint64_t delay) {
   push(warp);
 }
 
-void ClusterEngine::remark(const Fault& what, const Warp* warp, const Origin* origin) {
+void ClusterEngine::remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
   if (recorder_) recorder_->reports("warning: " + what.message, warp, origin, now_);
   const std::lock_guard lock(launch_.remark_mutex);
-  if (cluster_.number >= launch_.remark_cluster) return;
-  launch_.remark_cluster = cluster_.number;
-  launch_.remark = explain_fault(cluster_, what, warp, origin, "warning");
+  Launch::Remark& kept = launch_.remarks[habit];
+  if (cluster_.number < kept.cluster) kept = {cluster_.number, explain_fault(cluster_, what, warp, origin, "warning")};
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
@@ -176,7 +187,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
     if (when.order->waiting.size() > 1) return;  // its turn comes when its predecessors are done
   }
   operations_.push_back(std::move(scheduled));
-  std::push_heap(operations_.begin(), operations_.end(), Later{});
+  std::push_heap(operations_.begin(), operations_.end(), later());
 }
 
 // ---- the loop
@@ -226,15 +237,7 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
 }
 
 void ClusterEngine::complete_next() {
-  size_t index = 0;
-  if (schedule_.policy == SchedulePolicy::Latest) {  // the oldest
-    for (size_t i = 1; i < operations_.size(); ++i) {
-      if (operations_[i]->sequence < operations_[index]->sequence) index = i;
-    }
-    std::swap(operations_[index], operations_.back());
-  } else {
-    std::pop_heap(operations_.begin(), operations_.end(), Later{});
-  }
+  std::pop_heap(operations_.begin(), operations_.end(), later());
   const std::shared_ptr<Scheduled> done = std::move(operations_.back());
   operations_.pop_back();
   now_ = std::max(now_, done->time);
@@ -252,7 +255,7 @@ void ClusterEngine::complete_next() {
     if (!waiting.empty()) {
       waiting.front()->time = std::max(waiting.front()->time, now_);
       operations_.push_back(waiting.front());
-      std::push_heap(operations_.begin(), operations_.end(), Later{});
+      std::push_heap(operations_.begin(), operations_.end(), later());
     }
   }
 }

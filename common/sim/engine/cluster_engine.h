@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "check/observer.h"
 #include "engine/schedule.h"
 #include "machine/cluster.h"
 #include "timing/recorder.h"
@@ -32,7 +33,8 @@ struct Failure {
 
 class ClusterEngine final : public Scheduler {
  public:
-  ClusterEngine(Launch& launch, const Schedule& schedule);
+  /// `order`: the checker of all clusters of the launch; without it, and if somebody checks, each has one of its own.
+  ClusterEngine(Launch& launch, const Schedule& schedule, order::World* order = nullptr);
   ~ClusterEngine() override;
 
   /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after
@@ -59,6 +61,8 @@ class ClusterEngine final : public Scheduler {
   void launch_before_ended();
 
   const Cluster& cluster() const { return cluster_; }
+  /// The checker of the cluster that has ended, if it was its own.
+  std::unique_ptr<order::World> take_order();
   /// What the cluster has printed so far; empty afterwards.
   std::string take_output() { return std::exchange(cluster_.output, {}); }
   /// Everything counted by the clusters that this engine has run; nullptr if nobody counts.
@@ -67,7 +71,7 @@ class ClusterEngine final : public Scheduler {
   // Scheduler
   void submit(std::unique_ptr<AsyncOperation> operation, const When& when) override;
   void wake(Warp& warp, uint64_t delay) override;
-  void remark(const Fault& what, const Warp* warp, const Origin* origin) override;
+  void remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) override;
 
  private:
   struct ReadyWarp {
@@ -75,11 +79,16 @@ class ClusterEngine final : public Scheduler {
     Warp* warp;
     bool operator>(const ReadyWarp& other) const { return time != other.time ? time > other.time : tie > other.tie; }
   };
+  /// Which operation's turn comes after the other's. The latest schedule takes the newest one first: what is independent of
+  /// it, and was issued before, is not complete for that.
   struct Later {
+    bool newest_first;
     bool operator()(const std::shared_ptr<Scheduled>& a, const std::shared_ptr<Scheduled>& b) const {
+      if (newest_first) return a->sequence < b->sequence;
       return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
     }
   };
+  Later later() const { return {schedule_.policy == SchedulePolicy::Latest}; }
 
   void make_cta(Cta& cta, uint32_t rank);
   void push(Warp& warp);
@@ -99,9 +108,12 @@ class ClusterEngine final : public Scheduler {
   uint64_t slow_sites_ = 0;  ///< which instructions' operations a seeded schedule likes to hold back in this cluster
   std::unique_ptr<Counters> counters_;
   Cluster cluster_;
+  order::World* shared_order_;
+  std::unique_ptr<order::World> own_order_;
+  std::unique_ptr<Observer> observer_;
   std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs
   std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
-  std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap by time; in order queues only the first is here
+  std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; in order queues only the first is here
   uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain

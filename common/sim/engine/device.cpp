@@ -6,6 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "check/observer.h"
+#include "check/order/launches.h"
+#include "check/order_names.h"
 #include "check/report.h"
 #include "check/store_audit.h"
 #include "common/base/align.h"
@@ -129,6 +132,8 @@ struct Device::Pending {
   StoreAudit audit;
   uint64_t useful_flops = 0;
   GridLaunch grid;
+  std::unique_ptr<const Orderings> orderings;  ///< if somebody checks the order of accesses
+  std::unique_ptr<order::LaunchCheck> check;
 };
 
 struct Device::Impl {
@@ -139,12 +144,14 @@ struct Device::Impl {
   Trace trace;
   std::vector<LaunchRecord> records;
   uint64_t useful_flops = 0;  // of the next launch
-  std::string remarks;        // about launches that ran before the one that was asked for
+  std::vector<SharedName> shared_names;
+  std::string remarks;  // about launches that ran before the one that was asked for
 };
 
 Device::Device(Gpu gpu, Options options)
     : gpu_(std::move(gpu)), options_(std::move(options)), memory_(gpu_.global_bytes), impl_(std::make_unique<Impl>()) {
   if (options_.sms > 0) gpu_.sm_count = options_.sms;
+  if (options_.check != Options::Check::Off) launches_ = std::make_unique<order::Launches>();
 }
 Device::~Device() = default;
 
@@ -267,6 +274,8 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
 
   if (overlaps) launch.predecessor = &impl_->pending.back()->launch;
   launch.lenient = options_.schedule == SchedulePolicy::Default;
+  launch.tolerated = options_.tolerated;
+  launch.warpgroups_as_one = launch.lenient || options_.tolerated.contains(order::Habit::WarpgroupRelease);
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
     case Options::Arithmetic::Fast: launch.exact_budget = 0; break;
@@ -276,14 +285,23 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   if (!options_.counters_file.empty()) launch.counters = &pending->counters, launch.audit = &pending->audit;
   if (!options_.trace_file.empty()) launch.trace = &impl_->trace;
   pending->useful_flops = std::exchange(impl_->useful_flops, 0);
+  launch.shared_names = impl_->shared_names;
   const int per_sm = max_active_blocks_per_sm(kernel, static_cast<int>(launch.threads_per_cta()), config.dynamic_smem);
   pending->grid = {
       .launch = &launch,
       .resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config))),
       .room_per_cluster = launch.cluster_size() * GridLaunch::SM / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
+  if (launches_) {
+    pending->orderings = std::make_unique<const Orderings>(&program);
+    pending->check = launches_->begin({config.stream, config.blocking_stream}, config.overlaps,
+                                      std::make_unique<KernelNames>(launch), options_.tolerated,
+                                      options_.check == Options::Check::Strict);
+    launch.orderings = pending->orderings.get(), launch.order = pending->check.get();
+  }
   impl_->pending.push_back(std::move(pending));
-  // Only a kernel that says when its dependents may start can have any: it waits for what comes next.
-  if (program.lets_dependents_start) return {};
+  // Only a kernel that says when its dependents may start can have any: it waits for what comes next. The order checker
+  // knows what may overlap without seeing it.
+  if (program.lets_dependents_start && !launches_) return {};
   return settle();
 }
 
@@ -302,15 +320,24 @@ Outcome Device::settle() {
       impl_->records.push_back({each->kernel, launch.grid, launch.block, launch.cluster, launch.program,
                                 each->useful_flops, std::move(each->counters)});
     }
-    if (launch.remark.empty()) continue;
-    if (!outcome.report.empty()) outcome.report += "\n";
-    outcome.report += launch.remark;
+    for (const auto& [habit, remark] : launch.remarks) {
+      if (!outcome.report.empty()) outcome.report += "\n";
+      outcome.report += remark.text;
+    }
   }
-  if (failure) return {failure->status, std::move(failure->report)};
+  if (failure) outcome = {failure->status, std::move(failure->report)};
+  for (const auto& each : pending) {
+    if (!each->check) continue;
+    launches_->end(*each->check, {each->config.stream, each->config.blocking_stream});
+    outcome.is_unordered |= each->check->findings.any_errors();
+    for (const order::Finding& finding : each->check->findings.all())
+      outcome.report += order::report(finding, each->kernel);
+  }
   return outcome;
 }
 
 void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }
+void Device::name_shared(std::vector<SharedName> names) { impl_->shared_names = std::move(names); }
 
 bool Device::finish() {
   bool written = true;

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "check/order/rules.h"
 #include "engine/schedule.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
+#include "machine/shared_name.h"
 #include "machine/status.h"
 
 namespace sim {
@@ -28,9 +30,13 @@ struct Options {
   uint64_t seed = 0;                              ///< for Schedule::Seeded
   Arithmetic arithmetic = Arithmetic::Automatic;  ///< Automatic: exact up to 2^34 multiply-adds a launch, then fast
   int threads = 0;                                ///< host threads; 0: as many as there are processors
-  bool abort_on_error = false;                    ///< exit at the first report instead of failing the launch
-  std::string counters_file;                      ///< where to write counters at exit; empty: do not count
-  std::string trace_file;                         ///< where to write a trace at exit; empty: do not trace
+  /// Is every access ordered after those it conflicts with? (check/order)
+  enum class Check { Off, On, Strict };
+  Check check = Check::Off;
+  order::Habits tolerated;      ///< what hardware forgives and nobody is to speak of
+  bool abort_on_error = false;  ///< exit at the first report instead of failing the launch
+  std::string counters_file;    ///< where to write counters at exit; empty: do not count
+  std::string trace_file;       ///< where to write a trace at exit; empty: do not trace
 };
 
 struct LaunchConfig {
@@ -41,7 +47,8 @@ struct LaunchConfig {
   std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
   bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
   bool cooperative = false;                  ///< its CTAs may meet at a barrier of the grid
-  uint64_t stream = 0;                       ///< number of the stream that it belongs to
+  uint64_t stream = 0;                       ///< number of the stream that it belongs to; 0: the legacy default stream
+  bool blocking_stream = true;               ///< it waits for the default stream, and that one for it
   bool overlaps = false;                     ///< it may start before the launch before it in its stream has ended
 };
 
@@ -73,11 +80,16 @@ class Module {
 };
 
 /// An error together with the sentence or report that explains it (already complete; may span lines). After a success,
-/// a report is a warning.
+/// a report is a warning, or what the order checker has found.
 struct Outcome {
   Status status = Status::Success;
   std::string report;
+  bool is_unordered = false;  ///< the order checker has found errors, whatever became of the launch
 };
+
+namespace order {
+class Launches;
+}
 
 class Device {
  public:
@@ -98,8 +110,13 @@ class Device {
   /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
   static std::vector<KernelInfo> kernels_of(std::string_view text);
 
+  /// The order of launches, copies and the host; null if nobody checks it.
+  order::Launches* launches() { return launches_.get(); }
+
   /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
   void note_useful_flops(uint64_t flops);
+  /// What the program calls the parts of dynamic shared memory in the launches that follow: reports use it.
+  void name_shared(std::vector<SharedName> names);
 
   /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs. Grid,
   /// block and cluster must be such that hardware takes them: runtime/launch.cpp sees to that.
@@ -123,6 +140,7 @@ class Device {
   Gpu gpu_;
   Options options_;
   GlobalMemory memory_;
+  std::unique_ptr<order::Launches> launches_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "check/order/launches.h"
 #include "engine/default_arithmetic.h"
 #include "engine/side_by_side.h"
 #include "exec/core/program.h"
@@ -18,7 +19,10 @@ class InTurns {
  public:
   InTurns(std::span<GridLaunch> launches, const Schedule& schedule)
       : schedule_(schedule), random_(schedule.seed), launches_(launches.begin(), launches.end()) {
-    for (const GridLaunch& launch : launches) room_ = std::max(room_, launch.resident * launch.room_per_cluster);
+    for (const GridLaunch& launch : launches) {
+      room_ = std::max(room_, launch.resident * launch.room_per_cluster);
+      orders_.push_back(launch.launch->order != nullptr ? launch.launch->order->make_world() : nullptr);
+    }
   }
 
   std::optional<Failure> run() {
@@ -27,6 +31,9 @@ class InTurns {
       while (round()) {}
     } catch (Failure& problem) { failure = std::move(problem); }
     for (const Slot& slot : slots_) count(slot);
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      if (orders_[i]) launches_[i].launch->order->fold(*orders_[i]);
+    }
     return failure;
   }
 
@@ -80,7 +87,8 @@ class InTurns {
     for (Slot& slot : slots_) {
       if (!slot.active && slot.launch == launch) return slot;
     }
-    slots_.push_back({std::make_unique<ClusterEngine>(*launches_[launch].launch, schedule_), launch, false});
+    Launch& of = *launches_[launch].launch;
+    slots_.push_back({std::make_unique<ClusterEngine>(of, schedule_, orders_[launch].get()), launch, false});
     return slots_.back();
   }
 
@@ -124,6 +132,7 @@ class InTurns {
   const Schedule& schedule_;
   Random random_;
   std::vector<GridLaunch> launches_;
+  std::vector<std::unique_ptr<order::World>> orders_;  ///< by launch: the checkers of their accesses, if somebody asks
   uint64_t room_ = 0;
   std::vector<Slot> slots_;
 };

@@ -1,5 +1,6 @@
 #include "engine/interpreter.h"
 
+#include "check/observer.h"
 #include "exec/core/op.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
@@ -63,7 +64,7 @@ bool pick(Warp& warp, uint32_t* stop) {
 
 constexpr uint64_t kTurn = 256;  // instructions before another ready split of the warp gets a chance
 
-template <bool COUNTED>
+template <bool COUNTED, bool CHECKED>
 void run(Warp& warp, uint64_t horizon) {
   Cluster& cluster = cluster_of(warp);
   const Op* const ops = cluster.launch->program->ops.data();
@@ -86,6 +87,7 @@ void run(Warp& warp, uint64_t horizon) {
       if (mask == 0) {
         ++split.pc;
       } else {
+        if constexpr (CHECKED) cluster.observer->executes(warp, split.pc);
         if (has_pending(warp)) [[unlikely]] {
           const PendingCheck check = check_pending(warp, op, mask);
           if (check == PendingCheck::Deferred) {
@@ -119,10 +121,11 @@ void run(Warp& warp, uint64_t horizon) {
 }  // namespace
 
 void run_warp(Warp& warp, uint64_t horizon) {
-  if (cluster_of(warp).counters != nullptr)
-    run<true>(warp, horizon);
+  const Cluster& cluster = cluster_of(warp);
+  if (cluster.observer != nullptr)
+    cluster.counters != nullptr ? run<true, true>(warp, horizon) : run<false, true>(warp, horizon);
   else
-    run<false>(warp, horizon);
+    cluster.counters != nullptr ? run<true, false>(warp, horizon) : run<false, false>(warp, horizon);
 }
 
 }  // namespace sim

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "check/order/launches.h"
 #include "engine/default_arithmetic.h"
 #include "timing/counters.h"
 
@@ -128,6 +129,7 @@ void SideBySide::start(Part& part, uint32_t end, bool until_dependents_start) {
     try {
       engine->start(number);
       ended = advance(*engine, launch, until_dependents_start, needed);
+      if (ended && launch.order != nullptr) launch.order->end(number, engine->take_order());
     } catch (Failure& thrown) { problem = std::move(thrown); }
     const std::lock_guard lock(mutex);
     if (ended) part.output.end(number, engine->take_output());
@@ -151,6 +153,7 @@ void SideBySide::go_on(Part& part, size_t count) {
     std::optional<Failure> problem;
     try {
       advance(engine, launch, false, needed);
+      if (launch.order != nullptr) launch.order->end(engine.cluster().number, engine.take_order());
     } catch (Failure& thrown) { problem = std::move(thrown); }
     const std::lock_guard lock(mutex);
     part.output.end(engine.cluster().number, engine.take_output());

@@ -13,6 +13,10 @@ struct Cluster;
 struct Cta;
 struct Fault;
 struct Warp;
+namespace order {
+struct Operation;
+enum class Habit : uint8_t;
+}  // namespace order
 
 /// Who issued an operation, for reports and traces.
 struct Origin {
@@ -55,6 +59,7 @@ class AsyncOperation {
   /// Asked for traces only.
   virtual Footprint footprint() const { return {}; }
   Origin origin;
+  std::shared_ptr<order::Operation> watched;  ///< what the order checker remembers of it, if there is one
 };
 
 /// A unit of hardware that works on one operation after the other.
@@ -85,8 +90,8 @@ class Scheduler {
   /// A split of this warp that was blocked can run again, `delay` cycles from now.
   virtual void wake(Warp& warp, uint64_t delay) = 0;
   /// Something is wrong that hardware lets pass (Launch::lenient): by this warp's current instruction, or, if `warp` is
-  /// null, by an asynchronous operation.
-  virtual void remark(const Fault& what, const Warp* warp, const Origin* origin) = 0;
+  /// null, by an asynchronous operation. `forgive` in machine/cluster.h decides whether to call it.
+  virtual void remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
 };
 
 }  // namespace sim

@@ -1,5 +1,6 @@
 #include "machine/cluster.h"
 
+#include "check/observer.h"
 #include "machine/wake.h"
 #include "timing/recorder.h"
 
@@ -18,8 +19,18 @@ const char* name_of(BarrierEffect effect) {
 
 }  // namespace
 
+bool forgive(const Cluster& cluster, order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+  const Launch& launch = *cluster.launch;
+  if (launch.tolerated.contains(habit)) return true;
+  if (!launch.lenient) return false;
+  Fault named = what;
+  named.message += std::string(" (habit ") + order::text_of(habit).name + ")";
+  cluster.scheduler->remark(habit, named, warp, origin);
+  return true;
+}
+
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
-           const Origin& origin, bool asynchronous) {
+           const Origin& origin, bool asynchronous, const order::Signal* signal) {
   const auto where = [&] {
     return "the mbarrier of CTA " + std::to_string(cta_rank) + " at shared offset " + std::to_string(offset);
   };
@@ -29,9 +40,14 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   }
   Cta& cta = cluster.ctas[cta_rank];
   if (cta.exited) {
-    throw Fault{Status::LaunchFailure, "CTA " + std::to_string(cta_rank) + " has exited, but " + where() +
-                                           " is still signalled: the cluster needs a barrier after the last such "
-                                           "signal has arrived (cluster target block not present)"};
+    const bool is_own = origin.cta_rank == cta_rank && asynchronous && effect == BarrierEffect::Arrive;
+    const Fault gone{Status::LaunchFailure,
+                     "CTA " + std::to_string(cta_rank) + " has exited, but " + where() + " is still signalled: " +
+                         (is_own ? "somebody must wait for its last commit before"
+                                 : "the cluster needs a barrier after the last such signal has arrived (cluster target "
+                                   "block not present)")};
+    if (is_own && forgive(cluster, order::Habit::ExitBeforeOwnCommit, gone, nullptr, &origin)) return;
+    throw gone;
   }
   Mbarrier* barrier = cta.find_barrier(offset);
   if (barrier == nullptr) {
@@ -39,6 +55,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
                                            " is not initialised: mbarrier.init, fence.mbarrier_init and a barrier "
                                            "of all CTAs concerned must come first"};
   }
+  if (cluster.observer != nullptr && signal != nullptr) cluster.observer->delivered(cta, offset, *signal);
   bool advance = false;
   const char* error = nullptr;
   switch (effect) {
@@ -61,11 +78,18 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     barrier->record({kind, origin.cta_rank, static_cast<int16_t>(asynchronous ? -1 : origin.warp), amount, origin.pc});
     return;
   }
+  if (cluster.observer != nullptr) cluster.observer->phase_completed(cta, offset);
   // Whoever waits here waits for the phase that has just completed: any other would not have made it wait.
   std::vector<Mbarrier::Waiter> woken;
   woken.swap(barrier->waiters);
   if (!woken.empty()) barrier->observed = true;
-  for (const Mbarrier::Waiter& waiter : woken) resume(*waiter.warp, waiter.split, cluster.costs().mbarrier);
+  for (const Mbarrier::Waiter& waiter : woken) {
+    if (cluster.observer != nullptr) {
+      const Split& split = waiter.warp->splits[waiter.split];
+      cluster.observer->waited(*waiter.warp, split.mask, offset, split.pc);
+    }
+    resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().mbarrier));
+  }
 }
 
 }  // namespace sim

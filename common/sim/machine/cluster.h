@@ -5,20 +5,29 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "check/order/rules.h"
 #include "machine/async.h"
 #include "machine/cta.h"
 #include "machine/fault.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
+#include "machine/shared_name.h"
 
 namespace sim {
 
-struct Program;   // exec/core/program.h
+struct Program;  // exec/core/program.h
+class Observer;  // check/observer.h
+class Orderings;
+namespace order {
+class LaunchCheck;  // check/order/
+struct Signal;
+}  // namespace order
 struct Counters;  // timing/counters.h
 class Trace;      // timing/trace.h
 class Recorder;   // timing/recorder.h
@@ -37,15 +46,24 @@ struct Launch {
   uint64_t number = 0;           ///< of the launch in this process
   uint64_t grid_workspace = 0;   ///< global address of a cooperative grid's barrier, as cooperative groups expect it
   Counters* counters = nullptr;  ///< null: nobody counts
-  class StoreAudit* audit = nullptr;  ///< beside the counters
-  Trace* trace = nullptr;             ///< null: nobody traces
+  class StoreAudit* audit = nullptr;     ///< beside the counters
+  Trace* trace = nullptr;                ///< null: nobody traces
+  order::LaunchCheck* order = nullptr;   ///< null: nobody asks whether accesses are ordered
+  const Orderings* orderings = nullptr;  ///< beside it: what the instructions' modifiers say
+  std::vector<SharedName> shared_names;  ///< if the program has told any
 
+  /// A wgmma is executed for the four warps of its warpgroup at once, as hardware does and the ISA does not promise.
+  bool warpgroups_as_one = true;
   /// Whatever hardware lets pass although the ISA forbids it is a remark, not an error, in the schedule that resembles
-  /// hardware. The first cluster's remark is kept.
+  /// hardware, and in no schedule if the program asks for it. Of each habit the first cluster's remark is kept.
   bool lenient = false;
+  order::Habits tolerated;
+  struct Remark {
+    uint32_t cluster = ~0u;
+    std::string text;
+  };
   std::mutex remark_mutex;
-  uint32_t remark_cluster = ~0u;
-  std::string remark;
+  std::map<order::Habit, Remark> remarks;
 
   uint32_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
@@ -82,6 +100,7 @@ struct Cluster {
   Scheduler* scheduler = nullptr;
   Counters* counters = nullptr;  ///< this cluster's own; added to the launch's when it ends
   Recorder* recorder = nullptr;  ///< null: nobody traces
+  Observer* observer = nullptr;  ///< of the order of accesses
   uint32_t number = 0;           ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;
@@ -112,9 +131,13 @@ struct Cluster {
   const Costs& costs() const { return launch->gpu->costs; }
 };
 
+/// Something is wrong that hardware lets pass. True if this run lets it pass, too: it has been remarked upon, or the user
+/// does not want to hear of it. `warp` and `origin` as in Scheduler::remark.
+bool forgive(const Cluster& cluster, order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
+
 /// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse.
 enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
-           const Origin& origin, bool asynchronous);
+           const Origin& origin, bool asynchronous, const order::Signal* signal = nullptr);
 
 }  // namespace sim

@@ -7,7 +7,7 @@ namespace sim {
 uint32_t* Tmem::cells() {
   if (!cells_) {
     cells_ = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(LANES) * COLUMNS);
-    std::fill_n(cells_.get(), static_cast<size_t>(LANES) * COLUMNS, 0xFFFF'FFFFu);  // NaN: nobody wrote it
+    std::fill_n(cells_.get(), static_cast<size_t>(LANES) * COLUMNS, POISON);  // NaN: nobody wrote it
   }
   return cells_.get();
 }
@@ -19,7 +19,7 @@ int Tmem::allocate(int columns) {
     });
     if (!free) continue;
     live_.push_back({first, columns});
-    for (int i = 0; i < columns; ++i) std::fill_n(column(first + i), LANES, 0xFFFF'FFFFu);
+    for (int i = 0; i < columns; ++i) std::fill_n(column(first + i), LANES, POISON);
     return first;
   }
   return -1;

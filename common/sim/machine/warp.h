@@ -62,6 +62,7 @@ struct CopyGroups {
   };                          ///< operations whose source is still being read / not yet visible
   uint64_t first = 0;         ///< number of groups[0]
   std::vector<Group> groups;  ///< committed, oldest first; the last one is open
+  std::vector<std::unique_ptr<AsyncOperation>> then;  ///< what waits until no copy of the lane is in flight
 };
 
 struct Warp {
@@ -107,7 +108,7 @@ struct Warp {
   // Asynchronous operations of this warp.
   uint32_t tmem_loads = 0, tmem_stores = 0;          ///< in flight
   uint32_t signals_in_flight = 0;                    ///< arrivals on their way to barriers of other CTAs
-  OrderQueue tmem_order;                             ///< tcgen05.ld and st of this warp
+  OrderQueue tmem_load_order, tmem_store_order;      ///< tcgen05.ld of this warp, and st
   std::array<std::unique_ptr<CopyGroups>, 32> bulk;  ///< by lane, made on first use
   std::array<std::unique_ptr<CopyGroups>, 32> copies;
   std::unique_ptr<struct PendingRegisters>

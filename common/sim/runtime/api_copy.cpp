@@ -14,7 +14,7 @@ SIM_PER_THREAD(cudaMemcpy, _ptds)
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     copy(process, to, from, bytes, kind);
   });
 }
@@ -31,7 +31,7 @@ SIM_PER_THREAD(cudaMemcpy2D, _ptds)
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpy2DAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     copy(process, to, {to_pitch}, from, {from_pitch}, {width, height}, kind);
   });
 }
@@ -61,7 +61,7 @@ SIM_PER_THREAD(cudaMemcpy3D, _ptds)
 
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
   return call("cudaMemcpy3DAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     copy_3d(process, parameters);
   });
 }
@@ -80,7 +80,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return call("cudaMemcpyPeerAsync", [&](Process& process) {
     check_device(to_device);
     check_device(from_device);
-    find_stream(stream);
+    enter_stream(process, stream);
     copy(process, to, from, bytes, cudaMemcpyDeviceToDevice);
   });
 }
@@ -88,13 +88,16 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 // --------------------------------------------------------------------------------------------------------------- fills
 
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  return call("cudaMemset", [&](Process& process) { fill(process, to, {}, {bytes}, static_cast<uint32_t>(value)); });
+  return call("cudaMemset", [&](Process& process) {
+    enter_stream(process, nullptr);  // the host does not wait for fills
+    fill(process, to, {}, {bytes}, static_cast<uint32_t>(value));
+  });
 }
 SIM_PER_THREAD(cudaMemset, _ptds)
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     fill(process, to, {}, {bytes}, static_cast<uint32_t>(value));
   });
 }
@@ -102,6 +105,7 @@ SIM_PER_THREAD(cudaMemsetAsync, _ptsz)
 
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
   return call("cudaMemset2D", [&](Process& process) {
+    enter_stream(process, nullptr);
     fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
   });
 }
@@ -109,7 +113,7 @@ SIM_PER_THREAD(cudaMemset2D, _ptds)
 
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   return call("cudaMemset2DAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
   });
 }
@@ -117,6 +121,7 @@ SIM_PER_THREAD(cudaMemset2DAsync, _ptsz)
 
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
   return call("cudaMemset3D", [&](Process& process) {
+    enter_stream(process, nullptr);
     fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
          static_cast<uint32_t>(value));
   });
@@ -125,7 +130,7 @@ SIM_PER_THREAD(cudaMemset3D, _ptds)
 
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
   return call("cudaMemset3DAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
          static_cast<uint32_t>(value));
   });
@@ -179,7 +184,7 @@ SIM_PER_THREAD(cudaMemcpyToSymbol, _ptds)
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyToSymbolAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     copy_to(process, symbol, from, bytes, offset, kind);
   });
 }
@@ -193,7 +198,7 @@ SIM_PER_THREAD(cudaMemcpyFromSymbol, _ptds)
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
   return call("cudaMemcpyFromSymbolAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     copy_from(process, to, symbol, bytes, offset, kind);
   });
 }

@@ -114,7 +114,9 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int device,
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", [&](Process&) {});
+  return call("cudaDeviceSynchronize", [](Process& process) {
+    if (order::Launches* const launches = process.device().launches()) launches->wait_for_all();
+  });
 }
 
 // A reset takes nothing away: what the program still holds stays valid. After a fault a real context does not come back

@@ -1,6 +1,9 @@
 // Launches by function, what programs set and ask about kernels, and occupancy.
 #include <algorithm>
 #include <cstdint>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "runtime/launch.h"
 #include "runtime/streams.h"
@@ -13,12 +16,9 @@ using namespace sim::runtime;
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t dynamic_smem,
                              cudaStream_t stream) {
   return prepare("cudaLaunchKernel", [&](Process& process) {
+    enter_stream(process, stream);
     launch(process, find_kernel(process, function),
-           {.grid = grid,
-            .block = block,
-            .dynamic_smem = dynamic_smem,
-            .arguments = arguments,
-            .stream = find_stream(stream).id});
+           {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
   });
 }
 SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
@@ -26,13 +26,9 @@ SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                         size_t dynamic_smem, cudaStream_t stream) {
   return prepare("cudaLaunchCooperativeKernel", [&](Process& process) {
+    enter_stream(process, stream);
     launch(process, find_kernel(process, function),
-           {.grid = grid,
-            .block = block,
-            .dynamic_smem = dynamic_smem,
-            .cooperative = true,
-            .arguments = arguments,
-            .stream = find_stream(stream).id});
+           {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .cooperative = true, .arguments = arguments});
   });
 }
 SIM_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
@@ -41,10 +37,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   return prepare("cudaLaunchKernelEx", [&](Process& process) {
     std::vector<cudaEvent_t> events;
     const Launch request = read_config(config, arguments, &events);
+    enter_stream(process, config->stream);
     for (cudaEvent_t event : events) find_event(event);
     launch(process, find_kernel(process, function), request);
     if (!events.empty()) process.settle();
-    for (cudaEvent_t event : events) record_event(event);
+    for (cudaEvent_t event : events) record_event(process, event, config->stream);
   });
 }
 SIM_PER_THREAD(cudaLaunchKernelExC, _ptsz)
@@ -244,4 +241,17 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
 /// The counters then show them beside those that were executed.
 SIM_API void sim_note_useful_flops(std::uint64_t flops) {
   call("sim_note_useful_flops", [&](Process& process) { process.device().note_useful_flops(flops); });
+}
+
+/// Not CUDA's: a program may look it up and say what it calls the parts of dynamic shared memory in its next launches, so
+/// that reports can. A line per part: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
+SIM_API void sim_name_shared(const char* lines) {
+  call("sim_name_shared", [&](Process& process) {
+    std::vector<SharedName> names;
+    std::istringstream text(lines);
+    for (SharedName each; text >> each.offset >> each.bytes >> each.count >> each.name;) {
+      if (each.bytes > 0) names.push_back(each);
+    }
+    process.device().name_shared(std::move(names));
+  });
 }

@@ -157,7 +157,7 @@ SIM_PER_THREAD(cudaMallocAsync, _ptsz)
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return call("cudaFreeAsync", [&](Process& process) {
-    find_stream(stream);
+    enter_stream(process, stream);
     release(process, pointer, Kind::Device, Kind::Managed);
   });
 }

@@ -102,12 +102,9 @@ SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 bloc
                                        size_t dynamic_smem, cudaStream_t stream) {
   return prepare("kernel launch", [&](Process& process) {
     try {
+      enter_stream(process, stream);
       launch(process, find_kernel(process, kernel),
-             {.grid = grid,
-              .block = block,
-              .dynamic_smem = dynamic_smem,
-              .arguments = arguments,
-              .stream = find_stream(stream).id});
+             {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
     } catch (...) {
       process.refuse_unseen();
       throw;

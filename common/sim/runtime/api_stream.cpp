@@ -26,19 +26,26 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return call("cudaStreamSynchronize", [&](Process&) { find_stream(stream); });
+  return call("cudaStreamSynchronize", [&](Process& process) {
+    find_stream(stream);
+    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
+  });
 }
 SIM_PER_THREAD(cudaStreamSynchronize, _ptsz)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call("cudaStreamQuery", [&](Process&) { find_stream(stream); });
+  return call("cudaStreamQuery", [&](Process& process) {  // it is done, and the host knows
+    find_stream(stream);
+    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
+  });
 }
 SIM_PER_THREAD(cudaStreamQuery, _ptsz)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return call("cudaStreamWaitEvent", [&](Process&) {
+  return call("cudaStreamWaitEvent", [&](Process& process) {
     find_stream(stream);
-    find_event(event);
+    const Event& known = find_event(event);
+    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream), known.work);
   });
 }
 SIM_PER_THREAD(cudaStreamWaitEvent, _ptsz)
@@ -165,10 +172,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return call("cudaEventRecord", [&](Process&) {
+  return call("cudaEventRecord", [&](Process& process) {
     if ((flags & ~cudaEventRecordExternal) != 0) refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
     find_stream(stream);
-    record_event(event);
+    record_event(process, event, stream);
   });
 }
 SIM_PER_THREAD(cudaEventRecordWithFlags, _ptsz)
@@ -179,11 +186,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 SIM_PER_THREAD(cudaEventRecord, _ptsz)
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call("cudaEventQuery", [&](Process&) { find_event(event); });
+  return call("cudaEventQuery", [&](Process& process) { wait_for_event(process, event); });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call("cudaEventSynchronize", [&](Process&) { find_event(event); });
+  return call("cudaEventSynchronize", [&](Process& process) { wait_for_event(process, event); });
 }
 
 // The time that passed on the host. It says how fast the simulation is, and nothing about a GPU.

@@ -117,7 +117,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
   config.max_dynamic_smem = max_dynamic_smem(process, kernel);
   config.nonportable_cluster = kernel.nonportable_cluster;
   config.cooperative = launch.cooperative;
-  config.stream = launch.stream;
+  config.stream = process.work.stream.id, config.blocking_stream = process.work.stream.blocking;
   config.overlaps = launch.overlaps;
 
   // The shape that was compiled in or set as an attribute, and the launch's own, must agree where both are given.
@@ -230,8 +230,7 @@ Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vect
   Launch launch{.grid = config->gridDim,
                 .block = config->blockDim,
                 .dynamic_smem = config->dynamicSmemBytes,
-                .arguments = arguments,
-                .stream = find_stream(config->stream).id};
+                .arguments = arguments};
   bool prefers_cluster = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttributeValue& value = config->attrs[i].val;

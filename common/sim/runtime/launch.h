@@ -11,7 +11,6 @@ struct Launch {
   std::size_t dynamic_smem = 0;
   bool cooperative = false;
   void** arguments = nullptr;
-  unsigned long long stream = 0;
   bool overlaps = false;  ///< programmatic stream serialisation: it need not wait for the end of the launch before
 };
 

@@ -75,6 +75,17 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
     }
   }
 
+  if (const std::string check = get("LADDER_SIM_CHECK"); check == "strict") {
+    options.check = Options::Check::Strict;
+  } else if (check == "1") {
+    options.check = Options::Check::On;
+  } else if (!check.empty()) {
+    return format("--check: '%s' is not a grade; --check=strict is the only one beside plain --check.", check.c_str());
+  }
+  if (const std::string unknown = options.tolerated.add(get("LADDER_SIM_TOLERATE")); !unknown.empty()) {
+    return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), order::habit_names().c_str());
+  }
+
   options.abort_on_error = !get("LADDER_SIM_ABORT").empty();
   options.counters_file = get("LADDER_SIM_COUNTERS");
   options.trace_file = get("LADDER_SIM_TRACE");
@@ -89,8 +100,11 @@ std::string describe(const Gpu& gpu, const Options& options) {
   const char* arithmetic = "exact up to 2^34 multiply-adds a launch, fast above";
   if (options.arithmetic == Options::Arithmetic::Exact) arithmetic = "exact";
   if (options.arithmetic == Options::Arithmetic::Fast) arithmetic = "fast";
-  return format("%s, %d %s, %s, arithmetic %s", gpu.name.c_str(), gpu.sm_count, gpu.sm_count == 1 ? "SM" : "SMs",
-                schedule.c_str(), arithmetic);
+  const char* check = options.check == Options::Check::Off  ? ""
+                      : options.check == Options::Check::On ? ", order checked"
+                                                            : ", order checked strictly";
+  return format("%s, %d %s, %s, arithmetic %s%s", gpu.name.c_str(), gpu.sm_count, gpu.sm_count == 1 ? "SM" : "SMs",
+                schedule.c_str(), arithmetic, check);
 }
 
 }  // namespace sim::runtime

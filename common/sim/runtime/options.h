@@ -3,6 +3,7 @@
 //
 //   LADDER_SIM_GPU=b200|h200       LADDER_SIM_SMS=N        LADDER_SIM_PTX=FILE       LADDER_SIM_ABORT=1
 //   LADDER_SIM_SEED=N              LADDER_SIM_LATEST=1     LADDER_SIM_ARITH=exact|fast
+//   LADDER_SIM_CHECK=1|strict      LADDER_SIM_TOLERATE=NAME,...
 //   LADDER_SIM_THREADS=N           LADDER_SIM_COUNTERS=FILE                          LADDER_SIM_TRACE=FILE
 #pragma once
 

@@ -103,6 +103,7 @@ void Process::settle() {
 
 cudaError_t Process::conclude(const Outcome& outcome) {
   const auto error = static_cast<cudaError_t>(outcome.status);
+  if (outcome.is_unordered) fail();
   if (is_fault(outcome.status))
     fault(error, outcome.report);
   else if (error == cudaSuccess && !outcome.report.empty())

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "check/order/launches.h"
 #include "engine/device.h"
 #include "runtime/api.h"
 #include "runtime/message.h"
@@ -64,6 +65,11 @@ class Process {
   void finish();
 
   std::mutex mutex;  ///< held by every API call
+  /// Where the call at hand puts its work, and whether the host waits until that is done.
+  struct Work {
+    order::StreamName stream;
+    bool host_waits = true;
+  } work;
   Registry registry;
   cudaError_t sticky = cudaSuccess;
 
@@ -90,6 +96,7 @@ cudaError_t run(const char* call, bool settles, bool needs_context, Body&& body)
   Process& process = Process::get();
   std::lock_guard lock(process.mutex);
   if (settles) process.settle();
+  process.work = {};
   cudaError_t error = needs_context ? process.sticky : cudaSuccess;
   if (error == cudaSuccess) {
     try {

@@ -57,6 +57,19 @@ Stream& find_stream(cudaStream_t handle) {
   return is_default(handle) ? default_stream : find<Stream>(handle, "a stream");
 }
 
+order::StreamName name_of(cudaStream_t handle) {
+  constexpr uint64_t kPerThread = 2;
+  if (handle == cudaStreamPerThread) return {kPerThread, true};
+  if (is_default(handle)) return {};
+  const Stream& stream = find_stream(handle);
+  return {stream.id, (stream.flags & cudaStreamNonBlocking) == 0};
+}
+
+void enter_stream(Process& process, cudaStream_t handle) {
+  find_stream(handle);
+  process.work = {name_of(handle), false};
+}
+
 cudaEvent_t create_event(unsigned flags) {
   constexpr unsigned KNOWN = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if ((flags & ~KNOWN) != 0) refuse(cudaErrorInvalidValue, "the event flags 0x%x are unknown.", flags);
@@ -72,6 +85,15 @@ void destroy_event(cudaEvent_t handle) {
 
 Event& find_event(cudaEvent_t handle) { return find<Event>(handle, "an event"); }
 
-void record_event(cudaEvent_t handle) { find_event(handle).recorded = std::chrono::steady_clock::now(); }
+void record_event(Process& process, cudaEvent_t handle, cudaStream_t stream) {
+  Event& event = find_event(handle);
+  event.recorded = std::chrono::steady_clock::now();
+  if (order::Launches* const launches = process.device().launches()) event.work = launches->record(name_of(stream));
+}
+
+void wait_for_event(Process& process, cudaEvent_t handle) {
+  const Event& event = find_event(handle);
+  if (order::Launches* const launches = process.device().launches()) launches->wait_for(event.work);
+}
 
 }  // namespace sim::runtime

@@ -21,6 +21,7 @@ struct Stream {
 struct Event {
   unsigned flags = 0;
   std::optional<std::chrono::steady_clock::time_point> recorded;
+  order::Ended work;  ///< what had been put into its stream by then
 };
 
 inline constexpr int LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5;
@@ -29,10 +30,15 @@ cudaStream_t create_stream(unsigned flags, int priority);
 void destroy_stream(cudaStream_t handle);
 /// Refuses a handle that is not a live stream. The default streams (null, legacy, per thread) are always there.
 Stream& find_stream(cudaStream_t handle);
+order::StreamName name_of(cudaStream_t handle);
+/// The call at hand puts its work into this stream, and the host does not wait for it.
+void enter_stream(Process& process, cudaStream_t handle);
 
 cudaEvent_t create_event(unsigned flags);
 void destroy_event(cudaEvent_t handle);
 Event& find_event(cudaEvent_t handle);
-void record_event(cudaEvent_t handle);
+void record_event(Process& process, cudaEvent_t handle, cudaStream_t stream);
+/// The host waits for what the event stands for.
+void wait_for_event(Process& process, cudaEvent_t handle);
 
 }  // namespace sim::runtime

@@ -39,6 +39,33 @@ void check_pitch(const char* role, Layout layout, Shape shape) {
   }
 }
 
+/// Rows that the GPU reaches, for the order checker.
+std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout layout, Shape shape) {
+  std::vector<order::Range> rows;
+  const auto begin = reinterpret_cast<uintptr_t>(pointer);
+  if (process.memory().find(begin, 1) == nullptr) return rows;
+  for (std::size_t slice = 0; slice < shape.slices; ++slice) {
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      const uint64_t at = begin + slice * layout.slice_pitch + row * layout.pitch;
+      if (!rows.empty() && rows.back().end == at)
+        rows.back().end += shape.width;
+      else
+        rows.push_back({at, at + shape.width});
+    }
+  }
+  return rows;
+}
+
+/// Is the transfer ordered after the launches whose memory it touches?
+void check_order(Process& process, const char* what, const std::vector<order::Range>& reads,
+                 const std::vector<order::Range>& writes) {
+  const std::string wrong =
+      process.device().launches()->operation(process.work.stream, process.work.host_waits, what, reads, writes);
+  if (wrong.empty()) return;
+  say(wrong);
+  process.fail();
+}
+
 }  // namespace
 
 Sides sides_of(cudaMemcpyKind kind) {
@@ -60,6 +87,9 @@ void copy(Process& process, void* to, Layout to_layout, const void* from, Layout
   check_pitch("source's", from_layout, shape);
   check(process, to, span_of(to_layout, shape), sides.to_device, "the destination");
   check(process, from, span_of(from_layout, shape), sides.from_device, "the source");
+  if (process.device().launches() != nullptr) {
+    check_order(process, "a copy", rows_of(process, from, from_layout, shape), rows_of(process, to, to_layout, shape));
+  }
   for (std::size_t slice = 0; slice < shape.slices; ++slice) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
       std::memmove(static_cast<char*>(to) + slice * to_layout.slice_pitch + row * to_layout.pitch,
@@ -76,6 +106,7 @@ void fill(Process& process, void* to, Layout layout, Shape shape, uint32_t value
            in_bytes(shape.width).c_str());
   }
   check(process, to, span_of(layout, shape), true, "the destination");
+  if (process.device().launches() != nullptr) check_order(process, "a fill", {}, rows_of(process, to, layout, shape));
   for (std::size_t slice = 0; slice < shape.slices; ++slice) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
       char* const line = static_cast<char*>(to) + slice * layout.slice_pitch + row * layout.pitch;
@@ -106,6 +137,10 @@ void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMem
   if (pointer == nullptr) return;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const GlobalMemory::Allocation* allocation = process.memory().find(address, 0);
+  if (order::Launches* const launches = process.device().launches(); launches != nullptr && allocation != nullptr) {
+    if (process.work.host_waits) launches->wait_for_all();  // as cudaFree does
+    launches->forget(allocation->begin, allocation->end);
+  }
   const bool right = allocation != nullptr && allocation->begin == address &&
                      (allocation->kind == kind || allocation->kind == or_kind);
   if (!right || !process.memory().release(pointer)) {

@@ -3,7 +3,7 @@
 
     suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite NAME
 
-NAME is shapes, schedules, small_gpus, mixed or refused.
+NAME is shapes, schedules, small_gpus, order, mixed or refused.
 
 Every run must end with exit code 0 (D is right; with --init int, bit for bit), or 2 with the right sentence for shapes
 that are refused. Prints what failed, with the command to repeat it.
@@ -62,7 +62,8 @@ class Suite:
     failures: list[str] = field(default_factory=list)
     runs: int = 0
 
-    def run(self, sim_options: list[str], arguments: list[str], expected: int = 0, sentence: str = "") -> None:
+    def run(self, sim_options: list[str], arguments: list[str], expected: int = 0, sentence: str = "",
+            silent: bool = False) -> None:
         command = [self.program[0], *sim_options, *self.program[1:], *arguments]
         self.runs += 1
         try:
@@ -70,7 +71,8 @@ class Suite:
         except subprocess.TimeoutExpired:
             self.failures.append(f"{' '.join(command)}\n  did not end within 120 s")
             return
-        if done.returncode != expected or sentence not in done.stderr + done.stdout:
+        said = [line for line in done.stderr.splitlines() if line.startswith("sim: ") and "Simulated" not in line]
+        if done.returncode != expected or sentence not in done.stderr + done.stdout or (silent and said):
             self.failures.append(f"{' '.join(command)}\n  exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
     def clusters(self, sms: int, shape: Shape) -> set[int]:
@@ -82,9 +84,9 @@ class Suite:
                 return set()
             return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
 
-    def shape(self, sim_options: list[str], shape: Shape, *extra: str) -> None:
+    def shape(self, sim_options: list[str], shape: Shape, *extra: str, silent: bool = False) -> None:
         m, n, k = shape
-        self.run(sim_options, ["--m", str(m), "--n", str(n), "--k", str(k), *extra])
+        self.run(sim_options, ["--m", str(m), "--n", str(n), "--k", str(k), *extra], silent=silent)
 
 
 def shapes(suite: Suite) -> None:
@@ -111,6 +113,13 @@ def small_gpus(suite: Suite) -> None:
             suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
 
 
+def order(suite: Suite) -> None:
+    """The order checker has nothing to say, but that both CTAs of a pair store the same tile up to level 05."""
+    options = ["--check", "--tolerate", "equal-stores"]
+    for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
+        suite.shape([*options, "--sms", str(sms)], shape, silent=True)
+
+
 def mixed(suite: Suite) -> None:
     expected, runs = MIXED[suite.config]
     for sms, shape in runs:
@@ -126,7 +135,8 @@ def refused(suite: Suite) -> None:
         suite.run([], list(arguments), expected=2, sentence=sentence)
 
 
-SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "mixed": mixed, "refused": refused}
+SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "order": order, "mixed": mixed,
+          "refused": refused}
 
 
 def main() -> int:

@@ -47,6 +47,7 @@ __global__ void reduce(const float* in, float* partial, float* out, int n) {
     partial[blockIdx.x] = sum;
     __threadfence();
     is_last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();  // what the other blocks have told by the counter is visible now
   }
   __syncthreads();
   if (is_last && threadIdx.x == 0) {

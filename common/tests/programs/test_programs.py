@@ -10,7 +10,7 @@ from pathlib import Path
 
 BIN = Path(os.environ["LADDER_BIN"])
 SIM = os.environ["LADDER_SIM"]
-SCHEDULES = ((), ("--latest",), ("--seed", "1"), ("--seed", "2"))
+SCHEDULES = ((), ("--latest",), ("--seed", "1"), ("--seed", "2"), ("--check",))
 
 
 def run(program: str, *arguments: str, sim: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -34,6 +34,7 @@ class Programs(unittest.TestCase):
                         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                         self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
                         self.assertNotIn("warning", done.stderr)
+                        self.assertNotIn("sim: check", done.stderr)
 
     def test_printf_in_order(self) -> None:
         lines = run("samples").stdout.splitlines()[-4:]

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "check/order/launches.h"
 #include "engine/device.h"
 
 namespace sim {
@@ -168,6 +169,7 @@ int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std:
 Outcome Device::settle() { return {}; }
 
 void Device::note_useful_flops(uint64_t) {}
+void Device::name_shared(std::vector<SharedName>) {}
 
 bool Device::finish() {
   impl_->log("finish");

@@ -45,6 +45,8 @@ TEST(Options, AllOfThem) {
                          {"LADDER_SIM_THREADS", "2"},
                          {"LADDER_SIM_ABORT", "1"},
                          {"LADDER_SIM_PTX", "a.ptx"},
+                         {"LADDER_SIM_CHECK", "strict"},
+                         {"LADDER_SIM_TOLERATE", "equal-stores,init-fence"},
                          {"LADDER_SIM_COUNTERS", "c"},
                          {"LADDER_SIM_TRACE", "t"}});
   EXPECT_EQ(all.problem, "");
@@ -57,10 +59,15 @@ TEST(Options, AllOfThem) {
   EXPECT_EQ(options.threads, 2);
   EXPECT_TRUE(options.abort_on_error);
   EXPECT_EQ(all.settings.ptx_file, "a.ptx");
+  EXPECT_EQ(options.check, Options::Check::Strict);
+  EXPECT_TRUE(options.tolerated.contains(order::Habit::EqualStores));
+  EXPECT_TRUE(options.tolerated.contains(order::Habit::InitFence));
+  EXPECT_FALSE(options.tolerated.contains(order::Habit::Tcgen05Fence));
   EXPECT_EQ(options.counters_file, "c");
   EXPECT_EQ(options.trace_file, "t");
-  EXPECT_EQ(describe(*find_gpu("h200"), options),
-            "Simulated H200, 132 SMs, schedule from seed 18446744073709551615, arithmetic exact");
+  EXPECT_EQ(
+      describe(*find_gpu("h200"), options),
+      "Simulated H200, 132 SMs, schedule from seed 18446744073709551615, arithmetic exact, order checked strictly");
 }
 
 TEST(Options, EachMistakeIsASentence) {
@@ -79,6 +86,11 @@ TEST(Options, EachMistakeIsASentence) {
   }
   EXPECT_NE(read({{"LADDER_SIM_ARITH", "Exact"}}).problem, "");
   EXPECT_NE(read({{"LADDER_SIM_SEED", "1"}, {"LADDER_SIM_LATEST", "1"}}).problem, "");
+  EXPECT_EQ(read({{"LADDER_SIM_CHECK", "harder"}}).problem,
+            "--check: 'harder' is not a grade; --check=strict is the only one beside plain --check.");
+  const std::string unknown = read({{"LADDER_SIM_TOLERATE", "init-fence,everything"}}).problem;
+  EXPECT_NE(unknown.find("--tolerate: there is no habit 'everything'; known are ld-without-wait, "), std::string::npos)
+      << unknown;
 }
 
 TEST(Messages, Extents) { EXPECT_EQ(extents({2, 1000, 1}), "2 x 1,000 x 1"); }

@@ -18,6 +18,7 @@ class NumberedLines final : public Names {
   std::string cta(const Cta& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
   std::string instruction(uint32_t site) const override { return "instruction " + std::to_string(site); }
   std::string line(uint32_t site) const override { return ":" + std::to_string(site); }
+  uint32_t first_of_line(uint32_t site) const override { return site; }
   std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
   std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
   const uint8_t* bytes(const Cta*, uint64_t address) const override { return memory.data() + address % memory.size(); }
@@ -294,6 +295,21 @@ TEST(Order, ABufferIsHandedBackByAnyArrival) {
   story.wait(story.lane0(1, 2, 12), 1024, std::nullopt);
   story.store(story.lane0(1, 2, 13));
   story.expect_silence();
+}
+
+TEST(Order, StrictAsksForReleaseAndAcquireThereToo) {
+  for (const bool releases : {true, false}) {
+    Story story("", true);
+    story.init(1, 1024);
+    story.lanes(story.lane0(0, 0, 10), 0, false, 1);
+    story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, releases);
+    story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
+    story.store(story.lane0(1, 2, 13));
+    if (releases)
+      story.expect_silence();
+    else
+      story.expect("visible", "not visible");
+  }
 }
 
 TEST(Order, AFenceMakesARelaxedArrivalARelease) {
@@ -593,6 +609,32 @@ TEST(Order, StrictAsksForAFenceBetweenReadsAndTheNextLoad) {
   }
 }
 
+TEST(Order, ATensorMapThatTheKernelChangesIsReleasedAndAcquired) {
+  for (const bool released : {true, false}) {
+    for (const bool acquired : {true, false}) {
+      Story story;
+      std::array<uint64_t, 32> map{};
+      map[0] = 4096;
+      LaneAccess change;
+      change.space = Space::Global;
+      change.address = map.data(), change.bytes = 128;
+      change.role = Role::Store, change.writes = true;
+      story.world.access(story.lane0(0, 0, 10), change);
+      story.world.stored(true);
+      if (released) story.world.release_maps(story.lane0(0, 0, 11));
+      story.sync_cta(0, 12);
+      if (acquired) story.world.acquire_map(story.lane0(0, 1, 13), 4096);
+      story.world.use_map(story.lane0(0, 1, 14), 4096);
+      if (!released)
+        story.expect("tensor map", "release by the thread that changes it, after :10");
+      else if (!acquired)
+        story.expect("tensor map", "acquire of these 128 bytes by this warp, before :14");
+      else
+        story.expect_silence();
+    }
+  }
+}
+
 TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
   for (const bool fenced : {true, false}) {
     Story story;
@@ -865,10 +907,10 @@ class Streams {
   /// What is found. `waits`: griddepcontrol.wait comes first.
   std::string launch(Does does, StreamName stream, bool overlaps = false, bool waits = false,
                      const std::vector<uint32_t>& clusters = {0}) {
-    const auto check = launches.begin(stream, overlaps, "k", {}, false);
+    const auto check = launches.begin(stream, overlaps, std::make_unique<NumberedLines>(), {}, false);
     for (const uint32_t cluster : clusters) {
-      World world(check->findings, names, check->start());
-      world.belongs_to(*check);
+      auto own = check->make_world();
+      World& world = *own;
       Cta& cta = world.begin({cluster, cluster}, 0, 32);
       const By by{cta, 0, 1, 10};
       if (waits) world.grid_wait(by);
@@ -882,7 +924,7 @@ class Streams {
       access.reads = does == Loads, access.writes = does == Stores;
       world.access(by, access);
       if (does == Stores) world.stored(true);
-      check->fold(world, cluster, names);
+      check->fold(world);
     }
     launches.end(*check, stream);
     std::string text;
@@ -893,7 +935,6 @@ class Streams {
     return launches.operation(stream, host_waits, "cudaMemcpyAsync", {{4096, 4100}}, {});
   }
   Launches launches;
-  NumberedLines names;
 };
 constexpr StreamName kDefault{0, true}, kFirst{1, true}, kSecond{2, true}, kFree{3, false};
 
@@ -922,13 +963,12 @@ TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
     Streams through;
     through.launch(Streams::Stores, kFirst);
     // A launch in between that touches nothing.
-    const auto middle = through.launches.begin(kFirst, true, "m", {}, false);
+    const auto middle = through.launches.begin(kFirst, true, std::make_unique<NumberedLines>(), {}, false);
     {
-      World world(middle->findings, through.names, middle->start());
-      world.belongs_to(*middle);
-      Cta& cta = world.begin({0, 0}, 0, 32);
-      if (waits) world.grid_wait({cta, 0, 1, 5});
-      middle->fold(world, 0, through.names);
+      const auto world = middle->make_world();
+      Cta& cta = world->begin({0, 0}, 0, 32);
+      if (waits) world->grid_wait({cta, 0, 1, 5});
+      middle->fold(*world);
     }
     through.launches.end(*middle, kFirst);
     const std::string said = through.launch(Streams::Loads, kFirst);

@@ -228,24 +228,27 @@ Clock Clock::channels() const {
   Clock result;
   result.data_ = Ref<const Data>(data);
   data->ended = data_->ended;
+  const auto passed = [](const Entry& entry) {
+    return order::entry(std::max(entry.at[kPassed], entry.at[kHappened]), 1u << kPassed);
+  };
   for (const auto& [cta, block] : data_->blocks) {
-    if (block->rows.size() <= block->warps) continue;
     auto* rest = new Block(*block);
     rest->references = 0;
-    std::fill_n(rest->rows.begin(), block->warps, Entry{});
-    std::erase_if(rest->lanes, [&](const Block::Lanes& each) { return each.row < block->warps; });
+    for (size_t row = 0; row < std::min<size_t>(rest->rows.size(), rest->warps); ++row)
+      rest->rows[row] = passed(rest->rows[row]);
+    for (Block::Lanes& each : rest->lanes) {
+      if (each.row < rest->warps) each.entry = passed(each.entry);
+    }
     data->blocks.emplace_back(cta, Ref<const Block>(rest));
   }
   return result;
 }
 
-Clock Clock::fenced(bool shared, bool global) const {
+Clock Clock::fenced() const {
   if (!data_) return {};
-  const auto raise = [&](Entry& entry) {
-    const bool higher = (shared && entry.at[kReaderShared] < entry.at[kVisible]) ||
-                        (global && entry.at[kReaderGlobal] < entry.at[kVisible]);
-    if (shared) entry.at[kReaderShared] = std::max(entry.at[kReaderShared], entry.at[kVisible]);
-    if (global) entry.at[kReaderGlobal] = std::max(entry.at[kReaderGlobal], entry.at[kVisible]);
+  const auto raise = [](Entry& entry) {
+    const bool higher = entry.at[kReader] < entry.at[kVisible];
+    if (higher) entry.at[kReader] = entry.at[kVisible];
     return higher;
   };
   auto* data = new Data;

@@ -22,13 +22,15 @@ enum Field : uint8_t {
   kAsyncShared,    ///< generic proxy: its own thread's proxy fence shows it to asynchronous operations; shared memory
   kAsyncGlobal,    ///< the same, global memory
   kGroupHappened,  ///< kHappened, if the four warps of a warpgroup complete a wgmma group as one
-  kReaderShared,   ///< kAsyncShared, if any thread's proxy fence on the way will do
-  kReaderGlobal,
+  kReader,         ///< kAsync.., if any thread's proxy fence on the way will do
+  kPassed,         ///< its waits are over, whatever became of its accesses: asynchronous completion tells that much
   kFields
 };
 using Fields = uint32_t;  ///< a bit per Field
 inline constexpr Fields kAllFields = (1u << kFields) - 1;
 inline constexpr Fields kAllButVisible = kAllFields & ~(1u << kVisible);
+/// Of what is over: an operation that has been waited for, or whatever a thread has done when it tells others.
+inline constexpr Fields kDone = 1u << kHappened | 1u << kVisible | 1u << kGroupHappened | 1u << kPassed;
 
 /// How far somebody is known, in each sense. Positions count from 1; 0 is: not at all.
 struct Entry {
@@ -108,10 +110,10 @@ class Clock {
   [[nodiscard]] Clock with(uint32_t cta, uint16_t warps, const std::vector<Update>& updates) const;
   /// What both know; of `other` only these fields.
   [[nodiscard]] Clock join(const Clock& other, Fields fields = kAllFields) const;
-  /// Only what is known of channels, nothing of threads.
+  /// Only what is known of channels, and of threads that they have passed their waits.
   [[nodiscard]] Clock channels() const;
   /// After a proxy fence of somebody who knows this: what is visible to it is fenced, if readers may fence.
-  [[nodiscard]] Clock fenced(bool shared, bool global) const;
+  [[nodiscard]] Clock fenced() const;
   [[nodiscard]] Clock with_ended(Ref<const Ended> ended) const;
 
   /// Those of `lanes` that are known up to `position`.

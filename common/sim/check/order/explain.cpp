@@ -86,9 +86,9 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
   if (verdict.grade == Grade::Habit && findings_.tolerates(verdict.habit)) return;
   if (verdict.grade == Grade::Strict && !findings_.strict()) return;
   const Access &earlier = accesses_[before], &later = accesses_[now];
-  const auto kind = static_cast<uint8_t>(verdict.grade == Grade::Habit ? static_cast<int>(verdict.habit)
-                                                                       : static_cast<int>(verdict.rule));
-  const Findings::Key key{verdict.grade, kind, earlier.site, later.site};
+  const uint32_t first = names_.first_of_line(earlier.site), second = names_.first_of_line(later.site);
+  const Findings::Key key = verdict.grade == Grade::Habit ? Findings::key(verdict.habit, first, second)
+                                                          : Findings::key(verdict.rule, first, second);
   const auto make = [&] { return describe(verdict, earlier, later, context, shadow, begin, bytes); };
   const auto stores = [](const Access& access) { return access.role == Role::Store || access.role == Role::BulkStore; };
   if (verdict.grade == Grade::Error && verdict.rule == Rule::WriteAfterWrite && verdict.lack == Lack::Everything &&
@@ -122,14 +122,9 @@ void World::settle_doubts(uint32_t number) {
     if (accesses_[each.before].in_flight || accesses_[each.now].in_flight) return false;  // the other one will tell
     const uint8_t* const at = names_.bytes(each.cta, each.begin);
     const bool equal = at != nullptr && !each.bytes.empty() && std::equal(each.bytes.begin(), each.bytes.end(), at);
-    Findings::Key key = each.key;
-    Finding finding = doubtful_[key];
-    if (equal) {
-      if (findings_.tolerates(Habit::EqualStores)) return true;
-      key.grade = Grade::Habit, key.kind = static_cast<uint8_t>(Habit::EqualStores);
-      finding.habit = Habit::EqualStores;
-    }
-    findings_.add(key, each.cluster, each.count, [&] { return finding; });
+    if (equal && findings_.tolerates(Habit::EqualStores)) return true;
+    const Findings::Key key = equal ? Findings::key(Habit::EqualStores, each.key.first, each.key.second) : each.key;
+    findings_.add(key, each.cluster, each.count, [&] { return doubtful_[each.key]; });
     return true;
   });
 }
@@ -145,8 +140,6 @@ void World::stored(bool changed) {
 Finding World::describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
                         const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
   Finding finding;
-  finding.rule = verdict.rule;
-  finding.habit = verdict.habit;
   finding.first = {who(before), names_.instruction(before.site)};
   finding.second = {who(now), names_.instruction(now.site)};
   const Cta* const cta = owner(shadow);
@@ -280,10 +273,10 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
 
 void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, bool happened) {
   const Access& init = accesses_[barrier.init];
-  const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::BarrierExists), init.site, by.site};
+  const Findings::Key key =
+      Findings::key(Rule::BarrierExists, names_.first_of_line(init.site), names_.first_of_line(by.site));
   findings_.add(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
-    finding.rule = Rule::BarrierExists;
     finding.first = {who(init), names_.instruction(init.site)};
     finding.second = {who(by), names_.instruction(by.site)};
     finding.what = "uses an mbarrier of whose initialisation it does not know";
@@ -323,10 +316,10 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
 void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
   if (findings_.tolerates(Habit::InitFence)) return;
   const Access& init = accesses_[barrier.init];
-  const Findings::Key key{Grade::Habit, static_cast<uint8_t>(Habit::InitFence), init.site, by.site};
+  const Findings::Key key =
+      Findings::key(Habit::InitFence, names_.first_of_line(init.site), names_.first_of_line(by.site));
   findings_.add(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
-    finding.habit = Habit::InitFence;
     finding.first = {who(init), names_.instruction(init.site)};
     finding.second = {who(by), names_.instruction(by.site)};
     finding.what = "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced";
@@ -342,15 +335,11 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
   if (knows.known(target.place.cta, barrier.row, kAll, position, kHappened) == kAll) return;
   const bool as_one = knows.known(target.place.cta, barrier.row, kAll, position, kGroupHappened) == kAll;
   if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
-  const Grade grade = as_one ? Grade::Habit : Grade::Error;
-  const Findings::Key key{
-      grade,
-      static_cast<uint8_t>(as_one ? static_cast<int>(Habit::WarpgroupRelease) : static_cast<int>(Rule::PhaseKnown)),
-      by.site, static_cast<uint32_t>(does[0])};
+  const uint32_t line = names_.first_of_line(by.site);
+  const Findings::Key key =
+      as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseKnown, line, line);
   findings_.add(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.rule = Rule::PhaseKnown;
-    finding.habit = Habit::WarpgroupRelease;
     finding.first = {who(by), names_.instruction(by.site)};
     const std::string phase = std::to_string(barrier.completed - barrier.first - (does[0] == 'w' ? 1 : 0));
     finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
@@ -369,10 +358,9 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
 void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows) {
   if (barrier.completed == 0 || knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
-  const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::PhaseKnown), by.site, 0};
+  const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
   findings_.add(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.rule = Rule::PhaseKnown;
     finding.first = {who(by), names_.instruction(by.site)};
     finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its turn before is complete";
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
@@ -386,20 +374,16 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
   const bool as_one =
       (missing & ~barrier.open.happened().known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0;
   if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
-  const Findings::Key key{
-      as_one ? Grade::Habit : Grade::Error,
-      static_cast<uint8_t>(as_one ? static_cast<int>(Habit::WarpgroupRelease) : static_cast<int>(Rule::PhaseHeld)),
-      waiter.site, 0};
+  const uint32_t line = names_.first_of_line(waiter.site);
+  const Findings::Key key =
+      as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseHeld, line, line);
   findings_.add(key, target.place.cluster, 0, [&] {
     Finding finding;
-    finding.rule = Rule::PhaseHeld;
-    finding.habit = Habit::WarpgroupRelease;
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
     finding.first = {who(by), names_.instruction(waiter.site)};
     const Tick phase = barrier.completed - barrier.first;
-    finding.what = "waits for phase " + std::to_string(phase - 1) +
-                   ", and the phase after it completes without knowing that the "
-                   "wait is over";
+    finding.what = (phase == 0 ? "finds the fresh barrier free" : "waits for phase " + std::to_string(phase - 1)) +
+                   ", and the phase after it completes without knowing that the wait is over";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing = "a late waiter is lapped: it finds the parity flipped again. " + lanes_text(missing) +
                       " must tell, after " + names_.line(waiter.site);
@@ -413,9 +397,50 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
   });
 }
 
+// ---- tensor maps
+
+void World::unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released) {
+  const Findings::Key key =
+      Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
+  findings_.add(key, by.cta.place.cluster, 128, [&] {
+    Finding finding;
+    finding.first = {who(write), names_.instruction(write.site)};
+    finding.second = {who(by), names_.instruction(by.site)};
+    finding.what = "uses the tensor map that the first has changed";
+    finding.where = names_.global(address);
+    finding.missing =
+        is_released
+            ? "fence.proxy.tensormap::generic.acquire of these 128 bytes by this warp, before " + names_.line(by.site)
+            : "fence.proxy.tensormap::generic.release by the thread that changes it, after " + names_.line(write.site);
+    return finding;
+  });
+}
+
+// ---- registers
+
+void World::wgmma_unfenced(const By& by, uint32_t before) {
+  const Findings::Key key =
+      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(before), names_.first_of_line(by.site));
+  findings_.add(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    const Side wgmma{who(by), names_.instruction(by.site)};
+    if (before == by.site) {
+      finding.first = wgmma;
+      finding.what = "is the warp's first wgmma, and no wgmma.fence has come before it";
+      finding.missing = "wgmma.fence before " + names_.line(by.site);
+      return finding;
+    }
+    finding.first = {wgmma.who, names_.instruction(before)};
+    finding.second = wgmma;
+    finding.what = "uses registers that the first has touched";
+    finding.missing = "wgmma.fence between " + names_.line(before) + " and " + names_.line(by.site);
+    return finding;
+  });
+}
+
 // ---- the end of a CTA
 
-void World::check_quiet(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows) {
+void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows) {
   for (const Barrier::Arrival& each : barrier.arrivals) {
     const bool by_phase = each.phase <= barrier.completed &&
                           knows.known(target.place.cta, barrier.row, kAll, each.phase, kHappened) == kAll;
@@ -432,13 +457,10 @@ void World::check_quiet(const By& by, Cta& target, uint32_t offset, const Barrie
     }
     if (habit != Habit::kCount && findings_.tolerates(habit)) continue;
     const bool is_habit = habit != Habit::kCount;
-    const Findings::Key key{is_habit ? Grade::Habit : Grade::Error,
-                            static_cast<uint8_t>(is_habit ? static_cast<int>(habit) : static_cast<int>(Rule::Exit)),
-                            each.site, by.site};
+    const uint32_t line = names_.first_of_line(each.site);
+    const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
     findings_.add(key, target.place.cluster, 8, [&] {
       Finding finding;
-      finding.rule = Rule::Exit;
-      finding.habit = habit;
       const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes,
                      each.site};
       finding.first = {each.asynchronous ? names_.cta(other.cta) : who(other), names_.instruction(each.site)};
@@ -469,13 +491,10 @@ void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<u
   if (access.role == Role::WgmmaOperand && own) return;  // its results would be missing: nobody can do without a wait
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const bool is_habit = habit != Habit::kCount;
-  const Findings::Key key{is_habit ? Grade::Habit : Grade::Error,
-                          static_cast<uint8_t>(is_habit ? static_cast<int>(habit) : static_cast<int>(Rule::Exit)),
-                          access.site, 0};
+  const uint32_t line = names_.first_of_line(access.site);
+  const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
   findings_.add(key, cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.rule = Rule::Exit;
-    finding.habit = habit;
     finding.first = {who(access), names_.instruction(access.site)};
     finding.second = {names_.cta(cta), "its end"};
     finding.what = "may still need the CTA's shared memory when the CTA ends";
@@ -492,8 +511,7 @@ void World::end(Cta& cta) {
     for (const uint32_t each : sets_.members(cell.write)) unfinished(cta, each, begin, told);
     for (const uint32_t each : sets_.members(cell.read)) unfinished(cta, each, begin, told);
   });
-  const By by{cta, 0, 0, 0};
-  for (const auto& [offset, barrier] : cta.barriers) check_quiet(by, cta, offset, barrier, cta.end);
+  for (const auto& [offset, barrier] : cta.barriers) check_quiet(cta, offset, barrier, cta.end);
   cta.shared.clear();
   cta.tensor.clear();
   cta.exited = true;

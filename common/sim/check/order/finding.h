@@ -29,7 +29,8 @@ struct Finding {
   uint64_t bytes = 0, count = 0;
 };
 
-/// All findings of a launch. Clusters may run side by side: what the first of them, by number, says is what counts.
+/// All findings of a launch; instructions are those of source lines. Clusters may run side by side: what the first of them,
+/// by number, says is what counts.
 class Findings {
  public:
   struct Key {
@@ -38,6 +39,12 @@ class Findings {
     uint32_t first, second;
     auto operator<=>(const Key&) const = default;
   };
+  static Key key(Rule rule, uint32_t first, uint32_t second) {
+    return {text_of(rule).grade, static_cast<uint8_t>(rule), first, second};
+  }
+  static Key key(Habit habit, uint32_t first, uint32_t second) {
+    return {Grade::Habit, static_cast<uint8_t>(habit), first, second};
+  }
   explicit Findings(Habits tolerated, bool strict) : tolerated_(tolerated), strict_(strict) {}
 
   bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
@@ -54,6 +61,10 @@ class Findings {
     const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
     entry.finding = make();
     entry.finding.grade = key.grade;
+    if (key.grade == Grade::Habit)
+      entry.finding.habit = static_cast<Habit>(key.kind);
+    else
+      entry.finding.rule = static_cast<Rule>(key.kind);
     entry.finding.bytes = all_bytes, entry.finding.count = count;
     entry.cluster = cluster;
   }

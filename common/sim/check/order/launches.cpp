@@ -13,15 +13,21 @@ std::string side_of(const Trace& trace) {
 
 // ---- one launch
 
-LaunchCheck::LaunchCheck(uint64_t its_number, std::string its_name, Ended start, uint64_t predecessor,
+LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const Names> names, Ended start, uint64_t predecessor,
                          Ended predecessor_end, const Past& earlier, Habits tolerated, bool strict)
     : number(its_number),
-      name(std::move(its_name)),
       findings(tolerated, strict),
+      names_(std::move(names)),
       start_(std::move(start)),
       predecessor_(predecessor),
       predecessor_end_(std::move(predecessor_end)),
       earlier_(earlier) {}
+
+std::unique_ptr<World> LaunchCheck::make_world() {
+  auto world = std::make_unique<World>(findings, *names_, start());
+  world->belongs_to(*this);
+  return world;
+}
 
 Clock LaunchCheck::start() const {
   auto* ended = new Ended(start_);
@@ -42,18 +48,17 @@ Clock LaunchCheck::after_wait(const Clock& before) {
   return before.with_ended(Ref<const Ended>(ended));
 }
 
-void LaunchCheck::check_past(const Access& access, const By& by, const Range& range, const Clock& knows,
-                             const Names& names) {
+void LaunchCheck::check_past(const Access& access, const By& by, const Range& range, const Clock& knows) {
+  const Names& names = *names_;
   if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
   earlier_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
     const auto ask = [&](uint32_t which, bool wrote) {
       if (which == 0) return;
       const Trace& before = earlier_[which];
       if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
-      const Findings::Key key{Grade::Error, static_cast<uint8_t>(Rule::Launches), before.site, access.site};
+      const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
       findings.add(key, by.cta.place.cluster, end - begin, [&] {
         Finding finding;
-        finding.rule = Rule::Launches;
         finding.first = {side_of(before), before.text};
         finding.second = {names.cta(by.cta) + ", warp " + std::to_string(by.warp), names.instruction(access.site)};
         finding.what = !wrote                           ? "overwrites what the first reads"
@@ -74,8 +79,8 @@ void LaunchCheck::check_past(const Access& access, const By& by, const Range& ra
   });
 }
 
-void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range,
-                        const Names& names) {
+void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now,
+                        const Range& range) {
   if (before.cluster == now.cluster || (before.atomic && now.atomic)) return;
   if (!writes_before && !writes_now) return;
   const bool equal = writes_before && writes_now && (before.silent || now.silent);
@@ -83,13 +88,11 @@ void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_befor
   const Rule rule = writes_before && writes_now ? Rule::WriteAfterWrite
                     : writes_before             ? Rule::ReadAfterWrite
                                                 : Rule::WriteAfterRead;
-  const Findings::Key key{equal ? Grade::Habit : Grade::Error,
-                          static_cast<uint8_t>(equal ? static_cast<int>(Habit::EqualStores) : static_cast<int>(rule)),
-                          before.site, now.site};
+  const uint32_t first = names_->first_of_line(before.site), second = names_->first_of_line(now.site);
+  const Findings::Key key =
+      equal ? Findings::key(Habit::EqualStores, first, second) : Findings::key(rule, first, second);
   findings.add(key, now.cluster, range.end - range.begin, [&] {
     Finding finding;
-    finding.rule = rule;
-    finding.habit = Habit::EqualStores;
     const auto who = [](const Trace& trace) {
       return "CTA " + std::to_string(trace.place.cta) + ", warp " + std::to_string(trace.warp);
     };
@@ -98,14 +101,26 @@ void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_befor
     finding.what = writes_before && writes_now ? "writes what the first writes"
                    : writes_before             ? "reads what the first writes"
                                                : "writes what the first reads";
-    finding.where = names.global(range.begin);
+    finding.where = names_->global(range.begin);
     finding.missing = "nothing orders them: they are in different clusters, and these have not waited for one another";
     return finding;
   });
 }
 
-void LaunchCheck::fold(World& world, uint32_t cluster, const Names& names) {
+void LaunchCheck::end(uint32_t cluster, std::unique_ptr<World> world) {
   const std::lock_guard lock(mutex_);
+  ended_[cluster] = std::move(world);
+  for (auto next = ended_.begin(); next != ended_.end() && next->first == turn_; next = ended_.erase(next), ++turn_) {
+    if (next->second) fold_in(*next->second);
+  }
+}
+
+void LaunchCheck::fold(World& world) {
+  const std::lock_guard lock(mutex_);
+  fold_in(world);
+}
+
+void LaunchCheck::fold_in(World& world) {
   // Neighbours that say the same are one.
   Range range{0, 0};
   uint32_t writer = 0;
@@ -116,8 +131,8 @@ void LaunchCheck::fold(World& world, uint32_t cluster, const Names& names) {
       const Range part{begin, end};
       const auto against = [&](uint32_t which, bool wrote) {
         if (which == 0) return;
-        if (writer != 0) clash(past_[which], past_[writer], wrote, true, part, names);
-        for (const uint32_t reader : readers) clash(past_[which], past_[reader], wrote, false, part, names);
+        if (writer != 0) clash(past_[which], past_[writer], wrote, true, part);
+        for (const uint32_t reader : readers) clash(past_[which], past_[reader], wrote, false, part);
       };
       against(run.writer, true);
       for (const uint32_t reader : run.readers) against(reader, false);
@@ -143,11 +158,9 @@ void LaunchCheck::fold(World& world, uint32_t cluster, const Names& names) {
       take();
       next = {begin, end};
     }
-    Trace trace{number,        cluster,       access.site, access.role, access.atomic,
-                access.silent, access.issuer, access.warp, {}};
-    trace.cluster = access.issuer.cluster;
-    trace.text = names.instruction(access.site);
-    const uint32_t which = past_.trace(trace);
+    const Trace trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+                      access.silent, access.issuer,         access.warp, {}};
+    const uint32_t which = past_.trace(trace, [&] { return names_->instruction(access.site); });
     if (wrote)
       next_writer = which;
     else if (std::find(next_readers.begin(), next_readers.end(), which) == next_readers.end())
@@ -182,8 +195,8 @@ void Launches::done(StreamName name, uint64_t number, const Ended& end) {
   stream.last = number;
 }
 
-std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::string kernel, Habits tolerated,
-                                             bool strict) {
+std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::unique_ptr<const Names> names,
+                                             Habits tolerated, bool strict) {
   const uint64_t number = next_++;
   Ended start = start_of(name);
   Stream& stream = streams_[name.id];
@@ -196,7 +209,7 @@ std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std
     start = stream.last_start;
     start.add(host_);
   }
-  return std::make_unique<LaunchCheck>(number, std::move(kernel), std::move(start), predecessor,
+  return std::make_unique<LaunchCheck>(number, std::move(names), std::move(start), predecessor,
                                        std::move(predecessor_end), past_, tolerated, strict);
 }
 
@@ -245,9 +258,11 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
     return wrong;
   }
   for (const Range& range : reads)
-    past_.read(range.begin, range.end, past_.trace({number, 0, 0, Role::Load, false, false, {}, 0, what}));
+    past_.read(range.begin, range.end,
+               past_.trace({number, 0, 0, Role::Load, false, false, {}, 0, {}}, [&] { return what; }));
   for (const Range& range : writes_to)
-    past_.write(range.begin, range.end, past_.trace({number, 0, 0, Role::Store, false, false, {}, 0, what}));
+    past_.write(range.begin, range.end,
+                past_.trace({number, 0, 0, Role::Store, false, false, {}, 0, {}}, [&] { return what; }));
   return wrong;
 }
 

@@ -22,27 +22,33 @@ struct StreamName {
 /// A kernel launch while it runs. Worlds of clusters may run side by side; each is folded in when it ends.
 class LaunchCheck {
  public:
-  LaunchCheck(uint64_t number, std::string name, Ended start, uint64_t predecessor, Ended predecessor_end,
-              const Past& earlier, Habits tolerated, bool strict);
+  LaunchCheck(uint64_t number, std::unique_ptr<const Names> names, Ended start, uint64_t predecessor,
+              Ended predecessor_end, const Past& earlier, Habits tolerated, bool strict);
 
   const uint64_t number;
-  const std::string name;
   Findings findings;
+
+  /// The checker of one cluster, or of all that can affect one another.
+  std::unique_ptr<World> make_world();
   /// What its threads know when they start.
   Clock start() const;
   /// What a thread knows after griddepcontrol.wait.
   Clock after_wait(const Clock& before);
 
   /// An access of global memory: is it ordered after those of other launches?
-  void check_past(const Access& access, const By& by, const Range& range, const Clock& knows, const Names& names);
-  /// A cluster has ended, or all of them: what it touched becomes part of the launch. In the order of the clusters.
-  void fold(World& world, uint32_t cluster, const Names& names);
+  void check_past(const Access& access, const By& by, const Range& range, const Clock& knows);
+  /// A cluster with a checker of its own has ended. What it touched becomes part of the launch, in the order of the
+  /// clusters whenever they end. Null: it has failed.
+  void end(uint32_t cluster, std::unique_ptr<World> world);
+  /// All clusters of this checker have ended.
+  void fold(World& world);
 
  private:
   friend class Launches;
-  void clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range,
-             const Names& names);
+  void clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range);
+  void fold_in(World& world);
 
+  const std::unique_ptr<const Names> names_;
   const Ended start_;
   const uint64_t predecessor_;
   const Ended predecessor_end_;
@@ -50,13 +56,15 @@ class LaunchCheck {
   Past past_;  // its own clusters that have ended
   std::mutex mutex_;
   bool waited_ = false;
+  std::map<uint32_t, std::unique_ptr<World>> ended_;  // whose turn has not come
+  uint32_t turn_ = 0;
 };
 
 class Launches {
  public:
   /// A kernel launch on a stream; `overlaps`: it may start before the launch before it has ended.
-  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::string kernel, Habits tolerated,
-                                     bool strict);
+  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::unique_ptr<const Names> names,
+                                     Habits tolerated, bool strict);
   void end(LaunchCheck& launch, StreamName stream);
 
   /// A copy or a fill, by the host's order or a stream's. Returns what is wrong with it, or an empty string.

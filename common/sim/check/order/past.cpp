@@ -4,7 +4,7 @@
 
 namespace sim::order {
 
-uint32_t Past::trace(const Trace& trace) {
+uint32_t Past::number_of(const Trace& trace) {
   newest_ = std::max(newest_, trace.launch);
   const auto key = std::make_tuple(trace.launch, trace.cluster, trace.site, trace.role, trace.atomic, trace.silent);
   const auto [found, fresh] = numbers_.try_emplace(key, static_cast<uint32_t>(traces_.size()));
@@ -78,7 +78,7 @@ void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
 
 void Past::add(const Past& later) {
   std::vector<uint32_t> renamed(later.traces_.size(), 0);
-  for (size_t i = 1; i < renamed.size(); ++i) renamed[i] = trace(later.traces_[i]);
+  for (size_t i = 1; i < renamed.size(); ++i) renamed[i] = number_of(later.traces_[i]);
   for (const auto& [begin, run] : later.runs_) {
     if (run.writer != 0) write(begin, run.end, renamed[run.writer]);
     for (const uint32_t reader : run.readers) {

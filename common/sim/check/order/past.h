@@ -38,7 +38,13 @@ class Past {
     bool same(const Run& other) const { return writer == other.writer && readers == other.readers; }
   };
 
-  uint32_t trace(const Trace& trace);
+  /// Its number; a new one gets its text from `words`.
+  template <class F>
+  uint32_t trace(const Trace& trace, F words) {
+    const uint32_t number = number_of(trace);
+    if (traces_[number].text.empty()) traces_[number].text = words();
+    return number;
+  }
   const Trace& operator[](uint32_t number) const { return traces_[number]; }
 
   /// Calls f(run, begin, end) for what is known of parts of a range.
@@ -60,6 +66,7 @@ class Past {
   void forget(uint64_t begin, uint64_t end) { cut(begin, end); }
 
  private:
+  uint32_t number_of(const Trace& trace);
   using Runs = std::map<uint64_t, Run>;
   /// Makes room: nothing is known of [begin, end) any more.
   void cut(uint64_t begin, uint64_t end);

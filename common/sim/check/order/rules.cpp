@@ -91,6 +91,12 @@ std::optional<Habit> find_habit(std::string_view name) {
   return std::nullopt;
 }
 
+std::string habit_names() {
+  std::string names;
+  for (const HabitText& habit : kHabits) names += (names.empty() ? "" : ", ") + std::string(habit.name);
+  return names;
+}
+
 std::string Habits::add(std::string_view names) {
   while (!names.empty()) {
     const size_t comma = names.find(',');

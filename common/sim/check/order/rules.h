@@ -83,7 +83,7 @@ class Habits {
   uint32_t bits_ = 0;
 };
 
-/// The tables of rules and habits, as --check=help prints them.
-std::string explain_rules();
+/// All names of habits, for messages.
+std::string habit_names();
 
 }  // namespace sim::order

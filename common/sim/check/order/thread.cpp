@@ -58,7 +58,7 @@ Clock Warp::published(Mask lanes) const {
     if (inside == 0) continue;
     if (inside == exists) inside = kAll;  // lanes that do not exist hide nothing
     std::vector<Clock::Update> updates;
-    const Entry self = entry(tick - 1, 1u << kHappened | 1u << kVisible | 1u << kGroupHappened);
+    const Entry self = entry(tick - 1, kDone);
     updates.push_back({index, inside, later(self, group.knows.self[0])});
     for (size_t own = 1; own < kOwn; ++own) {
       if (rows[own] != 0 && group.knows.self[own] != Entry{})

@@ -61,6 +61,7 @@ class Warp {
     Mask lanes;
   };
   std::vector<Commit> copies, bulk;
+  Tick maps_released = 0;  ///< its stores up to this position, to whoever uses them as tensor maps
   /// wgmma completes for the warp as a whole.
   uint16_t wgmma_row = 0;
   Tick wgmma_issued = 0;

@@ -55,7 +55,7 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
   // Everything before the fence, although nothing may have been done yet.
   const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, Event::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
-    const Entry self = later(entry(tick, 1u << kHappened | 1u << kVisible | 1u << kGroupHappened), knows.self[0]);
+    const Entry self = later(entry(tick, kDone), knows.self[0]);
     for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = {knows.now, self};
   });
 }
@@ -63,14 +63,14 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
 void World::fence_proxy_async(const By& by, bool shared, bool global) {
   Warp& warp = by.threads();
   const Tick tick = warp.close(by.lanes, by.site, Event::Kind::Fence);
-  const Fields fields = (shared ? 1u << kAsyncShared | 1u << kReaderShared : 0u) |
-                        (global ? 1u << kAsyncGlobal | 1u << kReaderGlobal : 0u);
+  const Fields fields =
+      (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u) | (shared ? 1u << kReader : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     const Tick copies = warp.own_position(knows, Own::Copies, lanes, kVisible);
     knows.self[static_cast<size_t>(Own::Threads)] = later(knows.self[0], entry(tick, fields));
     auto& own_copies = knows.self[static_cast<size_t>(Own::Copies)];
     own_copies = later(own_copies, entry(copies, fields));
-    knows.now = knows.now.fenced(shared, global);
+    if (shared) knows.now = knows.now.fenced();
   });
   for (auto& [offset, barrier] : by.cta.barriers) {
     const Access& init = accesses_[barrier.init];
@@ -123,10 +123,9 @@ void World::aligned(const By& by) {
   Warp& warp = by.threads();
   if (!warp.together(by.lanes & warp.live)) {
     if (!findings_.tolerates(Habit::ImplicitReconvergence)) {
-      const Findings::Key key{Grade::Habit, static_cast<uint8_t>(Habit::ImplicitReconvergence), by.site, 0};
+      const Findings::Key key = Findings::key(Habit::ImplicitReconvergence, names_.first_of_line(by.site), 0);
       findings_.add(key, by.cta.place.cluster, 0, [&] {
         Finding finding;
-        finding.habit = Habit::ImplicitReconvergence;
         finding.first = {who(by), names_.instruction(by.site)};
         finding.what = "is executed by lanes that may have taken different ways";
         finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp before " + names_.line(by.site);
@@ -243,7 +242,7 @@ void World::barrier_init(const By& by, uint32_t offset) {
 
 void World::barrier_invalidate(const By& by, uint32_t offset) {
   Barrier& barrier = by.cta.barriers[offset];
-  check_quiet(by, by.cta, offset, barrier, by.threads().published(by.lanes));
+  check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
   barrier_init(by, offset);
 }
 
@@ -273,7 +272,7 @@ void World::phase_complete(Cta& target, uint32_t offset) {
   // Who waited for the phase before must be known to have done so: it could find the parity flipped again otherwise.
   for (const Barrier::Waiter& waiter : barrier.waiters) {
     const Mask missing =
-        waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kHappened);
+        waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kPassed);
     if (missing != 0) lapped(target, offset, barrier, waiter, missing);
   }
   barrier.waiters.clear();

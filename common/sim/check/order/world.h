@@ -28,6 +28,7 @@ class Names {
   virtual std::string cta(const Cta& cta) const = 0;         ///< "CTA 3 (rank 1 of its cluster)"
   virtual std::string instruction(uint32_t site) const = 0;  ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
   virtual std::string line(uint32_t site) const = 0;         ///< "kernel.cuh:201"
+  virtual uint32_t first_of_line(uint32_t site) const = 0;   ///< the same for all instructions of a source line
   virtual std::string shared(uint64_t offset) const = 0;     ///< "dynamic shared memory +0x400"
   virtual std::string global(uint64_t address) const = 0;    ///< "cudaMalloc #3 +0x100"
   /// What lies there now; nullptr if that cannot be told. `cta` is null for global memory.
@@ -65,8 +66,9 @@ struct Barrier {
 
 struct Cta {
   World* world = nullptr;
-  Place place;        ///< numbers in the grid
-  uint32_t rank = 0;  ///< in the cluster
+  Place place;                      ///< numbers in the grid
+  const uint8_t* memory = nullptr;  ///< its shared memory, where values can be looked up
+  uint32_t rank = 0;                ///< in the cluster
   std::vector<Warp> warps;
   uint16_t rows = 0;                     ///< warps and channels so far
   std::map<uint32_t, Barrier> barriers;  ///< by offset; kept when invalidated, for its row
@@ -162,6 +164,11 @@ class World {
   /// The store that access() was told of last has been executed; `changed`: not all of it was there already.
   void stored(bool changed);
 
+  // ---- tensor maps in global memory, 128 bytes each
+  void release_maps(const By& by);
+  void acquire_map(const By& by, uint64_t address);
+  void use_map(const By& by, uint64_t address);
+
   // ---- mbarriers
   void barrier_init(const By& by, uint32_t offset);
   void barrier_invalidate(const By& by, uint32_t offset);
@@ -203,6 +210,8 @@ class World {
 
   // ---- wgmma, by warp
   void wgmma(const By& by, const std::vector<Range>& operands);
+  /// Its registers have been touched by the instruction `before`, or no fence has come before it, if that is itself.
+  void wgmma_unfenced(const By& by, uint32_t before);
   void wgmma_commit(const By& by);
   void wgmma_wait(const By& by, uint32_t pending);
 
@@ -215,7 +224,8 @@ class World {
   static std::vector<Range> tensor_range(int lane, int lanes, int column, int columns);
   struct Mma {
     uint32_t group = 1;
-    std::vector<TensorRange> operands, sources, results;  ///< in shared memory; read in, and written to, tensor memory
+    std::vector<TensorRange> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
+    std::vector<TensorRange> results = {};                 ///< written to tensor memory
     uint64_t accumulator = 0;  ///< where and of which shape: the same one is written in order
     Role result = Role::MmaResult;
     bool accumulates = true;
@@ -279,8 +289,10 @@ class World {
   void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
   void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, Barrier& barrier);
+  std::vector<uint32_t> writers_of_map(uint64_t address);
+  void unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released);
   /// Nothing that has been said to a barrier may still be on its way.
-  void check_quiet(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
+  void check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
   void unfinished(Cta& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
 
   void collect();
@@ -314,6 +326,13 @@ class World {
   void settle_doubts(uint32_t number);
   std::vector<Doubt> doubts_;
   std::map<Findings::Key, Finding> doubtful_;
+  /// By address of a tensor map: who has acquired what these accesses wrote there.
+  struct AcquiredMap {
+    uint32_t cta;
+    uint16_t warp;
+    std::vector<uint32_t> writers;
+  };
+  std::unordered_map<uint64_t, std::vector<AcquiredMap>> maps_;
   std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes there have released
   std::unordered_map<uint64_t, Message> shared_variables_;  // the same, by CTA and offset
 };

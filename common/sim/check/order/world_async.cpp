@@ -7,8 +7,6 @@
 namespace sim::order {
 namespace {
 
-constexpr Fields kDone = 1u << kHappened | 1u << kVisible | 1u << kGroupHappened;
-
 void forget_old(std::vector<Warp::Commit>& commits) {
   constexpr size_t kMost = 512;
   if (commits.size() > kMost) commits.erase(commits.begin(), commits.begin() + kMost / 2);

@@ -44,8 +44,8 @@ Mask World::unknown(const Access& before, Mask lanes, const Context& context, Ma
     while (own < kOwn && context.warp.rows[own] != before.row) ++own;
     if (own == kOwn) return rest;
   }
-  const bool program_order =
-      own == 0 && (field == kHappened || field == kVisible || field == kGroupHappened || field == kCarried);
+  const bool program_order = own == 0 && (field == kHappened || field == kVisible || field == kGroupHappened ||
+                                          field == kPassed || field == kCarried);
   const bool collective = own == static_cast<size_t>(Own::TensorLoads) || own == static_cast<size_t>(Own::TensorStores);
   const Field of_itself = collective && field == kCarried ? kHappened : field;
   if (!program_order && context.knows.self[own].at[of_itself] < before.position) return rest;
@@ -146,12 +146,15 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
     return Verdict::error(rule, Lack::Everything, missing);
   }
 
+  if (!is_raw && findings_.strict() && before.proxy == Proxy::Generic &&
+      unknown(before, lanes, context, now_lanes, clock, kVisible) != 0)
+    return Verdict::error(Rule::StrictVisible, Lack::Visibility, lanes);
+
   // In order. Also across proxies?
   if (before.proxy == Proxy::Generic && now.proxy == Proxy::Async) {
     const bool required = before.writes || now.role == Role::Cancel;
     if (!required && !findings_.strict()) return {.whole = whole};
-    const Field fenced = context.global ? kAsyncGlobal : kAsyncShared,
-                reader = context.global ? kReaderGlobal : kReaderShared;
+    const Field fenced = context.global ? kAsyncGlobal : kAsyncShared;
     Mask unfenced = unknown(before, before.lanes, context, context.lanes, clock, fenced);
     if (unfenced == 0) return {.whole = whole};
     if (before.width != 0) {
@@ -161,7 +164,7 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
     }
     if (context.tensor && unknown(before, lanes, context, context.lanes, knows.now, fenced) == 0)
       return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, unfenced);
-    if (unknown(before, lanes, context, context.lanes, knows.now, reader) == 0)
+    if (unknown(before, lanes, context, context.lanes, knows.now, kReader) == 0)
       return Verdict::habit_of(Habit::ReaderSideProxyFence, Lack::ProxyFence, unfenced);
     if (now.role == Role::Cancel && !before.writes)
       return Verdict::error(Rule::CancelResponse, Lack::ProxyFence, unfenced);
@@ -169,7 +172,7 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
   }
   if (before.role == Role::MmaOperand && now.proxy == Proxy::Generic && findings_.strict()) {
     // A commit is no bridge between the proxies.
-    if (unknown(before, before.lanes, context, context.lanes, knows.now, kReaderShared) != 0)
+    if (unknown(before, before.lanes, context, context.lanes, knows.now, kReader) != 0)
       return Verdict::error(Rule::StrictMmaThenGeneric, Lack::ProxyFence, before.lanes);
   }
   return {.whole = whole};
@@ -202,7 +205,7 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
   };
   const bool writes = accesses_[number].writes;
   if (context.global && launch_ != nullptr)
-    launch_->check_past(accesses_[number], context.by, range, context.knows.now, names_);
+    launch_->check_past(accesses_[number], context.by, range, context.knows.now);
   std::vector<uint32_t> members;
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
@@ -348,6 +351,51 @@ void World::synchronise(const By& by, const LaneAccess& what) {
       }
     }
     if (tells.released) variables[place].add(tells);
+  }
+}
+
+// ---- tensor maps
+
+std::vector<uint32_t> World::writers_of_map(uint64_t address) {
+  std::vector<uint32_t> writers;
+  global_.for_each(address, address + 128, [&](Cell& cell, uint64_t, uint32_t) {
+    for (const uint32_t each : sets_.members(cell.write)) {
+      if (std::find(writers.begin(), writers.end(), each) == writers.end()) writers.push_back(each);
+    }
+  });
+  return writers;
+}
+
+void World::release_maps(const By& by) {
+  by.threads().maps_released = std::max<Tick>(by.threads().close(by.lanes, by.site, Event::Kind::Fence), 1);
+}
+
+void World::acquire_map(const By& by, uint64_t address) {
+  auto& all = maps_[address];
+  std::erase_if(all, [&](const AcquiredMap& each) { return each.cta == by.cta.place.cta && each.warp == by.warp; });
+  all.push_back({by.cta.place.cta, by.warp, writers_of_map(address)});
+}
+
+void World::use_map(const By& by, uint64_t address) {
+  std::vector<uint32_t> writers = writers_of_map(address);
+  if (writers.empty()) return;  // not written in this launch
+  Warp& warp = by.threads();
+  Access use = made_by(by, Role::TensorMap, Proxy::Generic);
+  use.reads = true;
+  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, false, true};
+  const uint32_t number = record(std::move(use));
+  touch(global_, {address, address + 128}, number, context);
+  const auto& known = maps_[address];
+  const auto mine = std::find_if(known.begin(), known.end(), [&](const AcquiredMap& each) {
+    return each.cta == by.cta.place.cta && each.warp == by.warp;
+  });
+  for (const uint32_t each : writers) {
+    const Access& write = accesses_[each];
+    const bool is_released = write.position <= ctas_.at(write.issuer.cta)->warps[write.warp].maps_released;
+    const bool is_acquired =
+        mine != known.end() && std::find(mine->writers.begin(), mine->writers.end(), each) != mine->writers.end();
+    if (is_released && is_acquired) continue;
+    return unfenced_map(by, write, address, is_released);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "exec/async/box.h"
 
+#include "check/observer.h"
 #include "exec/core/access.h"
 
 namespace sim {
@@ -65,6 +66,7 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   Box box;
   for (size_t i = 0; i < dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
   std::memcpy(&box.map, locate_map(cluster, map_address), sizeof box.map);
+  if (cluster.observer != nullptr) cluster.observer->map_used(warp, lane, map_address);
   if (box.map.magic != TensorMap::MAGIC)
     throw Fault{Status::IllegalInstruction,
                 "the 128 bytes at " + base::hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
@@ -107,6 +109,32 @@ void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* ro
 void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i += 16)
     std::memcpy(row + i, cta.smem.data() + swizzled(swizzle, offset + i), std::min(16u, bytes - i));
+}
+
+std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset) {
+  if (box.pitch == box.inner_bytes) return {{offset, offset + uint64_t{box.footprint()}}};
+  std::vector<order::Range> ranges;  // a box that is narrower than its swizzle: what lies between the rows is free
+  for (uint32_t row = 0; row < box.rows; ++row) {
+    for (uint32_t at = 0; at < box.inner_bytes; at += 16) {
+      const uint64_t begin = swizzled(box.map.swizzle_mode(), offset + row * box.pitch + at);
+      ranges.push_back({begin, begin + 16});
+    }
+  }
+  return ranges;
+}
+
+std::vector<order::Range> global_ranges(const Box& box, bool is_store) {
+  std::vector<order::Range> ranges;
+  for_rows(box, [&](uint64_t address, uint32_t, int64_t first, int64_t last) {
+    if (address == 0 || last <= first) return;
+    const int64_t end = is_store ? std::min<int64_t>((last + 15) / 16 * 16, box.inner_bytes) : last;
+    const uint64_t begin = address + static_cast<uint64_t>(first), stop = address + static_cast<uint64_t>(end);
+    if (!ranges.empty() && ranges.back().end == begin)
+      ranges.back().end = stop;
+    else
+      ranges.push_back({begin, stop});
+  });
+  return ranges;
 }
 
 }  // namespace sim

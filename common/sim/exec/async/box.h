@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "check/order/world.h"
 #include "exec/core/decoder.h"
 #include "machine/tensor_map.h"
 
@@ -71,5 +72,10 @@ void for_rows(const Box& box, F f) {
 /// Copies a row, in 16-byte chunks, from `row` to its swizzled place at `offset`, or back.
 void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes);
 void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes);
+
+/// The bytes of shared memory that it occupies at `offset`, and those of global memory that lie inside the tensor. A
+/// store's rows end at a multiple of 16 bytes.
+std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset);
+std::vector<order::Range> global_ranges(const Box& box, bool is_store);
 
 }  // namespace sim

@@ -1,4 +1,5 @@
 // cp.async.bulk.commit_group, cp.async.bulk.wait_group: the groups of a lane's bulk stores.
+#include "check/observer.h"
 #include "exec/async/groups.h"
 #include "exec/core/families.h"
 
@@ -7,6 +8,7 @@ namespace {
 
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) commit_bulk(w, first_lane(rest));
+  if (Observer* const observer = observer_of(w)) observer->bulk_committed(w, m);
   return Flow::Next;
 }
 
@@ -15,6 +17,7 @@ struct WaitGroup {
   bool read_only;    ///< .read: only the source must have been read
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
+  if (Observer* const observer = observer_of(w)) observer->bulk_waited(w, m, o.pending, o.read_only, w.split().pc);
   if (bulk_done(w, m, o.pending, o.read_only)) return Flow::Next;
   isolate(w, m);
   return block(w, Wait::BulkGroup, o.pending, o.read_only);

@@ -41,7 +41,7 @@ class BulkLoad final : public AsyncOperation {
       else
         reduce(cta.smem.data() + to.offset, source, bytes, how, type);
       mark_layout(cta, to.offset, bytes, kLayoutUnknown);
-      credit_bytes(cluster, to, credit, bytes, origin);
+      credit_bytes(cluster, to, credit, bytes, *this);
     }
     ++cluster.changes;
   }
@@ -77,6 +77,11 @@ Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {
       if (load->how == Reduction::None) poison(target, load->to.offset, load->bytes);
     }
     if (cluster.counters != nullptr) cluster.counters->count_tma_load(load->bytes, load->to.credits.size());
+    if (cluster.observer != nullptr) {
+      const uint64_t at = load->to.offset, from = o.from_shared ? load->from & kSharedOffsetMask : load->from;
+      watch_load(w, lane, *load, load->to, {{at, at + load->bytes}}, {{from, from + load->bytes}},
+                 o.from_shared ? w.cta : nullptr);
+    }
     const Costs& costs = cluster.costs();
     const When when{.unit = &w.cta->load_pipe,
                     .busy = load->bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),

@@ -1,4 +1,5 @@
 // cp.async.bulk and cp.reduce.async.bulk from shared to global memory.
+#include "check/observer.h"
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
 #include "exec/async/groups.h"
@@ -63,6 +64,11 @@ Flow bulk_store(Warp& w, const BulkStoreOperands& o, Mask m) {
     store->warp = &w;
     store->group = begin_bulk(w, lane);
     if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
+    if (Observer* const observer = observer_of(w)) {
+      const uint64_t begin = store->offset;
+      store->watched = observer->stores(w, lane, {{begin, begin + store->bytes}},
+                                        {{store->to, store->to + store->bytes}}, o.how != Reduction::None);
+    }
     const When when = read_time(*w.cta, store->bytes);
     submit(w, lane, std::move(store), when);
   }

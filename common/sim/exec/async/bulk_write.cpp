@@ -1,5 +1,6 @@
 #include "exec/async/bulk_write.h"
 
+#include "check/observer.h"
 #include "check/store_audit.h"
 #include "exec/async/groups.h"
 #include "exec/core/access.h"
@@ -10,12 +11,15 @@ namespace sim {
 
 void BulkWrite::complete(Cluster& cluster) {
   uint64_t total = 0;
+  bool changed = false;
+  if (watched) cluster.observer->writing(*watched);
   for (const Piece& piece : pieces) {
     uint8_t* to = global_location(cluster, piece.to, piece.bytes, 1, true, "TMA store");
     const uint8_t* from = data.data() + piece.at;
     if (cluster.launch->audit != nullptr && how == Reduction::None) {
       cluster.launch->audit->record(*cluster.launch->memory, piece.to, from, piece.bytes, *cluster.counters);
     }
+    changed |= std::memcmp(to, from, piece.bytes) != 0;
     if (how != Reduction::None) {
       reduce(to, from, piece.bytes, how, type);
     } else if (byte_mask == 0xFFFF) {
@@ -26,6 +30,7 @@ void BulkWrite::complete(Cluster& cluster) {
     }
     total += piece.bytes;
   }
+  if (watched) cluster.observer->written(*watched, changed);
   if (cluster.counters != nullptr) cluster.counters->tma_store_bytes += total;
   ++cluster.changes;
   finish_bulk_write(*warp, origin.lane, group);
@@ -35,6 +40,7 @@ void BulkWrite::complete(Cluster& cluster) {
 void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<BulkWrite> write) {
   finish_bulk_read(*write->warp, read.origin.lane, write->group);
   wake_bulk_waiters(*write->warp);
+  write->watched = read.watched;
   const Costs& costs = cluster.costs();
   const When when{.unit = &write->warp->cta->store_pipe,
                   .busy = write->data.size() / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
@@ -44,7 +50,7 @@ void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<B
 
 const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
                             const char* what) {
-  if (cta.exited && cluster.launch->lenient) return cta.smem.data() + offset;
+  if (cta.exited) return cta.smem.data() + offset;  // its exit has been forgiven
   return shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, align, true, what);
 }
 

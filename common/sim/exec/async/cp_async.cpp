@@ -1,7 +1,9 @@
 // cp.async: each lane copies up to 16 bytes from global to shared memory, in groups of its own.
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/async/groups.h"
 #include "exec/core/access.h"
@@ -46,6 +48,13 @@ class CopyAsync final : public AsyncOperation {
     }
     ++cluster.changes;
     wake_copy_waiters(*warp);
+    for (const Piece& piece : pieces) {
+      if (!no_copies_in_flight(*warp, piece.lane)) continue;
+      for (auto& next : std::exchange(warp->copies[piece.lane]->then, {})) {
+        const Origin issuer = next->origin;
+        submit(cluster, issuer, std::move(next), {});
+      }
+    }
   }
   std::string describe() const override { return "cp.async of " + std::to_string(pieces.size()) + " lanes"; }
 };
@@ -55,18 +64,23 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
   auto copy = std::make_unique<CopyAsync>();
   copy->warp = &w;
   const Mask ignored = o.ignored.exists() ? o.ignored.read(w) : 0;
+  uint64_t to_offset[32], from_address[32];
+  Mask reading = 0;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t to = shared_address(w, o.to, lane, "cp.async");
     const uint64_t from = o.from.of(w, lane);
     uint32_t take = o.taken >= 0 ? std::min(lanes<uint32_t>(w, o.taken)[lane], o.bytes) : o.bytes;
     if (ignored >> lane & 1) take = 0;
+    to_offset[lane] = to & kSharedOffsetMask, from_address[lane] = from;
+    if (take > 0) reading |= 1u << lane;
     // What the copy will overwrite may be gone from now on.
     std::memset(shared_location(cluster, *w.cta, to, o.bytes, o.bytes, true, "cp.async"), 0xFF, o.bytes);
     if (take > 0) global_location(cluster, from, take, o.bytes, false, "cp.async");
     copy->group[static_cast<size_t>(lane)] = begin_copy(w, lane);
     copy->pieces.push_back({static_cast<uint8_t>(lane), to, from, take, o.bytes - take});
   }
+  if (cluster.observer != nullptr) cluster.observer->copied(w, m, to_offset, from_address, o.bytes, reading);
   submit(w, first_lane(m), std::move(copy), {.latency = static_cast<uint64_t>(cluster.costs().global_load)});
   w.executed_at_effect = w.executed;
   return Flow::Next;
@@ -76,6 +90,7 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
 
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) commit_copies(w, first_lane(rest));
+  if (Observer* const observer = observer_of(w)) observer->copies_committed(w, m);
   return Flow::Next;
 }
 
@@ -84,6 +99,7 @@ struct WaitGroup {
   bool all;          ///< wait_all: also what was never committed
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
+  if (Observer* const observer = observer_of(w)) observer->copies_waited(w, m, o.pending, o.all, w.split().pc);
   if (copies_done(w, m, o.pending, o.all)) return Flow::Next;
   isolate(w, m);
   return block(w, Wait::CopyGroup, o.pending, o.all);
@@ -98,12 +114,12 @@ class ArriveAfterCopies final : public AsyncOperation {
   uint32_t offset = 0;
   void complete(Cluster& cluster) override {
     if (warp->cta->exited) return;
-    if (!no_copies_in_flight(*warp, lane)) {
-      submit_after(cluster, *this, std::make_unique<ArriveAfterCopies>(*this),
-                   {.latency = static_cast<uint64_t>(cluster.costs().global_load)});
+    if (!no_copies_in_flight(*warp, lane)) {  // the last of them will submit it again
+      warp->copies[static_cast<size_t>(lane)]->then.push_back(std::make_unique<ArriveAfterCopies>(*this));
       return;
     }
-    apply(cluster, warp->cta->rank, offset, BarrierEffect::Arrive, 1, origin, true);
+    apply(cluster, warp->cta->rank, offset, BarrierEffect::Arrive, 1, origin, true,
+          watched ? &watched->signal : nullptr);
   }
   std::string describe() const override { return "arrive after cp.async"; }
 };
@@ -120,6 +136,10 @@ Flow arrive_after_copies(Warp& w, const ArriveOperands& o, Mask m) {
     if (!o.counted) ++barrier.pending;
     auto arrival = std::make_unique<ArriveAfterCopies>();
     arrival->warp = &w, arrival->lane = lane, arrival->offset = address & kSharedOffsetMask;
+    if (Observer* const observer = observer_of(w)) {
+      arrival->watched = std::make_shared<order::Operation>();
+      arrival->watched->signal = observer->copies_signal(w, lane);
+    }
     submit(w, lane, std::move(arrival), {});
   }
   note_effect(w);

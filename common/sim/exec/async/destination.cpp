@@ -23,7 +23,8 @@ Destination destination_of(Warp& warp, const DestinationOperand& operand, int la
     for (uint32_t each = 0; each < 16; ++each) {
       if (!(mask >> each & 1)) continue;
       // cta_group::2: the CTA of the pair with the parity of the one that owns the named barrier.
-      destination.credits.push_back({each, operand.pair ? (each & ~1u) | (barrier_rank & 1) : each});
+      destination.credits.push_back({each, operand.pair ? (each & ~1u) | (barrier_rank & 1) : each,
+                                     static_cast<uint32_t>(destination.credits.size())});
     }
     if (destination.credits.empty())
       throw Fault{Status::IllegalInstruction, "a multicast with an empty CTA mask", lane};
@@ -84,20 +85,33 @@ void poison(Cta& cta, uint32_t offset, const Box& box) {
 }
 
 bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
-  if (!cluster.launch->lenient || !cluster.ctas[origin.cta_rank].exited) return true;
-  const auto dropped =
-      std::erase_if(*credits, [&](const Credit& credit) { return credit.destination == origin.cta_rank; });
-  if (dropped == 0) return true;
+  const auto is_own = [&](const Credit& credit) { return credit.destination == origin.cta_rank; };
+  if (!cluster.ctas[origin.cta_rank].exited || std::none_of(credits->begin(), credits->end(), is_own)) return true;
   const Fault early{Status::LaunchFailure,
                     "CTA " + std::to_string(origin.cta_rank) +
                         " has exited before a copy into its shared memory was complete: it must wait for its copies"};
-  cluster.scheduler->remark(early, nullptr, &origin);
+  if (!forgive(cluster, order::Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
+  std::erase_if(*credits, is_own);
   return !credits->empty();
 }
 
 void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,
-                  const Origin& origin) {
-  apply(cluster, credit.barrier_rank, destination.barrier, BarrierEffect::CompleteTx, bytes, origin, true);
+                  const AsyncOperation& operation) {
+  if (operation.watched) {
+    cluster.observer->landed(*operation.watched, credit.number, cluster.ctas[credit.barrier_rank], destination.barrier);
+  }
+  apply(cluster, credit.barrier_rank, destination.barrier, BarrierEffect::CompleteTx, bytes, operation.origin, true);
+}
+
+void watch_load(Warp& warp, int lane, AsyncOperation& operation, const Destination& destination,
+                const std::vector<order::Range>& ranges, const std::vector<order::Range>& source, const Cta* from_cta) {
+  Cluster& cluster = cluster_of(warp);
+  std::vector<Observer::Landing> landings;
+  for (const Credit& credit : destination.credits) {
+    landings.push_back(
+        {&cluster.ctas[credit.destination], ranges, &cluster.ctas[credit.barrier_rank], destination.barrier});
+  }
+  operation.watched = cluster.observer->loads(warp, lane, order::Role::BulkLoad, landings, from_cta, source);
 }
 
 }  // namespace sim

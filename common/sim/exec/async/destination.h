@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "check/observer.h"
 #include "exec/async/box.h"
 #include "exec/core/decoder.h"
 
@@ -19,6 +20,7 @@ struct DestinationOperand {
 /// A CTA that receives the data, and the one whose mbarrier is credited.
 struct Credit {
   uint32_t destination, barrier_rank;
+  uint32_t number = 0;  ///< among all destinations of the copy
 };
 struct Destination {
   uint32_t offset = 0, barrier = 0;  ///< in each of the CTAs
@@ -51,6 +53,12 @@ bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Cred
 
 /// The copy is complete: every mbarrier counts its bytes.
 void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,
-                  const Origin& origin);
+                  const AsyncOperation& operation);
+
+/// Tells the order checker of a copy that is about to be submitted: to these bytes of each destination, from `source`
+/// of global memory, or of the shared memory of `from_cta`.
+void watch_load(Warp& warp, int lane, AsyncOperation& operation, const Destination& destination,
+                const std::vector<order::Range>& ranges, const std::vector<order::Range>& source,
+                const Cta* from_cta = nullptr);
 
 }  // namespace sim

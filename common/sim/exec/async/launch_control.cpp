@@ -38,6 +38,7 @@ class TryCancel final : public AsyncOperation {
       Cta& cta = check_destination(cluster, r, to, 16, 16, "clusterlaunchcontrol.try_cancel");
       std::memcpy(cta.smem.data() + to, answer.data(), 16);
       mark_layout(cta, to, 16, kLayoutUnknown);
+      if (watched) cluster.observer->landed(*watched, all ? r : 0, cta, barrier);
       apply(cluster, r, barrier, BarrierEffect::CompleteTx, 16, origin, true);
     }
   }
@@ -52,6 +53,13 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
     cancel->barrier = to_shared(o.barrier.of(w, lane), "try_cancel", "'s mbarrier") & kSharedOffsetMask;
     cancel->all = o.all;
     cancel->rank = w.cta->rank;
+    if (Observer* const observer = observer_of(w)) {
+      std::vector<Observer::Landing> landings;
+      for (Cta& cta : cluster_of(w).ctas) {
+        if (o.all || &cta == w.cta) landings.push_back({&cta, {{cancel->to, cancel->to + 16u}}, &cta, cancel->barrier});
+      }
+      cancel->watched = observer->loads(w, lane, order::Role::Cancel, landings, nullptr, {});
+    }
     submit(w, lane, std::move(cancel), {.latency = static_cast<uint64_t>(cluster_of(w).costs().tma_load_latency)});
   }
   note_effect(w);

@@ -36,7 +36,7 @@ class RemoteStore final : public AsyncOperation {
     else
       reduce(at, data.data(), bytes, how, type);
     mark_layout(cta, offset, bytes, kLayoutUnknown);
-    apply(cluster, rank, barrier, BarrierEffect::CompleteTx, bytes, origin, true);
+    credit_bytes(cluster, {.offset = offset, .barrier = barrier, .credits = {}}, {rank, rank}, bytes, *this);
   }
   std::string describe() const override { return "st.async of " + std::to_string(bytes) + " bytes"; }
 };
@@ -57,6 +57,11 @@ Flow remote_store(Warp& w, const RemoteStoreOperands& o, Mask m) {
       std::memcpy(store->data.data() + i * o.element_bytes, &value, o.element_bytes);
     }
     store->how = o.how, store->type = o.type;
+    if (observer_of(w) != nullptr) {
+      const uint64_t begin = store->offset;
+      watch_load(w, lane, *store, {store->offset, store->barrier, {{store->rank, store->rank}}},
+                 {{begin, begin + store->bytes}}, {});
+    }
     submit(w, lane, std::move(store), {.latency = static_cast<uint64_t>(cluster_of(w).costs().remote_arrive)});
   }
   w.executed_at_effect = w.executed;

@@ -59,7 +59,7 @@ class TensorLoad final : public AsyncOperation {
     ++cluster.changes;
     for (const Credit& credit : to.credits) {
       mark_layout(cluster.ctas[credit.destination], to.offset, box.footprint(), layout_of(box.map.swizzle_mode()));
-      credit_bytes(cluster, to, credit, box.bytes(), origin);
+      credit_bytes(cluster, to, credit, box.bytes(), *this);
     }
   }
   std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
@@ -86,6 +86,9 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
       poison(target, load->to.offset, load->box);
     }
     if (cluster.counters != nullptr) cluster.counters->count_tma_load(bytes, load->to.credits.size());
+    if (cluster.observer != nullptr) {
+      watch_load(w, lane, *load, load->to, shared_ranges(load->box, load->to.offset), global_ranges(load->box, false));
+    }
     const Costs& costs = cluster.costs();
     submit(
         w, lane, std::move(load),

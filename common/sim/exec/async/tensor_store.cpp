@@ -1,6 +1,7 @@
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory: TMA stores.
 #include <algorithm>
 
+#include "check/observer.h"
 #include "exec/async/box.h"
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
@@ -86,6 +87,10 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
     store->warp = &w;
     store->group = begin_bulk(w, lane);
     if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
+    if (Observer* const observer = observer_of(w)) {
+      store->watched = observer->stores(w, lane, shared_ranges(store->box, store->offset),
+                                        global_ranges(store->box, true), o.how != Reduction::None);
+    }
     const When when = read_time(*w.cta, store->box.bytes());
     submit(w, lane, std::move(store), when);
   }

@@ -1,4 +1,5 @@
 // tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel edits itself.
+#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
@@ -44,6 +45,15 @@ void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
     case Field::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
 }
+/// An access to the 128 bytes of a map, for the order checker.
+void observe(Warp& w, int lane, uint64_t address, bool is_shared, order::Role role) {
+  Observer& observer = *observer_of(w);
+  uint64_t at[32] = {};
+  at[lane] = is_shared ? address & kSharedOffsetMask : address;
+  observer.accessed(w, 1u << lane, is_shared ? w.cta : nullptr, at, 128, role);
+  if (role == order::Role::Store) observer.stored(true);
+}
+
 Flow replace(Warp& w, const Replace& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -61,6 +71,10 @@ Flow replace(Warp& w, const Replace& o, Mask m) {
       throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(o.dimension), lane};
     set_field(map, o.field, o.dimension, number(w, o.value, is_wide(o.field), lane));
     std::memcpy(at, &map, sizeof map);
+    if (cluster.observer != nullptr) {
+      const bool is_shared = o.in_shared || in_shared_window(address);
+      observe(w, lane, is_shared ? to_shared(address, "tensormap.replace") : address, is_shared, order::Role::Store);
+    }
   }
   note_effect(w);
   return Flow::Next;
@@ -71,12 +85,17 @@ struct CopyMap {
   Address to, from;
 };
 Flow copy_map(Warp& w, const CopyMap& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   const int lane = first_lane(m);
   Cluster& cluster = cluster_of(w);
   const uint32_t from = shared_address(w, o.from, lane, "tensormap.cp_fenceproxy");
   std::memcpy(global_location(cluster, o.to.of(w, lane), 128, 128, true, "tensormap.cp_fenceproxy"),
               shared_location(cluster, *w.cta, from, 128, 128, true, "tensormap.cp_fenceproxy"), 128);
+  if (cluster.observer != nullptr) {
+    observe(w, lane, from, true, order::Role::Load);
+    observe(w, lane, o.to.of(w, lane), false, order::Role::Store);
+    cluster.observer->fence(w, 1u << lane);  // it releases what it has copied
+  }
   note_effect(w);
   return Flow::Next;
 }

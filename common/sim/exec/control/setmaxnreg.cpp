@@ -9,7 +9,7 @@ struct MaxRegisters {
   uint32_t count;  ///< per thread
 };
 Flow set_max_registers(Warp& w, const MaxRegisters& want, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cta& cta = *w.cta;
   if (w.max_registers == 0) return Flow::Next;  // no launch bounds: the instruction has no effect
   const auto difference = (static_cast<int32_t>(want.count) - static_cast<int32_t>(w.max_registers)) * 32;

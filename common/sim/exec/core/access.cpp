@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check/observer.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -158,6 +159,30 @@ uint64_t compute(const T* from, T offset, LaneAccess* lanes) {
   return bits;
 }
 
+order::Role role_of(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::Load: return order::Role::Load;
+    case AccessKind::Store: return order::Role::Store;
+    default: return order::Role::Atomic;
+  }
+}
+
+/// Shared memory, CTA by CTA: nearly always one.
+void observe_shared(Observer& observer, const LaneAccess& lanes) {
+  Cluster& cluster = cluster_of(lanes.warp);
+  uint64_t offset[32];
+  lanes.for_active([&](int lane) { offset[lane] = lanes.address[lane] & kSharedOffsetMask; });
+  for (Mask rest = lanes.mask; rest;) {
+    const uint64_t rank = lanes.address[first_lane(rest)] >> kSharedRankShift;
+    Mask together = 0;
+    for (Mask others = rest; others; others &= others - 1) {
+      if (lanes.address[first_lane(others)] >> kSharedRankShift == rank) together |= 1u << first_lane(others);
+    }
+    observer.accessed(lanes.warp, together, &cluster.ctas[rank], offset, lanes.bytes, role_of(lanes.kind));
+    rest &= ~together;
+  }
+}
+
 void access_global(const LaneAccess& lanes, Access* access) {
   Cluster& cluster = cluster_of(lanes.warp);
   // Most warps stay in one allocation: one look-up for the whole range.
@@ -206,6 +231,8 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
       access->host[lane] = owner.smem.data() + (shared & kSharedOffsetMask);
     });
   }
+  if (cluster.observer != nullptr) [[unlikely]]
+    observe_shared(*cluster.observer, lanes);
   if (cluster.counters != nullptr) {
     uint32_t offsets[32];
     lanes.for_active([&](int lane) { offsets[lane] = lanes.address[lane] & kSharedOffsetMask; });
@@ -287,7 +314,11 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
   }
   switch (space) {
     case ptx::Space::Global:
-    case ptx::Space::Const: access_global(lanes, access); break;
+    case ptx::Space::Const:
+      access_global(lanes, access);
+      if (Observer* const observer = observer_of(warp); observer != nullptr && space == ptx::Space::Global) [[unlikely]]
+        observer->accessed(warp, mask, nullptr, lanes.address, bytes, role_of(kind));
+      break;
     case ptx::Space::Shared: access_shared(lanes, cluster_space, access); break;
     case ptx::Space::Local: access_local(lanes, access); break;
     case ptx::Space::Param: access_param(lanes, access); break;

@@ -1,5 +1,6 @@
 #include "exec/core/lifetime.h"
 
+#include "check/observer.h"
 #include "exec/async/groups.h"
 
 namespace sim {
@@ -8,6 +9,7 @@ void exit_lanes(Warp& warp, Mask mask) {
   Split& split = warp.split();
   Cta& cta = *warp.cta;
   Cluster& cluster = *cta.cluster;
+  if (cluster.observer != nullptr) cluster.observer->exited(warp, mask);
   split.mask &= ~mask;
   warp.live &= ~mask;
   if (split.mask == 0) warp.used &= ~(1u << warp.current);
@@ -26,8 +28,7 @@ void exit_lanes(Warp& warp, Mask mask) {
           Status::LaunchFailure,
           "the warp exits while " + std::to_string(reads) +
               " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
-      if (!cluster.launch->lenient) throw early;
-      cluster.scheduler->remark(early, &warp, nullptr);
+      if (!forgive(cluster, order::Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
     --cta.live_warps;
@@ -38,6 +39,7 @@ void exit_lanes(Warp& warp, Mask mask) {
                     "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
                         "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
       }
+      if (cluster.observer != nullptr) cluster.observer->ended(cta);
       cta.exited = true;
       --cluster.live_ctas;
     }

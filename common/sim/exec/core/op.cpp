@@ -1,5 +1,7 @@
 #include "exec/core/op.h"
 
+#include "check/observer.h"
+
 namespace sim {
 
 void isolate(Warp& warp, Mask mask) {
@@ -34,6 +36,12 @@ bool gather(Warp& warp, Mask needed, Mask* mask) {
   }
   self.mask = have;
   *mask = have;
+  return true;
+}
+
+bool gather_all(Warp& warp, Mask* mask) {
+  if (!gather(warp, kAllLanes, mask)) return false;
+  if (Observer* const observer = observer_of(warp)) observer->aligned(warp, *mask);
   return true;
 }
 

@@ -160,6 +160,8 @@ void isolate(Warp& warp, Mask mask);
 /// Collective instructions: has every lane in `needed` reached this instruction? If not, the split waits for the others
 /// (Flow::Block must be returned); if so, all of them are merged into the running split, and *mask grows to them.
 bool gather(Warp& warp, Mask needed, Mask* mask);
+/// The same for an .aligned instruction, which wants all lanes of the warp, and wants them together.
+bool gather_all(Warp& warp, Mask* mask);
 
 inline Cluster& cluster_of(Warp& warp) { return *warp.cta->cluster; }
 

@@ -106,8 +106,7 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   Cluster& cluster = cluster_of(warp);
   const bool is_load = std::all_of(pending.operations.begin(), pending.operations.end(),
                                    [](const PendingRegisters::Operation& operation) { return operation.is_load; });
-  if (!cluster.launch->lenient || !is_load) throw fault;
-  cluster.scheduler->remark(fault, &warp, nullptr);
+  if (!is_load || !forgive(cluster, order::Habit::LoadWithoutWait, fault, &warp, nullptr)) throw fault;
   return PendingCheck::Stall;
 }
 

@@ -1,5 +1,6 @@
 // ldmatrix, stmatrix, movmatrix: 8x8 matrices of 16-bit elements. In registers, lane l holds row l / 4, columns
 // 2 (l % 4) and the next; in memory each row has an address of its own, which any lane may give.
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
 
@@ -30,7 +31,7 @@ struct Matrices {
 };
 
 Flow ldmatrix(Warp& w, const Matrices& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Access access;
   resolve(w, o.at, 16, o.rows(), AccessKind::Load, &access);
   for (size_t j = 0; j < o.count; ++j) {
@@ -43,7 +44,7 @@ Flow ldmatrix(Warp& w, const Matrices& o, Mask m) {
 }
 
 Flow stmatrix(Warp& w, const Matrices& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Access access;
   resolve(w, o.at, 16, o.rows(), AccessKind::Store, &access);
   for (size_t j = 0; j < o.count; ++j) {
@@ -52,6 +53,7 @@ Flow stmatrix(Warp& w, const Matrices& o, Mask m) {
     for (int lane = 0; lane < 32; ++lane) set_fragment(tile, lane, o.transposed, s[lane]);
     for (size_t r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tile[r], 16);
   }
+  if (Observer* const observer = observer_of(w)) observer->stored(true);
   note_effect(w);
   return Flow::Next;
 }
@@ -61,7 +63,7 @@ struct MoveMatrix {
   int32_t d, a;
 };
 Flow movmatrix(Warp& w, const MoveMatrix& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Tile tile;
   for (int lane = 0; lane < 32; ++lane) set_fragment(tile, lane, false, lanes<uint32_t>(w, o.a)[lane]);
   for (int lane = 0; lane < 32; ++lane) lanes<uint32_t>(w, o.d)[lane] = fragment(tile, lane, true);

@@ -1,4 +1,5 @@
 // st. st.async is in async/st_async.cpp.
+#include "check/observer.h"
 #include "check/store_audit.h"
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
@@ -60,6 +61,7 @@ Flow store(Warp& w, const Store& o, Mask m) {
       for (Mask rest = m; rest; rest &= rest - 1) write(first_lane(rest));
     }
   }
+  if (cluster.observer != nullptr) cluster.observer->stored(changed);
   // Nobody else sees local memory, or that a value was replaced by itself.
   if (changed && !access.local) note_effect(w);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);

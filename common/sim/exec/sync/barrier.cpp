@@ -1,4 +1,5 @@
 // bar and barrier: the named barriers of a CTA. barrier.cluster is in cluster_barrier.cpp, bar.warp.sync in warp.cpp.
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 #include "timing/counters.h"
@@ -25,6 +26,14 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
   barrier = CtaBarrier{};
   if (cluster.counters != nullptr) ++cluster.counters->cta_barriers;
   ++cluster.changes;
+  const auto id = static_cast<uint32_t>(&barrier - cta.named.data());
+  if (cluster.observer != nullptr) {
+    cluster.observer->completed(cta, id);
+    for (const CtaBarrier::Waiter& waiter : done.waiters) {
+      const Split& split = waiter.warp->splits[waiter.split];
+      cluster.observer->passed(*waiter.warp, split.mask, id, split.pc);
+    }
+  }
   for (const CtaBarrier::Waiter& waiter : done.waiters) {
     const Mask mask = waiter.warp->splits[waiter.split].mask;
     const auto set_result = [&](bool truth) {
@@ -111,6 +120,11 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
     recorder->barrier(o.waits ? "sync" : "arrive", {BarrierName::Kind::Named, cta.rank, id}, 32,
                       {.pending = static_cast<int32_t>(needed) - static_cast<int32_t>(barrier.arrived),
                        .completes = complete(cta, barrier)});
+  }
+  if (Observer* const observer = observer_of(w)) {
+    // __syncthreads() is no .aligned instruction to who writes it: compilers see to that.
+    if (o.aligned && expected != 0) observer->aligned(w, m);
+    observer->arrived(w, w.live, id, expected == 0, w.split().pc);
   }
   if (complete(cta, barrier)) {
     release(cta, barrier, &w);

@@ -1,4 +1,5 @@
 // barrier.cluster: arrive and wait.
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 #include "timing/counters.h"
@@ -12,7 +13,7 @@ struct Arrive {
   bool releases;  ///< not .relaxed
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
-  if (o.aligned && !gather(w, kAllLanes, &m)) return Flow::Block;
+  if (o.aligned && !gather_all(w, &m)) return Flow::Block;
   // A release: what this warp has signalled before has arrived.
   if (o.releases && w.signals_in_flight > 0) return block(w, Wait::Signals);
   Cluster& cluster = cluster_of(w);
@@ -31,6 +32,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
         "arrive", {BarrierName::Kind::Cluster}, static_cast<uint32_t>(std::popcount(m)),
         {cluster.barrier.phase, static_cast<int32_t>(needed - std::min(needed, arrived)), 0, arrived >= needed});
   }
+  if (cluster.observer != nullptr) cluster.observer->cluster_arrived(w, m);
   check_cluster_barrier(cluster);
   return Flow::Next;
 }
@@ -39,7 +41,7 @@ struct WaitFor {
   bool aligned;
 };
 Flow wait(Warp& w, const WaitFor& o, Mask m) {
-  if (o.aligned && !gather(w, kAllLanes, &m)) return Flow::Block;
+  if (o.aligned && !gather_all(w, &m)) return Flow::Block;
   Cluster& cluster = cluster_of(w);
   bool done = true;
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -50,7 +52,10 @@ Flow wait(Warp& w, const WaitFor& o, Mask m) {
     done &= cluster.barrier.phase >= phase;
   }
   for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;
-  if (done) return Flow::Next;
+  if (done) {
+    if (cluster.observer != nullptr) cluster.observer->cluster_passed(w, m, w.split().pc);
+    return Flow::Next;
+  }
   isolate(w, m);
   cluster.barrier.waiters.push_back({&w, w.current});
   return block(w, Wait::ClusterBarrier);
@@ -72,9 +77,14 @@ void check_cluster_barrier(Cluster& cluster) {
   ++barrier.phase;
   ++cluster.changes;
   if (cluster.counters != nullptr) ++cluster.counters->cluster_barriers;
+  if (cluster.observer != nullptr) cluster.observer->cluster_completed(cluster);
   std::vector<ClusterBarrier::Waiter> woken;
   woken.swap(barrier.waiters);
   for (const ClusterBarrier::Waiter& waiter : woken) {
+    if (cluster.observer != nullptr) {
+      const Split& split = waiter.warp->splits[waiter.split];
+      cluster.observer->cluster_passed(*waiter.warp, split.mask, split.pc);
+    }
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cluster_barrier));
   }
 }

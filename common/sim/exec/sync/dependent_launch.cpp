@@ -1,6 +1,7 @@
 // griddepcontrol: launches of one stream that may overlap.
 #include <utility>
 
+#include "check/observer.h"
 #include "exec/core/families.h"
 
 namespace sim {
@@ -16,6 +17,7 @@ Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
 
 /// Until the launch before has ended. The engine wakes whoever waits here.
 Flow wait(Warp& w, const NoOperands&, Mask m) {
+  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
   const Launch* const predecessor = cluster_of(w).launch->predecessor;
   if (predecessor == nullptr || predecessor->done()) return Flow::Next;
   isolate(w, m);

@@ -1,10 +1,27 @@
 // Fences. Memory is sequentially consistent here, so none of them has anything to do.
+#include "check/observer.h"
 #include "exec/core/families.h"
 
 namespace sim {
 namespace {
 
-void decode_fence(Decoder& d) { d.emit<no_effect>({}); }
+Flow fence(Warp& w, const NoOperands&, Mask m) {
+  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
+  return Flow::Next;
+}
+
+/// fence.proxy.tensormap: releases what was written, or acquires the tensor map at an address.
+Flow fence_map(Warp& w, const Address& map, Mask m) {
+  if (Observer* const observer = observer_of(w))
+    for (Mask rest = m; rest; rest &= rest - 1)
+      observer->map_acquired(w, first_lane(rest), map.of(w, first_lane(rest)));
+  return Flow::Next;
+}
+
+void decode_fence(Decoder& d) {
+  if (d.has("tensormap::generic") && d.has("acquire")) return d.emit<fence_map>(d.wide_address(d.operand(0)));
+  d.emit<fence>({});
+}
 
 constexpr Mnemonic kMnemonics[] = {{"fence", decode_fence}, {"membar", decode_fence}};
 constexpr std::string_view kIgnored[] = {"*"};

@@ -1,6 +1,7 @@
 // mbarrier: init, inval, arrivals, byte counts, waits. What an arrival does to the barrier is in machine/mbarrier.cpp.
 #include <algorithm>
 
+#include "check/observer.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/sync/mbarrier.h"
@@ -86,6 +87,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
       recorder->barrier("init", {BarrierName::Kind::Mbarrier, cta.rank, address & kSharedOffsetMask}, count,
                         {.pending = static_cast<int32_t>(count)});
     }
+    if (Observer* const observer = observer_of(w)) observer->initialised(w, lane, address & kSharedOffsetMask);
   }
   note_effect(w);
   return Flow::Next;
@@ -102,6 +104,7 @@ Flow inval(Warp& w, const BarrierOperand& o, Mask m) {
     const uint64_t word = barrier.word();
     std::memcpy(cta.smem.data() + (address & kSharedOffsetMask), &word, sizeof word);
     cta.barrier_index[(address & kSharedOffsetMask) / 8] = 0;
+    if (Observer* const observer = observer_of(w)) observer->invalidated(w, lane, address & kSharedOffsetMask);
   }
   update_bounds(cta);
   note_effect(w);
@@ -193,6 +196,18 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
   if (cluster.counters != nullptr) {
     ++cluster.counters->barrier_waits;
     if (truth != m) ++cluster.counters->barrier_waits_blocked;
+  }
+  if (cluster.observer != nullptr) {
+    cluster.observer->asked(w, m);
+    for (Mask rest = truth; rest;) {
+      const uint32_t address = o.barrier.of(w, first_lane(rest));
+      Mask together = 0;
+      for (Mask others = rest; others; others &= others - 1) {
+        if (o.barrier.of(w, first_lane(others)) == address) together |= 1u << first_lane(others);
+      }
+      cluster.observer->waited(w, together, address & kSharedOffsetMask, w.split().pc);
+      rest &= ~together;
+    }
   }
   if (truth == m) return Flow::Next;
   if (!o.blocks || !same || truth != 0) return poll(w);

@@ -18,7 +18,7 @@ struct BarrierSignal {
 
 /// `asynchronous`: not the act of a thread; reports say so.
 void deliver(Cluster& cluster, uint32_t rank, uint32_t offset, const BarrierSignal& signal, const Origin& origin,
-             bool asynchronous);
+             bool asynchronous, const order::Operation* watched);
 
 /// A signal of this lane to the barrier at a shared address: at once if that is its own CTA's.
 void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& signal);
@@ -29,7 +29,8 @@ class RemoteSignal final : public AsyncOperation {
   uint32_t rank = 0, offset = 0;
   BarrierSignal signal;
   bool asynchronous = false;
-  Warp* issuer = nullptr;  ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
+  Warp* issuer = nullptr;          ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
+  uint64_t cluster_phase = ~0ull;  ///< of the cluster barrier at which that thread had still to arrive then
   void complete(Cluster& cluster) override;
   std::string describe() const override {
     return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + base::hex(offset);

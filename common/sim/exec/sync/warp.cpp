@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/observer.h"
 #include "exec/arithmetic/numeric.h"
 #include "exec/core/families.h"
 
@@ -27,7 +28,9 @@ bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
     *m &= ~others;
     w.fork(others, self.pc);
   }
-  return gather(w, *member, m);
+  if (!gather(w, *member, m)) return false;
+  if (Observer* const observer = observer_of(w)) observer->met(w, *m & *member);
+  return true;
 }
 
 /// d or d|p. No predicate: -1.
@@ -78,6 +81,7 @@ Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
     if (waits(std::countr_zero(rest))) have |= w.splits[std::countr_zero(rest)].mask;
   }
   if ((have & need) != need) return block(w, Wait::Gather, need, kMeetAnywhere);
+  if (Observer* const observer = observer_of(w)) observer->synced(w, have & member);
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
     if (waits(slot)) go_on(w, static_cast<uint8_t>(slot));

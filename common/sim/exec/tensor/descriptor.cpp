@@ -144,6 +144,27 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
   if (!cta.layout.empty()) visit(false, check_layout);
 }
 
+std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) {
+  std::vector<order::Range> ranges;
+  const auto add = [&](uint32_t linear) {
+    const uint64_t at = physical(d, linear);
+    if (!ranges.empty() && ranges.back().end == at)
+      ranges.back().end += 16;
+    else
+      ranges.push_back({at, at + 16});
+  };
+  if (!d.mn_major) {
+    for (int row = first; row < first + rows; ++row) {
+      for (int chunk = 0; chunk < 2; ++chunk) add(chunk_address(d, row, chunk));
+    }
+    return ranges;
+  }
+  for (int k = 0; k < 32 / d.element; ++k) {
+    for (int row = first; row < first + rows; row += 16 / d.element) add(element_address(d, row, k));
+  }
+  return ranges;
+}
+
 void read_row(const Cta& cta, const Descriptor& d, int row, uint8_t* out) {
   const uint8_t* const memory = cta.smem.data();
   if (!d.mn_major) {

@@ -21,7 +21,7 @@ struct Mma {
 //   B register i: column t, bytes of K from 16 i + 4 q
 //   C, D: row t + 8 (i / 2), column 2 q + i % 2
 Flow mma(Warp& w, const Mma& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cluster& cluster = cluster_of(w);
   const uint64_t multiply_adds = 16ull * 8 * static_cast<uint64_t>(o.k);
   tensor::Arithmetic how;

@@ -1,7 +1,10 @@
 // wgmma: the fourth-generation tensor core (Hopper). The four warps of a warpgroup execute the same sequence of
-// instructions, each at its own time; an instruction starts when all four have issued it and they complete in order.
+// instructions, each at its own time. Each multiplies its own 16 rows when it has issued the instruction, in its order,
+// whatever the others do: nothing in the ISA says more. Hardware, and the schedule that resembles it, wait until all four
+// have issued it, and complete it for the four at once (Launch::warpgroups_as_one).
 #include <array>
 
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
@@ -45,12 +48,12 @@ struct Cta::Warpgroup {
     std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a_registers;  // A from registers: [warp][register][lane]
     Origin origin;
   };
-  std::deque<std::unique_ptr<Entry>> entries;  // not yet issued by all four warps
+  std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
   uint64_t first = 0;                          // number of entries[0]
   std::array<uint64_t, 4> next{};              // number of each warp's next entry
   std::array<uint64_t, 4> groups{};            // committed, by warp
-  uint64_t groups_done = 0;
-  OrderQueue order;
+  std::array<uint64_t, 4> groups_done{};
+  std::array<OrderQueue, 4> order;  // by warp; the first one if they complete as one
 };
 
 namespace {
@@ -75,18 +78,27 @@ void require_wgmma(Warp& w) {
   }
 }
 
+/// The warps of a warpgroup that an operation is about: one, or all of them.
+struct Share {
+  size_t first = 0, count = 4;
+};
+
 class GroupCommit final : public AsyncOperation {
  public:
   Cta* cta;
   size_t group;
+  Share share;
   void complete(Cluster& cluster) override {
     Cta::Warpgroup& warpgroup = *cta->warpgroups[group];
-    ++warpgroup.groups_done;
     ++cluster.changes;
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = share.first; i < share.first + share.count; ++i) {
+      ++warpgroup.groups_done[i];
       Warp& warp = cta->warps[4 * group + i];
       for_waiting(warp, Wait::WgmmaGroup, [&](uint8_t split) {
-        if (warpgroup.groups[i] - warpgroup.groups_done <= warp.splits[split].arguments[0]) resume(warp, split, 0);
+        const uint32_t pending = warp.splits[split].arguments[0];
+        if (warpgroup.groups[i] - warpgroup.groups_done[i] > pending) return;
+        if (cluster.observer != nullptr) cluster.observer->wgmma_waited(warp, pending, warp.splits[split].pc);
+        resume(warp, split, 0);
       });
     }
   }
@@ -97,7 +109,8 @@ class Wgmma final : public AsyncOperation {
  public:
   Cta* cta;
   size_t group;
-  std::unique_ptr<Cta::Warpgroup::Entry> entry;
+  Share share;
+  std::shared_ptr<Cta::Warpgroup::Entry> entry;
 
   void complete(Cluster& cluster) override {
     const WgmmaOperands& o = operands();
@@ -105,7 +118,8 @@ class Wgmma final : public AsyncOperation {
     const Format a_format = o.a_format, b_format = o.b_format;
     tensor::Arithmetic how;
     how.k = o.k();
-    how.exact = cluster.exact_arithmetic(o.multiply_adds());
+    const uint64_t multiply_adds = o.multiply_adds() / 4 * share.count;
+    how.exact = cluster.exact_arithmetic(multiply_adds);
     how.result = o.result;
     if (a_format == Format::E4M3 || a_format == Format::E5M2) how.fraction_bits = 13;
     const tensor::Kernels& kernels = tensor::kernels();
@@ -136,7 +150,7 @@ class Wgmma final : public AsyncOperation {
       tensor::check_tile(*cta, a, 64, "A");
     }
     const size_t registers = o.accumulators.size();
-    for (size_t warp = 0; warp < 4; ++warp) {
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
       tensor::LaneTile a_tiles[2];
       for (int h = 0; h < 2; ++h) {
         alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
@@ -176,7 +190,7 @@ class Wgmma final : public AsyncOperation {
       complete_pending(target, entry->pending[warp]);
     }
     ++cluster.changes;
-    tensor::count_multiply_adds(cluster, o.multiply_adds());
+    tensor::count_multiply_adds(cluster, multiply_adds);
   }
   const WgmmaOperands& operands() const { return *entry->operands; }
   std::string describe() const override { return "wgmma m64n" + std::to_string(operands().n); }
@@ -211,35 +225,46 @@ class Wgmma final : public AsyncOperation {
   }
 };
 
-/// The entry at which this warp stands; it must agree with what the other warps of the group issue there.
-Cta::Warpgroup::Entry& reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands, bool* complete) {
+/// The entry at which this warp stands; it must agree with what the other warps of the group issue there. *share: those
+/// for which it can begin now, if *begins.
+std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands,
+                                             bool* begins, Share* share) {
   const size_t warp = w.index % 4;
   const uint64_t number = group.next[warp]++;
   const size_t at = number - group.first;
   if (at == group.entries.size()) {
-    group.entries.push_back(std::make_unique<Cta::Warpgroup::Entry>());
+    group.entries.push_back(std::make_shared<Cta::Warpgroup::Entry>());
     group.entries.back()->operands = operands;
     group.entries.back()->origin = origin_of(w, 0);
   }
-  Cta::Warpgroup::Entry& entry = *group.entries[at];
-  if (entry.operands != operands) {
+  std::shared_ptr<Cta::Warpgroup::Entry> entry = group.entries[at];
+  if (entry->operands != operands) {
     throw Fault{Status::LaunchFailure,
                 "the warps of a warpgroup execute different sequences of wgmma and wgmma.commit_group: all four must "
                 "execute the same"};
   }
-  entry.issued |= 1u << warp;
-  *complete = entry.issued == 0xF;
+  entry->issued |= 1u << warp;
+  const bool is_complete = entry->issued == 0xF;
+  if (is_complete) {
+    group.entries.pop_front();
+    ++group.first;
+  }
+  const bool as_one = cluster_of(w).launch->warpgroups_as_one;
+  *share = as_one ? Share{} : Share{warp, 1};
+  *begins = is_complete || !as_one;
   return entry;
 }
 
 Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   require_wgmma(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cta::Warpgroup& group = group_of(w);
-  bool complete = false;
+  bool begins = false;
+  Share share;
   const uint64_t a = o.a_in_registers ? 0 : uniform<uint64_t>(w, o.a, m), b = uniform<uint64_t>(w, o.b, m);
   const bool accumulate = (o.accumulate.read(w) >> first_lane(m) & 1) != 0;
-  Cta::Warpgroup::Entry& entry = reach(w, group, &o, &complete);
+  const std::shared_ptr<Cta::Warpgroup::Entry> reached = reach(w, group, &o, &begins, &share);
+  Cta::Warpgroup::Entry& entry = *reached;
   if (entry.issued != 1u << (w.index % 4) && (entry.a != a || entry.b != b || entry.accumulate != accumulate)) {
     throw Fault{Status::LaunchFailure,
                 "the warps of a warpgroup execute a wgmma with different descriptors or scale-d"};
@@ -256,39 +281,50 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
       std::memcpy(entry.a_registers[w.index % 4][i].data(), lanes<uint32_t>(w, slot), 128);
     }
   }
+  if (Observer* const observer = observer_of(w)) {
+    tensor::Descriptor descriptor = tensor::decode_wgmma(b, "B");
+    descriptor.mn_major = o.transpose_b, descriptor.element = tensor::element_bytes(o.b_format);
+    std::vector<order::Range> ranges = tensor::tile_ranges(descriptor, 0, o.n);
+    if (!o.a_in_registers) {  // of A, a warp reads its own rows
+      descriptor = tensor::decode_wgmma(a, "A");
+      descriptor.mn_major = o.transpose_a, descriptor.element = tensor::element_bytes(o.a_format);
+      const auto rows = tensor::tile_ranges(descriptor, static_cast<int>(w.index % 4) * 16, 16);
+      ranges.insert(ranges.end(), rows.begin(), rows.end());
+    }
+    observer->wgmma(w, ranges);
+  }
   entry.pending[w.index % 4] = begin_pending(w, o.written, false);
   w.executed_at_effect = w.executed;
-  if (!complete) return Flow::Next;
+  if (!begins) return Flow::Next;
   auto operation = std::make_unique<Wgmma>();
   operation->cta = w.cta;
   operation->group = w.index / 4;
-  const Origin first = entry.origin;
-  operation->entry = std::move(group.entries.front());
-  group.entries.pop_front();
-  ++group.first;
+  operation->share = share;
+  operation->entry = reached;
   const Costs& costs = cluster_of(w).costs();
-  submit(cluster_of(w), first, std::move(operation),
+  submit(cluster_of(w), share.count == 1 ? origin_of(w, 0) : entry.origin, std::move(operation),
          {.unit = &w.cta->tensor_pipe,
-          .busy = 2 * o.multiply_adds() / static_cast<uint64_t>(costs.mma_flops_per_cycle),
+          .busy = 2 * o.multiply_adds() / 4 * share.count / static_cast<uint64_t>(costs.mma_flops_per_cycle),
           .latency = static_cast<uint64_t>(costs.mma_latency),
-          .order = &group.order});
+          .order = &group.order[share.first]});
   return Flow::Next;
 }
 
 Flow commit(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cta::Warpgroup& group = group_of(w);
-  bool complete = false;
-  reach(w, group, nullptr, &complete);
+  bool begins = false;
+  Share share;
+  reach(w, group, nullptr, &begins, &share);
   ++group.groups[w.index % 4];
-  if (!complete) return Flow::Next;
-  group.entries.pop_front();
-  ++group.first;
+  if (Observer* const observer = observer_of(w)) observer->wgmma_committed(w);
+  if (!begins) return Flow::Next;
   auto operation = std::make_unique<GroupCommit>();
   operation->cta = w.cta;
   operation->group = w.index / 4;
-  submit(w, 0, std::move(operation), {.order = &group.order});
+  operation->share = share;
+  submit(w, 0, std::move(operation), {.order = &group.order[share.first]});
   return Flow::Next;
 }
 
@@ -297,16 +333,21 @@ struct WaitGroup {
 };
 Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   require_wgmma(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   const Cta::Warpgroup& group = group_of(w);
   const uint64_t committed = group.groups[w.index % 4];
-  if (committed <= group.groups_done + o.pending) return Flow::Next;
+  if (committed <= group.groups_done[w.index % 4] + o.pending) {
+    if (Observer* const observer = observer_of(w)) observer->wgmma_waited(w, o.pending, w.split().pc);
+    return Flow::Next;
+  }
   return block(w, Wait::WgmmaGroup, o.pending);
 }
 
 Flow fence(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
-  return gather(w, kAllLanes, &m) ? Flow::Next : Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
+  if (Observer* const observer = observer_of(w)) observer->wgmma_fenced(w);
+  return Flow::Next;
 }
 
 // ---- decoding

@@ -49,7 +49,7 @@ struct Transfer {
   std::vector<int32_t> registers;
 };
 Flow transfer(Warp& w, const Transfer& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   const Fragment& fragment = o.fragment;
   const auto bytes = static_cast<uint32_t>(fragment.bits / 8);
   const size_t per_lane = fragment.per_lane();
@@ -95,7 +95,7 @@ struct Multiply {
   std::vector<int32_t> d, a, b, c;  ///< slots
 };
 Flow multiply(Warp& w, const Multiply& o, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cluster& cluster = cluster_of(w);
   const auto get = [&](const std::vector<int32_t>& slots, const Fragment& fragment, int row, int column) {
     const auto e = static_cast<size_t>(row * fragment.columns + column);

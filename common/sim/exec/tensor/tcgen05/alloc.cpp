@@ -1,4 +1,5 @@
 // tcgen05.alloc, dealloc, relinquish_alloc_permit.
+#include "check/observer.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/tensor/tcgen05/group.h"
@@ -7,9 +8,24 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-void write_result(Cluster& cluster, Cta& cta, uint32_t address, uint32_t value) {
-  uint8_t* at = shared_location(cluster, cta, address, 4, 4, true, "tcgen05.alloc");
-  std::memcpy(at, &value, 4);
+/// Columns [first, first + columns) of tensor memory, for the order checker: allocated, or no longer.
+void observe_columns(Warp& w, uint32_t pc, int first, uint32_t columns) {
+  Observer* const observer = observer_of(w);
+  if (observer == nullptr) return;
+  observer->tensor_allocated(w, w.live, order::World::tensor_range(0, 128, first, static_cast<int>(columns)), pc);
+}
+
+/// The warp gets columns from `first` on, and their address in shared memory.
+void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns) {
+  uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
+  std::memcpy(at, &first, 4);
+  observe_columns(w, pc, first, columns);
+  if (cluster.observer == nullptr) return;
+  uint64_t offset[32] = {};
+  const int lane = first_lane(w.live);
+  offset[lane] = address & kSharedOffsetMask;
+  cluster.observer->accessed(w, 1u << lane, w.cta, offset, 4, order::Role::Store, pc);
+  cluster.observer->stored(true);
 }
 
 struct AllocOperands {
@@ -19,7 +35,7 @@ struct AllocOperands {
 };
 Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   require(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cluster& cluster = cluster_of(w);
   Cta& cta = *w.cta;
   const uint32_t columns = uniform<uint32_t>(w, o.columns, m);
@@ -33,7 +49,7 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   if (o.group == 1) {
     const int first = cta.tmem.allocate(static_cast<int>(columns));
     if (first < 0) return block(w, Wait::TmemAllocation, columns);
-    write_result(cluster, cta, address, static_cast<uint32_t>(first));
+    grant(cluster, w, w.split().pc, address, first, columns);
     note_effect(w);
     return Flow::Next;
   }
@@ -55,8 +71,9 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
                                            " columns free in both CTAs: " + cta.tmem.describe() + " and " +
                                            peer.tmem.describe() + " are taken"};
   }
-  write_result(cluster, cta, address, static_cast<uint32_t>(first));
-  write_result(cluster, peer, other.address, static_cast<uint32_t>(first));
+  Warp& peers = peer.warps[other.warp];
+  grant(cluster, w, w.split().pc, address, first, columns);
+  grant(cluster, peers, peers.splits[other.split].pc, other.address, first, columns);
   note_effect(w);
   resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
          static_cast<uint64_t>(cluster.costs().remote_arrive));
@@ -77,10 +94,11 @@ struct DeallocOperands {
 };
 Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   require(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
+    observe_columns(w, w.split().pc, tmem_column(address), columns);
     release(cta, address, columns);
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
@@ -96,6 +114,9 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   }
   const Cta::TmemRequest other = peer.tmem_deallocation;
   peer.tmem_deallocation = {};
+  Warp& peers = peer.warps[other.warp];
+  observe_columns(w, w.split().pc, tmem_column(address), columns);
+  observe_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns);
   release(cta, address, columns);
   release(peer, other.address, other.columns);
   note_effect(w);
@@ -106,7 +127,7 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
 
 Flow relinquish(Warp& w, const NoOperands&, Mask m) {
   require(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   w.cta->tmem.permit_relinquished = true;
   return Flow::Next;
 }

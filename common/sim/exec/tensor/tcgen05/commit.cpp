@@ -1,5 +1,6 @@
 // tcgen05.commit: when the thread's earlier operations are complete, one arrival at every barrier named. And the fences,
 // which order nothing here: operations take effect one at a time.
+#include "check/observer.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
@@ -19,6 +20,7 @@ class Commit final : public AsyncOperation {
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->signal = {.arrives = true};
       signal->asynchronous = true;
+      signal->watched = watched;
       const bool is_remote = rank != origin.cta_rank;
       submit_after(cluster, *this, std::move(signal),
                    {.latency = is_remote ? static_cast<uint64_t>(cluster.costs().remote_arrive) : 0});
@@ -30,6 +32,7 @@ class Commit final : public AsyncOperation {
 struct CommitOperands {
   Address barrier;
   int32_t multicast = -1;  ///< slot of the CTA mask
+  uint8_t group = 1;
 };
 Flow commit(Warp& w, const CommitOperands& o, Mask m) {
   require(w);
@@ -53,6 +56,10 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
                     "tcgen05.commit to CTA rank " + std::to_string(rank) + " of a cluster of " + std::to_string(size),
                     lane};
     }
+    if (Observer* const observer = observer_of(w)) {
+      commit->watched = std::make_shared<order::Operation>();
+      commit->watched->signal = observer->tensor_commit(w, lane, o.group);
+    }
     submit(w, lane, std::move(commit), {.order = &queue_of(w, lane)});
   }
   w.executed_at_effect = w.executed;
@@ -60,14 +67,18 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
 }
 
 void decode_commit(Decoder& d) {
-  d.ignore({"cta_group::2"});
   CommitOperands o{.barrier = d.address(0)};
+  if (d.has("cta_group::2")) o.group = 2;
   if (d.has("multicast::cluster")) o.multicast = d.source(1, ptx::Type::B32);
   d.emit<commit>(o);
 }
 
+Flow fence(Warp& w, const NoOperands&, Mask m) {
+  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
+  return Flow::Next;
+}
 void decode_fence(Decoder& d) {
-  d.emit<no_effect>({});
+  d.emit<fence>({});
   d.op->touches_pending = true;
 }
 

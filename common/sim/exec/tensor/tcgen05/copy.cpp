@@ -1,4 +1,5 @@
 // tcgen05.cp: shared memory to tensor memory.
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
@@ -73,6 +74,19 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
     copy->rank = leader_of(*w.cta, o.group);
     copy->address = o.to.of(w, lane);
     copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
+    if (cluster.observer != nullptr) {
+      order::World::Mma seen{
+          .group = static_cast<uint32_t>(o.group), .result = order::Role::TensorCopy, .accumulates = false};
+      for (int c = 0; c < o.group; ++c) {
+        order::Cta& cta = Observer::checked(cluster.ctas[copy->rank + static_cast<uint32_t>(c)]);
+        for (const order::Range& range : tensor::tile_ranges(copy->source, 0, o.shape.rows))
+          seen.operands.push_back({&cta, range});
+        for (const order::Range& range :
+             order::World::tensor_range(0, 128, tmem_column(copy->address), o.shape.bytes / 4))
+          seen.results.push_back({&cta, range});
+      }
+      cluster.observer->tensor_operation(w, lane, seen);
+    }
     const When when{.unit = &cluster.ctas[copy->rank].tensor_pipe,
                     .busy = 64,
                     .latency = static_cast<uint64_t>(cluster.costs().mma_latency),

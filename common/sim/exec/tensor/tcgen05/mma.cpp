@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
@@ -263,6 +264,33 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
 
+    if (cluster.observer != nullptr) {
+      order::World::Mma seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma->accumulate};
+      // Accumulators are the same if place and shape are.
+      seen.accumulator = uint64_t{mma->d} << 32 | static_cast<uint64_t>(mma->in.m) << 16 |
+                         static_cast<uint64_t>(mma->in.n) << 2 | static_cast<uint64_t>(o.group);
+      for (int c = 0; c < o.group; ++c) {
+        order::Cta& cta = Observer::checked(cluster.ctas[mma->leader + static_cast<uint32_t>(c)]);
+        const auto operand = [&](const tensor::Descriptor& descriptor, int rows) {
+          for (const order::Range& range : tensor::tile_ranges(descriptor, 0, rows))
+            seen.operands.push_back({&cta, range});
+        };
+        operand(mma->b, mma->in.n / o.group);
+        if (!o.a_in_tmem)
+          operand(mma->a, mma->in.m / o.group);
+        else
+          for (const order::Range& range : order::World::tensor_range(0, 128, tmem_column(mma->a_tmem), 8))
+            seen.sources.push_back({&cta, range});
+        for (const Strip& strip : strips_of(mma->in, o.group, o.stationary, mma->d)) {
+          const bool whole = strip.mask == kAllLanes;
+          const int first = strip.lane + (strip.mask == 0xFFFF'0000u ? 16 : 0);
+          for (const order::Range& range :
+               order::World::tensor_range(first, whole ? 32 : 16, strip.column, strip.count_n))
+            seen.results.push_back({&cta, range});
+        }
+      }
+      cluster.observer->tensor_operation(w, lane, seen);
+    }
     const auto flops = 2ull * static_cast<uint64_t>(mma->in.m == 64 ? 128 : mma->in.m) *
                        static_cast<uint64_t>(mma->in.n) * static_cast<uint64_t>(mma->in.k);
     const Costs& costs = cluster.costs();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
@@ -78,6 +79,19 @@ Footprint moved(const Warp& warp, const TransferOperands& o, uint32_t address, b
                       static_cast<uint32_t>(tmem_column(address)), static_cast<uint32_t>(o.columns())}}};
 }
 
+/// Calls f(register, thread lane, cell, which half of the register) for all that an access concerns.
+template <class F>
+void for_cells(const TransferOperands& o, Mask mask, F f) {
+  const int halves = o.packed ? 2 : 1;
+  for (size_t i = 0; i < o.registers.size(); ++i) {
+    for (Mask rest = mask; rest; rest &= rest - 1) {
+      const int t = first_lane(rest);
+      for (int half = 0; half < halves; ++half)
+        f(i, static_cast<size_t>(t), o.cell_of(t, halves * static_cast<int>(i) + half), half);
+    }
+  }
+}
+
 void wake(Warp& warp, Wait kind) {
   for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
 }
@@ -127,26 +141,25 @@ class TmemStore final : public AsyncOperation {
     const TransferOperands& o = *operands;
     Cta& cta = *warp->cta;
     const int lane0 = access_lane(cta, warp->index, address, o, "tcgen05.st"), column0 = tmem_column(address);
-    const auto write = [&](const Cell& cell, uint32_t value) {
-      cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] = value;
-    };
-    for (size_t i = 0; i < values.size(); ++i) {
-      const int n = static_cast<int>(i);
-      for (Mask rest = mask; rest; rest &= rest - 1) {
-        const int t = first_lane(rest);
-        const uint32_t value = values[i][static_cast<size_t>(t)];
-        if (o.packed)
-          write(o.cell_of(t, 2 * n), value & 0xFFFF), write(o.cell_of(t, 2 * n + 1), value >> 16);
-        else
-          write(o.cell_of(t, n), value);
-      }
-    }
+    for_cells(o, mask, [&](size_t i, size_t t, const Cell& cell, int half) {
+      const uint32_t value = values[i][t];
+      cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] = !o.packed   ? value
+                                                                  : half == 0 ? value & 0xFFFF
+                                                                              : value >> 16;
+    });
     ++cluster.changes;
     if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
   }
   std::string describe() const override { return "tcgen05.st"; }
   Footprint footprint() const override { return moved(*warp, *operands, address, true); }
 };
+
+/// The cells that the warp's access concerns, for the order checker.
+std::vector<order::Range> cells(Warp& w, const TransferOperands& o, uint32_t address, const char* what) {
+  const int lane = access_lane(*w.cta, w.index, address, o, what);
+  const int lanes_high = o.shape == Shape::Lanes32x32b ? 32 : 16;
+  return order::World::tensor_range(lane, lanes_high, tmem_column(address), o.columns());
+}
 
 /// What loads and stores begin with: their address, the same in all lanes, checked.
 uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* what) {
@@ -161,46 +174,58 @@ uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* 
   return address;
 }
 
-When transfer_time(Warp& w, const TransferOperands& o) {
+When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
   const Costs& costs = cluster_of(w).costs();
   const uint64_t busy = 128ull * o.registers.size() / static_cast<uint64_t>(costs.tmem_bytes_per_cycle);
-  return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &w.tmem_order};
+  return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &order};
 }
 
 Flow load(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
   load->warp = &w, load->operands = &o, load->mask = m;
   load->number = begin_pending(w, o.written, true);
+  if (Observer* const observer = observer_of(w))
+    observer->tensor_transfer(w, m, cells(w, o, load->address, "tcgen05.ld"), false);
   ++w.tmem_loads;
   if (Counters* const counters = cluster_of(w).counters) ++counters->tmem_reads;
-  submit(w, first_lane(m), std::move(load), transfer_time(w, o));
+  submit(w, first_lane(m), std::move(load), transfer_time(w, o, w.tmem_load_order));
   w.executed_at_effect = w.executed;
   return Flow::Next;
 }
 
 Flow store(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
   auto store = std::make_unique<TmemStore>();
   store->address = begin_transfer(w, o, m, "tcgen05.st");
   store->warp = &w, store->operands = &o, store->mask = m;
   for (const int32_t slot : o.registers)
     std::memcpy(store->values.emplace_back().data(), lanes<uint32_t>(w, slot), 128);
   ++w.tmem_stores;
-  submit(w, first_lane(m), std::move(store), transfer_time(w, o));
+  // Until it is done, what lies there may be the old or the new value: nothing to count on.
+  Tmem& tmem = w.cta->tmem;
+  const int lane0 = access_lane(*w.cta, w.index, store->address, o, "tcgen05.st");
+  for_cells(o, m, [&](size_t, size_t, const Cell& cell, int) {
+    tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::POISON;
+  });
+  if (Observer* const observer = observer_of(w))
+    observer->tensor_transfer(w, m, cells(w, o, store->address, "tcgen05.st"), true);
+  submit(w, first_lane(m), std::move(store), transfer_time(w, o, w.tmem_store_order));
   w.executed_at_effect = w.executed;
   return Flow::Next;
 }
 
 Flow wait_load(Warp& w, const NoOperands&, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
+  if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, false, w.split().pc);
   return w.tmem_loads == 0 ? Flow::Next : block(w, Wait::TmemLoad);
 }
 Flow wait_store(Warp& w, const NoOperands&, Mask m) {
-  if (!gather(w, kAllLanes, &m)) return Flow::Block;
+  if (!gather_all(w, &m)) return Flow::Block;
+  if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, true, w.split().pc);
   return w.tmem_stores == 0 ? Flow::Next : block(w, Wait::TmemStore);
 }
 

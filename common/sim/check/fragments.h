@@ -1,0 +1,57 @@
+// The registers of wgmma, its accumulators and A fragments: which of them other instructions have touched since the
+// warp's last wgmma.fence.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "machine/warp.h"
+
+namespace sim {
+
+struct Program;
+
+/// What each instruction of a kernel does to such registers. Read once per kernel.
+class Fragments {
+ public:
+  /// Of no program: none.
+  explicit Fragments(const Program* program);
+  /// Does this instruction touch any?
+  bool touch(uint32_t pc) const { return pc < actions_.size() && actions_[pc].touches; }
+
+ private:
+  friend class FragmentWatch;
+  /// Numbers of registers, in units of the register file.
+  struct Action {
+    bool touches = false, moves = false;
+    std::vector<uint32_t> reads, writes;
+  };
+  std::vector<Action> actions_;
+  uint32_t units_ = 0;
+};
+
+/// The warps of one cluster.
+class FragmentWatch {
+ public:
+  explicit FragmentWatch(const Fragments& fragments) : fragments_(&fragments) {}
+
+  void executed(const Warp& warp, uint32_t pc);
+  void fenced(const Warp& warp);
+  /// The warp is about to execute the wgmma at `pc`. What is in the way: the instruction that has touched one of its
+  /// registers since the last fence, or the wgmma itself if the warp has never executed a fence.
+  std::optional<uint32_t> obstacle(const Warp& warp, uint32_t pc);
+
+ private:
+  struct State {
+    bool has_fenced = false;
+    std::vector<uint32_t> touched;  ///< by register: 1 + the instruction that touched it last, 0: none since the fence
+  };
+  State& state_of(const Warp& warp);
+
+  const Fragments* fragments_;
+  std::unordered_map<const Warp*, State> states_;
+};
+
+}  // namespace sim

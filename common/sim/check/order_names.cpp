@@ -1,0 +1,51 @@
+#include "check/order_names.h"
+
+#include <map>
+
+#include "check/report.h"
+#include "exec/core/op.h"
+#include "exec/core/program.h"
+
+namespace sim {
+
+KernelNames::KernelNames(const Launch& launch)
+    : launch_(launch),
+      program_(*launch.program),
+      memory_(*launch.memory),
+      grid_(launch.grid),
+      cluster_size_(launch.cluster_size()) {
+  std::map<std::string, uint32_t> first;
+  for (uint32_t pc = 0; pc < program_.ops.size(); ++pc) {
+    const std::string at = program_.source_line(pc);
+    first_of_line_.push_back(at.empty() ? pc : first.try_emplace(at, pc).first->second);
+  }
+}
+
+std::string KernelNames::cta(const order::Cta& cta) const {
+  const uint32_t number = cta.place.cta;
+  return name_of_cta({number % grid_[0], number / grid_[0] % grid_[1], number / grid_[0] / grid_[1]}, cta.rank,
+                     cluster_size_);
+}
+
+std::string KernelNames::instruction(uint32_t site) const { return program_.describe(site); }
+
+std::string KernelNames::line(uint32_t site) const {
+  std::string line = program_.source_line(site);
+  return line.empty() ? "instruction " + std::to_string(site) : line;
+}
+
+std::string KernelNames::shared(uint64_t offset) const {
+  return name_of_shared(launch_, static_cast<uint32_t>(offset));
+}
+
+std::string KernelNames::global(uint64_t address) const {
+  const GlobalMemory::Allocation* const found = memory_.find(address, 1);
+  return found == nullptr ? base::hex(address) : found->label + " +" + base::hex(address - found->begin);
+}
+
+const uint8_t* KernelNames::bytes(const order::Cta* cta, uint64_t address) const {
+  if (cta != nullptr) return cta->memory == nullptr ? nullptr : cta->memory + address;
+  return memory_.find(address, 1) == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(address);
+}
+
+}  // namespace sim

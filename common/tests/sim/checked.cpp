@@ -1,0 +1,113 @@
+// The order checker, on kernels: what it is told of instructions. Its rules have their tests in order.cpp.
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+Options checked(const std::string& tolerated = "", bool strict = false) {
+  Options options;
+  options.check = strict ? Options::Check::Strict : Options::Check::On;
+  EXPECT_EQ(options.tolerated.add(tolerated), "");
+  return options;
+}
+
+/// Runs one CTA. An empty text: nothing is found.
+void expect_found(const Source& source, const std::string& text, uint32_t threads = 128, std::string_view gpu = "h200",
+                  const Options& options = checked()) {
+  Bench bench(options, gpu);
+  auto* const data = bench.upload(std::vector<uint32_t>(4096));
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  const Outcome outcome = bench.launch(source, config, data);
+  EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
+  if (text.empty())
+    EXPECT_EQ(outcome.report, "");
+  else
+    EXPECT_NE(outcome.report.find(text), std::string::npos) << outcome.report;
+}
+
+// ---- memory
+
+Source exchange(const std::string& between) {
+  Source source;
+  source.parameters = ".param .u64 data";
+  source.prologue = ".shared .align 16 .b8 box[512];\n";
+  source.body = R"(mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; mov.u32 %r4, box; add.u32 %r5, %r4, %r3;
+    xor.b32 %r6, %r3, 256; add.u32 %r6, %r4, %r6; st.shared.u32 [%r5], %r2;
+    )" + between +
+                " ld.shared.u32 %r7, [%r6];";
+  return source;
+}
+
+TEST(Checked, ABarrierBetweenAStoreAndALoad) {
+  expect_found(exchange("bar.sync 0;"), "");
+  expect_found(exchange(""), "error (read after write)");
+  expect_found(exchange("bar.warp.sync -1;"), "error (read after write)");
+}
+
+TEST(Checked, ABarrierOfTheWarp) {
+  const auto neighbour = [](const std::string& between) {
+    Source source = exchange(between);
+    source.body.replace(source.body.find("256"), 3, "4");
+    return source;
+  };
+  expect_found(neighbour("bar.warp.sync -1;"), "");
+  expect_found(neighbour(""), "habit warp-synchronous");
+}
+
+TEST(Checked, AtomicsInGlobalMemory) {
+  const auto count = [](const std::string& instruction) {
+    Source source;
+    source.parameters = ".param .u64 data";
+    source.body = "ld.param.u64 %rd1, [data]; " + instruction;
+    return source;
+  };
+  expect_found(count("red.global.add.u32 [%rd1], 1;"), "");
+  expect_found(count("ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"),
+               "error (write after write)");
+}
+
+// ---- wgmma and its registers
+
+Source multiply(const std::string& before, const std::string& after = "") {
+  Source source;
+  source.target = "sm_90a";
+  source.parameters = ".param .u64 data";
+  source.prologue = ".shared .align 1024 .b8 box[8192];\n";
+  const std::string mma =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {d0, d1, d2, d3}, %rd6, %rd7, 1, 1, 1, 0, 0;";
+  source.body = R"(.reg .b32 d<4>; ld.param.u64 %rd1, [data]; mov.u32 %r2, %tid.x; mov.u32 %r3, box;
+    shr.u32 %r4, %r3, 4; cvt.u64.u32 %rd6, %r4; or.b64 %rd6, %rd6, 0x0000004000010000; mov.u64 %rd7, %rd6;
+    )" + before +
+                " " + mma + " " + after + R"( wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+    mul.wide.u32 %rd2, %r2, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], d0;)";
+  return source;
+}
+const std::string kZeros = "mov.b32 d0, 0; mov.b32 d1, 0; mov.b32 d2, 0; mov.b32 d3, 0;";
+const std::string kFence = "wgmma.fence.sync.aligned;";
+
+TEST(Checked, TheFirstWgmmaFollowsAFence) {
+  expect_found(multiply(kZeros + kFence), "");
+  expect_found(multiply(kZeros), "wgmma.fence before");
+}
+
+TEST(Checked, RegistersAreFencedAfterTheyHaveBeenTouched) {
+  const std::string touch = "add.u32 d1, d1, d1;";
+  expect_found(multiply(kZeros + touch + kFence), "");
+  expect_found(multiply(kZeros + kFence + touch), "uses registers that the first has touched");
+}
+
+TEST(Checked, AMoveOfARegisterIsANewName) {
+  const std::string start = ".reg .b32 e; mov.b32 e, 0; " + kZeros + kFence;
+  expect_found(multiply(start + "mov.b32 d1, e;"), "");
+  expect_found(multiply(start + "add.u32 e, e, e; mov.b32 d1, e;"), "uses registers that the first has touched");
+}
+
+TEST(Checked, WgmmasOfOneShapeNeedNoFenceBetweenThem) {
+  const std::string again =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {d0, d1, d2, d3}, %rd6, %rd7, 1, 1, 1, 0, 0;";
+  expect_found(multiply(kZeros + kFence, again), "");
+}
+
+}  // namespace
+}  // namespace sim::test
