@@ -59,9 +59,9 @@ struct Split {
 struct CopyGroups {
   struct Group {
     uint32_t reads = 0, writes = 0;
-  };                          ///< operations whose source is still being read / not yet visible
-  uint64_t first = 0;         ///< number of groups[0]
-  std::vector<Group> groups;  ///< committed, oldest first; the last one is open
+  };                                                  ///< operations whose source is still being read / not yet visible
+  uint64_t first = 0;                                 ///< number of groups[0]
+  std::vector<Group> groups;                          ///< committed, oldest first; the last one is open
   std::vector<std::unique_ptr<AsyncOperation>> then;  ///< what waits until no copy of the lane is in flight
 };
 

@@ -37,9 +37,9 @@ SHAPES: list[Shape] = [
 BUSY: list[Shape] = [(300, 264, 1160), (640, 392, 200)]
 # On a GPU this small every CTA takes many tiles.
 MANY_TILES: list[Shape] = [(900, 520, 136), (1040, 392, 72), (1040, 392, 64)]
-# Level 08 on Hopper, by configuration: clusters of four or of eight with pairs beside them (of 20 SMs 18 are in one GPC),
-# and columns of tiles left over. The sizes of the clusters that there should be; SMs and shapes. The rings turn often,
-# so that CTAs may drift as far apart as they can.
+# Level 08 on Hopper, by configuration: clusters of four or of eight with pairs beside them (of 20 SMs 18 are in one
+# GPC), and columns of tiles left over. The sizes of the clusters that there should be; SMs and shapes. The rings turn
+# often, so that CTAs may drift as far apart as they can.
 MIXED: dict[str, tuple[set[int], list[tuple[int, Shape]]]] = {
     "256x192": ({2, 4}, [(4, (520, 1656, 392)), (12, (1030, 1160, 328)),
                         (20, (1536, 1928, 136)), (22, (1800, 2080, 72))]),

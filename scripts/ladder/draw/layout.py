@@ -77,7 +77,8 @@ def layout_of(context: Context, description: Description) -> Layout:
         a = [Part(m * rows + box + n * loaded, loaded, CTAS[n * down + m]) for m in range(down)
              for box in range(0, rows, boxed) for n in range(across)]
     bands, facts = _work(context, description)
-    others = {1: "", 2: " for both CTAs", 4: " for two CTAs", 8: " for two or four CTAs"}[description.cluster if description.arch == 90 else 1]
+    others = {1: "", 2: " for both CTAs", 4: " for two CTAs", 8: " for two or four CTAs"}[
+        description.cluster if description.arch == 90 else 1]
     loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
     head = f"{'Each CTA loads' if description.cluster > 1 else 'Loads'}, per K block of {block_k}:"
     sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes" for name, size, whom in loads]
@@ -126,8 +127,8 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
                       max(740, 480 + max(layout.columns for layout in layouts) * scale), 60 + sum(heights) + 24)
     most = max(d.cluster for d in configs)
     unit = "cluster of two CTAs" if configs[0].cluster == 2 else "CTA"
-    drawing.heading(f"One K block of one {unit}, rows and columns to scale."
-                    if len(configs) == 1 else "One K block of one configuration of each kind, rows and columns to scale.")
+    whose = f"one {unit}" if len(configs) == 1 else "one configuration of each kind"
+    drawing.heading(f"One K block of {whose}, rows and columns to scale.")
     top = 60.0
     for description, layout, height in zip(configs, layouts, heights):
         if len(configs) > 1:
