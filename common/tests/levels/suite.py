@@ -18,25 +18,11 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Shape = tuple[int, int, int]
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
-# M from 1; N and K multiples of 8; K shorter than a stage, longer than the longest ring; one tile, a ragged tile, more.
-SHAPES: list[Shape] = [
-    (1, 8, 8),
-    (1, 128, 64),
-    (7, 1000, 16),
-    (128, 128, 128),
-    (129, 136, 72),
-    (128, 8, 200),
-    (300, 264, 520),
-    (520, 520, 64),
-    (256, 128, 1160),
-    (900, 664, 328),
-]
-# Enough tiles and K blocks for rings to wrap and accumulators to alternate.
-BUSY: list[Shape] = [(300, 264, 1160), (640, 392, 200)]
-# On a GPU this small every CTA takes many tiles.
-MANY_TILES: list[Shape] = [(900, 520, 136), (1040, 392, 72), (1040, 392, 64)]
+from ladder.levels.shapes import Shape
+from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
+
 # Level 08 on Hopper, by configuration: clusters of four or of eight with pairs beside them (of 20 SMs 18 are in one
 # GPC), and columns of tiles left over. The sizes of the clusters that there should be; SMs and shapes. The rings turn
 # often, so that CTAs may drift as far apart as they can.

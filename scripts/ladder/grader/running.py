@@ -1,0 +1,188 @@
+"""What a program does on the simulated device, as far as claims are about it."""
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Optional
+
+from ladder import files
+from ladder.explorer import events, holds
+from ladder.explorer.events import Event, Launch
+from ladder.levels.description import ExplainError, ask
+from ladder.levels.lab import outcome_of
+from ladder.levels.shapes import Shape, shape_text
+from ladder.sim.traces import TraceError
+
+TIMEOUT = 600.0  # of a run, in seconds; on a busy machine
+
+
+class CannotObserve(Exception):
+    """A run that gives nothing to look at; the message says why."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a program is run."""
+
+    sim: tuple[str, ...]
+    shape: Shape
+    init: str = "int"
+    config: str = ""  # of the program; the one that it would choose
+
+    @property
+    def arguments(self) -> list[str]:
+        config = ["--config", self.config] if self.config else []
+        return ["--sizes", shape_text(self.shape), "--init", self.init, *config]
+
+    def command(self, program: Path) -> list[str]:
+        return [str(files.SCRIPTS / "sim.sh"), *self.sim, str(program), *self.arguments]
+
+
+@dataclass(frozen=True)
+class Result:
+    run: Run
+    outcome: str  # as labs have it: right, wrong, error, hang; or hazard, or a word on what else happened
+    said: str
+
+    @property
+    def first_words(self) -> str:
+        """Of the report, or the verdict."""
+        lines = [line.strip() for line in self.said.splitlines()
+                 if line.strip() and not line.startswith("sim: Simulated")]
+        reports = [i for i, line in enumerate(lines) if line.startswith("sim: ")]
+        chosen = lines[reports[0]:reports[0] + 2] if reports else lines[-1:]
+        return " ".join(chosen)
+
+
+def run(program: Path, how: Run) -> Result:
+    try:
+        answer = subprocess.run(how.command(program), capture_output=True, text=True, errors="replace", timeout=TIMEOUT,
+                                stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired:
+        return Result(how, "no end", f"it has not come to an end within {TIMEOUT:.0f} s")
+    said = answer.stdout + answer.stderr
+    hazard = "sim: check: error" in said
+    return Result(how, "hazard" if hazard else outcome_of(answer.returncode, said), said)
+
+
+def _recorded(program: Path, how: Run, option: str) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recorded.json"
+        result = run(program, replace(how, sim=(*how.sim, option, str(path))))
+        if result.outcome != "right" or not path.exists():
+            raise CannotObserve(f"{shape_text(how.shape)} is {result.outcome}: {result.first_words}")
+        return files.read_json(path)
+
+
+def configs(program: Path) -> list[str]:
+    """The names of its configurations."""
+    try:
+        return [config["config"] for config in ask(program)["configs"]]
+    except ExplainError as error:
+        raise CannotObserve(str(error)) from None
+
+
+def counters(program: Path, shape: Shape, sms: Optional[int] = None, config: str = "") -> dict[str, Any]:
+    """Of the first launch."""
+    how = Run(("--sms", str(sms)) if sms else (), shape, config=config)
+    first: dict[str, Any] = _recorded(program, how, "--counters")["launches"][0]
+    return first
+
+
+def stores(counted: dict[str, Any], space: str, cost: str) -> Optional[float]:
+    """What a store of a warp costs on average, None if there is none."""
+    chosen = [access for access in counted[space] if access["instruction"].startswith(("st.", "stmatrix"))]
+    accesses = sum(access["warp_accesses"] for access in chosen)
+    return sum(access[cost] for access in chosen) / accesses if accesses else None
+
+
+class Timeline:
+    """A trace of the first launch."""
+
+    def __init__(self, program: Path, shape: Shape, sms: int) -> None:
+        try:
+            launches = events.read(_recorded(program, Run(("--sms", str(sms)), shape), "--trace"))[1]
+        except TraceError as error:
+            raise CannotObserve(str(error)) from None
+        self.launch: Launch = launches[0]
+        self.sms = sms
+
+    @cached_property
+    def operations(self) -> list[Event]:
+        return [event for event in self.launch.events if event.kind == "operation"]
+
+    def named(self, *prefixes: str, cta: Optional[int] = None) -> list[Event]:
+        return [o for o in self.operations if o.name.startswith(prefixes) and cta in (None, o.cta)]
+
+    @property
+    def mmas(self) -> list[Event]:
+        return self.named("MMA", "wgmma m")
+
+    @property
+    def loads(self) -> list[Event]:
+        return self.named("TMA load")
+
+    def loads_beside_mmas(self) -> float:
+        """The share of the tensor core's time in which loads of the same CTA are in flight."""
+        first = self.mmas[0].cta if self.mmas else 0
+        return covered(intervals((o.begin, o.end) for o in self.named("MMA", "wgmma m", cta=first)),
+                       intervals((o.issued, o.seen) for o in self.named("TMA load", cta=first)))
+
+    def stored_beside_mmas(self) -> float:
+        """Of the time in which accumulators are full or being read, the share in which the tensor core works on
+        another; but of the last tile, after which there is none."""
+        busy = intervals((o.begin, o.end) for o in self.mmas if o.cta == self.mmas[0].cta)
+        waiting = []
+        for accumulator in holds.accumulators([self.mmas[0].cta], self.operations):
+            read = [h for h in holds.of_accumulator(accumulator, self.operations) if h.state in READING]
+            waiting += [(h.begin, min(h.end, busy[-1][1])) for h in read if h.begin < busy[-1][1]]
+        return covered(intervals(waiting), busy)
+
+    def warps_that(self, issue: Sequence[Event], together: int) -> set[tuple[int, int]]:
+        """CTA and warp, or warpgroup if `together` is 4."""
+        return {(o.cta, o.warp // together) for o in issue}
+
+    def reuse_in_first_wave(self) -> float:
+        """How often the bytes are loaded that the first tiles of as many CTAs as the GPU has SMs bring from memory."""
+        boxes: dict[tuple[Any, ...], int] = {}
+        total = 0
+        seen: dict[int, set[int]] = {}
+        for load in self.loads:
+            if load.cta >= self.sms or load.tensor in seen.setdefault(load.cta, set()):
+                continue
+            seen[load.cta].add(load.tensor)  # of each CTA, its first load of either operand
+            boxes[load.tensor, load.coordinates, load.extent] = load.bytes
+            total += load.bytes
+        return total / sum(boxes.values()) if boxes else 0.0
+
+
+READING = ("complete", "epilogue reads it")
+
+
+def intervals(pairs: Any) -> list[tuple[int, int]]:
+    """Joined where they overlap."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(pairs):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif end > begin:
+            joined.append((begin, end))
+    return joined
+
+
+def covered(what: list[tuple[int, int]], by: list[tuple[int, int]]) -> float:
+    """The share of the intervals `what` that lies in `by`."""
+    total = sum(end - begin for begin, end in what)
+    inside, i = 0, 0
+    for begin, end in what:
+        while i < len(by) and by[i][1] <= begin:
+            i += 1
+        j = i
+        while j < len(by) and by[j][0] < end:
+            inside += min(end, by[j][1]) - max(begin, by[j][0])
+            j += 1
+    return inside / total if total else 0.0

@@ -1,0 +1,164 @@
+"""All claims about an answer, one after the other."""
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Callable, Optional
+
+from ladder import files
+from ladder.grader import claims, running
+from ladder.grader.build import Built, compile_answer
+from ladder.grader.running import CannotObserve, Result, Run
+from ladder.levels import names
+from ladder.levels.lab import Build
+from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
+
+SEEDS = range(1, 9)
+SMALL_GPUS = (2, 4, 5, 6)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the grade. `holds` is None for what could not be looked at, since an earlier claim failed."""
+
+    name: str
+    sentence: str
+    holds: Optional[bool]
+    found: str
+    read: str = ""
+    repeat: str = ""  # the command that shows it again
+
+
+@dataclass
+class Answer:
+    """A kernel that is graded."""
+
+    file: Path
+    level: str
+    arch: int
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return all(verdict.holds for verdict in self.verdicts)
+
+
+def grade(answer: Answer, build: Build) -> Iterator[Verdict]:
+    """The claims in order, each as soon as it is known; also kept in the answer."""
+    with tempfile.TemporaryDirectory(prefix="ladder-grade-") as folder:
+        built = compile_answer(answer.file, answer.level, answer.arch, Path(folder).resolve(), build)
+        for verdict in _verdicts(answer, built):
+            answer.verdicts.append(verdict)
+            yield verdict
+
+
+def _verdicts(answer: Answer, built: Built) -> Iterator[Verdict]:
+    yield Verdict("compiles", "it compiles", built.program is not None, built.said, "docs/debugging.md")
+    program = built.program
+    if program is None:
+        for name, sentence in _later(answer):
+            yield Verdict(name, sentence, None, "it does not compile")
+        return
+    yield Verdict("no_spills", "it keeps everything in registers", built.spilled == 0,
+                  f"{built.spilled:,} bytes of local memory" if built.spilled else "no spills, no stack",
+                  "level03_warp_specialize/README.md")
+    right = True
+    for name, sentence, runs, read in _suites():
+        verdict = suite(program, name, sentence, runs, read)
+        right &= bool(verdict.holds)
+        yield verdict
+    for claim in own_claims(answer):
+        if right:
+            yield measure(program, claim, answer)
+        else:
+            yield Verdict(claim.name, claim.sentence, None, "it is not right yet")
+
+
+def _later(answer: Answer) -> list[tuple[str, str]]:
+    return [("no_spills", "it keeps everything in registers"),
+            *((name, sentence) for name, sentence, _, _ in _suites()),
+            *((claim.name, claim.sentence) for claim in own_claims(answer))]
+
+
+def own_claims(answer: Answer) -> Sequence[claims.Claim]:
+    """What the level is about; level 01 has nothing to be compared with."""
+    return claims.CLAIMS.get((names.number_of(answer.level), answer.arch), ())
+
+
+def measure(program: Path, claim: claims.Claim, answer: Answer) -> Verdict:
+    read = f"{answer.level}/README.md#{claim.read}"
+    try:
+        found = claim.measure(program)
+    except CannotObserve as error:
+        return Verdict(claim.name, claim.sentence, False, str(error), read)
+    return Verdict(claim.name, claim.sentence, found.holds, found.words, read)
+
+
+# --- right, whatever happens ------------------------------------------------------------------------------------------
+
+Suite = tuple[str, str, Sequence[Run], str]
+
+
+def _suites() -> list[Suite]:
+    suites: list[Suite] = [
+        ("right", "D is right for all shapes, inputs and ragged edges",
+         [Run((), shape, init) for shape in SHAPES for init in ("int", "normal")]
+         + [Run((), BUSY[0], "uniform"), Run((), BUSY[0], "zeros")],
+         "docs/debugging.md"),
+        ("schedules", "D is right in all schedules",
+         [Run(("--latest",), shape) for shape in BUSY]
+         + [Run(("--seed", str(seed)), shape) for shape in BUSY for seed in SEEDS],
+         "docs/simulator.md#what-it-does-with-your-kernel"),
+        ("small_gpus", "it is right, and does not hang, on small GPUs",
+         [Run(("--sms", str(sms), *schedule), shape) for sms in SMALL_GPUS for shape in MANY_TILES
+          for schedule in ((), ("--latest",))],
+         "docs/debugging.md")]
+    if _has_check():
+        suites.append(("no_hazard", "every access is ordered after those it conflicts with",
+                       [Run(("--check",), shape) for shape in BUSY], "docs/simulator.md#is-it-in-order"))
+    return suites
+
+
+@cache
+def _has_check() -> bool:
+    """Whether the simulated device looks for hazards."""
+    return re.search(r"^  --check\b", (files.SCRIPTS / "sim.sh").read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
+def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: str) -> Verdict:
+    """All runs, several at a time; the first that is not right is shown."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(until_wrong(program), runs)
+        wrong = next((result for result in results if result is not None and result.outcome != "right"), None)
+    if wrong is None:
+        return Verdict(name, sentence, True, f"{len(runs)} runs")
+    shown = wrong.run.command(Path("PROGRAM"))
+    repeat = shlex.join(["scripts/sim.sh", *shown[1:]])
+    return Verdict(name, sentence, False, f"{_kind(wrong)}: {wrong.first_words}", read, repeat)
+
+
+def until_wrong(program: Path) -> Callable[[Run], Optional[Result]]:
+    """Runs, until one is not right: then there is nothing more to learn."""
+    stopped: list[bool] = []
+
+    def run(how: Run) -> Optional[Result]:
+        if stopped:
+            return None
+        result = running.run(program, how)
+        if result.outcome != "right":
+            stopped.append(True)
+        return result
+    return run
+
+
+def _kind(result: Result) -> str:
+    m, n, k = result.run.shape
+    schedule = " ".join(result.run.sim) or "the default schedule"
+    return f"{result.outcome} at M, N, K = {m}, {n}, {k} with {schedule}"

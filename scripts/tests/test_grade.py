@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from ladder.command import UsageError
+from ladder.grader import build, running, start
+from ladder.grader.claims import CLAIMS
+from ladder.grader.running import Result, Run
+from ladder.levels import names
+from tests import support
+
+KERNEL = """\
+namespace mine {
+inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) { return cudaSuccess; }
+inline harness::Description describe() { return {}; }
+}  // namespace mine
+"""
+
+
+class Command(support.Sandbox):
+    LEVELS = ("level01_baseline", "level02_tma_swizzle")
+
+    def setUp(self) -> None:
+        super().setUp()
+        shutil.copytree(start.TASKS, self.scripts / "ladder" / "grader" / "tasks", dirs_exist_ok=True)
+
+    def grade(self, *arguments: object) -> Any:
+        return self.run_command("python3", "-B", self.scripts / "grade.py", *arguments)
+
+    def test_bad_input(self) -> None:
+        self.write("kernel.cuh", KERNEL)
+        self.write("other.cuh", "int main() {}\n")
+        self.write("odd.cuh", KERNEL.replace("inline cuda", "template <int N>\ninline cuda"))
+        for code, sentence, arguments in (
+                (2, "name a level and a file, or --start", ()),
+                (2, "name a level and a file, or --start", (2,)),
+                (2, "there is no level 9", (9, "kernel.cuh")),
+                (2, "there is no file nowhere.cuh", (2, "nowhere.cuh")),
+                (2, "other.cuh has not the form of a level's kernel", (2, "other.cuh")),
+                (2, "`launch` is a template of int", (2, "odd.cuh")),
+                (2, "--arch must be sm90", (2, "kernel.cuh", "--arch", "sm80")),
+                (4, "the levels are not built", (2, "kernel.cuh"))):
+            with self.subTest(sentence):
+                answer = self.grade(*arguments)
+                self.assert_exit(code, answer, sentence)
+                self.assertEqual((answer.stdout, len(answer.stderr.strip().splitlines())), ("", 1))
+
+    def test_a_start(self) -> None:
+        self.write("level01_baseline/kernel_sm90.cuh", "// level 01\n")
+        answer = self.grade("--start", 2, "my answer", "--arch", "sm90")
+        self.assert_exit(0, answer)
+        self.assertEqual((self.root / "my answer" / "kernel_sm90.cuh").read_text(encoding="utf-8"), "// level 01\n")
+        task = (self.root / "my answer" / "TASK.md").read_text(encoding="utf-8")
+        self.assertIn("scripts/grade.py 2 'my answer'/kernel_sm90.cuh --arch sm90", task)
+        self.assertIn("wgmma", task)
+        self.assertNotIn("tcgen05", task)
+        # Nobody's work is lost.
+        self.write("my answer/kernel_sm90.cuh", "// changed\n")
+        (self.root / "my answer" / "TASK.md").unlink()
+        self.assert_exit(2, self.grade("--start", 2, "my answer", "--arch", "sm90"), "perhaps somebody's work")
+        self.assertFalse((self.root / "my answer" / "TASK.md").exists())
+        self.assertEqual((self.root / "my answer" / "kernel_sm90.cuh").read_text(encoding="utf-8"), "// changed\n")
+        self.assert_exit(2, self.grade("--start", 1, "first"), "there is no task for level01_baseline")
+        self.write("file", "")
+        self.assert_exit(2, self.grade("--start", 2, "file"), "a folder is needed")
+
+
+class Sources(unittest.TestCase):
+    def source(self, text: str) -> str:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        file = Path(folder.name) / "kernel.cuh"
+        file.write_text(text, encoding="utf-8")
+        return build.source_of(file, "level02_tma_swizzle")
+
+    def test_every_level_can_be_an_answer(self) -> None:
+        for level, arch in names.all_kernels(support.ROOT):
+            source = self.source(names.kernel_path(support.ROOT, level, arch).read_text(encoding="utf-8"))
+            self.assertIn(f"{names.short(level)}::launch", source)
+
+    def test_templates_of_the_course_get_their_arguments(self) -> None:
+        source = self.source("namespace n {\ntemplate <mma::Swizzle S>\ninline cudaError_t launch(int); describe(); }")
+        self.assertEqual(source.count("n::launch<mma::Swizzle::"), 4)
+
+    def test_what_is_no_kernel(self) -> None:
+        with self.assertRaisesRegex(UsageError, "has not the form"):
+            self.source("inline cudaError_t launch(")
+
+
+class Measures(unittest.TestCase):
+    def test_shares_of_intervals(self) -> None:
+        self.assertEqual(running.intervals([(5, 7), (0, 2), (1, 3), (4, 4)]), [(0, 3), (5, 7)])
+        self.assertEqual(running.covered([(0, 10), (20, 30)], [(5, 25)]), 0.5)
+        self.assertEqual(running.covered([(0, 10)], [(1, 2), (3, 4), (9, 20)]), 0.3)
+        self.assertEqual(running.covered([], [(0, 1)]), 0)
+
+    def test_a_report_is_told_in_its_first_words(self) -> None:
+        said = "sim: Simulated B200, 2 SMs\nsim: deadlock in kernel k: nobody can go on\n  CTA 0:\n    warp 0\nx WRONG"
+        self.assertEqual(Result(Run((), (1, 8, 8)), "hang", said).first_words,
+                         "sim: deadlock in kernel k: nobody can go on CTA 0:")
+        self.assertEqual(Result(Run((), (1, 8, 8)), "wrong", "a\nb is wrong\n").first_words, "b is wrong")
+
+
+class Tasks(unittest.TestCase):
+    def test_a_task_for_every_level_but_the_first(self) -> None:
+        for number, arch in CLAIMS:
+            text = start.task_of(names.find_level(str(number), names.all_levels()), arch)
+            self.assertTrue(text.startswith("# Task: "))
+            self.assertNotIn("## Hopper", text)
+            self.assertNotIn("## Blackwell", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
