@@ -43,8 +43,8 @@ class Judge {
     return exact_ ? 0 : std::abs(expected) * 0x1p-8 + tolerance_ * a_norms_[m] * b_norms_[n];
   }
   bool accepts(int m, int n, Bf16 d, double expected) const {
-    if (exact_) return d == round_to_bf16(static_cast<float>(expected));
-    return std::abs(to_float(d) - expected) <= bound(m, n, expected);  // false for NaN
+    if (exact_) return to_float(d) == to_float(round_to_bf16(static_cast<float>(expected)));  // -0 is a zero
+    return std::abs(to_float(d) - expected) <= bound(m, n, expected);                         // false for NaN
   }
 
  private:
@@ -166,6 +166,63 @@ std::vector<Sample> compute_samples(const Inputs& inputs) {
     s.expected = dot_fp64(inputs.a.get() + s.m * k, inputs.b.get() + s.n * k, inputs.shape.k);
   });
   return samples;
+}
+
+constexpr int STEP = 64;                     // of K, as long as the stages of a kernel
+constexpr int MIN_K_OF_STEPS = 1 << 19;      // below, the bound of an element shows a missing step
+constexpr std::uint64_t STEP_SAMPLES = 256;  // enough for the errors of 2^22 products to cancel out
+
+/// A step of K that D holds `extra` times more than it should: -1, it is missing.
+struct WrongStep {
+  std::int64_t first = -1;
+  double extra = 0;
+};
+
+/// Looks for the step that the errors of D go together with: least squares, of the errors of elements spread over D on what
+/// the step adds to each of them.
+WrongStep find_wrong_step(const Inputs& inputs, const Output& output) {
+  const Shape& shape = inputs.shape;
+  const std::int64_t k = shape.k;
+  struct Place {
+    const Bf16 *a, *b;
+    double error;
+  };
+  std::vector<Place> places(STEP_SAMPLES);
+  parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t i) {
+    const std::uint64_t random = mix(static_cast<std::uint64_t>(i) + 1);
+    const auto m = static_cast<std::int64_t>((random >> 32) % static_cast<std::uint64_t>(shape.m));
+    const auto n = static_cast<std::int64_t>((random & 0xFFFF'FFFF) % static_cast<std::uint64_t>(shape.n));
+    Place& place = places[i];
+    place = {inputs.a.get() + m * k, inputs.b.get() + n * k, 0};
+    const Bf16 d = output.d[m * output.ldd + n];
+    if (is_finite(d)) place.error = to_float(d) - dot_fp64(place.a, place.b, shape.k);
+  });
+  const std::int64_t steps = (k + STEP - 1) / STEP;
+  std::vector<WrongStep> found(static_cast<size_t>((steps + 63) / 64));
+  parallel_for(static_cast<std::int64_t>(found.size()), [&](std::int64_t piece) {
+    for (std::int64_t step = piece * 64; step < std::min(steps, (piece + 1) * 64); ++step) {
+      const std::int64_t first = step * STEP;
+      const int length = static_cast<int>(std::min<std::int64_t>(STEP, k - first));
+      std::vector<double> parts(places.size());
+      Sums sums;  // x: error, y: what the step adds
+      for (size_t i = 0; i < places.size(); ++i) {
+        parts[i] = dot_fp64(places[i].a + first, places[i].b + first, length);
+        sums.add(places[i].error, parts[i]);
+      }
+      const double extra = sums.yy > 0 ? sums.xy / sums.yy : 0;
+      if (std::abs(extra) < 0.5) continue;
+      double noise = 0;  // variance of xy from what is left of the errors
+      for (size_t i = 0; i < places.size(); ++i) {
+        const double rest = (places[i].error - extra * parts[i]) * parts[i];
+        noise += rest * rest;
+      }
+      // Seven standard deviations: by chance not once in a billion steps.
+      if (std::abs(sums.xy) > 7 * std::sqrt(noise) && std::abs(extra) > std::abs(found[piece].extra))
+        found[piece] = {first, extra};
+    }
+  });
+  const auto worst = std::ranges::max_element(found, {}, [](const WrongStep& step) { return std::abs(step.extra); });
+  return *worst;
 }
 
 /// The offset of the first byte that is no longer poison, or -1.
@@ -386,6 +443,12 @@ Verdict verify(const Inputs& inputs, const Output& output, const float* referenc
   verdict.compared = reference != nullptr ? shape.d_elements() : verdict.samples;
   if (reference == nullptr) verdict.different = -1;
   list_faults(verdict, exam, shape, output);
+  if (shape.k > MIN_K_OF_STEPS) {
+    const WrongStep step = find_wrong_step(inputs, output);
+    if (step.first >= 0)
+      verdict.reject(format("the %d products from k = %lld on %s", STEP, ll(step.first),
+                            step.extra < 0 ? "are missing in D" : "are in D more than once"));
+  }
   if (verdict.wrong > 0) explain(verdict, exam, inputs, output, reference, judge);
   return verdict;
 }

@@ -7,8 +7,10 @@
 //  - 1 - 2 sum(D R) / sum(D^2 + R^2) < 1e-5: the cosine alone accepts a D that is twice the reference;
 //  - every element: |D - R| <= 2^-8 |R| + ceil(K/16) (2^-23 + 17 * 2^-25) * 6 |a_i| |b_j| / sqrt(K), with row norms
 //    |a_i|, |b_j|. The first term is the rounding to BF16; the second the truncations of a tensor core, once per K=16
-//    step, for partial sums of up to 6 standard deviations. A step that was left out shows;
-//  - whole-number inputs, as long as 4K <= 2^24: D is the exact sum rounded to BF16, bit for bit;
+//    step, for partial sums of up to 6 standard deviations. A step that was left out shows, up to K = 2^19;
+//  - above that the second term hides what 64 products add. Then the errors of some elements are compared with what each
+//    step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to K = 2^22;
+//  - whole-number inputs, as long as 4K <= 2^24: D is the exact sum rounded to BF16, but for the sign of a zero;
 //  - an all-zero reference needs an all-zero D.
 // Besides, some elements are recomputed in FP64 straight from the inputs, which also checks the reference.
 #pragma once

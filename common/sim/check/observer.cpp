@@ -1,7 +1,5 @@
 #include "check/observer.h"
 
-#include <set>
-
 #include "exec/core/program.h"
 
 namespace sim {
@@ -81,24 +79,6 @@ Ordering ordering_of(const ptx::Instruction& in) {
 Orderings::Orderings(const Program* program) : program_(program), fragments_(program) {
   if (program == nullptr) return;
   for (const Op& op : program->ops) orderings_.push_back(ordering_of(*program->instructions[op.source]));
-}
-
-std::string Orderings::chances() const {
-  std::set<std::string> found;
-  for (const Op& op : program_->ops) {
-    const ptx::Instruction& in = *program_->instructions[op.source];
-    if (in.opcode == "atom") found.insert("atomics");
-    if (in.opcode == "mbarrier" && in.has("test_wait")) found.insert("test_wait");
-    if (in.opcode == "clusterlaunchcontrol") found.insert("the responses of try_cancel");
-    for (const ptx::Operand& operand : in.operands) {
-      const bool is_special = operand.kind == ptx::Operand::Kind::Special;
-      if (is_special && (operand.text.starts_with("clock") || operand.text.starts_with("globaltimer")))
-        found.insert("clocks");
-    }
-  }
-  std::string text;
-  for (const std::string& each : found) text += (text.empty() ? "" : ", ") + each;
-  return text;
 }
 
 bool Orderings::is_predicate(uint32_t branch, uint32_t target) const {

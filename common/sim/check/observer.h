@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "check/fragments.h"
@@ -39,9 +38,6 @@ class Orderings {
   explicit Orderings(const Program* program);
   const Ordering& operator[](uint32_t pc) const { return orderings_[pc]; }
   const Fragments& fragments() const { return fragments_; }
-  /// What the kernel's control flow may depend on beside its data: "atomics, clocks". Another interleaving may take other
-  /// ways. Empty if there is nothing of the kind.
-  std::string chances() const;
   /// Is the branch no more than a predicate of one instruction? In machine code it is one, and lanes stay together.
   bool is_predicate(uint32_t branch, uint32_t target) const;
 

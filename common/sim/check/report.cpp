@@ -31,8 +31,14 @@ std::string lanes_text(Mask mask, Mask live) {
   return "lanes " + base::hex(mask);
 }
 
-std::string what_phase_needs(const Mbarrier& barrier) {
-  std::string text = "phase " + std::to_string(barrier.phase) + " still needs ";
+std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
+  const uint32_t offset = address & kSharedOffsetMask;
+  std::string text =
+      "the mbarrier at " + name_of_shared(*cluster.launch, offset) + ", parity " + std::to_string(parity);
+  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
+  if (index == 0) return text;
+  const Mbarrier& barrier = cta.barriers[index - 1u];
+  text += ": phase " + std::to_string(barrier.phase) + " still needs ";
   if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
   if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
   if (barrier.tx > 0) text += base::grouped(static_cast<uint64_t>(barrier.tx)) + " bytes";
@@ -41,12 +47,12 @@ std::string what_phase_needs(const Mbarrier& barrier) {
             " bytes that were delivered beyond what it expects";
   if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
   text += " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
-  return text;
-}
-
-/// "; so far: ...": who has contributed to the running phase, from where.
-std::string contributions(const Cluster& cluster, const Mbarrier& barrier) {
-  std::string text;
+  if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
+    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be
+    // late.
+    text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
+            " have completed, so a waiter for an earlier one has been lapped";
+  }
   if (barrier.history.empty()) {
     text += "; nobody has arrived in this phase";
   } else {
@@ -68,32 +74,6 @@ std::string contributions(const Cluster& cluster, const Mbarrier& barrier) {
     }
   }
   return text;
-}
-
-std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
-  const uint32_t offset = address & kSharedOffsetMask;
-  std::string text =
-      "the mbarrier at " + name_of_shared(*cluster.launch, offset) + ", parity " + std::to_string(parity);
-  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
-  if (index == 0) return text;
-  const Mbarrier& barrier = cta.barriers[index - 1u];
-  text += ": " + what_phase_needs(barrier);
-  if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
-    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be
-    // late.
-    text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
-            " have completed, so a waiter for an earlier one has been lapped";
-  }
-  text += contributions(cluster, barrier);
-  return text;
-}
-
-/// "waits for ..." and "polls without ...", of several.
-std::string in_plural(const std::string& does) {
-  for (const std::string verb : {"waits", "polls"}) {
-    if (does.starts_with(verb + " ")) return verb.substr(0, verb.size() - 1) + does.substr(verb.size());
-  }
-  return does;
 }
 
 std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {
@@ -167,10 +147,6 @@ std::string name_of_shared(const Launch& launch, uint32_t offset) {
   return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
 }
 
-std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier) {
-  return what_phase_needs(barrier) + contributions(cluster, barrier);
-}
-
 std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
                           const char* kind) {
   const Program& program = program_of(cluster);
@@ -222,7 +198,7 @@ std::string explain_deadlock(const Cluster& cluster) {
       const auto& warps = groups[key];
       text += warps.size() == 1 ? "    warp " : "    warps ";
       for (size_t i = 0; i < warps.size(); ++i) text += (i ? ", " : "") + warps[i];
-      text += " " + (warps.size() == 1 ? key : in_plural(key)) + "\n";
+      text += " " + key + "\n";
     }
     if (exited > 0 && !cta.exited)
       text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";

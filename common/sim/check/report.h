@@ -24,9 +24,6 @@ std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uin
 /// shared memory; the offset alone elsewhere.
 std::string name_of_shared(const Launch& launch, uint32_t offset);
 
-/// "phase 3: it still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 0 at kernel.cuh:201"
-std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);
-
 using base::readable_name;
 
 }  // namespace sim

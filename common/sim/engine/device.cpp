@@ -330,12 +330,8 @@ Outcome Device::settle() {
     if (!each->check) continue;
     launches_->end(*each->check, {each->config.stream, each->config.blocking_stream});
     outcome.is_unordered |= each->check->findings.any_errors();
-    const std::vector<order::Finding> findings = each->check->findings.all();
-    for (const order::Finding& finding : findings) outcome.report += order::report(finding, each->kernel);
-    if (const std::string chances = findings.empty() ? "" : each->orderings->chances(); !chances.empty()) {
-      outcome.report += "sim: check: kernel " + each->kernel + " uses " + chances +
-                        ": where its ways depend on that, this is true of the interleaving at hand\n";
-    }
+    for (const order::Finding& finding : each->check->findings.all())
+      outcome.report += order::report(finding, each->kernel);
   }
   return outcome;
 }

@@ -1,7 +1,6 @@
 #include "machine/cluster.h"
 
 #include "check/observer.h"
-#include "check/report.h"
 #include "machine/wake.h"
 #include "timing/recorder.h"
 
@@ -33,7 +32,7 @@ bool forgive(const Cluster& cluster, order::Habit habit, const Fault& what, cons
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous, const order::Signal* signal) {
   const auto where = [&] {
-    return "the mbarrier at " + name_of_shared(*cluster.launch, offset) + " of rank " + std::to_string(cta_rank);
+    return "the mbarrier of CTA " + std::to_string(cta_rank) + " at shared offset " + std::to_string(offset);
   };
   if (cta_rank >= cluster.ctas.size()) {
     throw Fault{Status::IllegalAddress, "CTA rank " + std::to_string(cta_rank) + " does not exist in this cluster of " +
@@ -65,8 +64,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     case BarrierEffect::ExpectTx: error = barrier->expect_tx(amount, &advance); break;
     case BarrierEffect::CompleteTx: error = barrier->complete_tx(amount, &advance); break;
   }
-  if (error != nullptr)
-    throw Fault{Status::LaunchFailure, where() + ": " + error + ", " + describe_phase(cluster, *barrier)};
+  if (error != nullptr) throw Fault{Status::LaunchFailure, where() + ": " + error};
   ++cluster.changes;
   if (cluster.recorder != nullptr) {
     cluster.recorder->barrier(name_of(effect), {BarrierName::Kind::Mbarrier, cta_rank, offset}, amount,

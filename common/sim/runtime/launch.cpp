@@ -22,12 +22,13 @@ std::array<uint32_t, 3> as_array(const dim3& dim) { return {dim.x, dim.y, dim.z}
 
 void check_grid_and_block(const std::string& name, const Launch& launch, const KernelInfo& info) {
   if (!within(launch.grid, MAX_GRID)) {
-    refuse(cudaErrorInvalidValue, "%s is launched with a grid of %s blocks; it must be 1 to %s in each dimension.",
-           name.c_str(), extents(as_array(launch.grid)).c_str(), extents(as_array(MAX_GRID)).c_str());
+    refuse(cudaErrorInvalidConfiguration,
+           "%s is launched with a grid of %s blocks; it must be 1 to %s in each dimension.", name.c_str(),
+           extents(as_array(launch.grid)).c_str(), extents(as_array(MAX_GRID)).c_str());
   }
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (!within(launch.block, MAX_BLOCK) || threads > MAX_THREADS) {
-    refuse(cudaErrorInvalidValue,
+    refuse(cudaErrorInvalidConfiguration,
            "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s together.",
            name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(MAX_BLOCK)).c_str(),
            grouped(MAX_THREADS).c_str());

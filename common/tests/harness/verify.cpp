@@ -173,6 +173,26 @@ TEST(Verifier, RejectsADroppedKStep) {
   }
 }
 
+TEST(Verifier, RejectsADroppedStepAmongAMillionProducts) {
+  constexpr int K = 1 << 20;
+  Case c({8, 16, K}, Init::normal);
+  EXPECT_TRUE(c.full().right) << text(c.full());
+  const auto add = [&](int first, double times) {
+    for (int m = 0; m < 8; ++m) {
+      for (int n = 0; n < 16; ++n) {
+        const double part = test::exact(c.inputs, m, n, first, first + 64);
+        c.d.at(m, n) = round_to_bf16(static_cast<float>(to_float(c.d.at(m, n)) + times * part));
+      }
+    }
+  };
+  add(K - 64, -1);
+  expect_wrong(c.full(), "the 64 products from k = 1048512 on are missing in D");
+  expect_wrong(c.sampled(), "the 64 products from k = 1048512 on are missing in D");
+  add(K - 64, 1);
+  add(6400, 1);
+  expect_wrong(c.full(), "the 64 products from k = 6400 on are in D more than once");
+}
+
 TEST(Verifier, RejectsADroppedKStepInASingleTile) {
   Case c({257, 264, 2048}, Init::normal);
   for (int m = 0; m < 128; ++m) {
@@ -270,6 +290,8 @@ TEST(Verifier, RejectsZeros) {
 TEST(Verifier, AnAllZeroReferenceNeedsAnAllZeroD) {
   Case c(RAGGED, Init::zeros);
   EXPECT_TRUE(c.full().right);
+  c.d.at(9, 9) = round_to_bf16(-0.0f);
+  EXPECT_TRUE(c.full().right) << "-0 is a zero";
   c.d.at(9, 9) = round_to_bf16(1e-30f);
   EXPECT_FALSE(c.full().right);
 }

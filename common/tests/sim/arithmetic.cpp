@@ -1,4 +1,5 @@
 // Integer, logic and floating-point arithmetic, comparisons and selections, against models written from the PTX ISA.
+#include <algorithm>
 #include <bitset>
 #include <cmath>
 
@@ -375,6 +376,102 @@ TEST(Bits, CountAndFind) {
       }
     }
   }
+}
+
+TEST(Bits, MasksAndExtensions) {
+  // By the formulas of the ISA, a bit at a time.
+  std::vector<uint64_t> positions;
+  for (uint64_t i = 0; i <= 33; ++i) positions.push_back(i);
+  positions.insert(positions.end(), {63, 64, 255, 0x8000'0000, 0xFFFF'FFFF});
+  for (const bool clamps : {false, true}) {
+    const std::string mode = clamps ? "clamp" : "wrap";
+    expect_value("bmsk." + mode + ".b32 d, a, b;", "b32 a, b32 b", "b32 d", pairs(positions, positions),
+                 [clamps](const Row& x) -> uint64_t {
+                   const uint64_t first = clamps ? x[0] : x[0] & 31, width = clamps ? x[1] : x[1] & 31;
+                   uint64_t mask = 0;
+                   for (uint64_t bit = 0; bit < 32; ++bit) mask |= uint64_t{bit >= first && bit - first < width} << bit;
+                   return mask;
+                 });
+    for (const bool is_signed : {false, true}) {
+      expect_value("szext." + mode + (is_signed ? ".s32" : ".u32") + " d, a, b;", "b32 a, b32 b", "b32 d",
+                   pairs(edge_integers(32), positions), [clamps, is_signed](const Row& x) -> uint64_t {
+                     const uint64_t width = clamps ? x[1] : x[1] & 31;
+                     if (width == 0) return 0;
+                     if (width >= 32) return x[0];
+                     const bool negative = is_signed && (x[0] >> (width - 1) & 1);
+                     uint64_t value = 0;
+                     for (uint64_t bit = 0; bit < 32; ++bit)
+                       value |= (bit < width ? x[0] >> bit & 1 : uint64_t{negative}) << bit;
+                     return value;
+                   });
+    }
+  }
+}
+
+TEST(Bits, TheNthThatIsSet) {
+  std::vector<uint64_t> offsets, bases;
+  for (int64_t i = -33; i <= 33; ++i) offsets.push_back(static_cast<uint32_t>(i));
+  for (uint64_t i = 0; i < 32; ++i) bases.push_back(i);
+  expect_value("fns.b32 d, a, b, c;", "b32 a, b32 b, s32 c", "b32 d",
+               triples({0, 1, 0x8000'0000, 0xFFFF'FFFF, 0x5A5A'0F01, 0x0001'0000}, bases, offsets),
+               [](const Row& x) -> uint64_t {
+                 const auto offset = static_cast<int32_t>(x[2]);
+                 if (offset == 0) return x[0] >> x[1] & 1 ? x[1] : 0xFFFF'FFFF;
+                 std::vector<uint64_t> set;
+                 for (auto at = static_cast<int>(x[1]); at >= 0 && at<32; at += offset> 0 ? 1 : -1)
+                   if (x[0] >> at & 1) set.push_back(static_cast<uint64_t>(at));
+                 const auto which = static_cast<size_t>(std::abs(offset)) - 1;
+                 return which < set.size() ? set[which] : 0xFFFF'FFFF;
+               });
+}
+
+TEST(Integer, SumsOfDifferences) {
+  const auto run = [](const std::string& type, int bits, auto wide) {
+    const std::string inputs =
+        "b" + std::to_string(bits) + " a, b" + std::to_string(bits) + " b, b" + std::to_string(bits) + " c";
+    const uint64_t ones = bits == 64 ? ~0ull : (1ull << bits) - 1;
+    const std::vector<uint64_t> values = edge_integers(bits);
+    expect_value("sad." + type + " d, a, b, c;", inputs, "b" + std::to_string(bits) + " d",
+                 triples(values, values, {values.begin(), values.begin() + 3}), [&](const Row& x) {
+                   const bool less = wide(x[0]) < wide(x[1]);
+                   return (x[2] + (less ? x[1] - x[0] : x[0] - x[1])) & ones;
+                 });
+  };
+  run("u16", 16, [](uint64_t v) { return static_cast<uint16_t>(v); });
+  run("s16", 16, [](uint64_t v) { return static_cast<int16_t>(v); });
+  run("u32", 32, [](uint64_t v) { return static_cast<uint32_t>(v); });
+  run("s32", 32, [](uint64_t v) { return static_cast<int32_t>(v); });
+  run("u64", 64, [](uint64_t v) { return v; });
+  run("s64", 64, [](uint64_t v) { return static_cast<int64_t>(v); });
+}
+
+TEST(Integer, TwentyFourBitsSaturated) {
+  expect_value("mad24.hi.sat.s32 d, a, b, c;", "b32 a, b32 b, b32 c", "b32 d",
+               triples(edge_integers(32), {0, 1, 0x7F'FFFF, 0x80'0000, 0xFF'FFFF}, edge_integers(32)),
+               [](const Row& x) {
+                 const auto factor = [](uint64_t v) { return static_cast<int64_t>(static_cast<int32_t>(v << 8) >> 8); };
+                 const int64_t product = (factor(x[0]) * factor(x[1])) >> 16;
+                 const int64_t sum = static_cast<int32_t>(product) + int64_t{static_cast<int32_t>(x[2])};
+                 return static_cast<uint64_t>(static_cast<uint32_t>(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX)));
+               });
+}
+
+TEST(Compare, HalvesWithoutSubnormalNumbers) {
+  const Row smallest{0x0001, 0x0000}, negative{0x8001, 0x0000}, normal{0x0400, 0x03FF};
+  const Rows rows{smallest, negative, normal};
+  expect_value("setp.eq.f16 d, a, b;", "b16 a, b16 b", "pred d", rows, [](const Row&) { return 0u; });
+  expect_value("setp.eq.ftz.f16 d, a, b;", "b16 a, b16 b", "pred d", rows, [&](const Row& x) { return x != normal; });
+  expect_value("set.eq.ftz.u32.f16 d, a, b;", "b16 a, b16 b", "b32 d", rows,
+               [&](const Row& x) { return x != normal ? 0xFFFF'FFFFu : 0u; });
+  expect_value("set.gt.ftz.f16x2.f16x2 d, a, b;", "b32 a, b32 b", "b32 d", {{0x3C00'0001, 0}, {0x0001'3C00, 0}},
+               [](const Row& x) { return x[0] & 0x3C00'3C00; });
+  expect_value("abs.ftz.f16 d, a;", "b16 a", "b16 d", singles({0x8001, 0x83FF, 0x8400, 0xBC00, 0xFC00, 0xFE01}),
+               [](const Row& x) { return (x[0] & 0x7C00) == 0 ? 0 : x[0] & 0x7FFF; });
+  expect_value("neg.ftz.f16x2 d, a;", "b32 a", "b32 d", singles({0x0001'8001, 0x3C00'0001, 0x83FF'BC00}),
+               [](const Row& x) {
+                 const auto half = [](uint64_t v) { return ((v & 0x7C00) == 0 ? v & 0x8000 : v & 0xFFFF) ^ 0x8000; };
+                 return half(x[0] >> 16) << 16 | half(x[0] & 0xFFFF);
+               });
 }
 
 TEST(Bits, Permute) {
@@ -855,7 +952,7 @@ TEST(Float, SignsAndTests) {
       {"infinite", [](float v) { return std::isinf(v); }},
       {"number", [](float v) { return !std::isnan(v); }},
       {"notanumber", [](float v) { return std::isnan(v); }},
-      {"normal", [](float v) { return std::isnormal(v); }},
+      {"normal", [](float v) { return std::isnormal(v) || v == 0; }},
       {"subnormal", [](float v) { return std::fpclassify(v) == FP_SUBNORMAL; }}};
   for (const auto& [name, model] : kinds) {
     expect_value("testp." + std::string(name) + ".f32 d, a;", "f32 a", "pred d", rows,

@@ -173,6 +173,119 @@ TEST(Convert, Fp8) {
                });
 }
 
+TEST(Convert, Fp8WithoutNegativeNumbers) {
+  for (const bool e4m3 : {true, false}) {
+    const SmallFloat& format = e4m3 ? kE4m3 : kE5m2;
+    const std::string name = e4m3 ? "e4m3x2" : "e5m2x2";
+    Rows codes;
+    for (uint64_t code = 0; code < 256; ++code) codes.push_back({code << 8 | (255 - code)});
+    const Rows plain = evaluate("cvt.rn.f16x2." + name + " d, a;", "b16 a", "b32 d", codes);
+    const auto without = [](uint64_t half) { return half & 0x8000 && (half & 0x7FFF) <= 0x7C00 ? 0 : half; };
+    size_t row = 0;
+    expect_value("cvt.rn.relu.f16x2." + name + " d, a;", "b16 a", "b32 d", codes, [&](const Row&) {
+      const uint64_t both = plain[row++][0];
+      return without(both >> 16) << 16 | without(both & 0xFFFF);
+    });
+    expect_value("cvt.rn.satfinite.relu." + name + ".f16x2 d, a;", "b32 a", "b16 d",
+                 singles({0xBC00'3C00, 0x8000'FC00, 0x0000'8001, 0x3C00'BC00}), [&](const Row& x) {
+                   const uint64_t one = static_cast<uint64_t>(format.bias) << format.fraction_bits;
+                   const auto code = [&](uint64_t half) { return half == 0x3C00 ? one : 0; };
+                   return code(x[0] >> 16) << 8 | code(x[0] & 0xFFFF);
+                 });
+  }
+}
+
+TEST(Convert, Fp4AndFp6) {
+  // Every code, by the definition of its format: no infinities, no NaNs.
+  struct Format {
+    const char* name;
+    int exponent_bits, fraction_bits, bias, apart;
+  };
+  for (const Format& f : {Format{"e2m1x2", 2, 1, 1, 4}, Format{"e2m3x2", 2, 3, 1, 8}, Format{"e3m2x2", 3, 2, 3, 8}}) {
+    const std::string reg = f.apart == 4 ? "b8" : "b16";
+    const auto value = [&](uint64_t code) {
+      const auto e = static_cast<int>(code >> f.fraction_bits) & ((1 << f.exponent_bits) - 1);
+      const auto m = static_cast<int>(code) & ((1 << f.fraction_bits) - 1);
+      const double x = e == 0 ? std::ldexp(m, 1 - f.bias - f.fraction_bits)
+                              : std::ldexp((1 << f.fraction_bits) + m, e - f.bias - f.fraction_bits);
+      return code >> (f.exponent_bits + f.fraction_bits) & 1 ? -x : x;
+    };
+    const uint64_t codes = uint64_t{2} << (f.exponent_bits + f.fraction_bits), largest = codes / 2 - 1;
+    // Byte registers are filled by a conversion, for nothing else loads them here.
+    Rows all;
+    for (uint64_t code = 0; code < codes; ++code) all.push_back({code << f.apart | (codes - 1 - code)});
+    const std::string convert = ".reg .b8 byte; cvt.u8.u16 byte, a; ";
+    const auto widen = [&](const std::string& relu) {
+      return f.apart == 4 ? convert + "cvt.rn" + relu + ".f16x2.e2m1x2 d, byte;"
+                          : "cvt.rn" + relu + ".f16x2." + f.name + " d, a;";
+    };
+    for (const bool relu : {false, true}) {
+      expect_value(widen(relu ? ".relu" : ""), "b16 a", "b32 d", all, [&](const Row& x) {
+        const auto half = [&](uint64_t code) {
+          const double v = value(code & (codes - 1));
+          return encode(kF16, relu && v <= 0 ? 0.0 : v, Mode::Nearest, 0, false);
+        };
+        return half(x[0] >> f.apart) << 16 | half(x[0]);
+      });
+    }
+    // Everything between two neighbours, and what is beyond the largest.
+    std::vector<uint64_t> numbers = edge_floats();
+    for (uint64_t code = 0; code < largest; ++code) {
+      const auto low = static_cast<float>(value(code)), high = static_cast<float>(value(code + 1)),
+                 middle = (low + high) / 2;
+      for (const float x : {low, middle, std::nextafter(middle, low), std::nextafter(middle, high)}) {
+        numbers.push_back(std::bit_cast<uint32_t>(x));
+        numbers.push_back(std::bit_cast<uint32_t>(-x));
+      }
+    }
+    const auto nearest = [&](uint64_t bits) -> uint64_t {
+      const auto x = static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      if (std::isnan(x)) return largest;
+      const bool beyond = std::fabs(x) >= value(largest);
+      uint64_t best = beyond ? largest : 0;
+      for (uint64_t code = 1; code <= largest && !beyond; ++code) {
+        const double there = std::fabs(std::fabs(x) - value(code)), here = std::fabs(std::fabs(x) - value(best));
+        if (there < here || (there == here && code % 2 == 0)) best = code;
+      }
+      return best | (std::signbit(x) ? codes / 2 : 0);
+    };
+    const std::string narrow = std::string("cvt.rn.satfinite.") + f.name + ".f32 ";
+    expect_value(f.apart == 4 ? ".reg .b8 byte; " + narrow + "byte, a, b; cvt.u16.u8 d, byte;" : narrow + "d, a, b;",
+                 "f32 a, f32 b", "b16 d", pairs(numbers, {0x3F80'0000, 0xC000'0000}),
+                 [&](const Row& x) { return nearest(x[0]) << f.apart | nearest(x[1]); });
+  }
+}
+
+TEST(Convert, ScalesOfBlocks) {
+  const std::vector<uint64_t> numbers{0,           1,           0x0040'0000, 0x0040'0001, 0x007F'FFFF,
+                                      0x0080'0000, 0x0080'0001, 0x3F80'0000, 0x3F80'0001, 0xBF80'0000,
+                                      0x7F7F'FFFF, 0x7F80'0000, 0x7FC0'0000, 0x4000'0000, 0x7F00'0001};
+  for (const bool up : {false, true}) {
+    const auto code = [up](uint64_t bits) -> uint64_t {
+      const double x = std::fabs(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+      if (std::isnan(x)) return 255;
+      int exponent = 0;  // of the power of two below x
+      uint64_t best = 0;
+      for (exponent = -127; exponent <= 127; ++exponent)
+        if (std::ldexp(1.0, exponent) <= x) best = static_cast<uint64_t>(exponent + 127);
+      if (up && std::ldexp(1.0, static_cast<int>(best) - 127) < x && best < 254) ++best;
+      return best;
+    };
+    expect_value(std::string("cvt.") + (up ? "rp" : "rz") + ".satfinite.ue8m0x2.f32 d, a, b;", "f32 a, f32 b", "b16 d",
+                 pairs(numbers, numbers), [&](const Row& x) { return code(x[0]) << 8 | code(x[1]); });
+    expect_value(std::string("cvt.") + (up ? "rp" : "rz") + ".satfinite.ue8m0x2.bf16x2 d, a;", "b32 a", "b16 d",
+                 singles({0x3F80'0040, 0x3F81'7F7F, 0x7FC0'FF80, 0x0041'BF80}),
+                 [&](const Row& x) { return code(x[0] & 0xFFFF'0000) << 8 | code((x[0] << 16) & 0xFFFF'FFFF); });
+  }
+  expect_value("cvt.rn.bf16x2.ue8m0x2 d, a;", "b16 a", "b32 d", singles({0x7F00, 0x01FE, 0xFF80}), [](const Row& x) {
+    const auto brain = [](uint64_t code) {
+      return code == 255 ? 0x7FFF
+                         : encode(kBf16, std::ldexp(1.0, static_cast<int>(code) - 127), Mode::Nearest, 0, false);
+    };
+    return brain(x[0] >> 8) << 16 | brain(x[0] & 255);
+  });
+}
+
 TEST(Convert, Tf32) {
   const Rows rows = many_floats(4000, 14);
   expect_value("cvt.rna.tf32.f32 d, a;", "f32 a", "b32 d", rows, [](const Row& x) -> uint64_t {

@@ -279,6 +279,33 @@ TEST(Atomic, OperationsOnEverySpace) {
       (Rows{{bits_of(2.0f), bits_of(1.0f), bits_of(3.0f), bits_of(3.0f)}}));
 }
 
+TEST(Atomic, SumsOfFloatsInGlobalMemoryHaveNoSubnormalNumbers) {
+  const auto add = [](const std::string& space, uint32_t to, uint32_t what) {
+    Bench bench;
+    auto* out = bench.allocate<uint32_t>(1);
+    Source source;
+    source.parameters = ".param .u64 out";
+    source.body = ".shared .align 4 .b32 here; .reg .f32 sum; ld.param.u64 %rd1, [out]; mov.b32 %r1, " +
+                  std::to_string(to) + "; mov.b32 %r2, " + std::to_string(what) + "; ";
+    source.body += space == "global" ? "st.global.u32 [%rd1], %r1; atom.global.add.f32 sum, [%rd1], %f1; "
+                                     : "st.shared.u32 [here], %r1; atom.shared.add.f32 sum, [here], %f1; "
+                                       "ld.shared.u32 %r3, [here]; st.global.u32 [%rd1], %r3; ";
+    source.body.insert(source.body.find("st."), "mov.b32 %f1, %r2; ");
+    LaunchConfig config;
+    config.block = {1, 1, 1};
+    expect_success(bench.launch(source, config, out));
+    return *out;
+  };
+  EXPECT_EQ(add("shared", 0x0000'0003, 0x0000'0004), 0x0000'0007u);
+  EXPECT_EQ(add("global", 0x0000'0003, 0x0000'0004), 0u);
+  EXPECT_EQ(add("global", 0x8000'0003, 0x8000'0004), 0x8000'0000u);
+  EXPECT_EQ(add("global", 0x0080'0001, 0x8080'0000), 0u);  // the sum would be subnormal
+  EXPECT_EQ(add("shared", 0x0080'0001, 0x8080'0000), 1u);
+  EXPECT_EQ(add("global", 0x3F80'0000, 0x3F80'0000), 0x4000'0000u);
+  EXPECT_EQ(add("global", 0xFFC0'1234, 0x3F80'0000), 0x7FFF'FFFFu);
+  EXPECT_EQ(add("shared", 0x3F80'0000, 0x7F80'0001), 0x7FFF'FFFFu);
+}
+
 TEST(Atomic, EveryLaneCountsOnce) {
   Bench bench;
   auto* counter = bench.upload(std::vector<uint32_t>{0, 0, 0});

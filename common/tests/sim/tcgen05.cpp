@@ -249,7 +249,7 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
                        " tcgen05.wait::ld.sync.aligned; }",
                    false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, latest);
     expect_failure(run.outcome, Status::LaunchFailure,
-                   {"a register is used that a tcgen05.ld writes", "tcgen05.wait::ld"});
+                   {"a register is used that an unfinished tcgen05.ld", "tcgen05.wait::ld"});
   }
   // The default schedule waits, as hardware does, and says so.
   const Result early = run_tensor(1,

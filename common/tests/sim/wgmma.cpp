@@ -429,5 +429,71 @@ TEST(MmaSync, ShapesAndTypes) {
   }
 }
 
+TEST(Mma, Doubles) {
+  // The fragments of the ISA for .f64, by its formulas; whole numbers, whose sums are exact, and one that rounds.
+  for (const auto& [rows, depth] : {std::pair<size_t, size_t>{8, 4}, {16, 4}, {16, 8}, {16, 16}}) {
+    const size_t a_count = rows * depth / 32, b_count = depth / 4, c_count = rows / 4;
+    const auto row_of_a = [&, rows = rows](size_t lane, size_t i) { return lane / 4 + (rows == 16 && i % 2 ? 8 : 0); };
+    const auto k_of_a = [&, rows = rows](size_t lane, size_t i) { return lane % 4 + 4 * (rows == 16 ? i / 2 : i); };
+    Bench bench;
+    std::vector<double> in;
+    Dice dice(7);
+    for (size_t lane = 0; lane < 32; ++lane)
+      for (size_t i = 0; i < a_count + b_count + c_count; ++i) in.push_back(dice.between(-50, 50));
+    in[a_count + b_count] = 0x1p-50;  // lane 0, c0: a sum that is rounded
+    const auto* from = bench.upload(in);
+    auto* out = bench.allocate<double>(32 * c_count);
+    const size_t each = a_count + b_count + c_count;
+    for (const std::string rounding : {"", ".rn", ".rp"}) {
+      Source source;
+      source.target = "sm_90a";
+      source.parameters = ".param .u64 in, .param .u64 out";
+      source.body =
+          ".reg .f64 a<8>; .reg .f64 b<4>; .reg .f64 c<4>; ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; "
+          "mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
+          std::to_string(8 * each) + "; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, " +
+          std::to_string(8 * c_count) + "; add.s64 %rd2, %rd2, %rd3;\n";
+      for (size_t i = 0; i < each; ++i) {
+        const std::string name = i < a_count             ? "a" + std::to_string(i)
+                                 : i < a_count + b_count ? "b" + std::to_string(i - a_count)
+                                                         : "c" + std::to_string(i - a_count - b_count);
+        source.body += "ld.global.f64 " + name + ", [%rd1+" + std::to_string(8 * i) + "]; ";
+      }
+      source.body += "mma.sync.aligned.m" + std::to_string(rows) + "n8k" + std::to_string(depth) + ".row.col" +
+                     rounding + ".f64.f64.f64.f64 " + list_of("c", static_cast<int>(c_count)) + ", " +
+                     list_of("a", static_cast<int>(a_count)) + ", " + list_of("b", static_cast<int>(b_count)) + ", " +
+                     list_of("c", static_cast<int>(c_count)) + ";\n";
+      for (size_t i = 0; i < c_count; ++i)
+        source.body += "st.global.f64 [%rd2+" + std::to_string(8 * i) + "], c" + std::to_string(i) + "; ";
+      LaunchConfig config;
+      config.block = {32, 1, 1};
+      const Outcome outcome = bench.launch(source, config, from, out);
+      ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+      std::vector<std::vector<double>> a(16, std::vector<double>(16)), b = a;
+      for (size_t lane = 0; lane < 32; ++lane) {
+        for (size_t i = 0; i < a_count; ++i) a[row_of_a(lane, i)][k_of_a(lane, i)] = in[lane * each + i];
+        for (size_t i = 0; i < b_count; ++i) b[lane / 4][4 * i + lane % 4] = in[lane * each + a_count + i];
+      }
+      for (size_t lane = 0; lane < 32; ++lane) {
+        for (size_t i = 0; i < c_count; ++i) {
+          const size_t row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+          const double start = in[lane * each + a_count + b_count + i];
+          double sum = start;
+          for (size_t k = 0; k < depth; ++k) sum = std::fma(a[row][k], b[column][k], sum);
+          const std::string place = std::to_string(rows) + " x " + std::to_string(depth) + rounding + " lane " +
+                                    std::to_string(lane) + " register " + std::to_string(i);
+          // Sums of whole numbers are exact in every mode; lane 0's first is not.
+          if (rounding == ".rp" && lane == 0 && i == 0) {
+            EXPECT_GT(out[lane * c_count + i], std::floor(sum)) << place;
+            EXPECT_GE(out[lane * c_count + i], sum) << place;
+          } else {
+            EXPECT_EQ(out[lane * c_count + i], sum) << place;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sim::test

@@ -96,10 +96,7 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
     const Cta* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
-  // Where nothing orders two warps, that is what is missing; that lanes of one warp are in a similar state says less.
-  const bool is_within_warp = earlier.issuer.cta == later.issuer.cta && earlier.warp == later.warp;
-  const int weight = verdict.lack == Lack::Everything ? (is_within_warp ? 1 : 2) : 0;
-  findings_.add(key, context.by.cta.place.cluster, bytes, make, weight);
+  findings_.add(key, context.by.cta.place.cluster, bytes, make);
 }
 
 // ---- two stores of the same value
@@ -185,9 +182,6 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
              ", after it was told and before " + here;
     case Lack::Visibility: {
       const bool same = before.issuer.cta == now.issuer.cta;
-      if (same && before.warp == now.warp)
-        return "its lanes have met, which orders no memory: __syncwarp(), or a barrier, " + between + " and before " +
-               here;
       const bool cluster = before.issuer.cluster == now.issuer.cluster;
       std::string text = "it has happened, but is not visible: ";
       text += tells != nullptr ? "what is told at " + names_.line(tells->site) : "what its thread tells";

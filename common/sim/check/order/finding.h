@@ -29,8 +29,8 @@ struct Finding {
   uint64_t bytes = 0, count = 0;
 };
 
-/// All findings of a launch; instructions are those of source lines. Clusters may run side by side: of the descriptions
-/// with the greatest weight, that of the first cluster, by number, is kept.
+/// All findings of a launch; instructions are those of source lines. Clusters may run side by side: what the first of them,
+/// by number, says is what counts.
 class Findings {
  public:
   struct Key {
@@ -50,15 +50,14 @@ class Findings {
   bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
   bool strict() const { return strict_; }
 
-  /// One more occurrence. `make` describes it, and is called only if its description is the one to keep.
+  /// One more occurrence. `make` describes it, and is called only if `cluster` is the first to find it.
   template <class Make>
-  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make, int weight = 0) {
+  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[key];
     entry.finding.bytes += bytes;
     ++entry.finding.count;
-    if (entry.finding.count > 1 && (weight < entry.weight || (weight == entry.weight && cluster >= entry.cluster)))
-      return;
+    if (entry.finding.count > 1 && cluster >= entry.cluster) return;
     const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
     entry.finding = make();
     entry.finding.grade = key.grade;
@@ -67,7 +66,7 @@ class Findings {
     else
       entry.finding.rule = static_cast<Rule>(key.kind);
     entry.finding.bytes = all_bytes, entry.finding.count = count;
-    entry.cluster = cluster, entry.weight = weight;
+    entry.cluster = cluster;
   }
   /// Errors first, then by the order of the instructions.
   std::vector<Finding> all() const;
@@ -77,7 +76,6 @@ class Findings {
   struct Entry {
     Finding finding;
     uint32_t cluster = 0;
-    int weight = 0;
   };
   const Habits tolerated_;
   const bool strict_;

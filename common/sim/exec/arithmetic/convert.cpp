@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "exec/arithmetic/lanewise.h"
+#include "exec/arithmetic/narrow.h"
 #include "exec/arithmetic/numeric.h"
 #include "exec/core/families.h"
 
@@ -157,6 +158,7 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
           if (o.rounding == Rounding::Down && back > real) narrow = std::nextafter(narrow, -INFINITY);
           if (o.rounding == Rounding::Up && back < real) narrow = std::nextafter(narrow, INFINITY);
           if (o.flush) narrow = flush_subnormal(narrow);
+          if (o.from == Type::F64) narrow = canonical(narrow);
           result = std::bit_cast<uint32_t>(narrow);
           break;
         }
@@ -252,7 +254,8 @@ Flow cvt_f16x2_fp8x2(Warp& w, const Convert& o, Mask m) {
   const auto* a = lanes<uint32_t>(w, o.a);
   const auto widen = [&](uint32_t byte) -> uint32_t {
     const auto bits = static_cast<uint8_t>(byte);
-    return float_to_f16_rn(o.from == Type::E4M3x2 ? e4m3_to_float(bits) : e5m2_to_float(bits));
+    const float value = o.from == Type::E4M3x2 ? e4m3_to_float(bits) : e5m2_to_float(bits);
+    return float_to_f16_rn(o.relu && value <= 0 ? 0 : value);
   };
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
@@ -264,7 +267,7 @@ Flow cvt_fp8x2_f16x2(Warp& w, const Convert& o, Mask m) {
   auto* d = lanes<uint32_t>(w, o.d);
   const auto* a = lanes<uint32_t>(w, o.a);
   const auto narrow = [&](uint32_t half) -> uint32_t {
-    const float value = f16_to_float(static_cast<uint16_t>(half));
+    const float wide = f16_to_float(static_cast<uint16_t>(half)), value = o.relu && wide <= 0 ? 0 : wide;
     return o.to == Type::E4M3x2 ? float_to_e4m3(value) : float_to_e5m2(value);
   };
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -388,7 +391,19 @@ void decode_convert(Decoder& d) {
   d.emit(loop_for(o), o);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"cvt", decode_convert}, {"cvt.pack", decode_pack}};
+constexpr Mnemonic kMnemonics[] = {
+    {"cvt", decode_convert},
+    {"cvt.pack", decode_pack},
+    {"cvt.rn.e2m1x2.f32", decode_to_e2m1x2},
+    {"cvt.rn.e2m3x2.f32", decode_to_e2m3x2},
+    {"cvt.rn.e3m2x2.f32", decode_to_e3m2x2},
+    {"cvt.rn.f16x2.e2m1x2", decode_from_e2m1x2},
+    {"cvt.rn.f16x2.e2m3x2", decode_from_e2m3x2},
+    {"cvt.rn.f16x2.e3m2x2", decode_from_e3m2x2},
+    {"cvt.ue8m0x2.f32", decode_to_scales},
+    {"cvt.ue8m0x2.bf16x2", decode_to_scales},
+    {"cvt.rn.bf16x2.ue8m0x2", decode_from_scales},
+};
 
 }  // namespace
 

@@ -101,7 +101,7 @@ void decode_wide(Decoder& d) {
 
 // ---- mul24, mad24: 24-bit factors, 48-bit product: its lower or upper 32 bits, plus c
 
-template <bool SIGNED, bool UPPER>
+template <bool SIGNED, bool UPPER, bool SATURATES>
 Flow multiply24(Warp& w, const Registers& o, Mask m) {
   auto* d = lanes<uint32_t>(w, o.d);
   const auto *a = lanes<uint32_t>(w, o.a), *b = lanes<uint32_t>(w, o.b);
@@ -111,15 +111,22 @@ Flow multiply24(Warp& w, const Registers& o, Mask m) {
   };
   for_lanes(m, [&](int i) {
     const int64_t product = factor(a[i]) * factor(b[i]);
-    d[i] = static_cast<uint32_t>(UPPER ? product >> 16 : product) + (c != nullptr ? c[i] : 0);
+    const auto part = static_cast<uint32_t>(UPPER ? product >> 16 : product);
+    if constexpr (SATURATES)
+      d[i] = static_cast<uint32_t>(saturated(int64_t{static_cast<int32_t>(part)} + static_cast<int32_t>(c[i])));
+    else
+      d[i] = part + (c != nullptr ? c[i] : 0);
   });
   return Flow::Next;
 }
 template <int SOURCES, bool UPPER>
 void decode_multiply24(Decoder& d) {
   const Type type = d.last_type();
-  d.emit(ptx::is_signed(type) ? execution<multiply24<true, UPPER>> : execution<multiply24<false, UPPER>>,
+  d.emit(ptx::is_signed(type) ? execution<multiply24<true, UPPER, false>> : execution<multiply24<false, UPPER, false>>,
          registers_of(d, type, SOURCES));
+}
+void decode_multiply24_saturated(Decoder& d) {
+  d.emit<multiply24<true, true, true>>(registers_of(d, d.last_type(), 3));
 }
 
 // ---- extended precision: add.cc, addc, sub.cc, subc, mad.cc, madc. The carry is a predicate slot of its own.
@@ -466,6 +473,35 @@ void decode_dot_product(Decoder& d) {
            o);
 }
 
+// ---- masks of bits, the end of a number of b bits, the n-th bit that is set. Beyond 31, .clamp sees what .wrap does not.
+
+template <bool CLAMPS>
+constexpr auto kMask = [](uint32_t a, uint32_t b) {
+  const uint32_t first = a & 31, width = b & 31;
+  if (CLAMPS && a >= 32) return 0u;
+  const uint32_t from = ~0u << first;
+  if (first + width >= 32 || (CLAMPS && b >= 32)) return from;
+  return width == 0 ? 0u : from & ~(~0u << (first + width));
+};
+template <bool CLAMPS>
+constexpr auto kExtend = []<class T>(T a, T b) {
+  const uint32_t value = static_cast<uint32_t>(a), bits = static_cast<uint32_t>(b) & 31;
+  if (CLAMPS && static_cast<uint32_t>(b) >= 32) return a;
+  if (bits == 0) return T{0};
+  const uint32_t above = ~0u << bits;
+  const bool negative = std::is_signed_v<T> && (value >> (bits - 1) & 1);
+  return static_cast<T>(negative ? value | above : value & ~above);
+};
+constexpr auto kFindNth = [](uint32_t mask, uint32_t base, uint32_t offset) {
+  const auto steps = static_cast<int32_t>(offset);
+  int64_t to_go = std::max<int64_t>(std::abs(int64_t{steps}), 1);
+  for (int64_t at = base; at >= 0 && at < 32; at += steps < 0 ? -1 : 1) {
+    if ((mask >> at & 1) && --to_go == 0) return static_cast<uint32_t>(at);
+    if (steps == 0) break;
+  }
+  return ~0u;
+};
+
 constexpr Mnemonic kMnemonics[] = {
     {"add", integer<2, [](auto a, auto b) { return a + b; }>},
     {"add.sat.s32", integer_of<int32_t, 2, [](int64_t a, int64_t b) { return saturated(a + b); }>},
@@ -491,6 +527,13 @@ constexpr Mnemonic kMnemonics[] = {
     {"mul24.hi", decode_multiply24<2, true>},
     {"mad24.lo", decode_multiply24<3, false>},
     {"mad24.hi", decode_multiply24<3, true>},
+    {"mad24.hi.sat", decode_multiply24_saturated},
+    {"sad", integer<3, []<class T>(T a, T b, T c) { return static_cast<T>(c + (a < b ? b - a : a - b)); }>},
+    {"bmsk.clamp", integer_of<uint32_t, 2, kMask<true>>},
+    {"bmsk.wrap", integer_of<uint32_t, 2, kMask<false>>},
+    {"szext.clamp", integer<2, kExtend<true>>},
+    {"szext.wrap", integer<2, kExtend<false>>},
+    {"fns", integer_of<uint32_t, 3, kFindNth>},
     {"div", integer<2, kDiv>},
     {"rem", integer<2, kRem>},
     {"abs", integer<1, kAbs>},

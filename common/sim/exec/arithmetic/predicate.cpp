@@ -98,6 +98,11 @@ struct CompareOperands {
     if constexpr (std::is_same_v<T, float>) return flush ? flush_subnormal(raw) : raw;
     return raw;
   }
+  template <class H>
+  float half(uint32_t bits) const {
+    const float number = H::widen(static_cast<uint16_t>(bits));
+    return flush && std::fabs(number) < static_cast<float>(H::kSmallest) ? std::copysign(0.0f, number) : number;
+  }
 };
 
 // ---- setp
@@ -128,7 +133,7 @@ Flow setp_half(Warp& w, const SetpOperands& o, Mask m) {
   const auto *a = lanes<uint32_t>(w, o.compare.a), *b = lanes<uint32_t>(w, o.compare.b);
   Mask truth = 0;
   for (int i = 0; i < 32; ++i) {
-    const float x = H::widen(static_cast<uint16_t>(a[i])), y = H::widen(static_cast<uint16_t>(b[i]));
+    const float x = o.compare.half<H>(a[i]), y = o.compare.half<H>(b[i]);
     truth |= static_cast<Mask>(compare<float>(o.compare.how, x, y)) << i;
   }
   return set_predicates(w, o, m, truth);
@@ -205,8 +210,7 @@ Flow set_half(Warp& w, const SetOperands& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
     const auto one = [&](int shift) {
-      const float x = H::widen(static_cast<uint16_t>(a[i] >> shift)),
-                  y = H::widen(static_cast<uint16_t>(b[i] >> shift));
+      const float x = o.compare.half<H>(a[i] >> shift), y = o.compare.half<H>(b[i] >> shift);
       return o.value(w, i, compare<float>(o.compare.how, x, y));
     };
     d[i] = PAIR ? (one(0) & 0xFFFF) | one(16) << 16 : one(0);
@@ -308,8 +312,7 @@ Flow test(Warp& w, const TestOperands& o, Mask m) {
       case Test::Infinite: yes = std::isinf(a[i]); break;
       case Test::Number: yes = !std::isnan(a[i]); break;
       case Test::NotANumber: yes = std::isnan(a[i]); break;
-      // Zero counts as neither of the two.
-      case Test::Normal: yes = std::isnormal(a[i]); break;
+      case Test::Normal: yes = std::isnormal(a[i]) || a[i] == 0; break;  // zeros count as normal
       case Test::Subnormal: yes = std::fpclassify(a[i]) == FP_SUBNORMAL; break;
     }
     truth |= static_cast<Mask>(yes) << i;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "check/report.h"
 #include "exec/core/access.h"
 
 namespace sim {
@@ -61,7 +60,7 @@ Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
       if (cta.barrier_index[slot] != 0)
         throw Fault{Status::LaunchFailure,
-                    std::string(what) + " over a live mbarrier, " + name_of_shared(*cluster.launch, slot * 8)};
+                    std::string(what) + " over a live mbarrier at shared offset " + base::hex(slot * 8)};
     }
   }
   return cta;

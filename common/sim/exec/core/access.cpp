@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "check/observer.h"
-#include "check/report.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -86,7 +85,7 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
   for (uint32_t slot = offset / 8; slot <= (offset + bytes - 1) / 8; ++slot) {
     if (cta.barrier_index[slot] == 0) continue;
     throw Fault{Status::LaunchFailure,
-                std::string(what) + " at " + name_of_shared(*cta.cluster->launch, offset) +
+                std::string(what) + " at shared offset " + base::hex(offset) +
                     " touches a live mbarrier: its 8 bytes are opaque until mbarrier.inval",
                 lane};
   }

@@ -2,7 +2,6 @@
 
 #include "check/observer.h"
 #include "exec/async/groups.h"
-#include "exec/core/pending.h"
 
 namespace sim {
 
@@ -30,13 +29,6 @@ void exit_lanes(Warp& warp, Mask mask) {
           "the warp exits while " + std::to_string(reads) +
               " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
       if (!forgive(cluster, order::Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
-    }
-    if (warp.pending != nullptr && warp.pending->stores_unwaited) {
-      const Fault early{
-          Status::LaunchFailure,
-          "the warp exits and has never waited for its last tcgen05.st: tcgen05.wait::st is required before "
-          "anybody is told of what it stores"};
-      if (!forgive(cluster, order::Habit::StoreWithoutWait, early, &warp, nullptr)) throw early;
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
     --cta.live_warps;

@@ -4,8 +4,6 @@
 // there, which hardware honours as a dependency. A move of a pending register is therefore kept back, its destination
 // becomes pending too, and it is executed when the operation completes.
 //
-// That holds also if the operation happens to be done already: without the wait nobody can know.
-//
 // Hardware honours more than that: there are epilogues that compute with what a tcgen05.ld has still to bring. In the
 // schedule that resembles hardware (Launch::lenient) such a use waits, and is remarked upon.
 #pragma once
@@ -23,15 +21,10 @@ struct PendingRegisters {
   uint32_t next = 1;             ///< number of the next operation; numbers grow in program order
   std::vector<uint32_t> writer;  ///< by slot unit: the operation that will write it, 0: none
   uint32_t pending_units = 0;
-  std::vector<uint32_t>
-      unwaited;  ///< by slot unit: the operation that has written it, and that nobody has waited for yet
-  uint32_t unwaited_units = 0;
-  bool are_loads = true;               ///< tcgen05.ld; otherwise wgmma: no GPU has both
-  std::vector<uint32_t> wgmma_groups;  ///< by group of the warp: its last operation
-  bool stores_unwaited = false;        ///< tcgen05.st without tcgen05.wait::st after it
   struct Operation {
     uint32_t number;
     std::vector<Slot> slots;
+    bool is_load;  ///< tcgen05.ld
   };
   std::vector<Operation> operations;  ///< unfinished, in program order
   struct Move {
@@ -46,13 +39,6 @@ struct PendingRegisters {
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load);
 /// The operation has written its registers: executes the moves that waited for it.
 void complete_pending(Warp& warp, uint32_t number);
-/// The warp has waited for all of its operations so far (tcgen05.wait::ld); for all but its newest groups of wgmma.
-void waited_pending(Warp& warp);
-void waited_pending_but(Warp& warp, uint32_t groups);
-/// The warp commits its wgmmas so far to a group.
-void commit_pending(Warp& warp);
-/// The warp has issued a tcgen05.st; has waited for all of them.
-void store_pending(Warp& warp, bool waited);
 
 enum class PendingCheck : uint8_t { Execute, Deferred, Stall };
 /// Called before each instruction while the warp has pending registers. Throws Fault when the instruction uses one.
@@ -62,8 +48,6 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask);
 /// Is this slot one that an unfinished operation has still to write?
 bool is_pending(const Warp& warp, int32_t slot);
 
-inline bool has_pending(const Warp& warp) {
-  return warp.pending != nullptr && (warp.pending->pending_units > 0 || warp.pending->unwaited_units > 0);
-}
+inline bool has_pending(const Warp& warp) { return warp.pending != nullptr && warp.pending->pending_units > 0; }
 
 }  // namespace sim

@@ -29,12 +29,16 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
   bool changed = false;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
+    const bool global =
+        o.at.space == Space::Global || (o.at.space == Space::Generic && !in_shared_window(o.at.address.of(w, lane)));
     for (size_t i = 0; i < o.operand.size(); ++i) {
       uint8_t* const at = access.host[lane] + i * bytes;
       uint64_t old = 0;
       std::memcpy(&old, at, bytes);
       const uint64_t swap = o.swap >= 0 ? number(w, o.swap, wide, lane) : 0;
-      const uint64_t fresh = combine(o.type, o.how, old, number(w, o.operand[i], wide, lane), swap);
+      const uint64_t value = number(w, o.operand[i], wide, lane);
+      const uint64_t fresh = o.how == Reduction::Add && o.type == Type::F32 ? add_f32(old, value, global)
+                                                                            : combine(o.type, o.how, old, value, swap);
       std::memcpy(at, &fresh, bytes);
       changed |= fresh != old;
       if (o.old.empty() || o.old[i] < 0) continue;

@@ -64,6 +64,15 @@ bool is_reducible(Type type) {
   }
 }
 
+uint64_t add_f32(uint64_t old, uint64_t b, bool global) {
+  const auto value = [&](uint64_t bits) {
+    const auto number = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    return global ? flush_subnormal(number) : number;
+  };
+  const float sum = value(old) + value(b);
+  return std::bit_cast<uint32_t>(canonical(global ? flush_subnormal(sum) : sum));
+}
+
 uint64_t combine(Type type, Reduction how, uint64_t old, uint64_t b, uint64_t c) {
   const auto as = [&]<class T>(T) -> uint64_t {
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;

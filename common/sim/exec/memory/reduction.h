@@ -17,6 +17,10 @@ Reduction reduction_of(const Decoder& d);
 /// Is there such a reduction of values of this type?
 bool is_reducible(ptx::Type type);
 
+/// atom.add.f32. In global memory subnormal numbers count as zeros, in shared memory they do not. Any NaN is the
+/// canonical one.
+uint64_t add_f32(uint64_t old, uint64_t b, bool global);
+
 /// The new value, as bits in the lower part of a register: `old` combined with `b`; of Cas, `c` if `old` equals `b`.
 uint64_t combine(ptx::Type type, Reduction how, uint64_t old, uint64_t b, uint64_t c = 0);
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "check/observer.h"
-#include "check/report.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/sync/mbarrier.h"
@@ -34,7 +33,7 @@ Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   Mbarrier* barrier = w.cta->find_barrier(offset);
   if (barrier == nullptr) {
     throw Fault{Status::LaunchFailure,
-                "there is no mbarrier at " + name_of_shared(*cluster_of(w).launch, offset) +
+                "there is no mbarrier at shared offset " + base::hex(offset) +
                     ": mbarrier.init must come first, and be made visible by a barrier",
                 lane};
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "check/report.h"
 #include "exec/core/op.h"
 
 namespace sim::tensor {
@@ -123,10 +122,9 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     const uint8_t wrote = cta.layout[at / 128];
     if (wrote == kLayoutUnknown || wrote == layout_of(d.swizzle)) return;
     throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
-                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote " +
-                                           name_of_shared(*cta.cluster->launch, at) + " of CTA " +
-                                           std::to_string(cta.rank) + " with " + layout_name(wrote) +
-                                           ": the tensor map and the descriptor must agree"};
+                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote shared offset " +
+                                           base::hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
+                                           layout_name(wrote) + ": the tensor map and the descriptor must agree"};
   };
   // Every 16 bytes of the tile, or only the first of each 8 rows.
   const auto visit = [&](bool all, auto f) {

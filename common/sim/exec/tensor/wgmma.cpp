@@ -98,7 +98,6 @@ class GroupCommit final : public AsyncOperation {
         const uint32_t pending = warp.splits[split].arguments[0];
         if (warpgroup.groups[i] - warpgroup.groups_done[i] > pending) return;
         if (cluster.observer != nullptr) cluster.observer->wgmma_waited(warp, pending, warp.splits[split].pc);
-        waited_pending_but(warp, pending);
         resume(warp, split, 0);
       });
     }
@@ -320,7 +319,6 @@ Flow commit(Warp& w, const NoOperands&, Mask m) {
   reach(w, group, nullptr, &begins, &share);
   ++group.groups[w.index % 4];
   if (Observer* const observer = observer_of(w)) observer->wgmma_committed(w);
-  commit_pending(w);
   if (!begins) return Flow::Next;
   auto operation = std::make_unique<GroupCommit>();
   operation->cta = w.cta;
@@ -340,7 +338,6 @@ Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   const uint64_t committed = group.groups[w.index % 4];
   if (committed <= group.groups_done[w.index % 4] + o.pending) {
     if (Observer* const observer = observer_of(w)) observer->wgmma_waited(w, o.pending, w.split().pc);
-    waited_pending_but(w, o.pending);
     return Flow::Next;
   }
   return block(w, Wait::WgmmaGroup, o.pending);

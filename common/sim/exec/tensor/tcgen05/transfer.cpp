@@ -92,6 +92,10 @@ void for_cells(const TransferOperands& o, Mask mask, F f) {
   }
 }
 
+void wake(Warp& warp, Wait kind) {
+  for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
+}
+
 class TmemLoad final : public AsyncOperation {
  public:
   Warp* warp = nullptr;
@@ -119,11 +123,7 @@ class TmemLoad final : public AsyncOperation {
     }
     complete_pending(*warp, number);
     ++cluster.changes;
-    if (--warp->tmem_loads > 0) return;
-    for_waiting(*warp, Wait::TmemLoad, [&](uint8_t split) {
-      waited_pending(*warp);
-      resume(*warp, split, 0);
-    });
+    if (--warp->tmem_loads == 0) wake(*warp, Wait::TmemLoad);
   }
   std::string describe() const override { return "tcgen05.ld"; }
   Footprint footprint() const override { return moved(*warp, *operands, address, false); }
@@ -148,8 +148,7 @@ class TmemStore final : public AsyncOperation {
                                                                               : value >> 16;
     });
     ++cluster.changes;
-    if (--warp->tmem_stores > 0) return;
-    for_waiting(*warp, Wait::TmemStore, [&](uint8_t split) { resume(*warp, split, 0); });
+    if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
   }
   std::string describe() const override { return "tcgen05.st"; }
   Footprint footprint() const override { return moved(*warp, *operands, address, true); }
@@ -206,7 +205,6 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   for (const int32_t slot : o.registers)
     std::memcpy(store->values.emplace_back().data(), lanes<uint32_t>(w, slot), 128);
   ++w.tmem_stores;
-  store_pending(w, false);
   // Until it is done, what lies there may be the old or the new value: nothing to count on.
   Tmem& tmem = w.cta->tmem;
   const int lane0 = access_lane(*w.cta, w.index, store->address, o, "tcgen05.st");
@@ -223,14 +221,11 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
 Flow wait_load(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, false, w.split().pc);
-  if (w.tmem_loads > 0) return block(w, Wait::TmemLoad);
-  waited_pending(w);
-  return Flow::Next;
+  return w.tmem_loads == 0 ? Flow::Next : block(w, Wait::TmemLoad);
 }
 Flow wait_store(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, true, w.split().pc);
-  store_pending(w, true);
   return w.tmem_stores == 0 ? Flow::Next : block(w, Wait::TmemStore);
 }
 
