@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import textwrap
 
-from ladder.mutants import hardware
+from ladder.mutants import hardware, sites
 from ladder.mutants.sites import Embedded, NoPtx
 from ladder.results import data
 from tests import support
@@ -116,8 +116,8 @@ class Sites(support.Sandbox):
 
     def test_only_a_configuration_s_own_sites_count(self) -> None:
         entries = frozenset({"gemm_ILi256ELi192ELi4E", "gemm_ILi128ELi256ELi4E"})
-        self.assertEqual(hardware.entries_of("128x256", entries), {"gemm_ILi128ELi256ELi4E"})
-        self.assertEqual(hardware.entries_of("swizzle128", entries), entries)
+        self.assertEqual(sites.entries_of("128x256", entries), {"gemm_ILi128ELi256ELi4E"})
+        self.assertEqual(sites.entries_of("swizzle128", entries), entries)
 
     def test_a_program_without_PTX_is_said_to_have_none(self) -> None:
         program = self.write("empty", "nothing")

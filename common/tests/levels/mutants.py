@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+from ladder.mutants.sites import Embedded, Site
 
 BIN = Path(os.environ["LADDER_BIN"])
 SIM = os.environ["LADDER_SIM"]
@@ -22,25 +26,21 @@ SHAPE = ("--m", "200", "--n", "264", "--k", "200")  # six tiles, some ragged; fo
 MANY_TILES = ("--m", "640", "--n", "640", "--k", "64")  # for what only some clusters of some seeds meet
 SEEDS = range(1, 21)
 
-SITE = re.compile(
-    r"(mbarrier\.(?:init|try_wait|arrive)|fence\.mbarrier_init|bar\.(?:warp\.)?sync|barrier\.cluster\.(?:arrive|wait)"
-    r"|cp\.async\.bulk\.tensor|tcgen05\.(?:alloc|relinquish_alloc_permit|dealloc|fence::\w+|commit|wait)"
-    r"|wgmma\.(?:fence|commit_group|wait_group))"
-)
+LOADS = ("cp.async.bulk.tensor",)  # without one its bytes never come
 
 
 @dataclass
 class Killed:
     """The mutant fails with this text: a report's, or WRONG_D."""
 
-    opcode: str
+    instruction: str
     text: str
     schedule: str = "default"  # or "--latest"; "seeds": in one of SEEDS
 
 
 @dataclass
 class Survives:
-    opcode: str
+    instruction: str
     reason: str
 
 
@@ -75,7 +75,7 @@ SM100 = [
     Killed("barrier.cluster", "tcgen05.ld"),  # with an address that was not there yet
     Survives("tcgen05.fence::after_thread_sync", ORDER_ONLY),
     Killed("mbarrier.try_wait", WRONG_D),
-    Killed("mbarrier.arrive", DEADLOCK),
+    Killed("mbarrier.arrive.expect_tx", DEADLOCK),
     Killed("cp.async.bulk.tensor", DEADLOCK),
     Killed("cp.async.bulk.tensor", DEADLOCK),
     Killed("mbarrier.try_wait", REARMED),
@@ -91,7 +91,7 @@ SM100 = [
     Killed("mbarrier.try_wait", WRONG_D),
     Survives("tcgen05.fence::after_thread_sync", ORDER_ONLY),
     Survives("bar.warp.sync", CONVERGENCE),
-    Killed("tcgen05.wait", UNFINISHED, "--latest"),  # by default a warning: hardware waits by itself
+    Killed("tcgen05.wait::ld", UNFINISHED, "--latest"),  # by default a warning: hardware waits by itself
     Survives("tcgen05.fence::before_thread_sync", ORDER_ONLY),
     Survives("bar.warp.sync", CONVERGENCE),
     Killed("barrier.cluster.arrive", WAIT_WITHOUT_ARRIVE),
@@ -105,7 +105,7 @@ SM90 = [
     Killed("mbarrier.init", NOT_INITIALISED),
     Survives("fence.mbarrier_init", ORDER_ONLY),
     Killed("bar.sync", NOT_INITIALISED, "seeds"),
-    Killed("mbarrier.arrive", DEADLOCK),
+    Killed("mbarrier.arrive.expect_tx", DEADLOCK),
     Killed("cp.async.bulk.tensor", DEADLOCK),
     Killed("cp.async.bulk.tensor", DEADLOCK),
     Killed("mbarrier.try_wait", REARMED),
@@ -115,13 +115,6 @@ SM90 = [
     Killed("wgmma.wait_group", UNFINISHED),
     Killed("bar.sync", DEADLOCK, "--latest"),  # a warp's operands are overwritten before it has multiplied
 ]
-
-
-def embedded_ptx(program: Path) -> str:
-    """The PTX inside a level's executable, which is embedded as it is."""
-    data = program.read_bytes()
-    start = data.index(b"\n.version ") + 1
-    return data[start : data.index(b"\0", start)].decode()
 
 
 def run(program: Path, ptx: str, shape: tuple[str, ...] = SHAPE, *options: str) -> str:
@@ -136,44 +129,15 @@ def run(program: Path, ptx: str, shape: tuple[str, ...] = SHAPE, *options: str) 
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def without(line: str) -> str:
-    """What is left of an instruction when it does nothing: a wait that always says yes."""
-    wait = re.match(r"mbarrier\.try_wait\S* (\S+), ", line)
-    return f"setp.eq.u32 {wait[1]}, 0, 0;" if wait else ""
-
-
-class Kernel:
-    """A kernel's PTX and its sites, in its order: opcode, line of the source, indices of the instructions."""
-
-    def __init__(self, arch: int) -> None:
-        self.program = BIN / f"level01_baseline_sm{arch}"
-        self.ptx = embedded_ptx(self.program)
-        self.lines = self.ptx.split("\n")
-        kernel_file = re.search(r'^\.file\s+(\d+) ".*/kernel_sm\d+\.cuh"', self.ptx, re.MULTILINE)[1]
-        location = re.compile(rf"\.loc\s+(?:{kernel_file} (\d+) \d+$|.* inlined_at {kernel_file} (\d+) )")
-        self.sites: list[tuple[str, int, list[int]]] = []
-        source = 0
-        for index, line in enumerate(self.lines):
-            if at := location.match(line):
-                source = int(at[1] or at[2])
-            elif site := SITE.match(line):
-                if self.sites and self.sites[-1][:2] == (site[1], source):
-                    self.sites[-1][2].append(index)  # unrolled
-                    continue
-                self.sites.append((site[1], source, [index]))
-                if site[1] == "barrier.cluster.wait":  # and both halves together
-                    self.sites.append(("barrier.cluster", source, [*self.sites[-2][2], index]))
-
-    def mutant(self, indices: list[int]) -> str:
-        return "\n".join(without(line) if index in indices else line for index, line in enumerate(self.lines))
+def kernel_of(arch: int) -> Embedded:
+    return Embedded.find(BIN / f"level01_baseline_sm{arch}", arch)
 
 
 class Mutants(unittest.TestCase):
-    def judge(self, kernel: Kernel, site: tuple[str, int, list[int]], expected: Killed | Survives) -> str:
+    def judge(self, kernel: Embedded, site: Site, expected: Killed | Survives) -> str:
         """"" if the mutant does as expected."""
-        opcode, source, indices = site
-        ptx = kernel.mutant(indices)
-        where = f"{kernel.program.name}: without {opcode} (line {source} of the kernel)"
+        ptx = kernel.without(site.places)
+        where = f"{kernel.program.name}: without {site.title} of the kernel"
         if isinstance(expected, Survives):
             for schedule in ((), ("--latest",), ("--seed", "1"), ("--seed", "2")):
                 if said := run(kernel.program, ptx, SHAPE, *schedule):
@@ -190,11 +154,12 @@ class Mutants(unittest.TestCase):
         return "" if expected.text in said else f"{where}: expected '{expected.text}', not:\n{said or 'a right D'}"
 
     def check(self, arch: int, table: list[Killed | Survives]) -> None:
-        kernel = Kernel(arch)
-        self.assertEqual([site[0] for site in kernel.sites], [expected.opcode for expected in table])
-        self.assertEqual(run(kernel.program, kernel.ptx), "", "the kernel itself must be right")
+        kernel = kernel_of(arch)
+        sites = kernel.sites(arch, LOADS)
+        self.assertEqual([site.instruction for site in sites], [expected.instruction for expected in table])
+        self.assertEqual(run(kernel.program, kernel.text), "", "the kernel itself must be right")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            verdicts = list(pool.map(lambda pair: self.judge(kernel, *pair), zip(kernel.sites, table)))
+            verdicts = list(pool.map(lambda pair: self.judge(kernel, *pair), zip(sites, table)))
         self.assertEqual([verdict for verdict in verdicts if verdict], [])
 
     def test_blackwell(self) -> None:
@@ -208,10 +173,10 @@ class BugsOfTheFirstKernel(unittest.TestCase):
     """What went wrong when this kernel was first written."""
 
     def setUp(self) -> None:
-        self.kernel = Kernel(100)
+        self.kernel = kernel_of(100)
 
     def expect(self, pattern: str, replacement, *texts: str) -> None:
-        ptx, count = re.subn(pattern, replacement, self.kernel.ptx)
+        ptx, count = re.subn(pattern, replacement, self.kernel.text)
         self.assertGreater(count, 0, f"nothing matches {pattern}")
         said = run(self.kernel.program, ptx)
         for text in (*texts, "tcgen05.mma.cta_group::2.kind::f16", "level01_baseline/kernel_sm100.cuh:"):
@@ -219,7 +184,7 @@ class BugsOfTheFirstKernel(unittest.TestCase):
 
     def test_type_code_3_for_BF16(self) -> None:
         mma = r"\s+\{[^}]*tcgen05\.mma[^,]*, [^,]*, [^,]*, \1,"
-        descriptor = re.search(rf"mov\.b32 (%r\d+), (\d+);(?={mma})", self.kernel.ptx)
+        descriptor = re.search(rf"mov\.b32 (%r\d+), (\d+);(?={mma})", self.kernel.text)
         self.assertIsNotNone(descriptor)
         wrong = f"mov.b32 {descriptor[1]}, {int(descriptor[2]) | 3 << 7 | 3 << 10};"
         self.expect(re.escape(descriptor[0]), wrong, "gives A the type code 3", "BF16 = 1")

@@ -12,9 +12,10 @@ indented lines:
   Shows:    (optional, repeatable) words that the output holds in some mode
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
-Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right) and compile;
-what comes of them is right, wrong (the program says so), error or hang (the simulated device says so) or refused (it
-does not compile). wrong|hang means either."""
+Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right), check (the
+default one, asked of every access whether it is ordered) and compile; what comes of them is right, wrong (the program
+says so), error or hang (the simulated device says so), race (the order checker says so), habit (it says that hardware
+forgives it) or refused (it does not compile). wrong|hang means either."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -36,8 +37,8 @@ EXIT_BROKEN = 4
 DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
 SEEDS = range(1, 9)
 TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
-MODES = ("default", "latest", "seeds", "compile")
-OUTCOMES = ("right", "wrong", "error", "hang", "refused")
+MODES = ("default", "latest", "seeds", "check", "compile")
+OUTCOMES = ("right", "wrong", "error", "hang", "race", "habit", "refused")
 FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Shows", "Counts")
 REPEATED = ("Shows", "Counts")
 
@@ -238,11 +239,20 @@ def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optio
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
+# Up to level 05 both CTAs of a pair on Blackwell store the same tile: no lab is about that.
+OPTIONS = {"latest": ("--latest",), "check": ("--check", "--tolerate", "equal-stores")}
+
+
 def outcome_of(code: int, output: str) -> str:
+    """In this order: a race is the reason for what comes of it."""
+    if "sim: check: error" in output:
+        return "race"
     if "sim: deadlock" in output or "spins for ever" in output:
         return "hang"
     if re.search(r"^sim: \w+ in kernel", output, re.MULTILINE):
         return "error"
+    if code == EXIT_RIGHT and "sim: check: habit" in output:
+        return "habit"
     return {EXIT_RIGHT: "right", EXIT_WRONG: "wrong"}.get(code, f"exit code {code}")
 
 
@@ -313,7 +323,7 @@ def run_simulated(lab: Lab, build: Build) -> Report:
             elif mode == "seeds":
                 found, output = simulate_seeds(lab, program)
             else:
-                found, output = simulate(lab, program, *(["--latest"] if mode == "latest" else []))
+                found, output = simulate(lab, program, *OPTIONS.get(mode, ()))
             report.judge(mode, expected, found)
             report.outputs.append((mode, output))
         for words in lab.shows:

@@ -23,7 +23,7 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
-from ladder.mutants.sites import FENCES, Embedded, Site, code_of
+from ladder.mutants.sites import FENCES, Embedded, Site, code_of, entries_of
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
@@ -98,14 +98,6 @@ def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: s
         return site.instruction in CANNOT_HANG and not needed & set(site.places)
 
     return [site for site in embedded.sites(arch) if can_go(site)]
-
-
-def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
-    """The instantiations that may belong to a configuration: those whose template has the numbers of "256x192" among
-    its arguments, or all, if the name is not of that kind."""
-    if not re.fullmatch(r"\d+x\d+", config):
-        return entries
-    return frozenset(entry for entry in entries if all(f"Li{number}E" in entry for number in config.split("x")))
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,13 @@ CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
 
-_INSTRUCTION = re.compile(r"\s*(?:@!?%?\w+\s+)?((?:" + "|".join(map(re.escape, INSTRUCTIONS)) + r")(?![a-z_]))")
+
+
+def _one_of(instructions: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(r"\s*(?:@!?%?\w+\s+)?((?:" + "|".join(map(re.escape, instructions)) + r")(?![a-z_]))")
+
+
+_INSTRUCTION = _one_of(INSTRUCTIONS)
 _TRY_WAIT = re.compile(r"(\s*)mbarrier\.t\w+_wait\S*\s+(%?\w+)\s*,")
 _ENTRY = re.compile(r"(?:\.visible |\.weak )?\.entry (\w+)")
 
@@ -77,12 +83,13 @@ class Embedded:
     def lines(self) -> list[str]:
         return self.text.split("\n")
 
-    def sites(self, arch: int) -> list[Site]:
-        """In the order of the PTX. Removing both halves of a cluster barrier is one more site than each of them."""
+    def sites(self, arch: int, also: Sequence[str] = ()) -> list[Site]:
+        """In the order of the PTX; `also`: instructions that are none of ours. Removing both halves of a cluster
+        barrier is one more site than each of them."""
         found: dict[tuple[int, str], list[int]] = {}
         entry_of: dict[int, str] = {}
         arrived: list[int] = []  # halves of cluster barriers that are not waited for yet
-        for index, entry, line, instruction in self._instructions(arch):
+        for index, entry, line, instruction in self._instructions(arch, _one_of([*INSTRUCTIONS, *also])):
             entry_of[index] = entry
             found.setdefault((line, instruction), []).append(index)
             if instruction == "barrier.cluster.arrive":
@@ -93,7 +100,7 @@ class Embedded:
         return [Site(line, instruction, tuple(places), frozenset(entry_of[place] for place in places))
                 for (line, instruction), places in found.items()]
 
-    def _instructions(self, arch: int) -> Iterator[tuple[int, str, int, str]]:
+    def _instructions(self, arch: int, wanted: re.Pattern[str]) -> Iterator[tuple[int, str, int, str]]:
         """Line of the PTX, kernel, line of the source, instruction."""
         match = re.search(rf'^\.file\s+(\d+) ".*/kernel_sm{arch}\.cuh"', self.text, re.MULTILINE)
         assert match  # or `find` had not found it
@@ -104,7 +111,7 @@ class Embedded:
                 entry = opening[1]
             elif at := location.match(line):
                 source = int(at[1] or at[2])
-            elif instruction := _INSTRUCTION.match(line):
+            elif instruction := wanted.match(line):
                 yield index, entry, source, instruction[1]
 
     def announcing(self) -> frozenset[int]:
@@ -143,9 +150,15 @@ class Embedded:
         wanted = re.compile(rf"\s*(?:@!?%?\w+\s+)?{pattern}")
         return tuple(index for index, line in enumerate(self.lines) if wanted.match(line))
 
-    def without(self, places: Collection[int]) -> str:
-        """The PTX without the instructions on these lines, byte for byte as long as it was."""
-        return "\n".join(_nothing(line) if index in places else line for index, line in enumerate(self.lines))
+    def without(self, places: Collection[int], demoted: Collection[int] = ()) -> str:
+        """The PTX without the instructions on these lines, byte for byte as long as it was. `demoted`: those of cluster
+        barriers that become barriers of the CTA."""
+        def left(index: int, line: str) -> str:
+            if index in demoted and "barrier.cluster.wait" in line:
+                return "bar.sync 0;".ljust(len(line))
+            return _nothing(line) if index in places or index in demoted else line
+
+        return "\n".join(left(index, line) for index, line in enumerate(self.lines))
 
     def write(self, text: str, program: Path) -> None:
         """The program with other PTX, which is as long. Machine code, if there is any, stays what it was."""
@@ -164,6 +177,13 @@ def _nothing(line: str) -> str:
     return (f"{wait[1]}setp.eq.u32 {wait[2]}, 0, 0;" if wait else "").ljust(len(line))
 
 
+def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
+    """The instantiations that may belong to a configuration: those whose template has the two numbers of "256x192"
+    among its arguments, or all, if the name is not of that kind."""
+    numbers = re.fullmatch(r"(\d+)x(\d+)", config)
+    return frozenset(entry for entry in entries if not numbers or f"Li{numbers[1]}ELi{numbers[2]}E" in entry)
+
+
 def key_of(row: Mapping[str, str]) -> tuple[str, ...]:
     """Which site of which kernel a row of results is about."""
     return tuple(row[column] for column in KEY)
@@ -172,13 +192,3 @@ def key_of(row: Mapping[str, str]) -> tuple[str, ...]:
 def code_of(line: str) -> str:
     """A line of source without its comment."""
     return line.partition("//")[0].strip()
-
-
-def merged(sites: Iterable[Site]) -> tuple[int, ...]:
-    """The places of several sites, to remove them together."""
-    return tuple(sorted({place for site in sites for place in site.places}))
-
-
-def in_entries(sites: Sequence[Site], entries: Collection[str]) -> list[Site]:
-    """Those that occur in any of these kernels."""
-    return [site for site in sites if site.entries & set(entries)]

@@ -17,6 +17,7 @@ from ladder.pages.blocks import (
     images,
     instructions,
     kernels,
+    needed,
     profiled,
     published,
     sweeps,
@@ -32,5 +33,6 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "pytorch": profiled.pytorch,
+    "needed": needed.table, "score": needed.score,
     "without": without.without, "sanitizer": without.sanitizer, **sweeps.BLOCKS,
 }

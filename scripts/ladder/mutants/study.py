@@ -1,0 +1,356 @@
+"""Is it needed? Every synchronisation of a kernel removed in turn, and what a run with --check says without it.
+
+A site is required if some run says so. One that no run misses is redundant only by proof: another site is named that
+orders the same, and a run without both reports what neither of the two alone does. What is neither is `unproven`.
+"""
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import re
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional
+
+from ladder import files
+from ladder.command import UsageError
+from ladder.levels import description, names
+from ladder.levels.description import Description
+from ladder.mutants import judge
+from ladder.mutants.judge import Case, Verdict
+from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, code_of, entries_of, key_of
+from ladder.results import data
+from ladder.results.data import Fields
+
+COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "orders", "found_by", "named", "verdict", "case")
+OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
+
+# Those of a level's configurations that are studied where it is not asked for another; of other levels all.
+STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",),
+           ("level08_deep_pipeline", 90): ("256x192", "128x256", "128x128")}
+# Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
+OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
+              "griddepcontrol.launch_dependents": "speed, not order",
+              "tcgen05.relinquish_alloc_permit": "a right that nobody wants, not order"}
+SCHEDULES: tuple[tuple[str, ...], ...] = (("--latest",), ("--seed", "1"))  # tried at the first problem
+
+# Whom a proof of redundancy may name, how many of them it asks, and at how many problems.
+ORDERING = ("bar.sync", "bar.warp.sync", CLUSTER_BARRIER, "mbarrier.try_wait", "cp.async.bulk.wait_group.read",
+            "cp.async.bulk.wait_group", "wgmma.wait_group", "tcgen05.wait::ld", "tcgen05.wait::st",
+            "griddepcontrol.wait", *FENCES)
+ACROSS_CTAS = {CLUSTER_BARRIER, "barrier.cluster.wait", "mbarrier.try_wait"}
+MOST_OTHERS, PROOF_CASES = 14, 2
+# In the place of a bar.warp.sync: harmless, and reported where its lanes have taken different ways.
+ALIGNED = {90: "wgmma.fence.sync.aligned;", 100: "tcgen05.wait::ld.sync.aligned;"}
+
+REQUIRED, REDUNDANT, UNPROVEN, NOT_EXECUTED, OTHER = "required", "redundant", "unproven", "not executed", "no order"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A level's kernel in one configuration, with the problems that make it do all that it can."""
+
+    level: str
+    arch: int
+    config: str  # empty if there is but one
+    program: Path
+    cases: tuple[Case, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{names.target(self.level, self.arch)}{' ' + self.config if self.config else ''}"
+
+    @functools.cached_property
+    def embedded(self) -> Embedded:
+        return Embedded.find(self.program, self.arch)
+
+    @functools.cached_property
+    def sites(self) -> list[Site]:
+        return [site for site in self.embedded.sites(self.arch) if entries_of(self.config, site.entries)]
+
+    @functools.cached_property
+    def source(self) -> list[str]:
+        return names.kernel_path(files.ROOT, self.level, self.arch).read_text(encoding="utf-8").splitlines()
+
+
+def cases(d: Description) -> tuple[Case, ...]:
+    """Small problems, ragged in every extent. In the first the ring of stages turns more than once within a tile; in
+    the second a tile is done before the ring has turned once, so that nothing but the epilogue's own synchronisation
+    keeps one tile from the next. Clusters that stay take several tiles each."""
+    owner = d.cluster if d.tile_owner == "CTA" else 1
+    rows, columns = d.tile_m * (d.cluster_m if owner > 1 else 1), d.tile_n * (d.cluster_n if owner > 1 else 1)
+    m, n = 2 * rows + d.tile_m // 2 + 8, columns + 8
+    long, short = (d.stages + 2) * d.tile_k + 8, d.tile_k + 8
+    found = [Case((m, n, long), d.cluster), Case((m, n, short), 2 * d.cluster), Case((m, n, 2 * long), 2 * d.cluster)]
+    if d.cluster > 2:  # such clusters have smaller ones beside them
+        found.append(Case((m, n, long), d.cluster + 2))
+    return tuple(found)
+
+
+def kernels(levels: Sequence[str], arches: Sequence[int], config: str, build: Path) -> list[Kernel]:
+    """Raises UsageError, ExplainError, NoPtx."""
+    found: list[Kernel] = []
+    known: set[str] = set()
+    for level in levels:
+        for arch in arches:
+            if not names.has_kernel(level, arch):
+                continue
+            program = names.executable(level, arch, build)
+            if not program.exists():
+                raise UsageError(f"{program.name} is not built. Run scripts/build.sh first.")
+            described = description.describe(description.ask(program))
+            known |= {d.config for d in described}
+            wanted = (config,) if config else STUDIED.get((level, arch), tuple(d.config for d in described))
+            found += [Kernel(level, arch, d.config if len(described) > 1 else "", program, cases(d))
+                      for d in described if d.config in wanted]
+    if not found:
+        raise UsageError(f"there is no kernel with --config {config}, only {', '.join(sorted(known))}." if config else
+                         "there is no such kernel.")
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a mutant lacks: lines of the PTX without their instructions, and cluster barriers that are the CTA's."""
+
+    removed: tuple[int, ...] = ()
+    demoted: tuple[int, ...] = ()
+
+
+# --- one kernel -------------------------------------------------------------------------------------------------------
+
+
+class Study:
+    """The mutants of one kernel: each is run once and remembered."""
+
+    def __init__(self, kernel: Kernel, folder: Path) -> None:
+        self.kernel, self.folder = kernel, folder
+        self._lock = threading.Lock()
+        self._known: dict[tuple[Change, Case, tuple[str, ...]], Verdict] = {}
+
+    def run(self, change: Change, case: Case, *options: str) -> Verdict:
+        """What is said of the changed kernel and not of the kernel as it is."""
+        return self._run(change, case, options).beyond(self._run(Change(), case, options))
+
+    def _run(self, change: Change, case: Case, options: tuple[str, ...]) -> Verdict:
+        key = change, case, options
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        verdict = self._judge(self.kernel.embedded.without(change.removed, change.demoted), case, options)
+        with self._lock:
+            self._known[key] = verdict
+        return verdict
+
+    def _judge(self, ptx: str, case: Case, options: tuple[str, ...]) -> Verdict:
+        with tempfile.NamedTemporaryFile("w", suffix=".ptx", dir=self.folder) as file:
+            file.write(ptx)
+            file.flush()
+            return judge.run(self.kernel.program, self.kernel.config, Path(file.name), case, *options)
+
+    def look(self, site: Site, proves: bool = True) -> Fields:
+        """The row of a site. Unless somebody wants proofs, what nobody misses is left unproven."""
+        for case in self.kernel.cases:
+            verdict = self.run(Change(site.places), case)
+            if verdict.kind:
+                return self.row(site, verdict, REQUIRED, case)
+        first = self.kernel.cases[0]
+        if site.instruction in OTHER_ENDS:
+            return self.row(site, Verdict(), f"{OTHER}: {OTHER_ENDS[site.instruction]}", first)
+        if site.instruction == "mbarrier.init":
+            return self.row(site, Verdict(), f"{OTHER}: a barrier that nobody uses here", first)
+        if not proves:
+            return self.row(site, Verdict(), UNPROVEN, first)
+        for schedule in SCHEDULES:
+            verdict = self.run(Change(site.places), first, *schedule)
+            if verdict.kind:
+                return self.row(site, verdict, f"{REQUIRED}, found in {' '.join(schedule)} only", first)
+        return self.prove(site) if self.executed(site) else self.row(site, Verdict(), NOT_EXECUTED, first)
+
+    def executed(self, site: Site) -> bool:
+        """In some case: a trap in its place would be reported."""
+        return any(self.instead(site, "trap;", case).fault for case in self.kernel.cases)
+
+    def instead(self, site: Site, instruction: str, case: Case) -> Verdict:
+        """With another instruction in its place."""
+        lines = self.kernel.embedded.lines
+        text = "\n".join(instruction if index in site.places else line for index, line in enumerate(lines))
+        return self._judge(text, case, ()).beyond(self._run(Change(), case, ()))
+
+    def prove(self, site: Site) -> Fields:
+        """That it is redundant: another site without which, and without this one, something is reported that neither of
+        the two alone makes anyone report. Best is one that nobody misses alone either."""
+        if site.instruction == "bar.warp.sync":
+            return self.prove_together(site)
+        found: Optional[Fields] = None
+        for other, change, case in self.alternatives(site):
+            both = self.run(Change(tuple(sorted({*site.places, *change.removed})), change.demoted), case)
+            if both.kind in (judge.NOTHING, judge.CONVERGED):  # other lanes, or other instructions: nothing about order
+                continue
+            alone = self.run(change, case)
+            if not alone.kind:
+                return self.row(site, both, f"{REDUNDANT}: {other.title} does the same", case)
+            if found is None and (new := _only_with(both, alone)):
+                found = self.row(site, Verdict(new), f"{REDUNDANT}: {other.title} orders it, too", case)
+        return found or self.prove_among(site) or self.row(site, Verdict(), UNPROVEN, self.kernel.cases[0])
+
+    def prove_among(self, site: Site) -> Optional[Fields]:
+        """That several others of its kind order it, each of them enough."""
+        others = {place for other in self.kernel.sites if other.instruction == site.instruction and other != site
+                  for place in other.places}
+        for case in self.kernel.cases[:PROOF_CASES] if others else ():
+            alone = self.run(Change(tuple(sorted(others))), case)
+            both = self.run(Change(tuple(sorted(others | set(site.places)))), case)
+            if new := _only_with(both, alone):
+                return self.row(site, Verdict(new), f"{REDUNDANT}: several others of its kind order it, too", case)
+        return None
+
+    def prove_together(self, site: Site) -> Fields:
+        """Of a bar.warp.sync: that its lanes are together anyhow, or that another one collects them before anything
+        wants them together."""
+        cases = self.kernel.cases[:PROOF_CASES]
+        apart = [case for case in cases if self.instead(site, ALIGNED[self.kernel.arch], case).kind == judge.CONVERGED]
+        if not apart:
+            return self.row(site, Verdict(), f"{REDUNDANT}: the lanes are together here", cases[0])
+        for other in self.others(site):
+            if other.instruction == site.instruction:
+                both = self.run(Change(tuple(sorted({*site.places, *other.places}))), apart[0])
+                if both.kind == judge.CONVERGED:
+                    return self.row(site, both, f"{REDUNDANT}: {other.title} collects the lanes in time", apart[0])
+        return self.row(site, Verdict(), UNPROVEN, apart[0])
+
+    def alternatives(self, site: Site) -> Iterator[tuple[Site, Change, Case]]:
+        """Another site that may order the same: without it, or a cluster barrier that is only the CTA's."""
+        for other in self.others(site):
+            for case in self.kernel.cases[:PROOF_CASES]:
+                yield other, Change(other.places), case
+                if other.instruction == CLUSTER_BARRIER:
+                    yield other, Change((), other.places), case
+
+    def others(self, site: Site) -> list[Site]:
+        """Those that may order what it orders: first of its own kind, then what tells other CTAs if it does, and the
+        nearest lines first."""
+        def rank(other: Site) -> int:
+            if other.instruction == site.instruction:
+                return 0
+            return 1 if {other.instruction, site.instruction} <= ACROSS_CTAS else 2
+
+        return sorted((other for other in self.kernel.sites
+                       if other.instruction in ORDERING and not set(other.places) & set(site.places)),
+                      key=lambda other: (rank(other), abs(other.line - site.line)))[:MOST_OTHERS]
+
+    def row(self, site: Site, verdict: Verdict, words: str, case: Case) -> Fields:
+        return {**title_of(self.kernel, site), "source": code_of(self.kernel.source[site.line - 1]),
+                "orders": verdict.orders, "found_by": verdict.found_by, "verdict": words, "case": str(case),
+                "named": naming(verdict, site, self.kernel.sites)}
+
+
+def _only_with(both: Verdict, alone: Verdict) -> tuple[judge.Finding, ...]:
+    """What is found without both sites and not, or otherwise, without one of them; whether lanes are together apart."""
+    known = {finding.evidence for finding in alone.findings}
+    return tuple(finding for finding in both.findings
+                 if finding.evidence not in known and finding.name not in judge.CONVERGENCE)
+
+
+# --- does a report lead to the line? ----------------------------------------------------------------------------------
+
+# How a report may call what is missing.
+NAMES = {"bar.warp.sync": r"__syncwarp|bar\.warp\.sync", "bar.sync": r"barrier of the CTA|a barrier|bar\.sync",
+         "barrier.cluster": r"barrier of the cluster|cluster barrier|a barrier",
+         "mbarrier.try_wait": r"a wait\b|mbarrier\.try_wait", "mbarrier.arrive": r"arriv",
+         "mbarrier.arrive.expect_tx": r"arriv|expect_tx", "tcgen05.commit": r"tcgen05\.commit",
+         "cp.async.bulk.commit_group": r"cp\.async\.bulk\.(?:commit|wait)_group",
+         "wgmma.commit_group": r"wgmma\.(?:commit|wait)_group", "fence.mbarrier_init": r"fence\.mbarrier_init"}
+
+
+def naming(verdict: Verdict, site: Site, sites: Iterable[Site]) -> str:
+    """Whether some finding names the kind of instruction, and its line, or a line next to which it is the only one of
+    that kind: "yes" or "no"; empty for what is found in other ways."""
+    if not verdict.findings:
+        return ""
+    kind = NAMES.get(site.instruction, re.escape(site.instruction))
+    others = [other.line for other in sites if other.instruction == site.instruction and other.line != site.line]
+    return "yes" if any(re.search(kind, finding.missing) and _leads_to(finding, site.line, others)
+                        for finding in verdict.findings) else "no"
+
+
+def _leads_to(finding: judge.Finding, line: int, others: Sequence[int]) -> bool:
+    named = {int(number) for number in re.findall(r"\.cuh:(\d+)", finding.missing)}
+    named |= {access.line for access in (finding.first, finding.second) if access and access.line}
+    return any(not any(min(line, near) < other < max(line, near) for other in others) for near in named)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which sites of all are looked at."""
+
+    shard: int = 1
+    shards: int = 1
+    lines: frozenset[int] = field(default_factory=frozenset)  # none: all lines
+    every: int = 1  # one of so many
+
+    def __call__(self, number: int, site: Site) -> bool:
+        if self.lines and site.line not in self.lines:
+            return False
+        return number % self.every == 0 and number // self.every % self.shards == self.shard - 1
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text, re.ASCII)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard takes K/N with 1 <= K <= N, such as 2/4, not '{text}'.")
+    return int(match[1]), int(match[2])
+
+
+def chosen(all_kernels: Sequence[Kernel], choice: Choice) -> list[tuple[Kernel, Site]]:
+    pairs = [(kernel, site) for kernel in all_kernels for site in kernel.sites]
+    return [pair for number, pair in enumerate(pairs) if choice(number, pair[1])]
+
+
+def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True) -> Iterator[Fields]:
+    """A row for each, in their order. Raises JudgeError."""
+    with tempfile.TemporaryDirectory(prefix="ladder-needed-") as name:
+        studies = {kernel: Study(kernel, Path(name)) for kernel, _ in pairs}
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(lambda pair: studies[pair[0]].look(pair[1], proves), pairs)
+
+
+def title_of(kernel: Kernel, site: Site) -> Fields:
+    """What of a row says which site it is about."""
+    return {"level": kernel.level, "arch": str(kernel.arch), "config": kernel.config, "line": str(site.line),
+            "instruction": site.instruction}
+
+
+def recorded(path: Path) -> list[Fields]:
+    """The rows of a file, if there is one."""
+    return data.read_rows(path)[1] if path.exists() else []
+
+
+def record(rows: Sequence[Fields], path: Path, current: Optional[Iterable[Kernel]] = None) -> None:
+    """Puts rows in the place of those of the same sites; of `current` kernels no other sites are kept."""
+    with files.locked(path):
+        columns, old = data.read_rows(path)
+        if columns and columns != list(COLUMNS):
+            raise UsageError(f"{path} holds something else than what needed.py records.")
+        found = {key_of(row): row for row in old}
+        found.update((key_of(row), row) for row in rows)
+        for kernel in current or ():
+            there = {(str(site.line), site.instruction) for site in kernel.sites}
+            own = (kernel.level, str(kernel.arch), kernel.config)
+            found = {key: row for key, row in found.items() if key[:3] != own or key[3:] in there}
+        data.write_rows(path, COLUMNS, sorted(found.values(), key=_order))
+
+
+def _order(row: Fields) -> tuple[str, int, str, int, str]:
+    return row["level"], -int(row["arch"]), row["config"], int(row["line"]), row["instruction"]
+
+
+def is_half(row: Fields) -> bool:
+    """Half a cluster barrier, without which the other half is an error: the pair says what the barrier is for."""
+    return row["instruction"].startswith(f"{CLUSTER_BARRIER}.")

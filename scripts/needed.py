@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Is it needed? Removes each synchronisation of a kernel in turn and says what is no longer ordered without it.
+
+Each fence, wait, arrival and barrier is an instruction on a line of a kernel's source. It is removed from the PTX of
+the level's program, which then runs on the simulated device with --check, at small problems until something is
+reported. A site that no run misses is redundant only by proof: another one is named that orders the same, and a run
+without both is reported. What the runs say is recorded in docs/results/needed.csv; scripts/render.py shows it in the
+levels' pages.
+
+Without LEVEL it looks at all kernels, which is the checker's score. On several machines: --shard 1/4 on the first, and
+so on, each with its own --output; then --merge FILE... puts them together.
+
+Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict
+than is recorded; 2 wrong command line, or not built.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ladder import command, files
+from ladder.levels import names
+from ladder.mutants import study
+from ladder.mutants.sites import key_of
+from ladder.mutants.study import Choice, Kernel
+from ladder.results.data import Fields
+
+
+def parse() -> argparse.Namespace:
+    parser = command.Parser(__doc__)
+    parser.add_argument("levels", nargs="*", metavar="LEVEL", help="e.g. 5 or level05 (default: all)")
+    parser.add_argument("--arch", type=names.parse_arch, metavar="sm90|sm100", help="default: both")
+    parser.add_argument("--config", default="", metavar="NAME",
+                        help="of the level (default: all; of level 02 swizzle128)")
+    parser.add_argument("--line", type=command.whole_number, action="append", metavar="N",
+                        help="only the sites on this line of the kernel; several times for several lines")
+    parser.add_argument("--every", type=command.whole_number, default=1, metavar="N", help="only one of N sites")
+    parser.add_argument("--shard", default="1/1", metavar="K/N", help="the K-th part of N")
+    parser.add_argument("--output", type=Path, default=study.OUTPUT, metavar="FILE",
+                        help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
+    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
+                        help="put these files' rows there, and run nothing")
+    parser.add_argument("--check", action="store_true",
+                        help="record nothing: compare with what is recorded, and see that all sites are there")
+    parser.add_argument("--open", action="store_true", help="only sites of which nothing is recorded, or no proof")
+    parser.add_argument("--no-proofs", action="store_true",
+                        help="do not try to prove that what nobody misses is redundant: it stays unproven")
+    parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
+                        help="runs at a time (default: one per processor)")
+    parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    return parser.parse_args()
+
+
+def merge(output: Path, parts: Sequence[Path]) -> int:
+    for part in parts:
+        study.record(study.recorded(part), output)
+    print(f"{output} holds {len(study.recorded(output))} sites.")
+    return 0
+
+
+def say(number: int, of: int, kernel: Kernel, row: Fields) -> None:
+    what = row["found_by"] + (f": {row['orders']}" if row["orders"] else "")
+    print(f"[{number}/{of}] {kernel.title} :{row['line']} {row['instruction']}: {row['verdict']}"
+          f"{f' ({what})' if what else ''}", flush=True)
+
+
+def is_open(row: Fields) -> bool:
+    return row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED)
+
+
+def agrees(row: Fields, old: Fields) -> bool:
+    """Whether a verdict is the one on record. Where nobody asked for proofs, silence agrees with all but a report."""
+    if row["verdict"] == study.UNPROVEN:
+        return not old["verdict"].startswith(study.REQUIRED)
+    return all(row[column] == old[column] for column in ("verdict", "found_by"))
+
+
+def differences(output: Path, rows: Sequence[Fields], kernels: Sequence[Kernel]) -> list[str]:
+    """What is recorded otherwise, or not at all, or of sites that there are no more."""
+    known = {key_of(row): row for row in study.recorded(output)}
+    found = []
+    for row in rows:
+        old = known.get(key_of(row), row)
+        if not agrees(row, old):
+            found.append(f"{' '.join(key_of(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
+                         f"{old['verdict']} ({old['found_by']})")
+    there = {key_of(study.title_of(kernel, site)) for kernel in kernels for site in kernel.sites}
+    looked_at = {key[:3] for key in there}
+    found += [f"{' '.join(key)}: not recorded" for key in sorted(there - set(known))]
+    found += [f"{' '.join(key)}: recorded, but no longer there" for key in sorted(set(known) - there)
+              if key[:3] in looked_at]
+    return found
+
+
+def main() -> int:
+    options = parse()
+    command.heed_sigterm()
+    if options.merge:
+        return merge(options.output, options.merge)
+    shard, shards = study.parse_shard(options.shard)
+    levels = sorted({names.find_level(text, names.all_levels()) for text in options.levels}) or names.all_levels()
+    kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
+                            options.build.resolve())
+    choice = Choice(shard, shards, frozenset(options.line or ()), options.every)
+    pairs = study.chosen(kernels, choice)
+    if options.open:
+        settled = {key_of(row) for row in study.recorded(options.output) if not is_open(row)}
+        pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
+    if not pairs:
+        raise command.UsageError("there is no such site.")
+    rows: list[Fields] = []
+    found = study.look_at(pairs, options.jobs, not options.no_proofs)
+    for number, ((kernel, _), row) in enumerate(zip(pairs, found), start=1):
+        rows.append(row)
+        say(number, len(pairs), kernel, row)
+        if not options.check:
+            study.record([row], options.output)
+    if not options.check:
+        study.record([], options.output, kernels)
+    words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
+    print(f"{len(rows)} sites: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
+    problems = differences(options.output, rows, kernels) if options.check else []
+    print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
+    if problems:
+        print("A kernel that has changed is looked at again with scripts/needed.py LEVEL, which takes minutes.")
+    return 1 if problems or (any(map(is_open, rows)) and not options.check) else 0
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import unittest
+
+from ladder.command import UsageError
+from ladder.mutants import judge, study
+from ladder.mutants.judge import Access, Finding, Verdict
+from ladder.mutants.sites import Site
+from ladder.results import data
+from tests import support
+
+RACE = """\
+sim: Simulated H200, 2 SMs, order checked.
+level05_persistent_sm90  200x264x320  right: cosine 1.0000000 (cpu)
+sim: check: error (across proxies) in kernel level05::gemm_sm90
+  stmatrix.sync.aligned.x4.shared::cta.b16 (PTX line 5, ptx/memory.cuh:26, called at level05/kernel_sm90.cuh:198)
+    store by CTA (0), warp 4
+  cp.async.bulk.tensor.2d.global (PTX line 7, ptx/tma.cuh:69, called at a/kernel_sm90.cuh:206, called at a/b.cuh:9)
+    bulk store by CTA (0), warp 4
+  The second reads what the first wrote, at dynamic shared memory +1024 of CTA (0).
+  Missing: not across proxies: fence.proxy.async by the writer, between kernel_sm90.cuh:198 and kernel_sm90.cuh:204.
+  12,288 times, 196,608 bytes in all.
+sim: check: habit implicit-reconvergence in kernel level05::gemm_sm90
+  wgmma.fence.sync.aligned (PTX line 225, ptx/wgmma.cuh:16, called at level05_persistent/kernel_sm90.cuh:171)
+    CTA (0), warp 4, all lanes
+  It is executed by lanes that may have taken different ways.
+  Missing: __syncwarp() (bar.warp.sync) by all lanes of the warp before kernel_sm90.cuh:171.
+
+"""
+DEADLOCK = """\
+sim: deadlock in kernel level05::gemm_sm90: no warp of this cluster can go on, and nothing is in flight
+  CTA (0):
+    warp 0 waits for the mbarrier at dynamic shared memory +32, parity 0
+      at mbarrier.try_wait (PTX line 856, ptx/mbarrier.cuh:87, called at level05_persistent/kernel_sm90.cuh:142)
+    warps 4, 5 wait for the mbarrier at dynamic shared memory +0, parity 1
+      at mbarrier.try_wait (PTX line 208, ptx/mbarrier.cuh:87, called at level05_persistent/kernel_sm90.cuh:169)
+
+level05_persistent_sm90: cudaErrorLaunchTimeout while launching.
+"""
+FAULT = """\
+sim: error in kernel level05::gemm_sm90
+  the mbarrier of CTA 0 at shared offset 1024: more arrivals than the phase still waits for
+  at mbarrier.arrive.expect_tx (PTX line 869, ptx/mbarrier.cuh:27, called at level05_persistent/kernel_sm90.cuh:143)
+  by CTA (0), warp 0, lane 0 (thread 0)
+
+"""
+
+
+class Reports(unittest.TestCase):
+    def test_a_race(self) -> None:
+        verdict = judge.read(RACE, 86)
+        race, habit = verdict.findings
+        self.assertEqual((race.grade, race.name, str(race.first), str(race.second)),
+                         ("error", "across proxies", "store :198", "bulk store :206"))
+        self.assertEqual((habit.grade, habit.name, str(habit.first), habit.second),
+                         ("habit", "implicit-reconvergence", "wgmma.fence :171", None))
+        self.assertEqual((verdict.kind, verdict.found_by, verdict.orders),
+                         ("race", "race (across proxies)", "store :198 before bulk store :206"))
+
+    def test_less_what_is_said_anyhow(self) -> None:
+        verdict = judge.read(RACE, 86)
+        rest = verdict.beyond(Verdict(verdict.findings[:1]))
+        self.assertEqual((rest.kind, rest.orders), ("convergence", "wgmma.fence :171"))
+        self.assertEqual(verdict.beyond(verdict).kind, "")
+
+    def test_a_deadlock_a_fault_and_a_wrong_result(self) -> None:
+        deadlock, fault = judge.read(DEADLOCK, 3), judge.read(FAULT, 3)
+        self.assertEqual((deadlock.kind, deadlock.orders), ("deadlock", "what is waited for at :142, :169"))
+        self.assertEqual(fault.kind, "fault")
+        self.assertTrue(fault.orders.endswith("than the phase still waits for (:143)"), fault.orders)
+        self.assertEqual(judge.read("level01 WRONG", 1).kind, "wrong D")
+        self.assertEqual(judge.read("level01 right", 0).kind, "")
+
+    def test_what_is_no_judgement(self) -> None:
+        for output, code in (("sim.sh: unknown option --check", 2), ("killed", -9), ("no device", 3)):
+            with self.assertRaises(judge.JudgeError):
+                judge.read(output, code)
+
+    def test_does_a_report_lead_to_the_line(self) -> None:
+        verdict = judge.read(RACE, 86)
+        fence, other = (Site(line, "fence.proxy.async", (line,), frozenset()) for line in (203, 230))
+        self.assertEqual(study.naming(verdict, fence, [fence, other]), "yes")
+        between = Site(220, "fence.proxy.async", (3,), frozenset())  # this one stands nearer
+        self.assertEqual(study.naming(verdict, other, [fence, other, between]), "no")
+        self.assertEqual(study.naming(verdict, Site(170, "bar.warp.sync", (4,), frozenset()), [fence]), "yes")
+        self.assertEqual(study.naming(Verdict(wrong=True), fence, [fence]), "")
+
+    def test_three_pairs_are_enough(self) -> None:
+        findings = tuple(Finding("error", "r", Access("load", n), Access("store", n + 1), "") for n in range(1, 6))
+        self.assertEqual(Verdict(findings).orders,
+                         "load :1 before store :2; load :2 before store :3; load :3 before store :4 and 2 more")
+
+
+class Choices(unittest.TestCase):
+    def test_shards_share_all_sites(self) -> None:
+        site = Site(1, "bar.sync", (1,), frozenset())
+        shares = [[n for n in range(20) if study.Choice(k, 3)(n, site)] for k in (1, 2, 3)]
+        self.assertEqual(sorted(n for share in shares for n in share), list(range(20)))
+
+    def test_bad_shards(self) -> None:
+        for text in ("0/2", "3/2", "a/b", "1"):
+            with self.assertRaises(UsageError):
+                study.parse_shard(text)
+
+
+PTX = """
+.version 9.0
+.target sm_90a
+.visible .entry gemm_sm90()
+{
+.loc 1 3 3
+fence.proxy.async.shared::cta;
+.loc 1 4 3
+bar.sync 1, 128;
+.loc 1 5 3
+bar.sync 2, 128;
+.loc 1 6 3
+bar.sync 3, 128;
+.loc 1 7 3
+setmaxnreg.inc.sync.aligned.u32 240;
+.loc 1 8 3
+wgmma.fence.sync.aligned;
+}
+.file 1 "/x/level01_baseline/kernel_sm90.cuh"
+"""
+EXPLAIN = """{"level": "level01_baseline", "arch": 90, "idea": "i", "swizzles": {}, "configs": [{"config": "a",
+"cluster": 1, "cluster_n": 1, "tile_m": 128, "tile_n": 128, "tile_k": 64, "tile_owner": "CTA", "stages": 1,
+"stage_bytes": 1, "threads": 128, "smem_bytes": 1, "request_bytes": 1, "tmem_columns": 0, "accumulators": 1,
+"constants": {}, "smem": [], "barriers": [], "named_barriers": [], "roles": []}]}"""
+FAKE_PROGRAM = f"#!/bin/bash\n[[ $1 != --explain ]] || echo '{EXPLAIN}' >\"$3\"\nexit 0\n"
+# The first two barriers order the same pair; the third orders nothing that anybody has a proof for.
+FAKE_SIM = r"""#!/bin/bash
+while [[ $1 != --ptx ]]; do shift; done
+has() { grep -q "$1" "$ptx"; }
+ptx=$2
+say() {
+  echo "sim: check: error ($1) in kernel gemm"
+  echo "  st.shared (PTX line 1, level01_baseline/kernel_sm90.cuh:2)"
+  echo "    store by CTA (0), warp 0"
+  echo "  ld.shared (PTX line 2, level01_baseline/kernel_sm90.cuh:9)"
+  echo "    load by CTA (0), warp 1"
+  echo "  The second reads what the first wrote."
+  echo "  Missing: $2 before kernel_sm90.cuh:4."
+  exit 86
+}
+has 'trap' && { printf 'sim: error in kernel gemm\n  trap\n  at trap (PTX line 1, a/kernel_sm90.cuh:3)\n\n'; exit 3; }
+has 'fence[.]proxy' || say "across proxies" fence.proxy.async
+has 'bar.sync 1' || has 'bar.sync 2' || say "read after write" "a barrier"
+exit 0
+"""
+
+
+class Needed(support.Sandbox):
+    LEVELS = ("level01_baseline", "level02_tma_swizzle")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("level01_baseline/kernel_sm90.cuh", "".join(f"line_{n}();  // {n}\n" for n in range(1, 10)))
+        program = self.program("build/bin/level01_baseline_sm90", "")
+        program.write_bytes(FAKE_PROGRAM.encode() + PTX.encode() + b"\0")
+        self.program("scripts/sim.sh", FAKE_SIM)
+        self.output = self.root / "docs" / "results" / "needed.csv"
+
+    def needed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        return self.run_command(sys.executable, "-B", self.scripts / "needed.py", "1", "--arch", "sm90", *arguments)
+
+    def rows(self) -> dict[str, data.Fields]:
+        return {row["line"]: row for row in data.read_rows(self.output)[1]}
+
+    def test_required_redundant_and_unproven(self) -> None:
+        self.assert_exit(1, self.needed())
+        rows = self.rows()
+        self.assertEqual({line: (row["verdict"], row["found_by"], row["named"]) for line, row in rows.items()}, {
+            "3": ("required", "race (across proxies)", "yes"),
+            "4": ("redundant: bar.sync (line 5) does the same", "race (read after write)", "yes"),
+            "5": ("redundant: bar.sync (line 4) does the same", "race (read after write)", "yes"),
+            "6": ("unproven", "", ""),
+            "7": ("no order: registers, not order", "", ""),
+            "8": ("unproven", "", "")})
+        self.assertEqual((rows["3"]["orders"], rows["3"]["source"]), ("store :2 before load :9", "line_3();"))
+
+    def test_a_part_and_the_rest(self) -> None:
+        self.needed("--shard", "1/2", "--output", self.root / "a.csv")
+        self.needed("--shard", "2/2", "--output", self.root / "b.csv")
+        self.assert_exit(0, self.needed("--merge", self.root / "a.csv", self.root / "b.csv"))
+        merged = self.rows()
+        self.needed("--output", self.root / "whole.csv")
+        self.assertEqual(list(merged.values()), data.read_rows(self.root / "whole.csv")[1])
+
+    def test_only_what_is_open(self) -> None:
+        self.needed("--line", 3, "--line", 6)
+        self.assertEqual(list(self.rows()), ["3", "6"])
+        self.assertNotIn(":3 fence", self.needed("--open", "--no-proofs").stdout)
+        self.assertEqual(self.rows()["4"]["verdict"], "unproven")
+
+    def test_a_comparison_with_what_is_recorded(self) -> None:
+        self.needed()
+        self.assert_exit(0, self.needed("--check", "--no-proofs"))
+        self.output.write_text(self.output.read_text().replace("across proxies", "launches").replace(",6,", ",16,"))
+        answer = self.needed("--check", "--no-proofs")
+        self.assert_exit(1, answer)
+        self.assertIn("but recorded is required (race (launches))", answer.stdout)
+        self.assertIn("level01_baseline 90  6 bar.sync: not recorded", answer.stdout)
+        self.assertIn("level01_baseline 90  16 bar.sync: recorded, but no longer there", answer.stdout)
+
+    def test_bad_command_lines(self) -> None:
+        self.assert_exit(2, self.needed("--line", 99), "there is no such site")
+        self.assert_exit(2, self.needed("--config", "other"), "there is no kernel with --config other, only a")
+        self.write("docs/results/needed.csv", "level,arch\n")
+        self.assert_exit(2, self.needed(), "something else")
