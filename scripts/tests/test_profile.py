@@ -111,7 +111,7 @@ class Timers(unittest.TestCase):
         output = build / "timers_of_the_test.json"
         self.addCleanup(output.unlink, missing_ok=True)
         done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "profile.py", "--simulate", "--timers", output,
-                               "--build", build], capture_output=True, text=True, check=False, timeout=110)
+                               "--build", build], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         timed = json.loads(output.read_text(encoding="utf-8"))
         true = json.loads((data.FOLDER / f"sim_timeline_{profiling.TIMED}.json").read_text(encoding="utf-8"))

@@ -80,8 +80,8 @@ class Writer {
     const double nanoseconds = static_cast<double>(records_.nanoseconds[1] - records_.nanoseconds[0]);
     const double cycles = static_cast<double>(records_.cycles[1] - records_.cycles[0]);
     std::fprintf(file_,
-                 "{\"otherData\": {\"gpu\": \"%s\", \"kind\": \"%s\", \"unit\": \"cycles, shown as nanoseconds\", "
-                 "\"mhz\": %.0f},\n\"traceEvents\": [",
+                 "{\"otherData\": {\"version\": 2, \"gpu\": \"%s\", \"kind\": \"%s\", "
+                 "\"unit\": \"cycles, shown as nanoseconds\", \"mhz\": %.0f},\n\"traceEvents\": [",
                  gpu, std::string_view(gpu).starts_with("Simulated") ? "modelled" : "measured",
                  nanoseconds > 0 ? 1000 * cycles / nanoseconds : 0);
     for (int warp = 0; warp < WARPS; ++warp) write_warp(warp);

@@ -6,6 +6,7 @@ from typing import Callable
 from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
+from ladder.levels import shapes
 from ladder.pages.blocks.options import Options
 from ladder.results import data
 from ladder.results.numbers import grouped
@@ -36,7 +37,8 @@ def log(context: Context, _: Options) -> str:
         if row["ratio_cublaslt"]:
             error = f" ± {float(row['ratio_cublaslt_error']):.3f}" if row["ratio_cublaslt_error"] else ""
             figures.append(f"{float(row['ratio_cublaslt']):.3f}{error} x cublasLt")
-        observed = "; ".join(filter(None, [row["outcome"], f"{row['m']}: " + ", ".join(figures)]))
+        size = shapes.size_text((int(row["m"]), int(row["n"]), int(row["k"])))
+        observed = "; ".join(filter(None, [row["outcome"], f"{size}: " + ", ".join(figures)]))
         ways = row["how"].split()
         lines.append([row["nr"], row["attempt"], row["expected"], observed, row["why"], ", ".join(ways)])
     legend = "; ".join(f"*{way}*: {words}" for way, words in WAYS.items())
