@@ -32,6 +32,7 @@ class All(unittest.TestCase):
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
             wanted.add(f"{short}_tmem")
+        wanted |= {path.stem for path in (support.ROOT / "docs" / "results").glob("*_timers_*.json")}
         self.assertEqual(set(self.drawn), wanted)
 
     def test_they_are_well_formed_and_described(self) -> None:

@@ -96,7 +96,7 @@ class Counters(support.Sandbox):
         self.assert_exit(0, self.profile())
         context = Context(self.root, [])
         table = profiled.counters(context, {"size": "4096"})
-        self.assertIn("| cycles | 3,000 | 3,000 |", table)
+        self.assertNotIn("| cycles |", table)
         self.assertIn("| of which L2 had, % | 100 | 100 |", table)
         self.assertNotIn("tensor core", table)
         self.assertIn("Level 01, 02 is more than one launch", table)

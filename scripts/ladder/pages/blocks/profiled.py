@@ -47,6 +47,8 @@ ROWS: list[tuple[str, Callable[[Values], Optional[float]], int]] = [
     ("million warp instructions", _of("instructions", 1e-6), 1),
 ]
 
+TIMES = ("cycles", "tensor core active, %")  # of launches that run side by side there is no sum
+
 
 def counters(context: Context, options: Options) -> str:
     """size=EDGE: a column per level."""
@@ -61,18 +63,18 @@ def _table(rows: list[Fields]) -> str:
     levels = sorted({row["level"] for row in rows})
     values = {level: {row["quantity"]: float(row["value"]) for row in rows if row["level"] == level}
               for level in levels}
+    launches = {row["level"]: row["launches"] for row in rows}
     lines: list[list[str]] = []
     for title, compute, places in ROWS:
-        cells = [compute(values[level]) for level in levels]
+        cells = [compute(values[level]) if launches[level] == "1" or title not in TIMES else None for level in levels]
         if any(cell is not None for cell in cells):
             lines.append([title, *(NOTHING if cell is None else _number(cell, places) for cell in cells)])
     lines.append(["warps waited most for", *(_stall(values[level]) for level in levels)])
     heads = ["", *(f"{names.number_of(level):02}" for level in levels)]
     first = rows[0]
-    launches = {row["level"]: row["launches"] for row in rows}
     several = [f"{names.number_of(level):02}" for level in levels if launches[level] != "1"]
-    note = (f" Level {', '.join(several)} is more than one launch, which the profiler runs one after the other: its "
-            "cycles are not those of a product.") if several else ""
+    note = (f" Level {', '.join(several)} is more than one launch, and the profiler runs one after the other what runs "
+            "side by side otherwise: it says nothing about cycles.") if several else ""
     return (markdown.table(heads, lines, "l" + "r" * len(levels))
             + f"\nMeasured: {first['gpu']}, M = N = K = {first['m']}, {first['profiler']}, clocks free; commit "
               f"{first['commit']}; {first['date'][:10]}.{note}\n")
