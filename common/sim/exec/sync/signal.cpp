@@ -43,7 +43,8 @@ void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& si
 
 void RemoteSignal::complete(Cluster& cluster) {
   // A cluster barrier came after it, and let the other CTA go: it was relaxed, for a release waits for signals.
-  if (issuer != nullptr && cluster.ctas[rank].exited && cluster.barrier.phase > cluster_phase) {
+  if (issuer != nullptr && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
+      cluster.barrier.phase > cluster_phase) {
     const Fault gone{Status::LaunchFailure,
                      "CTA " + std::to_string(rank) +
                          " has exited before an arrival at its mbarrier: the cluster barrier after the arrival is "
