@@ -21,6 +21,11 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --threads N         host threads (default: all processors)
   --counters FILE     write what each kernel did, counted
   --trace FILE        write when each kernel did what
+  --timing            do not compute: say how long each launch takes on the GPU, at which clock, and what limits it
+  --constants FILE    with --timing: what is known of the GPU, in place of common/sim/timing/constants
+  --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
+  --power WHAT        with --timing: cap for a GPU that is always at work (default), burst for a moment's work, none for
+                      the highest clock, or a clock in GHz
   --help              print this
 
 The rules of --check, and what each stands on. docs/simulator.md says what they ask.
@@ -121,6 +126,15 @@ while [[ $# -gt 0 ]]; do
     --abort) LADDER_SIM_ABORT=1; shift ;;
     --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
     --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --timing) LADDER_SIM_TIMING=1; shift ;;
+    --power) LADDER_SIM_POWER=$(value "$1" $# "${2-}"); shift 2 ;;
+    --constants)
+      LADDER_SIM_CONSTANTS=$(value "$1" $# "${2-}")
+      [[ -r $LADDER_SIM_CONSTANTS ]] || fail "--constants: there is no readable file $LADDER_SIM_CONSTANTS."
+      LADDER_SIM_CONSTANTS=$(realpath -- "$LADDER_SIM_CONSTANTS")
+      shift 2
+      ;;
+    --predictions) LADDER_SIM_PREDICTIONS=$(writable "$1" $# "${2-}"); shift 2 ;;
     --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
     --help | -h) usage && exit 0 ;;
     --) shift; break ;;
@@ -142,6 +156,8 @@ esac
   fail "--seed and --latest are two different schedules: choose one."
 [[ -z ${LADDER_SIM_COUNTERS-} || ${LADDER_SIM_COUNTERS-} != "${LADDER_SIM_TRACE-}" ]] ||
   fail "--counters and --trace both name $LADDER_SIM_TRACE: two files are needed."
+[[ -n ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_POWER-}${LADDER_SIM_PREDICTIONS-}${LADDER_SIM_CONSTANTS-} ]] ||
+  fail "--power, --constants and --predictions need --timing."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 

@@ -125,10 +125,30 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   }
 }
 
+void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
+  start(number);
+  walking_ = true;
+  for (Cta& cta : cluster_.ctas) {
+    for (const uint32_t index : warps) {
+      Warp& warp = cta.warps[index];
+      warp.alone = true;
+      try {
+        for (uint64_t polls = 0; warp.used != 0 && polls < kIdleRounds; ++polls) {
+          while (warp.used != 0 && warp.has_ready_split()) run_warp(warp, warp.time + kLongSlice);
+          for_waiting(warp, Wait::Poll, [&](uint8_t split) { look_again(warp, split); });
+          if (warp.used != 0 && !warp.has_ready_split()) break;
+        }
+        if (warp.used != 0) throw Fault{Status::LaunchTimeout, "the warp waits for what others do"};
+      } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+    }
+  }
+  walking_ = false;
+}
+
 // ---- Scheduler
 
 void ClusterEngine::push(Warp& warp) {
-  if (warp.queued || !warp.has_ready_split()) return;
+  if (walking_ || warp.queued || !warp.has_ready_split()) return;
   warp.queued = true;
   if (schedule_.policy == SchedulePolicy::Seeded) {
     // Now and then a warp falls far behind.
@@ -153,6 +173,7 @@ void ClusterEngine::remark(order::Habit habit, const Fault& what, const Warp* wa
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
+  if (walking_) return;  // nobody waits for it
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;
   // The issuing warp's clock may be ahead of the last event.

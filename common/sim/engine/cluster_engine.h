@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,12 @@ class ClusterEngine final : public Scheduler {
   /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after
   /// another.
   void start(uint32_t number);
+
+  /// From now on this notes what the clusters demand; nullptr: nobody does.
+  void record(timing::Recorder* recorder) { cluster_.demands = recorder; }
+  /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): what they load does not depend on
+  /// the others. Throws Failure if one cannot go on.
+  void walk(uint32_t number, std::span<const uint32_t> warps);
 
   enum class State : uint8_t {
     Running,  ///< the quantum is used up
@@ -115,6 +122,7 @@ class ClusterEngine final : public Scheduler {
   std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
   std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; in order queues only the first is here
   uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
+  bool walking_ = false;
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   uint64_t idle_rounds_ = 0, idle_step_ = 64;

@@ -1,8 +1,11 @@
 #include "engine/device.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -14,12 +17,14 @@
 #include "common/base/align.h"
 #include "common/base/file.h"
 #include "common/base/text.h"
+#include "engine/demands.h"
 #include "engine/grid.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
 #include "ptx/module.h"
 #include "ptx/rules/rules.h"
 #include "timing/counters.h"
+#include "timing/prediction.h"
 #include "timing/trace.h"
 
 namespace sim {
@@ -311,6 +316,7 @@ Outcome Device::settle() {
   if (pending.empty()) return outcome;
   std::vector<GridLaunch> grids;
   for (const auto& each : pending) grids.push_back(each->grid);
+  if (options_.timing) return predict(pending);
   int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = std::max(threads, 1);
   std::optional<Failure> failure = run_launches(grids, {options_.schedule, options_.seed}, threads);
@@ -334,6 +340,31 @@ Outcome Device::settle() {
       outcome.report += order::report(finding, each->kernel);
   }
   return outcome;
+}
+
+Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
+  const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<timing::GridDemands> demands;
+  double flops = 0;
+  try {
+    for (const auto& each : pending) {
+      demands.push_back(demands_of(each->grid, std::max(threads, 1)));
+      flops += static_cast<double>(each->useful_flops);
+    }
+    timing::Prediction prediction =
+        timing::predict(demands, gpu_, timing::constants_of(gpu_.key), options_.power, flops);
+    prediction.kernel = pending.front()->kernel;
+    if (options_.prediction_file.empty()) {
+      std::fputs(timing::to_text(prediction).c_str(), stdout);
+    } else {
+      std::ofstream(options_.prediction_file, std::ios::app) << timing::to_json(prediction) << "\n";
+    }
+  } catch (const Failure& failure) {
+    return {failure.status, failure.report};
+  } catch (const std::runtime_error& error) {
+    return {Status::NotSupported, std::string("sim: --timing: ") + error.what()};
+  }
+  return {};
 }
 
 void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }

@@ -17,6 +17,7 @@
 #include "machine/gpu.h"
 #include "machine/shared_name.h"
 #include "machine/status.h"
+#include "timing/power_setting.h"
 
 namespace sim {
 
@@ -37,6 +38,9 @@ struct Options {
   bool abort_on_error = false;  ///< exit at the first report instead of failing the launch
   std::string counters_file;    ///< where to write counters at exit; empty: do not count
   std::string trace_file;       ///< where to write a trace at exit; empty: do not trace
+  bool timing = false;                            ///< predict times; data is neither moved nor computed
+  timing::PowerSetting power;                     ///< of predictions
+  std::string prediction_file;                    ///< where to add predictions, a line each; empty: standard output, as text
 };
 
 struct LaunchConfig {
@@ -137,6 +141,8 @@ class Device {
  private:
   struct Impl;
   struct Pending;
+  /// In the place of running them, says how long these launches, of one call, would take.
+  Outcome predict(const std::vector<std::unique_ptr<Pending>>& pending);
   Gpu gpu_;
   Options options_;
   GlobalMemory memory_;

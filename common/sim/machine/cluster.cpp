@@ -2,6 +2,7 @@
 
 #include "check/observer.h"
 #include "machine/wake.h"
+#include "timing/demand.h"
 #include "timing/recorder.h"
 
 namespace sim {
@@ -87,6 +88,10 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     if (cluster.observer != nullptr) {
       const Split& split = waiter.warp->splits[waiter.split];
       cluster.observer->waited(*waiter.warp, split.mask, offset, split.pc);
+    }
+    if (cluster.demands != nullptr) {
+      const Split& split = waiter.warp->splits[waiter.split];
+      cluster.demands->note(*waiter.warp, timing::Step::What::Wait, cta_rank, offset / 8, split.arguments[1]);
     }
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().mbarrier));
   }

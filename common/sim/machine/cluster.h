@@ -31,6 +31,9 @@ struct Signal;
 struct Counters;  // timing/counters.h
 class Trace;      // timing/trace.h
 class Recorder;   // timing/recorder.h
+namespace timing {
+class Recorder;  // timing/demand.h
+}
 
 /// What all clusters of a launch share.
 struct Launch {
@@ -51,6 +54,9 @@ struct Launch {
   order::LaunchCheck* order = nullptr;   ///< null: nobody asks whether accesses are ordered
   const Orderings* orderings = nullptr;  ///< beside it: what the instructions' modifiers say
   std::vector<SharedName> shared_names;  ///< if the program has told any
+  /// False: TMA and tensor cores do all but move and multiply data. For who wants to know what is demanded, not what comes
+  /// out.
+  bool moves_data = true;
 
   /// A wgmma is executed for the four warps of its warpgroup at once, as hardware does and the ISA does not promise.
   bool warpgroups_as_one = true;
@@ -101,6 +107,7 @@ struct Cluster {
   Counters* counters = nullptr;  ///< this cluster's own; added to the launch's when it ends
   Recorder* recorder = nullptr;  ///< null: nobody traces
   Observer* observer = nullptr;  ///< of the order of accesses
+  timing::Recorder* demands = nullptr;  ///< null: nobody notes what it demands
   uint32_t number = 0;           ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;

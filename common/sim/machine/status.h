@@ -19,6 +19,7 @@ enum class Status : int {
   MisalignedAddress = 716,
   InvalidAddressSpace = 717,
   LaunchFailure = 719,
+  NotSupported = 801,
 };
 
 }  // namespace sim

@@ -29,7 +29,7 @@ struct TensorMap {
   uint8_t interleave;    ///< CUtensorMapInterleave: 0 none
   uint8_t swizzle;       ///< Swizzle
   uint8_t oob_fill;      ///< CUtensorMapFloatOOBfill: 0 zeros, 1 NaN
-  uint8_t l2_promotion;  ///< no effect
+  uint8_t l2_promotion;  ///< CUtensorMapL2promotion: 0 none, then 64, 128, 256 bytes; only the timing model asks
   uint8_t padding[128 - 8 - 8 - 32 - 20 - 10 - 5 - 4];
 
   Swizzle swizzle_mode() const { return static_cast<Swizzle>(swizzle); }

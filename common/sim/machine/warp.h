@@ -97,6 +97,9 @@ struct Warp {
     return false;
   }
 
+  /// It is executed without the others: whatever it would wait for is there already, and what it starts is only noted.
+  bool alone = false;
+
   std::array<uint32_t, 32> cluster_phase{};  ///< by lane: 1 + phase of the cluster barrier it has arrived in, 0: none
   uint32_t max_registers = 0;                ///< setmaxnreg: what this warp holds per thread
 

@@ -255,3 +255,10 @@ SIM_API void sim_name_shared(const char* lines) {
     process.device().name_shared(std::move(names));
   });
 }
+
+/// Not CUDA's: does this device only predict how long a kernel takes? Then no input is read, and no result is there.
+SIM_API int sim_predicts() {
+  int predicts = 0;
+  call("sim_predicts", [&](Process& process) { predicts = process.device().options().timing; });
+  return predicts;
+}

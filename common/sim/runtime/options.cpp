@@ -86,6 +86,11 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
     return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), order::habit_names().c_str());
   }
 
+  options.timing = !get("LADDER_SIM_TIMING").empty();
+  options.prediction_file = get("LADDER_SIM_PREDICTIONS");
+  if (const std::string power = get("LADDER_SIM_POWER"); !timing::parse_power(power, &options.power)) {
+    return format("--power: '%s' is not cap, burst, none or a clock from 0.3 to 3 GHz.", power.c_str());
+  }
   options.abort_on_error = !get("LADDER_SIM_ABORT").empty();
   options.counters_file = get("LADDER_SIM_COUNTERS");
   options.trace_file = get("LADDER_SIM_TRACE");

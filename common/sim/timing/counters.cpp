@@ -125,8 +125,7 @@ void Counters::add(const Counters& other) {
   merge(shared_accesses, other.shared_accesses);
 }
 
-void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
-                  bool is_store) {
+Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes) {
   std::array<uint64_t, 64> sectors, lines;
   size_t n = 0;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -137,11 +136,17 @@ void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, ui
     sectors[n] = (address + bytes - 1) / 32;
     lines[n++] = (address + bytes - 1) / 128;
   }
+  return {distinct(sectors.data(), n), distinct(lines.data(), n)};
+}
+
+void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
+                  bool is_store) {
+  const Touched all = touched(addresses, mask, bytes);
   Counters::Access& access = slot(counters.global_accesses, pc);
   const uint64_t total = static_cast<uint64_t>(std::popcount(mask)) * bytes;
   ++access.count;
-  access.sectors += distinct(sectors.data(), n);
-  access.lines += distinct(lines.data(), n);
+  access.sectors += all.sectors;
+  access.lines += all.lines;
   access.bytes += total;
   (is_store ? counters.global_store_bytes : counters.global_load_bytes) += total;
 }

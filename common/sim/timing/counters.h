@@ -63,6 +63,10 @@ struct LaunchRecord {
 std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecord> launches);
 
 /// Distinct 32-byte sectors and 128-byte lines that a warp's accesses of `bytes` each touch.
+struct Touched {
+  uint64_t sectors, lines;
+};
+Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes);
 void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
                   bool is_store);
 /// Wavefronts of a warp's shared-memory access: 16-byte accesses are resolved per 8 lanes, 8-byte ones per 16, smaller

@@ -7,8 +7,10 @@ namespace sim {
 namespace {
 
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
+  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) commit_bulk(w, first_lane(rest));
   if (Observer* const observer = observer_of(w)) observer->bulk_committed(w, m);
+  note_demand(w, timing::Step::What::BulkCommit);
   return Flow::Next;
 }
 
@@ -18,7 +20,10 @@ struct WaitGroup {
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
   if (Observer* const observer = observer_of(w)) observer->bulk_waited(w, m, o.pending, o.read_only, w.split().pc);
-  if (bulk_done(w, m, o.pending, o.read_only)) return Flow::Next;
+  if (bulk_done(w, m, o.pending, o.read_only)) {
+    note_demand(w, timing::Step::What::BulkWait, 0, o.read_only, o.pending);
+    return Flow::Next;
+  }
   isolate(w, m);
   return block(w, Wait::BulkGroup, o.pending, o.read_only);
 }

@@ -2,6 +2,7 @@
 
 #include "machine/cluster.h"
 #include "machine/wake.h"
+#include "timing/demand.h"
 
 namespace sim {
 namespace {
@@ -37,7 +38,11 @@ bool done(const CopyGroups* groups, uint32_t pending, bool read_only, bool open)
 
 void wake_if(Warp& warp, Wait kind, bool (*ready)(const Warp&, const Split&)) {
   for_waiting(warp, kind, [&](uint8_t split) {
-    if (ready(warp, warp.splits[split])) resume(warp, split, 0);
+    const Split& waiting = warp.splits[split];
+    if (!ready(warp, waiting)) return;
+    if (timing::Recorder* const recorder = warp.cta->cluster->demands; recorder != nullptr && kind == Wait::BulkGroup)
+      recorder->note(warp, timing::Step::What::BulkWait, 0, waiting.arguments[1], waiting.arguments[0]);
+    resume(warp, split, 0);
   });
 }
 

@@ -36,6 +36,7 @@ class TensorLoad final : public AsyncOperation {
 
   void complete(Cluster& cluster) override {
     if (!forgive_early_exit(cluster, origin, &to.credits)) return;
+    if (!cluster.launch->moves_data) return arrive(cluster);
     std::array<uint8_t, 256 * 16> row;
     for (const Credit& credit : to.credits)
       check_destination(cluster, credit.destination, to.offset, box.footprint(), 128, "TMA load");
@@ -56,13 +57,18 @@ class TensorLoad final : public AsyncOperation {
                       box.inner_bytes);
       }
     });
+    arrive(cluster);
+  }
+  std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
+
+ private:
+  void arrive(Cluster& cluster) const {
     ++cluster.changes;
     for (const Credit& credit : to.credits) {
       mark_layout(cluster.ctas[credit.destination], to.offset, box.footprint(), layout_of(box.map.swizzle_mode()));
       credit_bytes(cluster, to, credit, box.bytes(), *this);
     }
   }
-  std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
   Footprint footprint() const override {
     Footprint moved = box.outline();
     for (const Credit& credit : to.credits)
@@ -72,6 +78,20 @@ class TensorLoad final : public AsyncOperation {
   }
 };
 
+void note(Warp& w, const TensorLoad& load) {
+  timing::LoadSite site{.tensor = load.box.map.address,
+                        .rows = load.box.rows,
+                        .row_bytes = load.box.inner_bytes,
+                        .fetch_bytes = 32u << load.box.map.l2_promotion,
+                        .to = {},
+                        .slot = static_cast<uint16_t>(load.to.barrier / 8)};
+  for (const Credit& credit : load.to.credits)
+    site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
+  cluster_of(w).demands->note_load(w, site,
+                                    static_cast<int32_t>(load.box.coordinate[0] * load.box.map.element_bytes),
+                                    static_cast<int32_t>(load.box.coordinate[1]));
+}
+
 Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -79,6 +99,8 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
     auto load = std::make_unique<TensorLoad>();
     load->to = destination_of(w, o.destination, lane, "TMA load");
     load->box = make_box(w, o.tensor, lane, false);
+    if (cluster.demands != nullptr) note(w, *load);
+    if (w.alone) continue;
     const uint32_t bytes = load->box.bytes();
     for (const Credit& credit : load->to.credits) {
       Cta& target =

@@ -59,7 +59,7 @@ class TensorStore final : public AsyncOperation {
       row_from_shared(cta, box.map.swizzle_mode(), offset + shared, write->data.data() + at, box.inner_bytes);
       // A ragged end is written up to the next 16 bytes, as measured; rows are clipped exactly.
       const int64_t end = std::min<int64_t>((last + 15) / 16 * 16, box.inner_bytes);
-      if (address != 0 && last > first)
+      if (address != 0 && last > first && cluster.launch->moves_data)
         write->pieces.push_back({address + static_cast<uint64_t>(first), at + static_cast<uint32_t>(first),
                                  static_cast<uint32_t>(end - first)});
       at += box.inner_bytes;
@@ -75,6 +75,7 @@ class TensorStore final : public AsyncOperation {
 };
 
 Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
+  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -91,6 +92,7 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
       store->watched = observer->stores(w, lane, shared_ranges(store->box, store->offset),
                                         global_ranges(store->box, true), o.how != Reduction::None);
     }
+    if (cluster.demands != nullptr) cluster.demands->note_store(w, {store->box.rows, store->box.inner_bytes});
     const When when = read_time(*w.cta, store->box.bytes());
     submit(w, lane, std::move(store), when);
   }

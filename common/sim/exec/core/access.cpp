@@ -197,6 +197,12 @@ void access_global(const LaneAccess& lanes, Access* access) {
     count_global(*cluster.counters, lanes.warp.split().pc, lanes.address, lanes.mask, lanes.bytes,
                  lanes.kind == AccessKind::Store);
   }
+  if (cluster.demands != nullptr) {
+    using What = timing::Step::What;
+    const Touched all = touched(lanes.address, lanes.mask, lanes.bytes);
+    note_demand(lanes.warp, lanes.kind == AccessKind::Load ? What::GlobalLoad : What::GlobalStore, 0, 0,
+                static_cast<uint32_t>(all.lines));
+  }
 }
 
 void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) {
@@ -233,10 +239,12 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
   }
   if (cluster.observer != nullptr) [[unlikely]]
     observe_shared(*cluster.observer, lanes);
-  if (cluster.counters != nullptr) {
+  if (cluster.counters != nullptr || cluster.demands != nullptr) {
     uint32_t offsets[32];
     lanes.for_active([&](int lane) { offsets[lane] = lanes.address[lane] & kSharedOffsetMask; });
-    count_shared(*cluster.counters, lanes.warp.split().pc, offsets, lanes.mask, lanes.bytes);
+    if (cluster.counters != nullptr)
+      count_shared(*cluster.counters, lanes.warp.split().pc, offsets, lanes.mask, lanes.bytes);
+    note_demand(lanes.warp, timing::Step::What::Shared, 0, 0, shared_wavefronts(offsets, lanes.mask, lanes.bytes));
   }
 }
 

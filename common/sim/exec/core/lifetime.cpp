@@ -31,6 +31,7 @@ void exit_lanes(Warp& warp, Mask mask) {
       if (!forgive(cluster, order::Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
+    note_demand(warp, timing::Step::What::Exit);
     --cta.live_warps;
     check_cta_barriers(cta);
     if (cta.live_warps == 0) {

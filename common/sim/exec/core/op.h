@@ -18,6 +18,7 @@
 #include "machine/fault.h"
 #include "machine/wake.h"
 #include "machine/warp.h"
+#include "timing/demand.h"
 
 namespace sim {
 
@@ -145,6 +146,7 @@ inline T uniform(Warp& warp, int32_t slot, Mask mask) {
 
 /// The running split waits: `return block(w, Wait::..)`. machine/wake.h says how that ends.
 inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0) {
+  if (warp.alone) [[unlikely]] return Flow::Next;
   warp.split().block(why, first, second);
   return Flow::Block;
 }
@@ -164,6 +166,12 @@ bool gather(Warp& warp, Mask needed, Mask* mask);
 bool gather_all(Warp& warp, Mask* mask);
 
 inline Cluster& cluster_of(Warp& warp) { return *warp.cta->cluster; }
+
+/// For the timing model: this is what the warp demands now.
+inline void note_demand(Warp& warp, timing::Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0) {
+  if (timing::Recorder* const recorder = warp.cta->cluster->demands) [[unlikely]]
+    recorder->note(warp, what, rank, slot, value);
+}
 
 /// This warp has done something that others can notice.
 inline void note_effect(Warp& warp) {

@@ -46,6 +46,7 @@ bool reads(const Op& op, const std::vector<Slot>& slots) {
 }  // namespace
 
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
+  if (warp.alone) return 0;
   if (!warp.pending) {
     warp.pending = std::make_unique<PendingRegisters>();
     warp.pending->writer.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);

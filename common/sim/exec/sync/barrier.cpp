@@ -48,6 +48,7 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
           lanes<uint32_t>(*waiter.warp, waiter.result)[first_lane(rest)] = done.true_lanes;
         break;
     }
+    note_demand(*waiter.warp, timing::Step::What::BarrierWait, 0, static_cast<uint32_t>(&barrier - cta.named.data()));
     if (waiter.warp == running && waiter.split == running->current) continue;  // it has not stopped
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cta_barrier));
   }
@@ -78,6 +79,7 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
   std::vector<uint8_t> others;
   if (o.aligned ? !gather(w, kAllLanes, &m) : !gather_at_barrier(w, m, uniform<uint32_t>(w, o.id, m), &others))
     return Flow::Block;
+  if (w.alone) return Flow::Next;
   const uint32_t id = uniform<uint32_t>(w, o.id, m);
   if (id >= cta.named.size())
     throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": there are 16, numbered 0 to 15"};
@@ -97,6 +99,7 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
   }
   barrier.expected = expected;
   barrier.arrived += 32;
+  note_demand(w, timing::Step::What::BarrierArrive, 0, id, expected / 32);
   const auto arrive = [&](const Barrier& at, uint8_t slot, Mask lanes_here) {
     if (at.vote.exists()) {
       barrier.true_lanes += static_cast<uint32_t>(std::popcount(at.vote.read(w) & lanes_here));

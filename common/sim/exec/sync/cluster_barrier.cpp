@@ -14,6 +14,7 @@ struct Arrive {
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
   if (o.aligned && !gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
   // A release: what this warp has signalled before has arrived.
   if (o.releases && w.signals_in_flight > 0) return block(w, Wait::Signals);
   Cluster& cluster = cluster_of(w);
@@ -25,6 +26,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     w.cluster_phase[static_cast<size_t>(lane)] = cluster.barrier.phase + 1;
   }
   cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
+  note_demand(w, timing::Step::What::ClusterArrive, 0, 0, static_cast<uint32_t>(std::popcount(m)));
   note_effect(w);
   if (cluster.recorder != nullptr) {
     const uint32_t arrived = cluster.barrier.arrived, needed = cluster.live_threads;
@@ -42,6 +44,7 @@ struct WaitFor {
 };
 Flow wait(Warp& w, const WaitFor& o, Mask m) {
   if (o.aligned && !gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   bool done = true;
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -54,6 +57,7 @@ Flow wait(Warp& w, const WaitFor& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;
   if (done) {
     if (cluster.observer != nullptr) cluster.observer->cluster_passed(w, m, w.split().pc);
+    note_demand(w, timing::Step::What::ClusterWait);
     return Flow::Next;
   }
   isolate(w, m);
@@ -85,6 +89,7 @@ void check_cluster_barrier(Cluster& cluster) {
       const Split& split = waiter.warp->splits[waiter.split];
       cluster.observer->cluster_passed(*waiter.warp, split.mask, split.pc);
     }
+    note_demand(*waiter.warp, timing::Step::What::ClusterWait);
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cluster_barrier));
   }
 }

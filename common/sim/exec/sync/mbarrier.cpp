@@ -88,6 +88,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
                         {.pending = static_cast<int32_t>(count)});
     }
     if (Observer* const observer = observer_of(w)) observer->initialised(w, lane, address & kSharedOffsetMask);
+    note_demand(w, timing::Step::What::Init, cta.rank, (address & kSharedOffsetMask) / 8, count);
   }
   note_effect(w);
   return Flow::Next;
@@ -120,6 +121,7 @@ struct Arrive {
   bool has_state = false, expects = false, drops = false, no_complete = false;
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
+  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane);
@@ -133,6 +135,9 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     }
     BarrierSignal what{.arrives = true, .arrivals = count, .drops = o.drops};
     if (o.expects) what.tx = BarrierSignal::Tx::Expect, what.bytes = amount;
+    const uint32_t rank = address >> kSharedRankShift, slot = (address & kSharedOffsetMask) / 8;
+    if (o.expects) note_demand(w, timing::Step::What::Expect, rank, slot, amount);
+    note_demand(w, timing::Step::What::Arrive, rank, slot, count);
     signal_barrier(w, lane, address, what);
   }
   note_effect(w);
@@ -146,10 +151,14 @@ struct ChangeTx {
   BarrierSignal::Tx tx;
 };
 Flow change_tx(Warp& w, const ChangeTx& o, Mask m) {
+  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane), bytes = lanes<uint32_t>(w, o.bytes)[lane];
     if (o.barrier.own) own_barrier(w, address, lane);
+    if (o.tx == BarrierSignal::Tx::Expect) {
+      note_demand(w, timing::Step::What::Expect, address >> kSharedRankShift, (address & kSharedOffsetMask) / 8, bytes);
+    }
     signal_barrier(w, lane, address, {.tx = o.tx, .bytes = bytes});
   }
   note_effect(w);
@@ -168,6 +177,10 @@ struct TestWait {
 /// (engine/).
 Flow wait(Warp& w, const TestWait& o, Mask m) {
   Cluster& cluster = cluster_of(w);
+  if (w.alone) {
+    set_predicate(w, o.d, m, m);
+    return Flow::Next;
+  }
   Mask truth = 0;
   uint32_t first_address = 0, first_parity = 0;
   bool same = true;
@@ -209,7 +222,10 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
       rest &= ~together;
     }
   }
-  if (truth == m) return Flow::Next;
+  if (truth == m) {
+    note_demand(w, timing::Step::What::Wait, w.cta->rank, (first_address & kSharedOffsetMask) / 8, first_parity);
+    return Flow::Next;
+  }
   if (!o.blocks || !same || truth != 0) return poll(w);
   isolate(w, m);
   w.split().result = o.d;

@@ -98,6 +98,7 @@ class GroupCommit final : public AsyncOperation {
         const uint32_t pending = warp.splits[split].arguments[0];
         if (warpgroup.groups[i] - warpgroup.groups_done[i] > pending) return;
         if (cluster.observer != nullptr) cluster.observer->wgmma_waited(warp, pending, warp.splits[split].pc);
+        note_demand(warp, timing::Step::What::GroupWait, 0, 0, pending);
         resume(warp, split, 0);
       });
     }
@@ -114,6 +115,11 @@ class Wgmma final : public AsyncOperation {
 
   void complete(Cluster& cluster) override {
     const WgmmaOperands& o = operands();
+    if (!cluster.launch->moves_data) {
+      for (size_t warp = 0; warp < 4; ++warp) complete_pending(cta->warps[4 * group + warp], entry->pending[warp]);
+      ++cluster.changes;
+      return;
+    }
     const int n = o.n;
     const Format a_format = o.a_format, b_format = o.b_format;
     tensor::Arithmetic how;
@@ -258,6 +264,10 @@ std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, con
 Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
+  if (timing::Recorder* const recorder = cluster_of(w).demands) {
+    recorder->note_mma(w, {64, o.n, o.k(), 1, o.a_in_registers, true}, w.cta->rank);
+  }
   Cta::Warpgroup& group = group_of(w);
   bool begins = false;
   Share share;
@@ -313,6 +323,8 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
 Flow commit(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
+  note_demand(w, timing::Step::What::Commit);
   Cta::Warpgroup& group = group_of(w);
   bool begins = false;
   Share share;
@@ -336,8 +348,10 @@ Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   const Cta::Warpgroup& group = group_of(w);
   const uint64_t committed = group.groups[w.index % 4];
+  if (w.alone) return Flow::Next;
   if (committed <= group.groups_done[w.index % 4] + o.pending) {
     if (Observer* const observer = observer_of(w)) observer->wgmma_waited(w, o.pending, w.split().pc);
+    note_demand(w, timing::Step::What::GroupWait, 0, 0, o.pending);
     return Flow::Next;
   }
   return block(w, Wait::WgmmaGroup, o.pending);

@@ -17,6 +17,7 @@ from ladder.pages.blocks import (
     images,
     instructions,
     kernels,
+    modelled,
     needed,
     profiled,
     published,
@@ -34,5 +35,7 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "pytorch": profiled.pytorch,
     "needed": needed.table, "score": needed.score,
+    "model_constants": modelled.constants, "modelled": modelled.beside_measured,
+    "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell, "limits": modelled.limits,
     "without": without.without, "sanitizer": without.sanitizer, **sweeps.BLOCKS,
 }

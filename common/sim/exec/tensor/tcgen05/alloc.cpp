@@ -36,6 +36,7 @@ struct AllocOperands {
 Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   Cta& cta = *w.cta;
   const uint32_t columns = uniform<uint32_t>(w, o.columns, m);
@@ -95,6 +96,7 @@ struct DeallocOperands {
 Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
@@ -128,6 +130,7 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
 Flow relinquish(Warp& w, const NoOperands&, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
   w.cta->tmem.permit_relinquished = true;
   return Flow::Next;
 }

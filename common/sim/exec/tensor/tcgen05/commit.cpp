@@ -36,6 +36,7 @@ struct CommitOperands {
 };
 Flow commit(Warp& w, const CommitOperands& o, Mask m) {
   require(w);
+  if (w.alone) return Flow::Next;
   const size_t size = cluster_of(w).ctas.size();
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -60,6 +61,9 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
       commit->watched = std::make_shared<order::Operation>();
       commit->watched->signal = observer->tensor_commit(w, lane, o.group);
     }
+    uint32_t to = 0;
+    for (const uint32_t rank : commit->ranks) to |= 1u << rank;
+    note_demand(w, timing::Step::What::MmaArrive, w.cta->rank, commit->offset / 8, to);
     submit(w, lane, std::move(commit), {.order = &queue_of(w, lane)});
   }
   w.executed_at_effect = w.executed;

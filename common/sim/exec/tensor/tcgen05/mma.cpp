@@ -65,6 +65,7 @@ class Mma final : public AsyncOperation {
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
   void complete(Cluster& cluster) override {
+    if (!cluster.launch->moves_data) return;
     const tensor::Kernels& kernels = tensor::kernels();
     tensor::Arithmetic how;
     how.exact = cluster.exact_arithmetic(multiply_adds());
@@ -228,6 +229,7 @@ struct MmaOperands {
 
 Flow mma(Warp& w, const MmaOperands& o, Mask m) {
   require(w);
+  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -293,6 +295,9 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     }
     const auto flops = 2ull * static_cast<uint64_t>(mma->in.m == 64 ? 128 : mma->in.m) *
                        static_cast<uint64_t>(mma->in.n) * static_cast<uint64_t>(mma->in.k);
+    if (cluster.demands != nullptr) {
+      cluster.demands->note_mma(w, {mma->in.m, mma->in.n, mma->in.k, o.group, o.a_in_tmem, false}, mma->leader);
+    }
     const Costs& costs = cluster.costs();
     const When when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
                     .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * o.group),

@@ -93,7 +93,10 @@ void for_cells(const TransferOperands& o, Mask mask, F f) {
 }
 
 void wake(Warp& warp, Wait kind) {
-  for_waiting(warp, kind, [&](uint8_t split) { resume(warp, split, 0); });
+  for_waiting(warp, kind, [&](uint8_t split) {
+    note_demand(warp, timing::Step::What::TmemWait);
+    resume(warp, split, 0);
+  });
 }
 
 class TmemLoad final : public AsyncOperation {
@@ -183,6 +186,8 @@ When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
 Flow load(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
+  note_demand(w, timing::Step::What::TmemLoad, 0, 0, static_cast<uint32_t>(128 * o.registers.size()));
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
   load->warp = &w, load->operands = &o, load->mask = m;
@@ -199,6 +204,8 @@ Flow load(Warp& w, const TransferOperands& o, Mask m) {
 Flow store(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
+  if (w.alone) return Flow::Next;
+  note_demand(w, timing::Step::What::TmemLoad, 0, 0, static_cast<uint32_t>(128 * o.registers.size()));
   auto store = std::make_unique<TmemStore>();
   store->address = begin_transfer(w, o, m, "tcgen05.st");
   store->warp = &w, store->operands = &o, store->mask = m;
@@ -221,12 +228,16 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
 Flow wait_load(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, false, w.split().pc);
-  return w.tmem_loads == 0 ? Flow::Next : block(w, Wait::TmemLoad);
+  if (w.tmem_loads > 0) return block(w, Wait::TmemLoad);
+  note_demand(w, timing::Step::What::TmemWait);
+  return Flow::Next;
 }
 Flow wait_store(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, true, w.split().pc);
-  return w.tmem_stores == 0 ? Flow::Next : block(w, Wait::TmemStore);
+  if (w.tmem_stores > 0) return block(w, Wait::TmemStore);
+  note_demand(w, timing::Step::What::TmemWait);
+  return Flow::Next;
 }
 
 // ---- decoding

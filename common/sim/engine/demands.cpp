@@ -1,0 +1,152 @@
+#include "engine/demands.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "engine/default_arithmetic.h"
+#include "exec/core/program.h"
+
+namespace sim {
+namespace {
+
+using timing::ClusterDemands;
+using timing::GridDemands;
+
+constexpr size_t MOST_KINDS = 64;
+
+ClusterDemands empty(const Launch& launch) {
+  return ClusterDemands(launch.cluster_size(), std::vector<timing::WarpDemands>((launch.threads_per_cta() + 31) / 32));
+}
+
+/// Executes the cluster to its end.
+ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites) {
+  ClusterDemands demands = empty(launch);
+  timing::Recorder recorder(sites, demands);
+  ClusterEngine engine(launch, {});
+  engine.record(&recorder);
+  engine.start(number);
+  for (;;) {
+    const ClusterEngine::State state = engine.run(1u << 16);
+    if (state == ClusterEngine::State::Done) return demands;
+    if (state != ClusterEngine::State::Idle) continue;
+    if (engine.waits_for_launch())
+      engine.launch_before_ended();
+    else
+      engine.pass_time();
+  }
+}
+
+std::vector<timing::Place> places(const ClusterDemands& demands) {
+  std::vector<timing::Place> all;
+  for (const auto& cta : demands) {
+    for (const timing::WarpDemands& warp : cta) all.insert(all.end(), warp.places.begin(), warp.places.end());
+  }
+  return all;
+}
+
+/// Which boxes, by warp, wherever they lie: clusters that agree in this are of one kind.
+using Signature = std::vector<uint32_t>;
+Signature signature(const ClusterDemands& demands) {
+  Signature all;
+  for (const auto& cta : demands) {
+    for (const timing::WarpDemands& warp : cta) {
+      if (warp.places.empty()) continue;
+      all.push_back(static_cast<uint32_t>(warp.places.size()));
+      for (const timing::Place& place : warp.places) all.push_back(place.load);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+timing::GridDemands demands_of(const GridLaunch& grid, int threads) {
+  Launch& launch = *grid.launch;
+  GridDemands demands;
+  demands.cluster_size = launch.cluster_size();
+  demands.resident = grid.resident;
+  demands.ctas_per_sm =
+      static_cast<uint32_t>(std::max<uint64_t>(1, GridLaunch::SM * launch.cluster_size() / grid.room_per_cluster));
+  demands.overlaps = launch.predecessor != nullptr;
+  if (launch.program->needs_order)
+    throw Failure{Status::NotSupported,
+                  "sim: --timing: the clusters of this kernel affect one another, so that what each does "
+                  "depends on when the others do it. This the timing model cannot tell."};
+  launch.moves_data = false;
+  const DefaultArithmetic arithmetic;
+  const uint32_t count = launch.cluster_count();
+  demands.kind_of.resize(count);
+  demands.places.resize(count);
+
+  std::map<Signature, uint32_t> kinds;
+  const auto add_kind = [&](uint32_t number) {
+    demands.kinds.push_back(record(launch, number, demands.sites));
+    const auto [at, fresh] = kinds.emplace(signature(demands.kinds.back()), demands.kinds.size() - 1);
+    if (!fresh) demands.kinds.pop_back();
+    demands.kind_of[number] = at->second;
+    demands.places[number] = places(demands.kinds[at->second]);
+  };
+  add_kind(0);
+  std::vector<uint32_t> loading;
+  for (const auto& cta : demands.kinds[0]) {
+    for (uint32_t warp = 0; warp < cta.size(); ++warp) {
+      if (!cta[warp].places.empty() && std::find(loading.begin(), loading.end(), warp) == loading.end())
+        loading.push_back(warp);
+    }
+  }
+  if (loading.empty()) return demands;  // all clusters are like the first
+
+  std::atomic<uint32_t> next{1};
+  std::mutex mutex;
+  std::optional<Failure> failure;
+  const auto walk = [&] {
+    const DefaultArithmetic rounding;
+    ClusterEngine engine(launch, {});
+    timing::Sites sites;
+    {
+      const std::lock_guard lock(mutex);
+      sites = demands.sites;
+    }
+    for (uint32_t number = next.fetch_add(1); number < count; number = next.fetch_add(1)) {
+      ClusterDemands mine = empty(launch);
+      timing::Recorder recorder(sites, mine);
+      engine.record(&recorder);
+      try {
+        engine.walk(number, loading);
+      } catch (Failure& problem) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::move(problem);
+        return;
+      }
+      Signature found = signature(mine);
+      const std::lock_guard lock(mutex);
+      if (const auto at = kinds.find(found); at != kinds.end() && sites.loads.size() == demands.sites.loads.size()) {
+        demands.kind_of[number] = at->second;
+        demands.places[number] = places(mine);
+        continue;
+      }
+      if (demands.kinds.size() >= MOST_KINDS) {
+        failure = Failure{Status::NotSupported, "sim: --timing: more than 64 kinds of clusters in one launch"};
+        return;
+      }
+      try {
+        add_kind(number);
+      } catch (Failure& problem) {
+        failure = std::move(problem);
+        return;
+      }
+      sites = demands.sites;
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int i = 1; i < threads; ++i) pool.emplace_back(walk);
+  walk();
+  for (std::thread& thread : pool) thread.join();
+  if (failure) throw std::move(*failure);
+  return demands;
+}
+
+}  // namespace sim

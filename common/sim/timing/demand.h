@@ -1,0 +1,120 @@
+// What a cluster demands of the machine: each warp's instructions as the timing model sees them. Execution says what and
+// how much; how long it takes, and what waits for what, is decided where all clusters share one time (timing/replay.h).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "machine/warp.h"
+
+namespace sim::timing {
+
+/// One demand of a warp. Barriers are named by the CTA's rank in the cluster and their offset / 8 in its shared memory.
+struct Step {
+  enum class What : uint8_t {
+    Init,           ///< of an mbarrier; value: arrivals per phase
+    Wait,           ///< on an mbarrier; value: parity
+    Arrive,         ///< at an mbarrier; value: arrivals
+    Expect,         ///< at an mbarrier; value: bytes
+    Load,           ///< by TMA; value: index into Sites::loads
+    Store,          ///< by TMA; value: index into Sites::stores
+    BulkCommit,     ///< of the warp's stores so far
+    BulkWait,       ///< value: so many groups may be unfinished; slot 1: until their source has been read
+    Mma,            ///< asynchronous; value: index into Sites::mmas; rank: the CTA that leads
+    Commit,         ///< wgmma.commit_group
+    GroupWait,      ///< wgmma.wait_group; value: so many groups may be unfinished
+    MmaArrive,      ///< tcgen05.commit; value: mask of the CTAs whose barrier `slot` it arrives at
+    TmemLoad,       ///< value: bytes
+    TmemWait,       ///< until the warp's transfers are done
+    BarrierArrive,  ///< slot: number of the named barrier; value: warps that it waits for, 0: all of the CTA
+    BarrierWait,    ///< slot: number of the named barrier
+    ClusterArrive,  ///< value: lanes
+    ClusterWait,
+    Shared,       ///< an ordinary access of shared memory; value: wavefronts
+    GlobalStore,  ///< value: 128-byte lines; rank: 32-byte sectors per line, at most
+    GlobalLoad,   ///< value: 128-byte lines
+    Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
+    StartNext,    ///< griddepcontrol.launch_dependents
+    WaitBefore,   ///< griddepcontrol.wait
+    Exit,
+  };
+  What what;
+  uint8_t rank = 0;
+  uint16_t slot = 0;
+  uint32_t value = 0;
+  uint32_t issued = 0;  ///< instructions since the warp's previous step, this one included
+  auto operator<=>(const Step&) const = default;
+};
+
+/// A box that TMA loads, without its place in the tensor.
+struct LoadSite {
+  uint64_t tensor;                         ///< where it begins
+  uint32_t rows, row_bytes;                ///< of the box
+  uint32_t fetch_bytes;                    ///< that L2 takes from DRAM at once: the tensor map's promotion
+  std::vector<std::array<uint8_t, 2>> to;  ///< ranks of the receiving CTAs, and of those whose barrier counts
+  uint16_t slot;                           ///< of the barrier
+  auto operator<=>(const LoadSite&) const = default;
+  uint32_t bytes() const { return rows * row_bytes; }
+};
+struct StoreSite {
+  uint32_t rows, row_bytes;
+  auto operator<=>(const StoreSite&) const = default;
+  uint32_t bytes() const { return rows * row_bytes; }
+};
+struct MmaSite {
+  int m, n, k;          ///< of the instruction
+  int ctas;             ///< that execute it together
+  bool a_in_registers;  ///< or in tensor memory
+  bool warpgroup;       ///< wgmma: the warps of a group issue it together
+  auto operator<=>(const MmaSite&) const = default;
+};
+
+/// The kinds of operation that a launch's steps name by number.
+struct Sites {
+  std::vector<LoadSite> loads;
+  std::vector<StoreSite> stores;
+  std::vector<MmaSite> mmas;
+};
+
+/// Where a box lies in its tensor: bytes along the rows, and the first row.
+struct Place {
+  uint32_t load;  ///< index into Sites::loads
+  int32_t x, y;
+};
+
+struct WarpDemands {
+  std::vector<Step> steps;
+  std::vector<Place> places;  ///< of its loads, in their order
+};
+/// By rank, then by warp.
+using ClusterDemands = std::vector<std::vector<WarpDemands>>;
+
+/// Notes what the warps of one cluster demand, while they are executed.
+class Recorder {
+ public:
+  /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other.
+  Recorder(Sites& sites, ClusterDemands& demands) : sites_(sites), demands_(demands) {}
+
+  void note(Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
+  void note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y);
+  void note_store(Warp& warp, const StoreSite& site);
+  void note_mma(Warp& warp, const MmaSite& site, uint32_t leader);
+
+ private:
+  WarpDemands& demands_of(const Warp& warp);
+  template <class Site>
+  uint32_t number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site);
+
+  Sites& sites_;
+  ClusterDemands& demands_;
+  std::map<const Warp*, uint64_t> executed_;  // by each warp until its last step
+  std::map<LoadSite, uint32_t> loads_;
+  std::map<StoreSite, uint32_t> stores_;
+  std::map<MmaSite, uint32_t> mmas_;
+};
+
+}  // namespace sim::timing

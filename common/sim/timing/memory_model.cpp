@@ -1,0 +1,121 @@
+#include "timing/memory_model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sim::timing {
+namespace {
+
+constexpr Tick NEVER = INT64_MIN / 2;
+constexpr uint32_t PIECE = 16'384;  // bytes of D that come to L2, and leave it, together
+
+/// A number that looks random, the same everywhere.
+uint64_t scrambled(uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;
+  x = (x ^ x >> 27) * 0x94D0'49BB'1331'11EB;
+  return x ^ x >> 31;
+}
+
+}  // namespace
+
+MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz)
+    : latency_(ticks(constants.l2_latency * ghz)),
+      dram_latency_(ticks(constants.dram_latency * ghz)),
+      merge_(ticks(constants.l2_merge * ghz)),
+      spread_(ticks(constants.spread)),
+      gpcs_(gpcs),
+      chunks_(std::move(chunks)),
+      first_piece_(static_cast<uint32_t>(chunks_.size())),
+      capacity_(static_cast<int64_t>(constants.l2_useful_bytes)),
+      l2_(constants.l2_bytes_per_second / (ghz * 1e9)),
+      dram_(constants.dram_bytes_per_second / (ghz * 1e9)),
+      gpc_(gpcs, Queue(constants.gpc_bytes_per_second / (ghz * 1e9))),
+      gpc_out_(gpcs, Queue(constants.gpc_store_bytes_per_second / (ghz * 1e9))),
+      order_(chunks_.size() + 1),
+      there_(chunks_.size(), 0),
+      ready_(chunks_.size(), NEVER),
+      asked_(first_piece_ * size_t{gpcs}, NEVER),
+      arrives_(first_piece_ * size_t{gpcs}, NEVER) {
+  const auto pieces = static_cast<uint32_t>(capacity_ / PIECE + 2);
+  for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i});
+  order_.resize(chunks_.size() + 1);
+  there_.resize(chunks_.size(), 0);
+  const auto head = static_cast<uint32_t>(chunks_.size());
+  order_[head] = {head, head};
+}
+
+void MemoryModel::remove(uint32_t chunk) {
+  const Link link = order_[chunk];
+  order_[link.before].after = link.after;
+  order_[link.after].before = link.before;
+}
+
+void MemoryModel::touch(uint32_t chunk) {
+  const auto head = static_cast<uint32_t>(chunks_.size());
+  order_[chunk] = {head, order_[head].after};
+  order_[order_[head].after].before = chunk;
+  order_[head].after = chunk;
+}
+
+void MemoryModel::make_room() {
+  const auto head = static_cast<uint32_t>(chunks_.size());
+  while (held_ > capacity_ && order_[head].before != head) {
+    const uint32_t last = order_[head].before;
+    remove(last);
+    there_[last] = 0;
+    held_ -= chunks_[last].bytes;
+  }
+}
+
+void MemoryModel::fetch(uint32_t chunk, Tick now) {
+  const int64_t bytes = chunks_[chunk].bytes;
+  dram_read_ += bytes;
+  ready_[chunk] = dram_.serve(now, bytes) + dram_latency_;
+  there_[chunk] = 1;
+  held_ += bytes;
+  touch(chunk);
+}
+
+Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, Tick now, bool is_multicast) {
+  const int64_t bytes = chunks_[chunk].bytes;
+  const size_t mine = size_t{chunk} * gpcs_ + gpc;
+  now += static_cast<Tick>(scrambled(++requests_) % static_cast<uint64_t>(spread_ + 1));
+  if (!is_multicast && now < asked_[mine] + merge_) return std::max(arrives_[mine], now + latency_);
+  asked_[mine] = now;
+  l2_bytes_ += bytes;
+  Tick there = std::max(gpc_[gpc].serve(now, bytes), l2_.serve(now, bytes));
+  if (there_[chunk]) {
+    remove(chunk);
+    there = std::max(there, ready_[chunk]);
+  } else {
+    fetch(chunk, there);
+    there = ready_[chunk];
+    remove(chunk);
+    const uint32_t partner = chunks_[chunk].partner;
+    if (!there_[partner]) fetch(partner, there - dram_latency_);
+  }
+  touch(chunk);
+  make_room();
+  return arrives_[mine] = there + latency_;
+}
+
+Tick MemoryModel::write(int64_t bytes, uint32_t gpc, Tick now) {
+  dram_written_ += bytes;
+  const Tick out = gpc_out_[gpc].serve(now, bytes);
+  dram_.serve(out, bytes);
+  for (unplaced_ += bytes; unplaced_ >= PIECE; unplaced_ -= PIECE) {
+    const uint32_t piece = first_piece_ + next_piece_;
+    next_piece_ = (next_piece_ + 1) % (static_cast<uint32_t>(chunks_.size()) - first_piece_);
+    if (there_[piece]) {
+      remove(piece);
+    } else {
+      there_[piece] = 1;
+      held_ += PIECE;
+    }
+    touch(piece);
+    make_room();
+  }
+  return out;
+}
+
+}  // namespace sim::timing

@@ -1,0 +1,32 @@
+// The answer of the timing model: how long a call takes, at which clock, and what limits it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "timing/power_setting.h"
+#include "timing/replay.h"
+
+namespace sim::timing {
+
+struct Prediction {
+  std::string kernel, gpu;
+  int sms = 0, launches = 1;
+  double ghz = 0, watts = 0;
+  double seconds = 0;  ///< from the start of one call to the start of the next
+  double tflops = 0;   ///< those that were asked for, or else those executed
+  bool fits = true;    ///< the clock is not the lowest there is
+  Replayed replayed;
+  uint64_t clusters = 0;
+  size_t kinds = 0;
+};
+
+Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                   const PowerSetting& power, double useful_flops);
+
+/// A few lines for people.
+std::string to_text(const Prediction& prediction);
+/// One line of JSON.
+std::string to_json(const Prediction& prediction);
+
+}  // namespace sim::timing

@@ -1,0 +1,634 @@
+#include "timing/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <queue>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "timing/memory_model.h"
+
+namespace sim::timing {
+namespace {
+
+// ---- a kind of cluster, made ready
+
+/// Warps that demand the same, step by step: they run as one. Those of a warpgroup only.
+struct Gang {
+  uint32_t rank, first_warp, warps;
+  const std::vector<Step>* steps;
+  uint32_t first_place;  ///< index of its first load among those of the cluster
+  bool leads;            ///< has the first warp of its warpgroup, which issues for all four
+  uint32_t leader;       ///< index of the gang that does
+};
+
+struct Kind {
+  std::vector<Gang> gangs;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> barriers;  ///< rank and slot: index
+  std::vector<uint32_t> warps;                                 ///< by rank: that exist
+};
+
+Kind prepare(const ClusterDemands& demands) {
+  Kind kind;
+  uint32_t place = 0;
+  for (uint32_t rank = 0; rank < demands.size(); ++rank) {
+    kind.warps.push_back(static_cast<uint32_t>(demands[rank].size()));
+    for (uint32_t warp = 0; warp < demands[rank].size(); ++warp) {
+      const WarpDemands& mine = demands[rank][warp];
+      const auto twin = std::find_if(kind.gangs.begin(), kind.gangs.end(), [&](const Gang& gang) {
+        return gang.rank == rank && gang.first_warp / 4 == warp / 4 && mine.places.empty() && *gang.steps == mine.steps;
+      });
+      if (twin != kind.gangs.end()) {
+        ++twin->warps;
+        continue;
+      }
+      kind.gangs.push_back({rank, warp, 1, &mine.steps, place, warp % 4 == 0, 0});
+      place += static_cast<uint32_t>(mine.places.size());
+    }
+  }
+  for (Gang& gang : kind.gangs) {
+    for (uint32_t i = 0; i < kind.gangs.size(); ++i) {
+      const Gang& other = kind.gangs[i];
+      if (other.leads && other.rank == gang.rank && other.first_warp == gang.first_warp / 4 * 4) gang.leader = i;
+    }
+  }
+  return kind;
+}
+
+// ---- state
+
+struct Actor;
+
+struct Mbarrier {
+  int32_t count = 0, pending = 0;
+  int64_t bytes = 0;
+  uint32_t phase = 0;
+  Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the one before
+  std::vector<Actor*> waiters;
+};
+
+struct NamedBarrier {
+  uint32_t arrived = 0;
+  bool expects_all = false;
+  Tick latest = 0, done = 0;
+  uint32_t phase = 0;
+  std::vector<Actor*> waiters;
+};
+
+struct Cluster;
+
+struct Actor {
+  Cluster* cluster = nullptr;
+  const Gang* gang = nullptr;
+  uint32_t step = 0, load = 0;
+  Tick time = 0;
+  std::vector<Tick> groups;  ///< wgmma: ends of the groups committed
+  uint64_t groups_committed = 0;
+  Tick last_mma = 0;
+  std::vector<Actor*> group_waiters;
+  std::vector<std::pair<Tick, Tick>> bulk;   ///< ends of groups of stores: source read, arrived
+  Tick bulk_read = 0, bulk_written = 0;      ///< of the open group
+  Tick transfers = 0;                        ///< of tensor memory
+  bool issued = false, woken = false;        ///< this step's instructions are counted; it has waited
+  std::array<uint32_t, 17> barrier_phase{};  ///< of named barriers and the cluster's: the one it arrived in
+};
+
+struct Unit {
+  Tick free = 0, busy = 0;
+  Tick take(Tick now, Tick length) {
+    const Tick begin = std::max(now, free);
+    free = begin + length;
+    busy += length;
+    return begin;
+  }
+};
+
+struct Sm {
+  uint32_t gpc = 0;
+  Unit tensor, load, store, lines, shared;
+};
+
+struct Cta {
+  uint32_t sm = 0, live_warps = 0;
+  std::array<NamedBarrier, 16> named;
+};
+
+struct Cluster {
+  uint32_t launch = 0, number = 0;
+  const Kind* kind = nullptr;
+  const GridDemands* grid = nullptr;
+  std::vector<Cta> ctas;
+  std::vector<Mbarrier> barriers;
+  NamedBarrier barrier;  ///< of the cluster; counts lanes
+  std::vector<std::unique_ptr<Actor>> actors;
+  uint32_t live_actors = 0, live_lanes = 0;
+  Tick begin = 0, end = 0;
+  bool lets_start = false;
+};
+
+// ---- the replay
+
+class Replay {
+ public:
+  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz)
+      : launches_(launches), c_(constants), gpu_(gpu) {
+    place_sms();
+    number_chunks();
+    memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), gpcs_, ghz);
+    for (const GridDemands& launch : launches_) {
+      auto& kinds = kinds_.emplace_back();
+      for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind));
+      ended_.push_back(0);
+      started_.push_back(0);
+      let_start_.push_back(0);
+      ends_.push_back(0);
+    }
+  }
+
+  Replayed run() {
+    start_what_fits(0);
+    while (!queue_.empty()) {
+      const Event event = queue_.top();
+      queue_.pop();
+      advance(*event.actor);
+      for (Cluster* cluster : std::exchange(retired_, {})) clusters_.erase(cluster);
+    }
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      if (ended_[i] != launches_[i].kind_of.size())
+        throw std::runtime_error("the timing model finds clusters that wait for one another for ever");
+    }
+    Replayed result;
+    const Tick end = *std::max_element(ends_.begin(), ends_.end());
+    result.activity.cycles = (end + CYCLE - 1) / CYCLE;
+    result.activity.flops = flops_;
+    result.activity.l2_bytes = memory_->l2_bytes();
+    result.activity.sm_bytes = sm_bytes_;
+    result.dram_read = memory_->dram_read();
+    result.dram_written = memory_->dram_written();
+    result.activity.dram_bytes = result.dram_read + result.dram_written;
+    Tick tensor = 0;
+    for (const Sm& sm : sms_) tensor += sm.tensor.busy;
+    const auto share = [&](Tick busy, size_t units) {
+      return static_cast<double>(busy) / static_cast<double>(end) / static_cast<double>(units);
+    };
+    result.tensor_share = share(tensor, sms_.size());
+    result.l2_share = share(memory_->l2_busy(), 1);
+    result.dram_share = share(memory_->dram_busy(), 1);
+    result.cluster_cycles = longest_ / CYCLE;
+    return result;
+  }
+
+ private:
+  struct Event {
+    Tick time;
+    uint64_t number;
+    Actor* actor;
+    bool operator<(const Event& other) const { return std::tie(time, number) > std::tie(other.time, other.number); }
+  };
+
+  /// CTAs are dealt to GPCs in turn.
+  void place_sms() {
+    std::vector<int> sizes = gpu_.gpc_sms;
+    if (sizes.empty()) sizes.assign(8, (gpu_.sm_count + 7) / 8);
+    gpcs_ = static_cast<uint32_t>(sizes.size());
+    int left = gpu_.sm_count;
+    for (int turn = 0; left > 0; ++turn) {
+      for (uint32_t gpc = 0; gpc < sizes.size() && left > 0; ++gpc) {
+        if (turn >= sizes[gpc] && turn < 64) continue;
+        sms_.emplace_back().gpc = gpc;
+        --left;
+      }
+    }
+    free_.assign(sms_.size(), 0);
+  }
+
+  /// L2 holds chunks: what the boxes of a tensor have in common.
+  void number_chunks() {
+    struct Tensor {
+      int32_t rows = 0, row_bytes = 0, end_x = 0, end_y = 0;
+      uint32_t fetch_bytes = 1;
+      uint32_t first = 0;
+    };
+    std::map<std::pair<uint64_t, uint32_t>, Tensor> tensors;
+    const auto all = [&](auto&& f) {
+      for (const GridDemands& launch : launches_) {
+        for (const auto& places : launch.places) {
+          for (const Place& place : places) f(launch.sites.loads[place.load], place);
+        }
+      }
+    };
+    all([&](const LoadSite& site, const Place& place) {
+      Tensor& tensor = tensors[{site.tensor, site.row_bytes}];
+      tensor.rows = std::gcd(std::gcd(tensor.rows, static_cast<int32_t>(site.rows)), place.y);
+      tensor.fetch_bytes = site.fetch_bytes;
+      tensor.end_x = std::max(tensor.end_x, place.x + static_cast<int32_t>(site.row_bytes));
+      tensor.end_y = std::max(tensor.end_y, place.y + static_cast<int32_t>(site.rows));
+    });
+    uint32_t next = 0;
+    for (auto& [key, tensor] : tensors) {
+      tensor.rows = std::max(tensor.rows, 8);
+      tensor.row_bytes = static_cast<int32_t>(key.second);
+      tensor.first = next;
+      const auto chunks =
+          static_cast<uint32_t>((tensor.end_y / tensor.rows + 1) * (tensor.end_x / tensor.row_bytes + 1));
+      const auto column = static_cast<uint32_t>(tensor.end_y / tensor.rows + 1);
+      for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+        const uint32_t x = chunk / column * key.second;
+        uint32_t partner = chunk;
+        if (tensor.fetch_bytes == 2 * key.second)
+          partner = x % tensor.fetch_bytes == 0 ? chunk + column : chunk - column;
+        chunk_list_.push_back(
+            {static_cast<uint32_t>(tensor.rows) * key.second, next + (partner < chunks ? partner : chunk)});
+      }
+      next += chunks;
+    }
+    for (const GridDemands& launch : launches_) {
+      auto& numbers = chunks_.emplace_back(launch.places.size());
+      std::vector<const Tensor*> of_site;
+      for (const LoadSite& site : launch.sites.loads) of_site.push_back(&tensors[{site.tensor, site.row_bytes}]);
+      auto& counts = chunks_of_site_.emplace_back();
+      for (size_t i = 0; i < of_site.size(); ++i)
+        counts.push_back((launch.sites.loads[i].rows + static_cast<uint32_t>(std::max(of_site[i]->rows, 1)) - 1) /
+                         static_cast<uint32_t>(std::max(of_site[i]->rows, 1)));
+      for (size_t cluster = 0; cluster < launch.places.size(); ++cluster) {
+        numbers[cluster].reserve(launch.places[cluster].size());
+        for (const Place& place : launch.places[cluster]) {
+          const Tensor& tensor = *of_site[place.load];
+          const int32_t column = std::max(place.x, 0) / tensor.row_bytes, row = std::max(place.y, 0) / tensor.rows;
+          numbers[cluster].push_back(tensor.first +
+                                     static_cast<uint32_t>(column * (tensor.end_y / tensor.rows + 1) + row));
+        }
+      }
+    }
+  }
+
+  // ---- clusters
+
+  bool may_start(size_t launch) const {
+    if (launch == 0) return true;
+    if (!launches_[launch].overlaps) return ended_[launch - 1] == launches_[launch - 1].kind_of.size();
+    return started_[launch - 1] == launches_[launch - 1].kind_of.size() &&
+           let_start_[launch - 1] == launches_[launch - 1].kind_of.size();
+  }
+
+  void start_what_fits(Tick now) {
+    for (size_t launch = 0; launch < launches_.size(); ++launch) {
+      const GridDemands& grid = launches_[launch];
+      if (started_[launch] == grid.kind_of.size()) continue;
+      if (!may_start(launch)) return;
+      while (started_[launch] < grid.kind_of.size() && running_in(launch) < grid.resident) {
+        std::vector<uint32_t> sms = find_sms(grid);
+        if (sms.empty()) return;
+        start(launch, started_[launch]++, std::move(sms), now);
+      }
+      if (started_[launch] < grid.kind_of.size()) return;
+    }
+  }
+  uint64_t running_in(size_t launch) const { return started_[launch] - ended_[launch]; }
+
+  static constexpr uint32_t WHOLE = 5040;  ///< of an SM, shared by 1 to 10 CTAs
+  /// SMs of one GPC with room for a cluster's CTAs; none: there are none.
+  std::vector<uint32_t> find_sms(const GridDemands& grid) const {
+    const uint32_t need = WHOLE / grid.ctas_per_sm;
+    std::vector<std::vector<uint32_t>> by_gpc(gpcs_);
+    for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
+      for (uint32_t room = WHOLE - free_[sm]; room >= need; room -= need) {
+        auto& found = by_gpc[sms_[sm].gpc];
+        found.push_back(sm);
+        if (found.size() == grid.cluster_size) return found;
+        if (grid.cluster_size > 1) break;
+      }
+    }
+    return {};
+  }
+
+  void start(size_t launch, uint32_t number, std::vector<uint32_t> sms, Tick now) {
+    const GridDemands& grid = launches_[launch];
+    auto owner = std::make_unique<Cluster>();
+    Cluster& cluster = *owner;
+    clusters_[&cluster] = std::move(owner);
+    cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
+    cluster.grid = &grid;
+    Kind& kind = kinds_[launch][grid.kind_of[number]];
+    cluster.kind = &kind;
+    cluster.begin = now;
+    cluster.ctas.resize(grid.cluster_size);
+    for (uint32_t rank = 0; rank < grid.cluster_size; ++rank) {
+      cluster.ctas[rank].sm = sms[rank];
+      cluster.ctas[rank].live_warps = kind.warps[rank];
+      cluster.live_lanes += 32 * kind.warps[rank];
+      free_[sms[rank]] += WHOLE / grid.ctas_per_sm;
+    }
+    cluster.live_actors = static_cast<uint32_t>(kind.gangs.size());
+    for (const Gang& gang : kind.gangs) {
+      auto& actor = cluster.actors.emplace_back(std::make_unique<Actor>());
+      actor->cluster = &cluster;
+      actor->gang = &gang;
+      actor->load = gang.first_place;
+      actor->time = now;
+      push(*actor);
+    }
+  }
+
+  void exit(Actor& actor) {
+    Cluster& cluster = *actor.cluster;
+    Cta& cta = cluster.ctas[actor.gang->rank];
+    cta.live_warps -= actor.gang->warps;
+    cluster.live_lanes -= 32 * actor.gang->warps;
+    cluster.end = std::max(cluster.end, actor.time);
+    for (NamedBarrier& barrier : cta.named) {
+      if (barrier.arrived > 0 && barrier.expects_all && barrier.arrived >= cta.live_warps)
+        release(barrier, ticks(c_.cta_barrier));
+    }
+    if (cluster.barrier.arrived > 0 && cluster.barrier.arrived >= cluster.live_lanes)
+      release(cluster.barrier, ticks(c_.cluster_barrier));
+    if (--cluster.live_actors > 0) return;
+    const size_t launch = cluster.launch;
+    if (!std::exchange(cluster.lets_start, true)) ++let_start_[launch];
+    ++ended_[launch];
+    ends_[launch] = std::max(ends_[launch], cluster.end);
+    longest_ = std::max(longest_, cluster.end - cluster.begin);
+    for (const Cta& each : cluster.ctas) free_[each.sm] -= WHOLE / cluster.grid->ctas_per_sm;
+    const Tick end = cluster.end;
+    if (ended_[launch] == launches_[launch].kind_of.size()) {
+      for (Actor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
+    }
+    retired_.push_back(&cluster);
+    start_what_fits(end + ticks(c_.cta_start));
+  }
+
+  // ---- time
+
+  void push(Actor& actor) { queue_.push({actor.time, number_++, &actor}); }
+  void wake(Actor& actor, Tick time) {
+    actor.time = std::max(actor.time, time);
+    push(actor);
+  }
+
+  void release(NamedBarrier& barrier, Tick latency) {
+    barrier.arrived = 0;
+    ++barrier.phase;
+    barrier.done = barrier.latest + latency;
+    for (Actor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
+  }
+
+  Mbarrier& barrier_at(Cluster& cluster, uint32_t rank, uint32_t slot) {
+    // Kinds number their barriers as they come.
+    auto& known = kinds_[cluster.launch][cluster.grid->kind_of[cluster.number]].barriers;
+    const auto [at, fresh] = known.try_emplace({rank, slot}, static_cast<uint32_t>(known.size()));
+    if (at->second >= cluster.barriers.size()) cluster.barriers.resize(at->second + 1);
+    return cluster.barriers[at->second];
+  }
+
+  void contribute(Mbarrier& barrier, int32_t arrivals, int64_t expected, Tick time) {
+    barrier.pending -= arrivals;
+    barrier.bytes += expected;
+    barrier.latest = std::max(barrier.latest, time);
+    if (barrier.pending > 0 || barrier.bytes != 0) return;
+    barrier.pending += barrier.count;
+    ++barrier.phase;
+    barrier.done = barrier.latest;
+    for (Actor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
+  }
+
+  // ---- one actor
+
+  void advance(Actor& actor) {
+    const std::vector<Step>& steps = *actor.gang->steps;
+    for (;;) {
+      const Step& step = steps[actor.step];
+      if (!std::exchange(actor.issued, true)) issue(actor, step.issued);
+      // Whoever is ahead of the others lets them go first: units serve in the order of time.
+      if (!queue_.empty() && actor.time > queue_.top().time) return push(actor);
+      if (!perform(actor, step)) return;
+      if (step.what == Step::What::Exit) return;
+      actor.issued = actor.woken = false;
+      ++actor.step;
+    }
+  }
+
+  /// Instructions that were issued since the step before.
+  void issue(Actor& actor, uint32_t count) { actor.time += ticks(c_.instruction) * count; }
+
+  /// False: the actor waits. Woken, it performs the step again.
+  bool perform(Actor& actor, const Step& step) {
+    using What = Step::What;
+    Cluster& cluster = *actor.cluster;
+    const Gang& gang = *actor.gang;
+    Cta& cta = cluster.ctas[gang.rank];
+    Sm& sm = sms_[cta.sm];
+    const auto wait = [&](std::vector<Actor*>& where) {
+      actor.woken = true;
+      where.push_back(&actor);
+      return false;
+    };
+    const auto go_on_at = [&](Tick time) {
+      actor.time = std::max(actor.time, time);
+      return true;
+    };
+    switch (step.what) {
+      case What::Init: {
+        Mbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        barrier = {};
+        barrier.count = barrier.pending = static_cast<int32_t>(step.value);
+        return true;
+      }
+      case What::Wait: {
+        Mbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        if ((barrier.phase & 1) == step.value) return wait(barrier.waiters);
+        return actor.woken ? true : go_on_at(std::max(barrier.done, actor.time) + ticks(c_.mbarrier_wait) / 2);
+      }
+      case What::Arrive: {
+        const bool remote = step.rank != gang.rank;
+        contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0,
+                   actor.time + (remote ? ticks(c_.remote_arrive) : 0));
+        actor.time += ticks(c_.mbarrier_arrive);
+        return true;
+      }
+      case What::Expect: {
+        // Its arrival is a step of its own, and comes after: no phase can complete here.
+        barrier_at(cluster, step.rank, step.slot).bytes += int64_t{step.value} * gang.warps;
+        return true;
+      }
+      case What::Load: load(actor, cluster.grid->sites.loads[step.value], step.value); return true;
+      case What::Store: {
+        const StoreSite& site = cluster.grid->sites.stores[step.value];
+        const int64_t bytes = site.bytes();
+        const Tick length = ticks(static_cast<double>(bytes) / c_.store_bytes_per_cycle);
+        const Tick begin = sm.store.take(actor.time, length);
+        const Tick out = memory_->write(bytes, sm.gpc, begin);
+        actor.bulk_read = std::max({actor.bulk_read, begin + length + ticks(c_.store_latency), out});
+        actor.bulk_written = std::max(actor.bulk_written, actor.bulk_read + ticks(23));
+        actor.time += ticks(c_.tma_issue);
+        return true;
+      }
+      case What::BulkCommit:
+        actor.bulk.emplace_back(actor.bulk_read, actor.bulk_written);
+        actor.bulk_read = actor.bulk_written = 0;
+        return true;
+      case What::BulkWait: {
+        Tick done = 0;
+        for (size_t i = 0; i + step.value < actor.bulk.size(); ++i)
+          done = std::max(done, step.slot != 0 ? actor.bulk[i].first : actor.bulk[i].second);
+        if (actor.bulk.size() > 16) actor.bulk.erase(actor.bulk.begin(), actor.bulk.end() - 8);
+        return go_on_at(done);
+      }
+      case What::Mma: mma(actor, cluster.grid->sites.mmas[step.value], step.rank); return true;
+      case What::Commit: {
+        if (!gang.leads) {
+          ++actor.groups_committed;
+          return true;
+        }
+        sm.tensor.take(actor.time, ticks(c_.mma_group));
+        actor.groups.push_back(actor.last_mma);
+        ++actor.groups_committed;
+        for (Actor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);
+        return true;
+      }
+      case What::GroupWait: {
+        if (actor.groups_committed <= step.value) return true;
+        Actor& leader = *cluster.actors[gang.leader];
+        const uint64_t group = actor.groups_committed - 1 - step.value;
+        if (group >= leader.groups.size()) return wait(leader.group_waiters);
+        return go_on_at(leader.groups[group]);
+      }
+      case What::MmaArrive: {
+        const Tick done = std::max(actor.time, actor.last_mma);
+        for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
+          if (!(step.value >> rank & 1)) continue;
+          contribute(barrier_at(cluster, rank, step.slot), 1, 0,
+                     done + (rank != gang.rank ? ticks(c_.remote_arrive) : 0));
+        }
+        return true;
+      }
+      case What::TmemLoad: {
+        const Tick length = ticks(static_cast<double>(step.value) / c_.tmem_bytes_per_cycle);
+        actor.transfers = std::max(actor.transfers, actor.time + ticks(c_.tmem_latency)) + length;
+        return true;
+      }
+      case What::TmemWait: return go_on_at(actor.transfers);
+      case What::BarrierArrive: {
+        NamedBarrier& barrier = cta.named[step.slot];
+        barrier.arrived += gang.warps;
+        barrier.latest = std::max(barrier.latest, actor.time);
+        actor.barrier_phase[step.slot] = barrier.phase;
+        barrier.expects_all = step.value == 0;
+        if (barrier.arrived >= (step.value != 0 ? step.value : cta.live_warps)) release(barrier, ticks(c_.cta_barrier));
+        return true;
+      }
+      case What::BarrierWait: {
+        NamedBarrier& barrier = cta.named[step.slot];
+        if (barrier.phase == actor.barrier_phase[step.slot]) return wait(barrier.waiters);
+        return go_on_at(barrier.done);
+      }
+      case What::ClusterArrive: {
+        NamedBarrier& barrier = cluster.barrier;
+        barrier.arrived += step.value * gang.warps;
+        barrier.latest = std::max(barrier.latest, actor.time);
+        actor.barrier_phase[16] = barrier.phase;
+        if (barrier.arrived >= cluster.live_lanes) release(barrier, ticks(c_.cluster_barrier));
+        return true;
+      }
+      case What::ClusterWait: {
+        NamedBarrier& barrier = cluster.barrier;
+        if (barrier.phase == actor.barrier_phase[16]) return wait(barrier.waiters);
+        return go_on_at(barrier.done);
+      }
+      case What::Shared: {
+        const Tick length = ticks(c_.shared_wavefront) * step.value * gang.warps;
+        return go_on_at(sm.shared.take(actor.time, length) + length);
+      }
+      case What::GlobalStore: {
+        const Tick length = ticks(c_.store_line) * step.value * gang.warps;
+        const Tick begin = sm.lines.take(actor.time, length);
+        const Tick out = memory_->write(int64_t{step.value} * gang.warps * 32, sm.gpc, begin);
+        return go_on_at(std::max(begin + length, out));
+      }
+      case What::GlobalLoad: return go_on_at(actor.time + ticks(c_.global_latency));
+      case What::Fence: return true;
+      case What::StartNext:
+        if (!std::exchange(cluster.lets_start, true)) {
+          ++let_start_[cluster.launch];
+          start_what_fits(actor.time);
+        }
+        return true;
+      case What::WaitBefore: {
+        if (cluster.launch == 0 || ended_[cluster.launch - 1] == launches_[cluster.launch - 1].kind_of.size())
+          return true;
+        return wait(launch_waiters_);
+      }
+      case What::Exit: exit(actor); return true;
+    }
+    return true;
+  }
+
+  void load(Actor& actor, const LoadSite& site, uint32_t index) {
+    Cluster& cluster = *actor.cluster;
+    Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
+    const uint32_t first = chunks_[cluster.launch][cluster.number][actor.load++];
+    const uint32_t count = chunks_of_site_[cluster.launch][index];
+    const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
+    const Tick begin = sm.load.take(actor.time, length);
+    Tick arrives = 0;
+    for (uint32_t i = 0; i < count; ++i)
+      arrives =
+          std::max(arrives, memory_->read(first + i, sm.gpc, begin + length * (i + 1) / count, site.to.size() > 1));
+    for (const auto& [rank, barrier_rank] : site.to) {
+      sm_bytes_ += site.bytes();
+      contribute(barrier_at(cluster, barrier_rank, site.slot), 0, -int64_t{site.bytes()}, arrives);
+    }
+    actor.time += ticks(c_.tma_issue);
+  }
+
+  void mma(Actor& actor, const MmaSite& site, uint32_t leader) {
+    if (site.warpgroup && !actor.gang->leads) return;
+    const double flops = 2.0 * site.m * site.n * site.k;
+    flops_ += flops;
+    Sm& sm = sms_[actor.cluster->ctas[leader].sm];
+    const int rows = site.m / site.ctas < 128 && !site.warpgroup ? 128 : site.m / site.ctas;
+    double cycles = 2.0 * rows * std::max<double>(site.n, c_.mma_min_columns) * site.k / c_.mma_flops_per_cycle;
+    if (!site.warpgroup) {
+      const int from_a = site.a_in_registers ? 0 : rows;
+      cycles = std::max(cycles, (from_a + site.n / site.ctas) * site.k * 2 / c_.mma_bytes_per_cycle);
+    }
+    const Tick length = ticks(cycles);
+    const bool idle = sm.tensor.free < actor.time;
+    const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
+    for (int i = 1; i < site.ctas; ++i)
+      sms_[actor.cluster->ctas[leader ^ static_cast<uint32_t>(i)].sm].tensor.busy += length;
+    actor.last_mma = begin + length + ticks(site.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
+  }
+
+  std::span<const GridDemands> launches_;
+  const Constants& c_;
+  const Gpu& gpu_;
+  uint32_t gpcs_ = 1;
+  std::vector<Sm> sms_;
+  std::vector<uint32_t> free_;  ///< by SM: what is taken of it
+  std::vector<MemoryModel::Chunk> chunk_list_;
+  std::vector<std::vector<std::vector<uint32_t>>> chunks_;  ///< by launch, cluster, load: the first chunk
+  std::vector<std::vector<uint32_t>> chunks_of_site_;       ///< by launch, site
+  std::unique_ptr<MemoryModel> memory_;
+  std::vector<std::vector<Kind>> kinds_;
+  std::vector<uint64_t> started_, ended_, let_start_;
+  std::vector<Tick> ends_;
+  std::map<Cluster*, std::unique_ptr<Cluster>> clusters_;
+  std::vector<Cluster*> retired_;
+  std::priority_queue<Event> queue_;
+  uint64_t number_ = 0;
+  std::vector<Actor*> launch_waiters_;
+  double flops_ = 0;
+  int64_t sm_bytes_ = 0;
+  Tick longest_ = 0;
+};
+
+}  // namespace
+
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz) {
+  return Replay(launches, gpu, constants, ghz).run();
+}
+
+}  // namespace sim::timing

@@ -1,0 +1,40 @@
+// Replays what the clusters of a launch demand, all in one time: who waits for whom, which unit serves whom when.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "machine/gpu.h"
+#include "timing/constants.h"
+#include "timing/demand.h"
+#include "timing/power_model.h"
+
+namespace sim::timing {
+
+/// What a launch demands. Clusters of one kind demand the same, but for where their boxes lie.
+struct GridDemands {
+  uint32_t cluster_size = 1, resident = 1;  ///< CTAs; clusters that the GPU holds at once
+  uint32_t ctas_per_sm = 1;
+  Sites sites;
+  std::vector<ClusterDemands> kinds;
+  std::vector<uint32_t> kind_of;           ///< by cluster
+  std::vector<std::vector<Place>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
+  bool overlaps = false;                   ///< it may start before the launch before it has ended
+};
+
+struct Replayed {
+  Activity activity;        ///< of all launches together; cycles from the first CTA's start to the last one's end
+  double tensor_share = 0;  ///< of the cycles, in which tensor cores are busy, all SMs together
+  double l2_share = 0, dram_share = 0;
+  int64_t dram_read = 0, dram_written = 0;
+  int64_t cluster_cycles = 0;  ///< of the longest cluster
+};
+
+/// All launches of one call, in order. `ghz`: the SMs' clock, for DRAM has its own. Throws std::runtime_error if they wait for
+/// one another for ever.
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz);
+
+}  // namespace sim::timing

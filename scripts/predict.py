@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Predicts how long levels take on a GPU that need not be there: cycles, clock, watts, TFLOPS, bytes from L2 and DRAM, and
+what limits them. The simulated device's timing model does it (docs/model.md says how good it is).
+
+    scripts/predict.py --levels 5-8 --sizes 4096,8192
+    scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv
+    scripts/predict.py --record            docs/results/modelled.csv: the ladder, on both GPUs
+
+The same sources give the same figures, to the last digit, on every machine.
+
+Exit codes: 0 predicted; 1 a level cannot be predicted; 2 wrong command line, or not built.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ladder import command, files
+from ladder.levels import names
+from ladder.results import data
+from ladder.sim import predictions
+
+
+def main() -> int:
+    parser = command.Parser(__doc__)
+    parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
+    parser.add_argument("--sizes", default=predictions.SIZES, metavar="LIST",
+                        help="M = N = K each, or MxNxK (default: %(default)s)")
+    parser.add_argument("--gpu", choices=sorted(predictions.ARCHS), default="h200", help="default: %(default)s")
+    parser.add_argument("--config", default="", metavar="NAME", help="of the levels, where they have several")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
+    parser.add_argument("--record", action="store_true", help=f"all levels at {predictions.RECORDED_SIZES} on both GPUs, "
+                        "into docs/results/modelled.csv")
+    parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    options = parser.parse_args()
+    output: Path | None = files.ROOT / predictions.RECORD if options.record else options.csv
+    levels = names.choose_levels("1-8" if options.record else options.levels, names.all_levels())
+    sizes = predictions.RECORDED_SIZES if options.record else options.sizes
+    gpus = sorted(predictions.ARCHS, reverse=True) if options.record else [options.gpu]
+    points = [predictions.Point(level, gpu, size, options.config)
+              for gpu in gpus for level in levels for size in sizes.split(",")]
+    rows, failures = predictions.predict(points, options.build.resolve(), print)
+    if output is not None and not failures:
+        files.replace(output, data.csv_text(predictions.COLUMNS, rows))
+    if failures:
+        command.give_up(1, "\n".join(failures))
+    return 0
+
+
+if __name__ == "__main__":
+    command.run(main)
