@@ -95,9 +95,11 @@ def without(context: Context, options: Options) -> str:
     heads = ["level", "line", "without", *(shapes.size_text(size) for size in sizes)]
     never = len(wrong) - len(table)
     first = rows[0]
+    commits, dates = (", ".join(sorted(set(values))) for values in
+                      ((row["commit"] for row in rows), (row["date"][:10] for row in rows)))
     return (markdown.table(heads, table, "lrl" + "r" * len(sizes))
             + f"\nWrong launches of {first['runs']}; measured: {first['gpu']}, D compared bit for bit; commit "
-              f"{first['commit']}, {first['date'][:10]}. {never} other fences, barriers and waits were removed in the "
+              f"{commits}, {dates}. {never} other fences, barriers and waits were removed in the "
               "same way, one at a time, and no launch was wrong.\n")
 
 
@@ -120,6 +122,8 @@ def sanitizer(context: Context, options: Options) -> str:
     for row in rows:
         table.setdefault((row["level"], shapes.size_text(_size(row)), row["said"]), []).append(row["tool"])
     first = rows[0]
+    commits, dates = (", ".join(sorted(set(values))) for values in
+                      ((row["commit"] for row in rows), (row["date"][:10] for row in rows)))
     return (markdown.table(["levels", "M x N x K", "tools", "said"],
                            [[level, size, ", ".join(tools), said] for (level, size, said), tools in table.items()])
             + f"\nMeasured: {first['gpu']}; commit {first['commit']}, {first['date']}.\n" + _of_mutants(context))
