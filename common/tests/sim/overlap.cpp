@@ -96,7 +96,7 @@ TEST(Overlap, LaunchesWhoseClustersTakeTurns) {
     expect_success(bench.launch(second_kernel(), config_of(1, true), data, sums, 4u));
     expect_success(bench.device().settle());
     EXPECT_EQ(sums[1], 4u);
-    if (options.schedule == SchedulePolicy::Default) EXPECT_LT(sums[0], 4u);
+    if (options.schedule == SchedulePolicy::Default) { EXPECT_LT(sums[0], 4u); }
   }
 }
 
