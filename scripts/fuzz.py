@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Optional, TextIO
 
 from ladder import command, files, shards
-from ladder.fuzz import judges, trial
+from ladder.fuzzing import judges, trial
 
 
 def parse() -> argparse.Namespace:

@@ -6,7 +6,7 @@
     python3 scripts/timeline.py 5 --arch sm90 -o level05.svg        the recorded run of a level, from docs/results/
 
 Times are the simulated device's: its order of events and its simple costs, in cycles. A trace may also come from timers
-in a kernel (scripts/profile.py --trace); then they are those of a GPU.
+in a kernel (scripts/profile_levels.py --trace); then they are those of a GPU.
 
 Exit codes: 0 drawn; 2 wrong command line, no such level, or a file that is no trace.
 """

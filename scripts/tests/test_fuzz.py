@@ -8,8 +8,8 @@ import struct
 import unittest
 from pathlib import Path
 
-from ladder.fuzz import differences, fatbins, mutations, seeds, trial
-from ladder.fuzz.judges import Verdict
+from ladder.fuzzing import differences, fatbins, mutations, seeds, trial
+from ladder.fuzzing.judges import Verdict
 
 LINES = ["add.s32 %r1, %r2, 5;", "@p mov.u32 a,b;", "ld.global.v2.u32 {a,b}, [x+8];", "bar.sync 0;", "ret;"]
 

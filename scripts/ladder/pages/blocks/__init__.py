@@ -18,11 +18,11 @@ from ladder.pages.blocks import (
     instructions,
     kernels,
     modelled,
-    needed,
+    on_hardware,
     profiled,
     published,
     sweeps,
-    without,
+    synchronisation,
 )
 from ladder.pages.blocks.options import Options
 
@@ -34,8 +34,8 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "pytorch": profiled.pytorch,
-    "needed": needed.table, "score": needed.score,
+    "needed": synchronisation.table, "score": synchronisation.score,
     "model_constants": modelled.constants, "modelled": modelled.beside_measured,
     "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell, "limits": modelled.limits,
-    "without": without.without, "sanitizer": without.sanitizer, **sweeps.BLOCKS,
+    "without": on_hardware.without, "sanitizer": on_hardware.sanitizer, **sweeps.BLOCKS,
 }

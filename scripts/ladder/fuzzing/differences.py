@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ladder import files
-from ladder.fuzz import seeds
-from ladder.fuzz.judges import Verdict
+from ladder.fuzzing import seeds
+from ladder.fuzzing.judges import Verdict
 
 
 @dataclass

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import files
-from ladder.fuzz.judges import Missing
+from ladder.fuzzing.judges import Missing
 
 CONTAINER = struct.pack("<IHH", 0xBA55ED50, 1, 16)
 SECONDS = 10

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Optional, TextIO
 
-from ladder.fuzz import differences, fatbins, mutations, seeds
-from ladder.fuzz.judges import Ptxas, Simulator, Verdict
+from ladder.fuzzing import differences, fatbins, mutations, seeds
+from ladder.fuzzing.judges import Ptxas, Simulator, Verdict
 
 TARGETS = ("sm_100a", "sm_90a")
 BATCH = 200
