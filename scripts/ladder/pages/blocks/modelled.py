@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable
 from statistics import mean
+from typing import Optional
 
 from ladder import markdown
 from ladder.context import Context
@@ -38,12 +39,13 @@ def is_fitted(row: Fields) -> bool:
     return row["level"] in FITTED_LEVELS and row["m"] in FITTED_EDGES
 
 
-def _error(modelled: str, measured: str) -> float:
-    return float(modelled) / float(measured) - 1
+def _error(modelled: str, measured: str) -> Optional[float]:
+    """None where nothing was measured."""
+    return float(modelled) / float(measured) - 1 if measured else None
 
 
-def _percent(errors: Sequence[float]) -> str:
-    return f"{100 * mean(map(abs, errors)):.1f} %"
+def _percent(errors: Iterable[Optional[float]]) -> str:
+    return f"{100 * mean(abs(error) for error in errors if error is not None):.1f} %"
 
 
 def beside_measured(context: Context, _: Options) -> str:
@@ -53,12 +55,12 @@ def beside_measured(context: Context, _: Options) -> str:
     for row in data.read_rows(context.root / RESULTS / "h200.csv")[1]:
         model = known.get((row["level"], "h200", row["m"])) if row["m"] == row["n"] == row["k"] else None
         if model is not None:
-            rows.append((row, model, _error(model["tflops"], row["tflops"]),
+            rows.append((row, model, float(model["tflops"]) / float(row["tflops"]) - 1,
                          _error(model["burst_tflops"], row["burst_tflops"])))
     held = [each for each in rows if not is_fitted(each[0])]
     rows.sort(key=lambda each: -abs(each[2]))
     lines = [[names.short(row["level"]), row["m"], model["tflops"], row["tflops"], f"{100 * error:+.1f} %", model["mhz"],
-              row["sm_mhz"], f"{100 * burst:+.1f} %", "fitted" if is_fitted(row) else ""]
+              row["sm_mhz"], "" if burst is None else f"{100 * burst:+.1f} %", "fitted" if is_fitted(row) else ""]
              for row, model, error, burst in rows]
     worst = max(held, key=lambda each: abs(each[2]))
     return (f"Mean error of the {len(held)} rows held out: **{_percent([each[2] for each in held])}** of the sustained "
