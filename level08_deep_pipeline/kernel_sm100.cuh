@@ -276,6 +276,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
           ptx::tcgen05_fence_after_thread_sync();       // orders the MMAs after the wait
+          if constexpr (Options::whole_warp_wait) __syncwarp();  // the stage is refilled once all have seen it full
           uint32_t stage_bytes = stage * Config::STAGE_BYTES;
           if constexpr (Options::shfl_desc) stage_bytes = __shfl_sync(0xffffffff, lane_offset, stage) * 16;
           if (is_elected) {
@@ -296,7 +297,6 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
               for (const int64_t start = clock64(); clock64() - start < Config::IDLE_CYCLES;) {}
             }
           }
-          if constexpr (Options::whole_warp_wait) __syncwarp();  // nobody runs ahead to the next wait
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
         if (is_elected) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full(buffer), 0b11);  // [L07] both tiles
