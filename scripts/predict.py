@@ -28,8 +28,8 @@ def main() -> int:
     parser.add_argument("--gpu", choices=sorted(predictions.ARCHS), default="h200", help="default: %(default)s")
     parser.add_argument("--config", default="", metavar="NAME", help="of the levels, where they have several")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
-    parser.add_argument("--record", action="store_true", help=f"all levels at {predictions.RECORDED_SIZES} on both GPUs, "
-                        "into docs/results/modelled.csv")
+    parser.add_argument("--record", action="store_true",
+                        help=f"all levels at {predictions.RECORDED_SIZES} on both GPUs, into docs/results/modelled.csv")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = files.ROOT / predictions.RECORD if options.record else options.csv

@@ -48,7 +48,8 @@ class Counters(support.Sandbox):
         self.write(f"build/bin/{level}_sm90.how", how)
 
     def profile(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run_with_gpus("profile_levels.py", H200, "--no-build", "--only", "counters", "--sizes", "4096", *arguments,
+        return self.run_with_gpus("profile_levels.py", H200, "--no-build", "--only", "counters", "--sizes", "4096",
+                                  *arguments,
                                   **{"PATH": self.path, "METRICS": METRICS, "LADDER_COMMIT": "abc1234", **environment})
 
     def rows(self) -> list[data.Fields]:
@@ -110,8 +111,8 @@ class Timers(unittest.TestCase):
         build = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
         output = build / "timers_of_the_test.json"
         self.addCleanup(output.unlink, missing_ok=True)
-        done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "profile_levels.py", "--simulate", "--timers", output,
-                               "--build", build], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "profile_levels.py", "--simulate", "--timers",
+                               output, "--build", build], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         timed = json.loads(output.read_text(encoding="utf-8"))
         true = json.loads((data.FOLDER / f"sim_timeline_{profiling.TIMED}.json").read_text(encoding="utf-8"))

@@ -94,9 +94,9 @@ class Measured(unittest.TestCase):
 
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
-        self.assertIn("level 08 is ahead of level 07 at all sizes, and of both rivals", text)
-        self.assertIn("above 1, and above the interval of level 07, at every size", text)
-        self.assertIn("the intervals of the two levels overlap at some sizes", text)
+        self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
+        self.assertIn("lies above 1 at 8192 and 10240 and holds 1 at the other sizes", text)
+        self.assertIn("The intervals of the two levels overlap at some sizes", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         overlaps = 0
@@ -104,10 +104,9 @@ class Measured(unittest.TestCase):
             before, last = ({column: float(found[level, size][column]) for column in (
                 "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
                 "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
-            for column in ("tflops", "ratio_cublas", "ratio_cublaslt"):
-                self.assertLess(before[column], last[column], (size, column))
-            self.assertGreater(last["ratio_cublaslt_low"], max(1, before["ratio_cublaslt_high"]), size)
-            self.assertGreater(last["ratio_cublas_low"], 1, size)
+            self.assertLess(before["tflops"], last["tflops"], size)
+            self.assertEqual(last["ratio_cublaslt_low"] > 1, size in (8192, 10240), size)
+            self.assertGreater(last["ratio_cublaslt_high"], 1, size)
             overlaps += last["ratio_cublas_low"] < before["ratio_cublas_high"]
         self.assertGreater(overlaps, 0)
 
@@ -140,15 +139,14 @@ class Measured(unittest.TestCase):
         self.assertLess(beside[8], 0.9 * beside[7])
 
     def test_the_first_stage_of_the_capstone_beside_level_07(self) -> None:
-        self.assertIn("gives up level 07's pairs, and is nearly as fast without them",
+        self.assertIn("gives up level 07's pairs, and is within five percent of it without them",
                       support.words("level08_deep_pipeline/README.md"))
         text = figures.capstone(Context(support.ROOT, data.load_results()), {"level": "8"})
         before, first = ([float(x) for x in re.findall(r"\| ([\d.]+)(?: \[.*?\])? (?=\|)", line)]
                          for line in text.splitlines()[2:4])
         self.assertEqual(len(before), 2)
         for level_07, stage in zip(before, first):
-            self.assertLess(level_07 * 0.97, stage)
-            self.assertLess(stage, level_07)
+            self.assertLess(abs(stage / level_07 - 1), 0.05)
 
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
         text = support.words("level05_persistent/README.md")
