@@ -274,8 +274,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads
         const uint32_t accumulator = tmem + buffer * Config::ACCUMULATOR_COLUMNS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
-          ptx::tcgen05_fence_after_thread_sync();       // orders the MMAs after the wait
+          ptx::mbarrier_wait(smem_full(stage), phase);           // both CTAs' operands have arrived
+          ptx::tcgen05_fence_after_thread_sync();                // orders the MMAs after the wait
           if constexpr (Options::whole_warp_wait) __syncwarp();  // the stage is refilled once all have seen it full
           uint32_t stage_bytes = stage * Config::STAGE_BYTES;
           if constexpr (Options::shfl_desc) stage_bytes = __shfl_sync(0xffffffff, lane_offset, stage) * 16;

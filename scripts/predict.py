@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Predicts how long levels take on a GPU that need not be there: cycles, clock, watts, TFLOPS, bytes from L2 and DRAM, and
-what limits them. The simulated device's timing model does it (docs/model.md says how good it is).
+"""Predicts how long levels take on a GPU that need not be there: cycles, clock, watts, TFLOPS, bytes from L2 and
+DRAM, and what limits them. The simulated device's timing model does it (docs/model.md says how good it is).
 
     scripts/predict.py --levels 5-8 --sizes 4096,8192
     scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv

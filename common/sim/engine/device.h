@@ -38,9 +38,9 @@ struct Options {
   bool abort_on_error = false;  ///< exit at the first report instead of failing the launch
   std::string counters_file;    ///< where to write counters at exit; empty: do not count
   std::string trace_file;       ///< where to write a trace at exit; empty: do not trace
-  bool timing = false;                            ///< predict times; data is neither moved nor computed
-  timing::PowerSetting power;                     ///< of predictions
-  std::string prediction_file;                    ///< where to add predictions, a line each; empty: standard output, as text
+  bool timing = false;          ///< predict times; data is neither moved nor computed
+  timing::PowerSetting power;   ///< of predictions
+  std::string prediction_file;  ///< where to add predictions, a line each; empty: standard output, as text
 };
 
 struct LaunchConfig {

@@ -104,11 +104,11 @@ struct ClusterBarrier {
 struct Cluster {
   Launch* launch = nullptr;
   Scheduler* scheduler = nullptr;
-  Counters* counters = nullptr;  ///< this cluster's own; added to the launch's when it ends
-  Recorder* recorder = nullptr;  ///< null: nobody traces
-  Observer* observer = nullptr;  ///< of the order of accesses
+  Counters* counters = nullptr;         ///< this cluster's own; added to the launch's when it ends
+  Recorder* recorder = nullptr;         ///< null: nobody traces
+  Observer* observer = nullptr;         ///< of the order of accesses
   timing::Recorder* demands = nullptr;  ///< null: nobody notes what it demands
-  uint32_t number = 0;           ///< %clusterid, linear
+  uint32_t number = 0;                  ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;
   uint32_t live_threads = 0;

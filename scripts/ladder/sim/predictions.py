@@ -26,7 +26,8 @@ MODES = {"": "cap", "burst_": "burst"}
 OF_MODE = {"tflops": "tflops", "cycles": "cycles", "mhz": "mhz", "watts": "watts", "us": "us"}
 COMMON = {"tensor_share": "tensor_share", "l2_gb": "l2_gb", "dram_read_gb": "dram_read_gb",
           "dram_written_gb": "dram_written_gb", "limit": "limit", "executed": "executed", "clusters": "clusters"}
-COLUMNS = ("level", "arch", "m", "n", "k", "config", *(mode + name for mode in MODES for name in OF_MODE), *COMMON, "kind", "gpu")
+COLUMNS = ("level", "arch", "m", "n", "k", "config", *(mode + name for mode in MODES for name in OF_MODE), *COMMON,
+           "kind", "gpu")
 TIMEOUT_S = 600
 
 

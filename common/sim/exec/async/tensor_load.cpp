@@ -87,9 +87,8 @@ void note(Warp& w, const TensorLoad& load) {
                         .slot = static_cast<uint16_t>(load.to.barrier / 8)};
   for (const Credit& credit : load.to.credits)
     site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
-  cluster_of(w).demands->note_load(w, site,
-                                    static_cast<int32_t>(load.box.coordinate[0] * load.box.map.element_bytes),
-                                    static_cast<int32_t>(load.box.coordinate[1]));
+  cluster_of(w).demands->note_load(w, site, static_cast<int32_t>(load.box.coordinate[0] * load.box.map.element_bytes),
+                                   static_cast<int32_t>(load.box.coordinate[1]));
 }
 
 Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {

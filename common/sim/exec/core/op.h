@@ -146,7 +146,8 @@ inline T uniform(Warp& warp, int32_t slot, Mask mask) {
 
 /// The running split waits: `return block(w, Wait::..)`. machine/wake.h says how that ends.
 inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0) {
-  if (warp.alone) [[unlikely]] return Flow::Next;
+  if (warp.alone) [[unlikely]]
+    return Flow::Next;
   warp.split().block(why, first, second);
   return Flow::Block;
 }

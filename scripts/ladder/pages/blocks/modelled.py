@@ -28,7 +28,8 @@ def constants(context: Context, options: Options) -> str:
     with open(context.root / CONSTANTS / f"{gpu}.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return markdown.table(["constant", "value", "unit", "kind", "source"],
-                          [[f"`{row['name']}`", row["value"], row["unit"], row["kind"], row["source"]] for row in rows], "lr")
+                          [[f"`{row['name']}`", *(row[c] for c in ("value", "unit", "kind", "source"))]
+                           for row in rows], "lr")
 
 
 def _modelled(context: Context) -> dict[tuple[str, str, str], Fields]:
@@ -59,13 +60,14 @@ def beside_measured(context: Context, _: Options) -> str:
                          _error(model["burst_tflops"], row["burst_tflops"])))
     held = [each for each in rows if not is_fitted(each[0])]
     rows.sort(key=lambda each: -abs(each[2]))
-    lines = [[names.short(row["level"]), row["m"], model["tflops"], row["tflops"], f"{100 * error:+.1f} %", model["mhz"],
-              row["sm_mhz"], "" if burst is None else f"{100 * burst:+.1f} %", "fitted" if is_fitted(row) else ""]
+    lines = [[names.short(row["level"]), row["m"], model["tflops"], row["tflops"], f"{100 * error:+.1f} %",
+              model["mhz"], row["sm_mhz"], "" if burst is None else f"{100 * burst:+.1f} %",
+              "fitted" if is_fitted(row) else ""]
              for row, model, error, burst in rows]
     worst = max(held, key=lambda each: abs(each[2]))
     return (f"Mean error of the {len(held)} rows held out: **{_percent([each[2] for each in held])}** of the sustained "
-            f"TFLOPS, {_percent([each[3] for each in held])} in bursts; the worst is {names.short(worst[0]['level'])} at "
-            f"{worst[0]['m']} with {100 * worst[2]:+.1f} %.\n\n"
+            f"TFLOPS, {_percent([each[3] for each in held])} in bursts; the worst is "
+            f"{names.short(worst[0]['level'])} at {worst[0]['m']} with {100 * worst[2]:+.1f} %.\n\n"
             + markdown.table(["level", "M = N = K", "modelled TFLOPS", "measured", "error", "modelled MHz", "measured",
                               "burst: error", ""], lines, "lrrrrrrrl"))
 
@@ -81,15 +83,18 @@ def cycles_and_bytes(context: Context, _: Options) -> str:
         cycles = float(row["plain_us"]) * float(row["mhz"])
         mine = float(model["burst_us"]) * float(model["burst_mhz"])
         gigabytes = float(row["dram_read_bytes"]) / 1e9
-        rows.append((row, mine, cycles, mine / cycles - 1, model, gigabytes, float(model["dram_read_gb"]) / gigabytes - 1))
+        rows.append((row, mine, cycles, mine / cycles - 1, model, gigabytes,
+                     float(model["dram_read_gb"]) / gigabytes - 1))
     held = [each for each in rows if not is_fitted(each[0])]
     rows.sort(key=lambda each: -abs(each[3]))
-    lines = [[names.short(row["level"]), row["m"], grouped(round(mine)), grouped(round(cycles)), f"{100 * error:+.1f} %",
+    lines = [[names.short(row["level"]), row["m"], grouped(round(mine)), grouped(round(cycles)),
+              f"{100 * error:+.1f} %",
               f"{float(model['dram_read_gb']):.2f}", f"{gigabytes:.2f}", f"{100 * off:+.0f} %",
               "fitted" if is_fitted(row) else ""] for row, mine, cycles, error, model, gigabytes, off in rows]
     return (f"Mean error of the {len(held)} rows held out: **{_percent([each[3] for each in held])}** of the cycles, "
             f"**{_percent([each[6] for each in held])}** of the bytes read from DRAM.\n\n"
-            + markdown.table(["level", "M = N = K", "modelled cycles", "measured", "error", "DRAM, modelled GB", "measured",
+            + markdown.table(["level", "M = N = K", "modelled cycles", "measured", "error", "DRAM, modelled GB",
+                              "measured",
                               "error", ""], lines, "lrrrrrrrl"))
 
 
@@ -109,11 +114,12 @@ def blackwell(context: Context, _: Options) -> str:
         for edge in predictions.RECORDED_SIZES.split(","):
             mine = float(known[level, "b200", edge]["tflops"])
             pair = pairs.get((level, edge))
-            lines.append([names.short(level), edge, f"{mine:.0f}", f"{factor * mine:.0f}", f"{pair[1]:.0f}" if pair else "",
+            lines.append([names.short(level), edge, f"{mine:.0f}", f"{factor * mine:.0f}",
+                          f"{pair[1]:.0f}" if pair else "",
                           f"{100 * (factor * mine / pair[1] - 1):+.0f} %" if pair else "",
                           known[level, "b200", edge]["limit"]])
-    return (f"The factor of this host, from its level 08: {factor:.3f}. With it the mean error of the {len(errors)} reported "
-            f"rows is {_percent(errors)}.\n\n"
+    return (f"The factor of this host, from its level 08: {factor:.3f}. With it the mean error of the {len(errors)} "
+            f"reported rows is {_percent(errors)}.\n\n"
             + markdown.table(["level", "M = N = K", "modelled TFLOPS", "times the factor", "reported (GB200)", "error",
                               "what limits it, in the model"], lines, "lrrrrrl"))
 
@@ -128,5 +134,5 @@ def limits(context: Context, options: Options) -> str:
             row = known[level, gpu, edge]
             lines.append([gpu.upper(), edge, f"{100 * float(row['tensor_share']):.0f} %", row["l2_gb"],
                           row["dram_read_gb"], row["mhz"], row["watts"], row["limit"]])
-    return markdown.table(["GPU", "M = N = K", "tensor cores busy", "L2 GB", "DRAM GB", "MHz", "W", "limited by"], lines,
-                          "lrrrrrrl")
+    return markdown.table(["GPU", "M = N = K", "tensor cores busy", "L2 GB", "DRAM GB", "MHz", "W", "limited by"],
+                          lines, "lrrrrrrl")

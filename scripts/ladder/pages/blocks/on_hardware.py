@@ -122,8 +122,6 @@ def sanitizer(context: Context, options: Options) -> str:
     for row in rows:
         table.setdefault((row["level"], shapes.size_text(_size(row)), row["said"]), []).append(row["tool"])
     first = rows[0]
-    commits, dates = (", ".join(sorted(set(values))) for values in
-                      ((row["commit"] for row in rows), (row["date"][:10] for row in rows)))
     return (markdown.table(["levels", "M x N x K", "tools", "said"],
                            [[level, size, ", ".join(tools), said] for (level, size, said), tools in table.items()])
             + f"\nMeasured: {first['gpu']}; commit {first['commit']}, {first['date']}.\n" + _of_mutants(context))

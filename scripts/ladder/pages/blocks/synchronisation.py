@@ -13,8 +13,8 @@ from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
 from ladder.mutants import judge, study
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.pages.blocks.on_hardware import measured_on, places_of, read
+from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
 
