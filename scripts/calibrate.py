@@ -44,8 +44,8 @@ def main() -> int:
         arch, output = 90, options.output
     else:
         gpu = measure.find_gpu()
-        arch, output = gpu.arch, options.output or calibration.default_output(gpu)
-    calibration.check_output(output)
+        arch, output = gpu.arch, options.output or measure.output_beside(gpu, "calibration.csv")
+    measure.check_columns(output, calibration.COLUMNS, "calibrate.py")
     run = calibration.Calibration(options.build, arch, output, options.simulate)
     build = [str(files.SCRIPTS / "build.sh"), run.program.name]
     if not options.no_build and subprocess.run(build, check=False).returncode != 0:

@@ -41,8 +41,8 @@ def main() -> int:
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not levels:
         raise command.UsageError(f"--levels {options.levels}: there is no kernel for sm{gpu.arch}.")
-    output = options.output or ground_truth.default_output(gpu)
-    ground_truth.check_output(output)
+    output = options.output or measure.output_beside(gpu, "cycles.csv")
+    measure.check_columns(output, ground_truth.COLUMNS, "cycles.py")
     run = ground_truth.Recording(options.build, gpu.arch, output, sizes)
     if not options.no_build:
         targets = [path.name for level in levels for path in (run.program(level), run.plain_program(level))]

@@ -53,12 +53,12 @@ def main() -> int:
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not options.no_build:
         measure.build(levels, gpu.arch)
-    run = profiling.Profile(options.build, gpu, options.output or profiling.default_output(gpu, "profile.csv"))
+    run = profiling.Profile(options.build, gpu, options.output or measure.output_beside(gpu, "profile.csv"))
     try:
         if options.only != "timers":
             profiling.count_all(run, levels, sizes)
         if options.only != "counters":
-            path = options.timers or profiling.default_output(gpu, f"timers_{profiling.TIMED}.json")
+            path = options.timers or measure.output_beside(gpu, f"timers_{profiling.TIMED}.json")
             profiling.try_timers(run, path, options.trace)
     except KeyboardInterrupt:
         print("\nInterrupted; what was profiled so far is recorded.", file=sys.stderr)

@@ -59,13 +59,13 @@ def main() -> int:
         arch, output = 90, options.output
     else:
         gpu = measure.find_gpu()
-        arch, output = gpu.arch, options.output or hardware.outputs(measure.default_output(gpu))[0]
+        arch, output = gpu.arch, options.output or measure.output_beside(gpu, "without.csv")
     levels = [level for level in levels if names.has_kernel(level, arch)]
     if not levels:
         raise command.UsageError(f"--levels {options.levels}: there is no kernel for sm{arch}.")
     tool_output = output.with_name(f"{output.stem}_tools.csv")
-    hardware.check_output(output, hardware.COLUMNS)
-    hardware.check_output(tool_output, hardware.TOOL_COLUMNS)
+    measure.check_columns(output, hardware.COLUMNS, "without.py")
+    measure.check_columns(tool_output, hardware.TOOL_COLUMNS, "without.py")
     sizes = shapes.parse_sizes(options.sizes or (hardware.QUICK_SIZES if options.simulate else hardware.SIZES))
     experiment = hardware.Experiment(
         options.build, arch, output, tool_output, sizes, 1 if options.simulate else options.launches, options.simulate,

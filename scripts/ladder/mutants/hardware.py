@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Optional
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
 from ladder.mutants.sites import FENCES, Embedded, Site, code_of, entries_of
@@ -71,19 +71,6 @@ class Mutant:
 
 class MutantFailed(Exception):
     """A run that counted nothing; the message says what happened."""
-
-
-def outputs(gpu_results: Path) -> tuple[Path, Path]:
-    """docs/results/h200_without.csv and h200_without_tools.csv for h200.csv."""
-    return (gpu_results.with_name(f"{gpu_results.stem}_without.csv"),
-            gpu_results.with_name(f"{gpu_results.stem}_without_tools.csv"))
-
-
-def check_output(output: Path, columns: Sequence[str]) -> None:
-    """Raises UsageError."""
-    measure.check_file_name(output)
-    if output.exists() and data.read_rows(output)[0] != list(columns):
-        raise UsageError(f"{output} holds something else than what without.py records.")
 
 
 def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: str = "") -> list[Site]:

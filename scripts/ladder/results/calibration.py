@@ -17,7 +17,7 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
-from ladder.levels import gpus, programs
+from ladder.levels import programs
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
@@ -49,19 +49,6 @@ def choose_experiments(text: str) -> list[str]:
         if name not in EXPERIMENTS:
             raise UsageError(f"--experiments: there is no experiment '{name}', only {', '.join(EXPERIMENTS)}.")
     return [name for name in EXPERIMENTS if name in chosen]
-
-
-def default_output(gpu: gpus.Gpu) -> Path:
-    """docs/results/h200_calibration.csv for an "NVIDIA H200"."""
-    results = measure.default_output(gpu)
-    return results.with_name(f"{results.stem}_calibration.csv")
-
-
-def check_output(output: Path) -> None:
-    """Raises UsageError."""
-    measure.check_file_name(output)
-    if output.exists() and data.read_rows(output)[0] != list(COLUMNS):
-        raise UsageError(f"{output} holds something else than what calibrate.py records.")
 
 
 @dataclass

@@ -14,10 +14,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
-from ladder.levels import gpus, names
+from ladder.command import EXIT_RIGHT, EXIT_WRONG
+from ladder.levels import names
 from ladder.levels.shapes import Shape, shape_text
-from ladder.results import calibration, data, measure
+from ladder.results import calibration, measure
 from ladder.results.calibration import ExperimentFailed
 from ladder.results.data import Fields
 
@@ -30,19 +30,6 @@ COUNTED = {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram_
 COLUMNS = (*NOTED, "plain_us", *COUNTED, "kind", "gpu", "driver", "cuda", "power_cap_w", "date", "commit")
 KEY = ("level", "arch", "config", "m", "n", "k", "mode", "gpu")
 TIMEOUT_S = 120  # after which a program counts as hung; most take a few seconds
-
-
-def default_output(gpu: gpus.Gpu) -> Path:
-    """docs/results/h200_cycles.csv for an "NVIDIA H200"."""
-    results = measure.default_output(gpu)
-    return results.with_name(f"{results.stem}_cycles.csv")
-
-
-def check_output(output: Path) -> None:
-    """Raises UsageError."""
-    measure.check_file_name(output)
-    if output.exists() and data.read_rows(output)[0] != list(COLUMNS):
-        raise UsageError(f"{output} holds something else than what cycles.py records.")
 
 
 @dataclass

@@ -60,6 +60,12 @@ def default_output(gpu: gpus.Gpu) -> Path:
     return data.FOLDER / f"{name.lower()}.csv"
 
 
+def output_beside(gpu: gpus.Gpu, rest: str) -> Path:
+    """docs/results/h200_cycles.csv for an "NVIDIA H200" and "cycles.csv"."""
+    results = default_output(gpu)
+    return results.with_name(f"{results.stem}_{rest}")
+
+
 def shapes_output(gpu: gpus.Gpu) -> Path:
     """docs/results/h200_shapes.csv for an "NVIDIA H200"."""
     return data.shapes_file(default_output(gpu))
@@ -73,8 +79,15 @@ def check_file_name(path: Path) -> None:
         raise UsageError(f"{path} cannot be written.")
 
 
+def check_columns(path: Path, columns: Sequence[str], command: str) -> None:
+    """The same, and it holds what the command records, if anything."""
+    check_file_name(path)
+    if path.exists() and data.read_rows(path)[0] != list(columns):
+        raise UsageError(f"{path} holds something else than what {command} records.")
+
+
 def check_writable(path: Path) -> None:
-    """The same, and it holds results if anything."""
+    """A name for a file, and it holds results if anything."""
     check_file_name(path)
     if path.exists():
         columns, _ = data.read_rows(path)

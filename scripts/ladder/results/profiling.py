@@ -19,7 +19,7 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import gpus, lab, names, programs
 from ladder.levels.shapes import Shape, size_text
-from ladder.results import data, measure
+from ladder.results import data
 from ladder.results.calibration import ExperimentFailed, profiled, read_profile
 from ladder.results.data import Fields
 from ladder.sim import observations, traces
@@ -60,12 +60,6 @@ PATCH = files.SCRIPTS / "timers" / f"{TIMED}.patch"
 TIMED_LEVEL, TIMED_ARCH = 6, 90
 TIMED_TILES, TIMED_TILE, TIMED_K = 3, 128, 512  # per CTA; rows and columns; as in the simulated timelines
 TIMED_SMS, SIMULATED_SMS = 132, 2  # of an H100 or H200, and of the simulated device
-
-
-def default_output(gpu: gpus.Gpu, rest: str) -> Path:
-    """docs/results/h200_profile.csv for an "NVIDIA H200"."""
-    results = measure.default_output(gpu)
-    return results.with_name(f"{results.stem}_{rest}")
 
 
 @dataclass
