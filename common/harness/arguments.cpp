@@ -104,6 +104,7 @@ constexpr Flag FLAGS[] = {
     {"--verify", true, [](Options& o, std::string_view v) { o.verify = choice<Verify>("--verify", v, VERIFY_NAMES); }},
     {"--init", true, [](Options& o, std::string_view v) { o.init = parse_init(v); }},
     {"--seed", true, [](Options& o, std::string_view v) { o.seed = seed_number(v); }},
+    {"--launches", true, [](Options& o, std::string_view v) { o.launches = whole_number("--launches", v, 1000); }},
     {"--digest", false, [](Options& o, std::string_view) { o.digest = true; }},
     {"--bench", false, [](Options& o, std::string_view) { o.bench = true; }},
     {"--burst", false, [](Options& o, std::string_view) { o.bench = o.burst = true; }},
@@ -194,6 +195,8 @@ What to multiply
 
 Is it right?
   --verify MODE        full (default): every element; sample: some in FP64; off
+  --launches N         launch the product N times in a row before D is looked at: they may overlap where the level
+                       lets them
   --digest             also print a 64-bit hash of D (FNV-1a over its rows, whatever the pitch)
 
 How fast is it? (on a GPU)

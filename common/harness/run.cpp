@@ -301,7 +301,7 @@ bool Session::run(const Shape& shape) {
 
   // The level runs before cuBLAS does: shared memory that holds the right operands could hide a missing load.
   progress_.set(title(shape) + ": running on " + device_.name());
-  launch(config, problem);
+  for (int i = 0; i < options_.launches; ++i) launch(config, problem);
   stream_.synchronize("running " + program_name(level_));
 
   std::unique_ptr<float[]> expected;

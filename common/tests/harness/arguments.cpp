@@ -57,6 +57,8 @@ TEST(Arguments, AllOptions) {
                                  "18446744073709551615",
                                  "--config",
                                  "x",
+                                 "--launches",
+                                 "3",
                                  "--digest",
                                  "--burst",
                                  "--rounds",
@@ -72,6 +74,7 @@ TEST(Arguments, AllOptions) {
   EXPECT_EQ(options.init, Init::integer);
   EXPECT_EQ(options.seed, 18446744073709551615u);
   EXPECT_EQ(options.config, "x");
+  EXPECT_EQ(options.launches, 3);
   EXPECT_TRUE(options.digest);
   EXPECT_TRUE(options.bench);  // --burst implies it
   EXPECT_EQ(options.rounds, 12);
@@ -157,9 +160,10 @@ TEST(Arguments, Choices) {
 
 TEST(Arguments, HelpNamesEveryOption) {
   const std::string help = help_text("level07_sm90");
-  for (const char* flag : {"--m",       "--n",      "--k",      "--sizes",        "--verify", "--bench",      "--init",
-                           "--seed",    "--json",   "--csv",    "--list-configs", "--config", "--explain",    "--help",
-                           "--version", "--digest", "--rounds", "--budget",       "--burst",  "level07_sm90", "77"}) {
+  for (const char* flag : {"--m",       "--n",        "--k",          "--sizes",  "--verify",       "--bench",
+                           "--init",    "--seed",     "--json",       "--csv",    "--list-configs", "--config",
+                           "--explain", "--help",     "--version",    "--digest", "--rounds",       "--budget",
+                           "--burst",   "--launches", "level07_sm90", "77"}) {
     EXPECT_NE(help.find(flag), std::string::npos) << flag;
   }
 }

@@ -167,6 +167,13 @@ TEST_F(Run, RightResult) {
   EXPECT_EQ(launches, 1);
 }
 
+TEST_F(Run, SeveralLaunchesInARow) {
+  EXPECT_EQ(run({"--m=16", "--n=8", "--k=8", "--launches=3"}).exit_code, 0);
+  EXPECT_EQ(launches, 3);
+  launches_until_broken = 4;
+  EXPECT_EQ(run({"--m=16", "--n=8", "--k=8", "--launches=2"}).exit_code, 1) << "the last one counts";
+}
+
 TEST_F(Run, OneLineForEachSize) {
   const Outcome outcome = run({"--sizes", "64,3x8x16,128x64x8"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.all();

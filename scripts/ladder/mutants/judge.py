@@ -180,13 +180,15 @@ def _read_finding(head: re.Match[str], lines: Sequence[str]) -> Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A problem on a small GPU."""
+    """A problem on a small GPU; several launches of it follow one another, and may overlap if the kernel lets them."""
 
     shape: Shape
     sms: int
+    launches: int = 1
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape))} on {self.sms} SMs"
+        in_a_row = f", {self.launches} in a row" if self.launches > 1 else ""
+        return f"{'x'.join(map(str, self.shape))} on {self.sms} SMs{in_a_row}"
 
 
 def run(program: Path, config: str, ptx: Path, case: Case, *options: str) -> Verdict:
@@ -195,6 +197,8 @@ def run(program: Path, config: str, ptx: Path, case: Case, *options: str) -> Ver
     sim = os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh"))
     command = [sim, "--check", "--sms", str(case.sms), "--threads", "1", "--ptx", str(ptx),
                *options, str(program), "--m", m, "--n", n, "--k", k, "--init", "int"]
+    if case.launches > 1:
+        command += ["--launches", str(case.launches)]
     if config:
         command += ["--config", config]
     try:

@@ -11,7 +11,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Optional
 
@@ -151,13 +151,19 @@ class Study:
             file.flush()
             return judge.run(self.kernel.program, self.kernel.config, Path(file.name), case, *options)
 
+    def cases(self, site: Site) -> Sequence[Case]:
+        """The kernel's; where it is about launches, with one after the other."""
+        if site.instruction == "griddepcontrol.wait":
+            return [replace(case, launches=2) for case in self.kernel.cases]
+        return self.kernel.cases
+
     def look(self, site: Site, proves: bool = True) -> Fields:
         """The row of a site. Unless somebody wants proofs, what nobody misses is left unproven."""
-        for case in self.kernel.cases:
+        for case in self.cases(site):
             verdict = self.run(Change(site.places), case)
             if verdict.kind:
                 return self.row(site, verdict, REQUIRED, case)
-        first = self.kernel.cases[0]
+        first = self.cases(site)[0]
         if site.instruction in OTHER_ENDS:
             return self.row(site, Verdict(), f"{OTHER}: {OTHER_ENDS[site.instruction]}", first)
         if site.instruction == "mbarrier.init":
@@ -172,7 +178,7 @@ class Study:
 
     def executed(self, site: Site) -> bool:
         """In some case: a trap in its place would be reported."""
-        return any(self.instead(site, "trap;", case).fault for case in self.kernel.cases)
+        return any(self.instead(site, "trap;", case).fault for case in self.cases(site))
 
     def instead(self, site: Site, instruction: str, case: Case) -> Verdict:
         """With another instruction in its place."""
@@ -195,13 +201,13 @@ class Study:
                 return self.row(site, both, f"{REDUNDANT}: {other.title} does the same", case)
             if found is None and (new := _only_with(both, alone)):
                 found = self.row(site, Verdict(new), f"{REDUNDANT}: {other.title} orders it, too", case)
-        return found or self.prove_among(site) or self.row(site, Verdict(), UNPROVEN, self.kernel.cases[0])
+        return found or self.prove_among(site) or self.row(site, Verdict(), UNPROVEN, self.cases(site)[0])
 
     def prove_among(self, site: Site) -> Optional[Fields]:
         """That several others of its kind order it, each of them enough."""
         others = {place for other in self.kernel.sites if other.instruction == site.instruction and other != site
                   for place in other.places}
-        for case in self.kernel.cases[:PROOF_CASES] if others else ():
+        for case in self.cases(site)[:PROOF_CASES] if others else ():
             alone = self.run(Change(tuple(sorted(others))), case)
             both = self.run(Change(tuple(sorted(others | set(site.places)))), case)
             if new := _only_with(both, alone):
@@ -225,7 +231,7 @@ class Study:
     def alternatives(self, site: Site) -> Iterator[tuple[Site, Change, Case]]:
         """Another site that may order the same: without it, or a cluster barrier that is only the CTA's."""
         for other in self.others(site):
-            for case in self.kernel.cases[:PROOF_CASES]:
+            for case in self.cases(site)[:PROOF_CASES]:
                 yield other, Change(other.places), case
                 if other.instruction == CLUSTER_BARRIER:
                     yield other, Change((), other.places), case
