@@ -36,6 +36,8 @@ def parse() -> argparse.Namespace:
     run.add_argument("--texts", type=int, default=2000, metavar="N", help="mutated texts (default: %(default)s)")
     run.add_argument("--memory", type=command.whole_number, default=1500, metavar="MIB",
                      help="that a run may take (default: %(default)s)")
+    run.add_argument("--kernels", type=Path, metavar="FOLDER",
+                     help="the build with the levels whose PTX is mutated (default: --build)")
     run.add_argument("--keep", type=Path, metavar="FOLDER", help="for the texts that fail")
     fatbin = kinds.add_parser("fatbin", description="Damaged fat binaries.")
     fatbin.add_argument("--programs", type=int, default=1000, metavar="N",
@@ -79,8 +81,9 @@ def fuzz(options: argparse.Namespace, output: Optional[TextIO]) -> list[trial.Re
             trial.texts(ptxas, simulator, options.build, options.seed, chosen(options.texts), records[1], deadline)
     elif options.kind == "run":
         records = [trial.Record("run", output)]
-        trial.runs(judges.Simulator(options.build), options.build, options.seed, chosen(options.texts), records[0],
-                   deadline, lambda index, text: keep(options.keep, index, text), options.memory)
+        kernels = options.kernels or options.build
+        trial.runs(judges.Simulator(options.build), kernels, options.seed, chosen(options.texts), records[0], deadline,
+                   lambda index, text: keep(options.keep, index, text), options.memory)
     else:
         records = [trial.Record("fatbin", output)]
         trial.damaged(options.build, options.seed, chosen(options.programs), records[0], deadline)

@@ -1,6 +1,9 @@
 // How the harness gives up: one exception that carries the exit code and one sentence for the user.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -18,5 +21,22 @@ struct Failure : std::runtime_error {
 };
 
 inline Failure usage_error(const std::string& sentence) { return Failure(EXIT_USAGE, sentence); }
+
+/// For the main function of a program that measures: what `act` returns; if it throws, its sentence on standard error
+/// and the end of the program at once, since what the runtime would do at exit may wait for a kernel that never ends.
+template <typename Act>
+int end_at_failure(const char* program, const Act& act) {
+  const auto end = [program](int exit_code, const std::string& sentence) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s\n", program, sentence.c_str());
+    std::_Exit(exit_code);
+  };
+  try {
+    return act();
+  } catch (const Failure& failure) { end(failure.exit_code, failure.what()); } catch (const std::exception& error) {
+    end(EXIT_CUDA, std::string(error.what()) + ".");
+  }
+  return EXIT_CUDA;  // never reached
+}
 
 }  // namespace harness

@@ -405,12 +405,5 @@ Options parse(int argc, char** argv) {
 }  // namespace autotune
 
 int main(int argc, char** argv) {
-  try {
-    return autotune::measure(autotune::parse(argc, argv));
-  } catch (const harness::Failure& failure) {
-    std::fprintf(stderr, "autotune_measure: %s\n", failure.what());
-    // What the CUDA runtime would do at exit may wait for a kernel that never ends.
-    std::fflush(stdout);
-    _Exit(failure.exit_code);
-  }
+  return harness::end_at_failure("autotune_measure", [&] { return autotune::measure(autotune::parse(argc, argv)); });
 }

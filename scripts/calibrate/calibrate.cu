@@ -110,11 +110,5 @@ void Context::synchronize(const std::string& doing) const { harness::check(cudaS
 }  // namespace calibrate
 
 int main(int argc, char** argv) {
-  try {
-    return calibrate::run(argc, argv);
-  } catch (const harness::Failure& failure) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "calibrate_sm%d: %s\n", LADDER_ARCH, failure.what());
-    std::_Exit(failure.exit_code);  // what the runtime would do at exit may wait for a kernel that never ends
-  }
+  return harness::end_at_failure(argv[0], [&] { return calibrate::run(argc, argv); });
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <thread>
 
@@ -253,17 +252,7 @@ int act(int argc, char** argv, const Level& level) {
 }  // namespace
 
 int run(int argc, char** argv, const Level& level) {
-  try {
-    return act(argc, argv, level);
-  } catch (const Failure& failure) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s\n", argv[0], failure.what());
-    std::_Exit(failure.exit_code);  // what the runtime would do at exit may wait for a kernel that never ends
-  } catch (const std::exception& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s.\n", argv[0], error.what());
-    std::_Exit(EXIT_CUDA);
-  }
+  return end_at_failure(argv[0], [&] { return act(argc, argv, level); });
 }
 
 }  // namespace harness

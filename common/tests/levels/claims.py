@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 BIN = Path(os.environ["LADDER_BIN"])
 SIM = os.environ["LADDER_SIM"]
@@ -36,7 +37,7 @@ def executable(level: int, suffix: str = "sm100") -> Path:
 
 
 def measured(kind: str, level: int, m: int, n: int, k: int, *arguments: str, suffix: str = "sm100",
-             sim: tuple[str, ...] = ()) -> dict:
+             sim: tuple[str, ...] = ()) -> Any:
     """The counters of the level's first launch, or its trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out.json"
@@ -46,11 +47,11 @@ def measured(kind: str, level: int, m: int, n: int, k: int, *arguments: str, suf
     return data["launches"][0] if kind == "counters" else data
 
 
-def counters(level: int, m: int, n: int, k: int, *arguments: str, **options) -> dict:
+def counters(level: int, m: int, n: int, k: int, *arguments: str, **options: Any) -> Any:
     return measured("counters", level, m, n, k, *arguments, **options)
 
 
-def accesses(launch: dict, space: str, instruction: str) -> dict:
+def accesses(launch: Any, space: str, instruction: str) -> dict[str, int]:
     """Sum over the unrolled copies of one kind of access."""
     total = {"warp_accesses": 0, "lines": 0, "sectors": 0, "wavefronts": 0, "bytes": 0}
     for access in launch[space]:
@@ -148,7 +149,7 @@ class Claims(unittest.TestCase):
                          if e["name"].startswith("signal") and e["name"].split()[-1] in tmem_empty)
         stores = sorted(e["ts"] for e in events if e["name"].startswith("TMA store: read"))
         # Two stores per tile: the second one is the one that the signal may overtake.
-        return signals[0] < stores[1]
+        return bool(signals[0] < stores[1])
 
     def test_level_08_frees_the_accumulator_before_it_stores(self) -> None:
         self.assertTrue(self.early_release("sm100"))

@@ -58,7 +58,7 @@ CONVERGENCE = "the simulated warp collects its lanes at the next .aligned instru
 PERMIT = "gives up a right that nobody wants"
 COVERED = "the second cluster barrier covers the inits too, and a pair's alloc waits for its peer by itself"
 
-SM100 = [
+SM100: list[Killed | Survives] = [
     Killed("mbarrier.init", NOT_INITIALISED),
     Killed("mbarrier.init", NOT_INITIALISED),
     Killed("mbarrier.init", NOT_INITIALISED),
@@ -101,7 +101,7 @@ SM100 = [
     Killed("tcgen05.dealloc", "exits with tensor memory allocated"),
 ]
 
-SM90 = [
+SM90: list[Killed | Survives] = [
     Killed("mbarrier.init", NOT_INITIALISED),
     Survives("fence.mbarrier_init", ORDER_ONLY),
     Killed("bar.sync", NOT_INITIALISED, "seeds"),
@@ -175,7 +175,7 @@ class BugsOfTheFirstKernel(unittest.TestCase):
     def setUp(self) -> None:
         self.kernel = kernel_of(100)
 
-    def expect(self, pattern: str, replacement, *texts: str) -> None:
+    def expect(self, pattern: str, replacement: str, *texts: str) -> None:
         ptx, count = re.subn(pattern, replacement, self.kernel.text)
         self.assertGreater(count, 0, f"nothing matches {pattern}")
         said = run(self.kernel.program, ptx)
@@ -185,7 +185,7 @@ class BugsOfTheFirstKernel(unittest.TestCase):
     def test_type_code_3_for_BF16(self) -> None:
         mma = r"\s+\{[^}]*tcgen05\.mma[^,]*, [^,]*, [^,]*, \1,"
         descriptor = re.search(rf"mov\.b32 (%r\d+), (\d+);(?={mma})", self.kernel.text)
-        self.assertIsNotNone(descriptor)
+        assert descriptor
         wrong = f"mov.b32 {descriptor[1]}, {int(descriptor[2]) | 3 << 7 | 3 << 10};"
         self.expect(re.escape(descriptor[0]), wrong, "gives A the type code 3", "BF16 = 1")
 

@@ -38,7 +38,8 @@ def registers(text: str) -> set[int]:
 def early_accesses(sass: Iterable[str]) -> dict[str, list[str]]:
     """Per kernel that has MMAs: what names an accumulator while MMAs may still write it, in the order of the code."""
     kernels: dict[str, list[str]] = {}
-    name, accumulators = "", set()
+    name = ""
+    accumulators: set[int] = set()
     for line in sass:
         if match := FUNCTION.search(line):
             name, accumulators = match[1], set()

@@ -82,8 +82,9 @@ class Exercises(unittest.TestCase):
         moved = a[37][:8] + a[69][:8]
         begins = [sum(x * y for x, y in zip(moved, row)) for row in b]
         self.assertIn(f"begins with {begins[0]} {begins[1]}\n", ran.stdout)
-        wrong = int(re.search(r"wrong: (\d+) of 4096", ran.stdout)[1])
-        self.assertGreater(wrong, 0.9 * 4096)
+        wrong = re.search(r"wrong: (\d+) of 4096", ran.stdout)
+        assert wrong, ran.stdout
+        self.assertGreater(int(wrong[1]), 0.9 * 4096)
 
     def test_add_to_nothing(self) -> None:
         for arch, elements in ((100, 4096), (90, 2048)):
@@ -108,8 +109,9 @@ class Exercises(unittest.TestCase):
             self.assertIn(words, " ".join(page("tma_load").split()))
 
     def test_wait_for_the_last_phase(self) -> None:
-        line = re.search(r"  __syncthreads\(\); +// thread 0 has seen.*", (FOLDER / "tma_load_sm100.cu").read_text())[0]
-        ran = self.run_changed("tma_load", 100, line, "  ptx::mbarrier_wait(done, (K / BLOCK_K - 1) % 2);")
+        line = re.search(r"  __syncthreads\(\); +// thread 0 has seen.*", (FOLDER / "tma_load_sm100.cu").read_text())
+        assert line
+        ran = self.run_changed("tma_load", 100, line[0], "  ptx::mbarrier_wait(done, (K / BLOCK_K - 1) % 2);")
         self.assertEqual(ran.returncode, 1, ran.stdout + ran.stderr)
 
     def test_beyond_the_edge(self) -> None:
