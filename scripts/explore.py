@@ -8,7 +8,8 @@ and who releases them, the state of every barrier and stage at any moment, the l
     explore.py trace.json                       what sim.sh --trace has recorded
     explore.py --all FOLDER                     a page per level and architecture, and an index, for any web server
 
-A page needs no network and no server. Times are the simulated device's: modelled, in cycles.
+A page needs no network and no server. Times are the simulated device's: modelled, in cycles; with --timing those of its
+timing model, which computes nothing. With --check, what is not in order is shown where it happens.
 
 Exit codes: 0 written; 1 the kernel fails, and the page shows how far it came, or there is nothing to show; 2 wrong
 command line, a file that is no trace, or a level that is not built.
@@ -39,6 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="MxNxK", help="of a level's product (default: three tiles for each CTA)")
     parser.add_argument("--config", metavar="NAME", help="of a level")
     parser.add_argument("--sms", type=command.whole_number, metavar="N", help="of the simulated GPU (of a level: 2)")
+    for check in ("--check", "--check=strict"):
+        parser.add_argument(check, action="append_const", const=check, dest="sim", help=f"show what sim.sh {check} finds")
+    parser.add_argument("--timing", action="append_const", const="--timing", dest="sim",
+                        help="in the cycles of the timing model")
+    parser.add_argument("--latest", action="append_const", const="--latest", dest="sim",
+                        help="the schedule that delays every effect")
     parser.add_argument("--ctas", metavar="LIST",
                         help="whose events are shown, such as 0,1 (default: the first cluster)")
     parser.add_argument("--launch", type=int, default=0, metavar="N", help="which launch, counted from 0")
@@ -79,7 +86,10 @@ def choice_of(options: argparse.Namespace) -> Choice:
         raise command.UsageError(
             f"--ctas: numbers with commas between them are needed, not '{options.ctas}'.") from None
     shape = parse_size(options.size) if options.size else None
-    return Choice(options.sms, shape, options.config, options.launch, ctas)
+    sim = tuple(options.sim or ())
+    if "--timing" in sim and len(sim) > 1:
+        raise command.UsageError("--timing computes nothing and has one schedule: it goes without --check and --latest.")
+    return Choice(options.sms, shape, options.config, options.launch, ctas, sim)
 
 
 def recording_of(source: str, arch: int, choice: Choice) -> Recording:

@@ -46,6 +46,18 @@ def small_trace() -> dict[str, Any]:
               overwrites=True, places=[place(offset=1024, count=64), place(column=0, count=128, written=True)]))
 
 
+HAZARD = "error (across proxies): The second reads what the first wrote, at +1024. Missing: fence.proxy.async."
+
+
+def trace_with_a_report() -> dict[str, Any]:
+    """Warp 1 has written what it multiplies, without a fence."""
+    data = small_trace()
+    data["traceEvents"].append(event(7, "report", HAZARD, 7, 320, 320, source="k.cuh:24", warp=1, sides=[
+        {"cta": 0, "warp": 1, "source": "k.cuh:21", "at": 0.005}, {"cta": 0, "warp": 1, "source": "k.cuh:24",
+                                                                   "at": 0.32}]))
+    return data
+
+
 def build(data: dict[str, Any], ctas: Optional[list[int]] = None) -> dict[str, Any]:
     made: dict[str, Any] = model.build(events.read(data)[1][0], None, ctas, {"k.cuh": "a line\n"})
     return made
@@ -59,7 +71,7 @@ def rows(data: dict[str, Any]) -> list[dict[str, Any]]:
         begin += columns["begin"][i]
         made.append({"kind": model.KINDS[columns["kind"][i]], "track": data["tracks"][columns["track"][i]]["name"],
                      "begin": begin, "end": begin + columns["length"][i], "name": data["names"][columns["name"][i]],
-                     "cause": columns["cause"][i]})
+                     **{name: columns[name][i] for name in ("cause", "b", "c")}})
     return made
 
 
@@ -99,6 +111,14 @@ class Model(unittest.TestCase):
     def test_roles(self) -> None:
         notes = {track["name"]: track["note"] for track in self.data["tracks"]}
         self.assertEqual((notes["warp 0"], notes["warp 1"]), ("loads", "MMAs"))
+
+    def test_a_report_names_both_events(self) -> None:
+        found = rows(build(trace_with_a_report()))
+        report = next(row for row in found if row["kind"] == "report")
+        self.assertEqual((found[report["b"]]["kind"], found[report["b"]]["name"]), ("op", "MMA 128x128x16"))
+        before = found[report["c"]]
+        self.assertEqual((before["kind"], before["track"], before["begin"]), ("run", "warp 1", 0))
+        self.assertEqual(report["cause"], report["c"])
 
     def test_ctas_that_are_not_there(self) -> None:
         with self.assertRaisesRegex(TraceError, "no events of CTA 7"):
@@ -159,6 +179,7 @@ class Command(support.Sandbox):
         self.refuses("its form is version 1", "other.json")
         self.refuses("--arch must be sm90", 1, "--arch", "sm80")
         self.refuses("--ctas: numbers with commas", 1, "--ctas", "all")
+        self.refuses("it goes without --check", 1, "--timing", "--check")
         self.refuses("in an existing folder is needed", 1, "-o", "nowhere/page.html")
 
     def test_a_trace_in_a_file_with_blanks(self) -> None:
@@ -175,6 +196,10 @@ class Command(support.Sandbox):
         program = self.program("my program", "#!/bin/sh\nexit ${1-0}\n")
         self.refuses("my program has launched no kernel", program, code=1)
         self.refuses("exit code 3", program, 3, code=1)
+        nothing = json.dumps(trace())
+        program = self.program("refused", f"#!/bin/sh\necho '{nothing}' > \"$LADDER_SIM_TRACE\"\n"
+                                          "echo 'sim: cudaLaunchKernel: cannot be timed' >&2\nexit 3\n")
+        self.refuses("refused has executed nothing: sim: cudaLaunchKernel: cannot be timed", "--timing", program, code=1)
 
     def test_a_kernel_that_fails_is_shown_and_said(self) -> None:
         for name in ("libcudart.so.13", "libcuda.so.1"):

@@ -55,6 +55,9 @@ class Observer {
   Observer(order::World& world, const Orderings& orderings)
       : world_(world), orderings_(orderings), registers_(orderings.fragments()) {}
 
+  /// Who is told of findings while this cluster acts; nullptr: nobody.
+  void call(order::Witness* witness) { world_.call(witness); }
+
   /// Before each instruction.
   void executes(Warp& warp, uint32_t pc) {
     if (orderings_.fragments().touch(pc)) registers_.executed(warp, pc);

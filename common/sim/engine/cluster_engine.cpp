@@ -28,11 +28,19 @@ constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedu
 ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule, order::World* order)
     : launch_(launch), schedule_(schedule), shared_order_(order) {
   if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
-  if (launch.trace != nullptr) recorder_ = std::make_unique<Recorder>(cluster_);
+  trace_to(launch.trace);
 }
 ClusterEngine::~ClusterEngine() = default;
 
-std::unique_ptr<order::World> ClusterEngine::take_order() { return std::move(own_order_); }
+void ClusterEngine::trace_to(Trace* trace) {
+  trace_ = trace;
+  recorder_ = trace != nullptr ? std::make_unique<Recorder>(cluster_) : nullptr;
+}
+
+std::unique_ptr<order::World> ClusterEngine::take_order() {
+  if (own_order_) own_order_->call(nullptr);
+  return std::move(own_order_);
+}
 
 // ---- starting
 
@@ -214,6 +222,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
 // ---- the loop
 
 ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
+  if (recorder_ && observer_) observer_->call(recorder_.get());
   for (uint64_t turn = 0; turn < quantum; ++turn) {
     if (cluster_.live_ctas == 0 && in_flight_ == 0) {
       if (recorder_) end_trace();
@@ -378,7 +387,7 @@ void ClusterEngine::end_trace() {
   for (const Cta& cta : cluster_.ctas) {
     for (const Warp& warp : cta.warps) end = std::max(end, warp.time);
   }
-  launch_.trace->add(cluster_, recorder_->finish(end));
+  trace_->add(cluster_, recorder_->finish(end));
 }
 
 void ClusterEngine::deadlock() {

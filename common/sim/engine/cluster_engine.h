@@ -44,6 +44,8 @@ class ClusterEngine final : public Scheduler {
 
   /// From now on this notes what the clusters demand; nullptr: nobody does.
   void record(timing::Recorder* recorder) { cluster_.demands = recorder; }
+  /// From the next cluster on, events go there, and not into the launch's trace; nullptr: nowhere.
+  void trace_to(Trace* trace);
   /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): what they load does not depend on
   /// the others. Throws Failure if one cannot go on.
   void walk(uint32_t number, std::span<const uint32_t> warps);
@@ -126,6 +128,7 @@ class ClusterEngine final : public Scheduler {
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   uint64_t idle_rounds_ = 0, idle_step_ = 64;
+  Trace* trace_;
   std::unique_ptr<Recorder> recorder_;  // while somebody traces
 };
 

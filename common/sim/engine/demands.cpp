@@ -21,11 +21,12 @@ ClusterDemands empty(const Launch& launch) {
   return ClusterDemands(launch.cluster_size(), std::vector<timing::WarpDemands>((launch.threads_per_cta() + 31) / 32));
 }
 
-/// Executes the cluster to its end.
-ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites) {
+/// Executes the cluster to its end. `trace` may be null.
+ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, Trace* trace) {
   ClusterDemands demands = empty(launch);
   timing::Recorder recorder(sites, demands);
   ClusterEngine engine(launch, {});
+  engine.trace_to(trace);
   engine.record(&recorder);
   engine.start(number);
   for (;;) {
@@ -63,7 +64,7 @@ Signature signature(const ClusterDemands& demands) {
 
 }  // namespace
 
-timing::GridDemands demands_of(const GridLaunch& grid, int threads) {
+timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<Trace::Part>* traced) {
   Launch& launch = *grid.launch;
   GridDemands demands;
   demands.cluster_size = launch.cluster_size();
@@ -83,9 +84,15 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads) {
 
   std::map<Signature, uint32_t> kinds;
   const auto add_kind = [&](uint32_t number) {
-    demands.kinds.push_back(record(launch, number, demands.sites));
+    Trace trace;
+    demands.kinds.push_back(record(launch, number, demands.sites, traced != nullptr ? &trace : nullptr));
     const auto [at, fresh] = kinds.emplace(signature(demands.kinds.back()), demands.kinds.size() - 1);
-    if (!fresh) demands.kinds.pop_back();
+    if (!fresh) {
+      demands.kinds.pop_back();
+    } else {
+      demands.executed.push_back(number);
+      if (traced != nullptr) traced->push_back(trace.take());
+    }
     demands.kind_of[number] = at->second;
     demands.places[number] = places(demands.kinds[at->second]);
   };
@@ -105,6 +112,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads) {
   const auto walk = [&] {
     const DefaultArithmetic rounding;
     ClusterEngine engine(launch, {});
+    engine.trace_to(nullptr);
     timing::Sites sites;
     {
       const std::lock_guard lock(mutex);

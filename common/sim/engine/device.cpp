@@ -126,6 +126,17 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
   return true;
 }
 
+/// Into the launch's trace: the clusters that have been executed, at the times of the timing model.
+void add_replayed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
+                  const timing::ReplayLog& log, std::vector<Trace::Part>& executed) {
+  for (size_t kind = 0; kind < executed.size(); ++kind) {
+    const timing::ClusterLog* const cluster = log.of(number, demands.executed[kind]);
+    if (cluster == nullptr) continue;
+    Trace::Part part = timing::events_of(*cluster, demands.kinds[kind], std::move(executed[kind]));
+    launch.trace->add(launch, std::move(part.ctas), std::move(part.events));
+  }
+}
+
 }  // namespace
 
 /// A launch that has been asked for, with everything that it needs until it has run.
@@ -345,20 +356,29 @@ Outcome Device::settle() {
 Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
   std::vector<timing::GridDemands> demands;
+  std::vector<std::vector<Trace::Part>> traced(pending.size());
+  timing::ReplayLog log;
+  const bool traces = !options_.trace_file.empty();
   double flops = 0;
   try {
     for (const auto& each : pending) {
-      demands.push_back(demands_of(each->grid, std::max(threads, 1)));
+      const size_t launch = demands.size();
+      demands.push_back(demands_of(each->grid, std::max(threads, 1), traces ? &traced[launch] : nullptr));
+      if (traces) {
+        for (const uint32_t cluster : demands.back().executed) log.want(static_cast<uint32_t>(launch), cluster);
+      }
       flops += static_cast<double>(each->useful_flops);
     }
     timing::Prediction prediction =
-        timing::predict(demands, gpu_, timing::constants_of(gpu_.key), options_.power, flops);
+        timing::predict(demands, gpu_, timing::constants_of(gpu_.key), options_.power, flops, traces ? &log : nullptr);
     prediction.kernel = pending.front()->kernel;
     if (options_.prediction_file.empty()) {
       std::fputs(timing::to_text(prediction).c_str(), stdout);
     } else {
       std::ofstream(options_.prediction_file, std::ios::app) << timing::to_json(prediction) << "\n";
     }
+    for (size_t launch = 0; traces && launch < pending.size(); ++launch)
+      add_replayed(pending[launch]->launch, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
   } catch (const Failure& failure) {
     return {failure.status, failure.report};
   } catch (const std::runtime_error& error) {

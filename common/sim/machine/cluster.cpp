@@ -91,7 +91,8 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     }
     if (cluster.demands != nullptr) {
       const Split& split = waiter.warp->splits[waiter.split];
-      cluster.demands->note(*waiter.warp, timing::Step::What::Wait, cta_rank, offset / 8, split.arguments[1]);
+      cluster.demands->note_at(*waiter.warp, split.pc, timing::Step::What::Wait, cta_rank, offset / 8,
+                               split.arguments[1]);
     }
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().mbarrier));
   }

@@ -9,10 +9,14 @@ namespace sim::timing {
 WarpDemands& Recorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
 
 void Recorder::note(Warp& warp, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
+  note_at(warp, warp.split().pc, what, rank, slot, value);
+}
+
+void Recorder::note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
   if (warp.alone && what != Step::What::Load) return;
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
-  std::vector<Step>& steps = demands_of(warp).steps;
+  auto& [steps, pcs, places] = demands_of(warp);
   // Accesses in a row are one step.
   const bool is_access =
       what == Step::What::Shared || what == Step::What::GlobalStore || what == Step::What::GlobalLoad;
@@ -22,6 +26,7 @@ void Recorder::note(Warp& warp, Step::What what, uint32_t rank, uint32_t slot, u
     return;
   }
   steps.push_back({what, static_cast<uint8_t>(rank), static_cast<uint16_t>(slot), value, issued});
+  pcs.push_back(pc);
 }
 
 template <class Site>

@@ -88,6 +88,7 @@ struct Place {
 
 struct WarpDemands {
   std::vector<Step> steps;
+  std::vector<uint32_t> pcs;  ///< of each step: its (first) instruction
   std::vector<Place> places;  ///< of its loads, in their order
 };
 /// By rank, then by warp.
@@ -100,6 +101,8 @@ class Recorder {
   Recorder(Sites& sites, ClusterDemands& demands) : sites_(sites), demands_(demands) {}
 
   void note(Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
+  /// The same, of a split that has waited and is not the running one.
+  void note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value);
   void note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y);
   void note_store(Warp& warp, const StoreSite& site);
   void note_mma(Warp& warp, const MmaSite& site, uint32_t leader);

@@ -31,7 +31,7 @@ std::string limit(const Prediction& p) {
 }  // namespace
 
 Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c, const PowerSetting& power,
-                   double useful_flops) {
+                   double useful_flops, ReplayLog* log) {
   using Kind = PowerSetting::Kind;
   Prediction p;
   p.gpu = gpu.key, p.sms = gpu.sm_count;
@@ -40,7 +40,7 @@ Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const 
   const bool fixed = power.kind == Kind::None || power.kind == Kind::Clock;
   p.ghz = power.kind == Kind::Clock ? power.ghz : fixed ? c.clock_max : 0.75 * c.clock_max;
   for (int pass = 0; pass < MOST_PASSES; ++pass) {
-    p.replayed = replay(launches, gpu, c, p.ghz);
+    p.replayed = replay(launches, gpu, c, p.ghz, log);
     if (fixed) break;
     const double cap = power.kind == Kind::Burst ? c.power_burst_cap : c.power_cap;
     const double next = clock_ghz(c, p.replayed.activity, cap);

@@ -22,7 +22,7 @@ struct Prediction {
 };
 
 Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                   const PowerSetting& power, double useful_flops);
+                   const PowerSetting& power, double useful_flops, ReplayLog* log = nullptr);
 
 /// A few lines for people.
 std::string to_text(const Prediction& prediction);

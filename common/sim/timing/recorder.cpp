@@ -146,6 +146,20 @@ void Recorder::reports(const std::string& sentence, const Warp* warp, const Orig
   event.name = sentence;
 }
 
+void Recorder::hears(const order::Finding& finding) {
+  std::vector<order::Spot> sides;
+  for (const order::Side& side : {finding.first, finding.second}) {
+    if (side.spot) sides.push_back(*side.spot);
+  }
+  TraceEvent& event = events_.emplace_back();
+  event.kind = TraceEvent::Kind::Report;
+  event.begin = event.end = now();
+  event.pc = ~0u;
+  event.name = order::sentence(finding);
+  if (!sides.empty()) event.cta = sides.back().cta, event.warp = sides.back().warp, event.pc = sides.back().site;
+  event.sides = std::move(sides);
+}
+
 void Recorder::barrier(const char* what, const BarrierName& barrier, uint32_t amount, const BarrierState& state) {
   const Actor who = actor();
   TraceEvent& event = add(TraceEvent::Kind::Barrier, barrier.cta, who.time, who.time);

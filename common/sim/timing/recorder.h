@@ -12,7 +12,7 @@
 
 namespace sim {
 
-class Recorder {
+class Recorder final : public order::Witness {
  public:
   explicit Recorder(Cluster& cluster) : cluster_(cluster) {}
 
@@ -35,6 +35,12 @@ class Recorder {
   void is_done() { actor_ = {}, acting_ = nullptr; }
   /// Something is wrong in what this warp does now, or in an operation of this origin.
   void reports(const std::string& sentence, const Warp* warp, const Origin* origin, uint64_t now);
+
+  // --- told by the order checker
+
+  /// The time of whoever acts.
+  uint64_t now() const override { return actor().time; }
+  void hears(const order::Finding& finding) override;
 
   // --- told by instructions and by what they do to barriers
 

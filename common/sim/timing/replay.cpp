@@ -23,6 +23,7 @@ struct Gang {
   uint32_t first_place;  ///< index of its first load among those of the cluster
   bool leads;            ///< has the first warp of its warpgroup, which issues for all four
   uint32_t leader;       ///< index of the gang that does
+  std::vector<uint32_t> members;
 };
 
 struct Kind {
@@ -43,9 +44,10 @@ Kind prepare(const ClusterDemands& demands) {
       });
       if (twin != kind.gangs.end()) {
         ++twin->warps;
+        twin->members.push_back(warp);
         continue;
       }
-      kind.gangs.push_back({rank, warp, 1, &mine.steps, place, warp % 4 == 0, 0});
+      kind.gangs.push_back({rank, warp, 1, &mine.steps, place, warp % 4 == 0, 0, {warp}});
       place += static_cast<uint32_t>(mine.places.size());
     }
   }
@@ -85,6 +87,7 @@ struct Actor {
   const Gang* gang = nullptr;
   uint32_t step = 0, load = 0;
   Tick time = 0;
+  Tick begun = 0;            ///< this step, when its instructions had been issued
   std::vector<Tick> groups;  ///< wgmma: ends of the groups committed
   uint64_t groups_committed = 0;
   Tick last_mma = 0;
@@ -127,14 +130,18 @@ struct Cluster {
   uint32_t live_actors = 0, live_lanes = 0;
   Tick begin = 0, end = 0;
   bool lets_start = false;
+  ClusterLog* log = nullptr;
 };
+
+using Told = ClusterLog::Told;
 
 // ---- the replay
 
 class Replay {
  public:
-  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz)
-      : launches_(launches), c_(constants), gpu_(gpu) {
+  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz, ReplayLog* log)
+      : launches_(launches), c_(constants), gpu_(gpu), log_(log) {
+    if (log_ != nullptr) log_->start();
     place_sms();
     number_chunks();
     memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), gpcs_, ghz);
@@ -189,10 +196,14 @@ class Replay {
     bool operator<(const Event& other) const { return std::tie(time, number) > std::tie(other.time, other.number); }
   };
 
+  static constexpr int LARGEST_CLUSTER = 16;
   /// CTAs are dealt to GPCs in turn.
   void place_sms() {
     std::vector<int> sizes = gpu_.gpc_sms;
-    if (sizes.empty()) sizes.assign(8, (gpu_.sm_count + 7) / 8);
+    if (sizes.empty()) sizes.assign(8, std::max(LARGEST_CLUSTER, (gpu_.sm_count + 7) / 8));
+    // A smaller GPU has fewer GPCs, not fewer SMs in each: clusters must find room.
+    int room = std::accumulate(sizes.begin(), sizes.end(), 0);
+    while (sizes.size() > 1 && room - sizes.back() >= gpu_.sm_count) room -= sizes.back(), sizes.pop_back();
     gpcs_ = static_cast<uint32_t>(sizes.size());
     int left = gpu_.sm_count;
     for (int turn = 0; left > 0; ++turn) {
@@ -315,6 +326,11 @@ class Replay {
     Kind& kind = kinds_[launch][grid.kind_of[number]];
     cluster.kind = &kind;
     cluster.begin = now;
+    if (log_ != nullptr) cluster.log = log_->follow(cluster.launch, number);
+    if (cluster.log != nullptr) {
+      cluster.log->begin = now;
+      for (const Gang& gang : kind.gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
+    }
     cluster.ctas.resize(grid.cluster_size);
     for (uint32_t rank = 0; rank < grid.cluster_size; ++rank) {
       cluster.ctas[rank].sm = sms[rank];
@@ -400,14 +416,41 @@ class Replay {
     const std::vector<Step>& steps = *actor.gang->steps;
     for (;;) {
       const Step& step = steps[actor.step];
-      if (!std::exchange(actor.issued, true)) issue(actor, step.issued);
+      if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
       // Whoever is ahead of the others lets them go first: units serve in the order of time.
       if (!queue_.empty() && actor.time > queue_.top().time) return push(actor);
+      ClusterLog* const log = actor.cluster->log;  // whose cluster may be gone afterwards
+      const uint32_t gang = gang_of(actor);
       if (!perform(actor, step)) return;
+      if (log != nullptr) log->passed.push_back({gang, actor.step, actor.begun, actor.time, actor.woken});
       if (step.what == Step::What::Exit) return;
       actor.issued = actor.woken = false;
       ++actor.step;
     }
+  }
+
+  // ---- for a trace
+
+  static uint32_t gang_of(const Actor& actor) {
+    return static_cast<uint32_t>(actor.gang - actor.cluster->kind->gangs.data());
+  }
+  void note(const Actor& actor, Told::Effect effect, const BarrierName& barrier, int64_t amount, uint32_t phase,
+            int32_t needed, Tick time, uint32_t work = Told::kNoWork) {
+    if (ClusterLog* const log = actor.cluster->log)
+      log->told.push_back({effect, barrier, gang_of(actor), actor.step, work, amount, phase, needed, time});
+  }
+  void note(const Actor& actor, Told::Effect effect, uint32_t rank, uint32_t slot, int64_t amount, Tick time,
+            uint32_t work = Told::kNoWork) {
+    if (actor.cluster->log == nullptr) return;
+    const Mbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
+    note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time, work);
+  }
+  /// Returns the work's number.
+  uint32_t note_work(const Actor& actor, Tick begin, Tick end, Tick seen) {
+    ClusterLog* const log = actor.cluster->log;
+    if (log == nullptr) return Told::kNoWork;
+    log->works.push_back({gang_of(actor), actor.step, actor.time, begin, end, seen});
+    return static_cast<uint32_t>(log->works.size() - 1);
   }
 
   /// Instructions that were issued since the step before.
@@ -434,6 +477,7 @@ class Replay {
         Mbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
         barrier = {};
         barrier.count = barrier.pending = static_cast<int32_t>(step.value);
+        note(actor, Told::Effect::Init, step.rank, step.slot, step.value, actor.time);
         return true;
       }
       case What::Wait: {
@@ -443,13 +487,15 @@ class Replay {
       }
       case What::Arrive: {
         const bool remote = step.rank != gang.rank;
-        contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0,
-                   actor.time + (remote ? ticks(c_.remote_arrive) : 0));
+        const Tick arrives = actor.time + (remote ? ticks(c_.remote_arrive) : 0);
+        note(actor, Told::Effect::Arrive, step.rank, step.slot, step.value, arrives);
+        contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0, arrives);
         actor.time += ticks(c_.mbarrier_arrive);
         return true;
       }
       case What::Expect: {
         // Its arrival is a step of its own, and comes after: no phase can complete here.
+        note(actor, Told::Effect::Expect, step.rank, step.slot, step.value, actor.time);
         barrier_at(cluster, step.rank, step.slot).bytes += int64_t{step.value} * gang.warps;
         return true;
       }
@@ -462,6 +508,7 @@ class Replay {
         const Tick out = memory_->write(bytes, sm.gpc, begin);
         actor.bulk_read = std::max({actor.bulk_read, begin + length + ticks(c_.store_latency), out});
         actor.bulk_written = std::max(actor.bulk_written, actor.bulk_read + ticks(23));
+        note_work(actor, begin, begin + length, actor.bulk_read);
         actor.time += ticks(c_.tma_issue);
         return true;
       }
@@ -499,19 +546,24 @@ class Replay {
         const Tick done = std::max(actor.time, actor.last_mma);
         for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
           if (!(step.value >> rank & 1)) continue;
-          contribute(barrier_at(cluster, rank, step.slot), 1, 0,
-                     done + (rank != gang.rank ? ticks(c_.remote_arrive) : 0));
+          const Tick arrives = done + (rank != gang.rank ? ticks(c_.remote_arrive) : 0);
+          const uint32_t work = note_work(actor, done, arrives, arrives);
+          note(actor, Told::Effect::Arrive, rank, step.slot, 1, arrives, work);
+          contribute(barrier_at(cluster, rank, step.slot), 1, 0, arrives);
         }
         return true;
       }
       case What::TmemLoad: {
         const Tick length = ticks(static_cast<double>(step.value) / c_.tmem_bytes_per_cycle);
         actor.transfers = std::max(actor.transfers, actor.time + ticks(c_.tmem_latency)) + length;
+        note_work(actor, actor.transfers - length, actor.transfers, actor.transfers);
         return true;
       }
       case What::TmemWait: return go_on_at(actor.transfers);
       case What::BarrierArrive: {
         NamedBarrier& barrier = cta.named[step.slot];
+        note(actor, Told::Effect::Arrive, {BarrierName::Kind::Named, gang.rank, step.slot}, 32, barrier.phase,
+             static_cast<int32_t>(32 * (step.value != 0 ? step.value : cta.live_warps)), actor.time);
         barrier.arrived += gang.warps;
         barrier.latest = std::max(barrier.latest, actor.time);
         actor.barrier_phase[step.slot] = barrier.phase;
@@ -526,6 +578,8 @@ class Replay {
       }
       case What::ClusterArrive: {
         NamedBarrier& barrier = cluster.barrier;
+        note(actor, Told::Effect::Arrive, {BarrierName::Kind::Cluster, 0, 0}, step.value, barrier.phase,
+             static_cast<int32_t>(cluster.live_lanes), actor.time);
         barrier.arrived += step.value * gang.warps;
         barrier.latest = std::max(barrier.latest, actor.time);
         actor.barrier_phase[16] = barrier.phase;
@@ -576,8 +630,10 @@ class Replay {
     for (uint32_t i = 0; i < count; ++i)
       arrives =
           std::max(arrives, memory_->read(first + i, sm.gpc, begin + length * (i + 1) / count, site.to.size() > 1));
+    const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();
+      note(actor, Told::Effect::Complete, barrier_rank, site.slot, site.bytes(), arrives, work);
       contribute(barrier_at(cluster, barrier_rank, site.slot), 0, -int64_t{site.bytes()}, arrives);
     }
     actor.time += ticks(c_.tma_issue);
@@ -600,11 +656,13 @@ class Replay {
     for (int i = 1; i < site.ctas; ++i)
       sms_[actor.cluster->ctas[leader ^ static_cast<uint32_t>(i)].sm].tensor.busy += length;
     actor.last_mma = begin + length + ticks(site.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
+    note_work(actor, begin, begin + length, actor.last_mma);
   }
 
   std::span<const GridDemands> launches_;
   const Constants& c_;
   const Gpu& gpu_;
+  ReplayLog* const log_;
   uint32_t gpcs_ = 1;
   std::vector<Sm> sms_;
   std::vector<uint32_t> free_;  ///< by SM: what is taken of it
@@ -627,8 +685,9 @@ class Replay {
 
 }  // namespace
 
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz) {
-  return Replay(launches, gpu, constants, ghz).run();
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz,
+                ReplayLog* log) {
+  return Replay(launches, gpu, constants, ghz, log).run();
 }
 
 }  // namespace sim::timing

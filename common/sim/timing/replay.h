@@ -11,6 +11,7 @@
 #include "timing/constants.h"
 #include "timing/demand.h"
 #include "timing/power_model.h"
+#include "timing/replay_log.h"
 
 namespace sim::timing {
 
@@ -20,6 +21,7 @@ struct GridDemands {
   uint32_t ctas_per_sm = 1;
   Sites sites;
   std::vector<ClusterDemands> kinds;
+  std::vector<uint32_t> executed;          ///< by kind: the cluster that it is known from
   std::vector<uint32_t> kind_of;           ///< by cluster
   std::vector<std::vector<Place>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
   bool overlaps = false;                   ///< it may start before the launch before it has ended
@@ -35,6 +37,8 @@ struct Replayed {
 
 /// All launches of one call, in order. `ghz`: the SMs' clock, for DRAM has its own. Throws std::runtime_error if they wait for
 /// one another for ever.
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz);
+/// `log`: what it is to note for a trace; may be null.
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz,
+                ReplayLog* log = nullptr);
 
 }  // namespace sim::timing

@@ -104,11 +104,26 @@ class PartWriter {
     if (event.barrier.kind != BarrierName::Kind::None) barrier(event);
     if (event.kind == Kind::Wait) actor("released_by", event.actor);
     if (event.kind == Kind::Barrier) actor("by", event.actor);
-    if (event.kind == Kind::Report && event.warp >= 0) json_.member("warp", event.warp);
+    if (event.kind == Kind::Report) report(event);
     if (event.kind == Kind::Operation) operation(event);
   }
 
  private:
+  void report(const TraceEvent& event) {
+    if (event.warp >= 0) json_.member("warp", event.warp);
+    if (event.sides.empty()) return;
+    json_.array("sides", [&] {
+      for (const order::Spot& side : event.sides) {
+        json_.object([&] {
+          json_.member("cta", side.cta);
+          json_.member("warp", uint32_t{side.warp});
+          json_.member("source", program_.source_line(side.site));
+          json_.member("at", us(side.time));
+        });
+      }
+    });
+  }
+
   void barrier(const TraceEvent& event) {
     json_.object("barrier", [&] {
       switch (event.barrier.kind) {
@@ -196,6 +211,13 @@ class PartWriter {
 
 void Trace::add(const Cluster& cluster, std::vector<TraceEvent> events) {
   const Launch& launch = *cluster.launch;
+  std::vector<uint32_t> ctas;
+  for (const Cta& cta : cluster.ctas)
+    ctas.push_back(cta.index[0] + launch.grid[0] * (cta.index[1] + launch.grid[1] * cta.index[2]));
+  add(launch, std::move(ctas), std::move(events));
+}
+
+void Trace::add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<TraceEvent> events) {
   const std::lock_guard lock(mutex_);
   if (count_ > kMostEvents) {
     left_out_ += events.size();
@@ -210,9 +232,15 @@ void Trace::add(const Cluster& cluster, std::vector<TraceEvent> events) {
                          Gpu::smem_reserved + base::round_up(program.static_smem, program.dynamic_align)});
     index = launches_.size();
   }
-  Part& part = parts_.emplace_back(Part{index - 1, {}, std::move(events)});
-  for (const Cta& cta : cluster.ctas)
-    part.ctas.push_back(cta.index[0] + launch.grid[0] * (cta.index[1] + launch.grid[1] * cta.index[2]));
+  parts_.push_back({index - 1, std::move(ctas), std::move(events)});
+}
+
+Trace::Part Trace::take() {
+  const std::lock_guard lock(mutex_);
+  Part part = std::move(parts_.back());
+  parts_.pop_back();
+  count_ -= part.events.size();
+  return part;
 }
 
 void Trace::write(const std::string& path, const std::string& gpu) const {

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "check/order/finding.h"
 #include "machine/warp.h"
 
 namespace sim {
 
 struct Cluster;
+struct Launch;
 
 /// A barrier of any kind.
 struct BarrierName {
@@ -68,6 +70,7 @@ struct TraceEvent {
   BarrierState state;   ///< Barrier: afterwards
   uint32_t amount = 0;  ///< Barrier: arrivals or bytes
   std::string name;     ///< of the operation, of what happens to the barrier; the report
+  std::vector<order::Spot> sides;  ///< Report: what conflicts, in the order in which it happened
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 
@@ -75,8 +78,18 @@ class Trace {
  public:
   static constexpr int kVersion = 2;  ///< of the form in which it is written
 
+  /// One cluster's.
+  struct Part {
+    size_t launch;               ///< index into launches_
+    std::vector<uint32_t> ctas;  ///< linear index in the grid, by rank
+    std::vector<TraceEvent> events;
+  };
+
   /// Events of one cluster, in any order. Thread-safe. Beyond a limit further clusters are left out.
   void add(const Cluster& cluster, std::vector<TraceEvent> events);
+  void add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<TraceEvent> events);
+  /// The cluster that was added last; it is no longer in the trace.
+  Part take();
   /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond.
   /// docs/simulator.md lists the members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
@@ -87,11 +100,6 @@ class Trace {
     uint64_t number;
     std::array<uint32_t, 3> grid, block, cluster;
     uint32_t dynamic_smem;  ///< offset where it begins
-  };
-  struct Part {
-    size_t launch;               ///< index into launches_
-    std::vector<uint32_t> ctas;  ///< linear index in the grid, by rank
-    std::vector<TraceEvent> events;
   };
   mutable std::mutex mutex_;
   std::vector<LaunchInfo> launches_;

@@ -24,11 +24,14 @@ from ladder.explorer.record import Choice
 from ladder.levels import names
 from ladder.levels.description import ask
 from tests.browser import Browser, find_browser
+from tests.test_explore import HAZARD, build, trace_with_a_report
 
 PAGES_MEGABYTES = 20
 LARGE_EVENTS = 100_000
 FIRST_DRAWING = 2.0  # seconds of CPU time
 FRAME = 1 / 30
+NO_LABS = {"arch": 100, "tiles": [], "workers": 1, "l2_megabytes": 1,
+           "orders": [{"name": "", "m_blocks": 1, "n_blocks": 1, "tile_m": 1, "tile_n": 1, "k": 1, "tiles": None}]}
 
 
 class Browsing(unittest.TestCase):
@@ -226,15 +229,52 @@ class Labs(Browsing):
         self.assertNotEqual(self.text("#order .answer"), before)
 
 
+class Reports(Browsing):
+    def test_what_is_not_in_order_stands_at_its_events(self) -> None:
+        page = self.folder / "report.html"
+        data = {**build(trace_with_a_report()), "title": "Report", "subtitle": ""}
+        page.write_text(render(Page("Report", "", [data], NO_LABS)), encoding="utf-8")
+        self.browser.open(page)
+        self.assertIn("1 report", self.text(".facts"))
+        self.browser.click_on("#report")
+        self.picture("report")
+        for part in HAZARD.replace(": ", "\n", 1).replace(" Missing", "\nMissing").split("\n"):
+            self.assertIn(part, self.text("#detail"))
+        report = self.ask("timeline.selected")
+        self.browser.click_on("#detail ol button.event")  # the MMA, which knows of the report
+        self.assertIn("MMA", self.text("#detail h3"))
+        self.assertEqual(self.ask("run.accusations.get(timeline.selected)"), [report])
+        self.browser.key("r")
+        self.assertEqual(self.ask("timeline.selected"), report)
+
+    def test_the_timing_model_s_cycles(self) -> None:
+        for arch in names.ARCHES:
+            timed = record.of_level(names.find_level("6", names.all_levels()), arch, Choice(options=("--timing",)))
+            self.assertIn("timed by the model", timed.subtitle)
+            page = self.folder / "timed.html"
+            page.write_text(render(explore.page_of(timed, None, arch)), encoding="utf-8")
+            self.browser.open(page)
+            self.assertTrue(self.ask("document.querySelector('#report').hidden"))
+            # Whoever waits for a barrier is released by somebody; every operation has a line and says what it moves.
+            self.assertEqual(self.ask("Array.from(run.kind.keys()).filter((i) => run.kind[i] === 1 && run.a[i] >= 0"
+                                      " && run.cause[i] < 0).length"), 0)
+            self.assertEqual(self.ask("run.operations.filter((i) => run.line[i] < 0 || !run.nameOf(i)).length"), 0)
+            self.assertGreater(self.ask("run.operations.filter((i) => run.detail(i).length === 3).length"), 100)
+            # The tensor core does one thing at a time.
+            track = "run.tracks.find((t) => t.name === 'tensor core')"
+            self.assertEqual(self.ask(f"{track}.events.filter((e, i, all) => i && run.begin[e] + 1 < "
+                                      "run.endOf[all[i - 1]]).length"), 0)
+            self.picture(f"timed_sm{arch}")
+
+
 class LargeRun(Browsing):
     def test_a_large_run_is_drawn_at_once_and_zooms_smoothly(self) -> None:
         level = names.find_level("6", names.all_levels())
         data = record.of_level(level, 100, Choice(shape=(2304, 512, 4096))).data
         self.assertGreater(len(data["events"]["kind"]), LARGE_EVENTS)
         page = self.folder / "large.html"
-        order = {"name": "", "m_blocks": 1, "n_blocks": 1, "tile_m": 1, "tile_n": 1, "k": 1, "tiles": None}
-        labs = {"arch": 100, "tiles": [], "orders": [order], "workers": 1, "l2_megabytes": 1}
-        page.write_text(render(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], labs)), encoding="utf-8")
+        page.write_text(render(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], NO_LABS)),
+                        encoding="utf-8")
         begun = self.browser.thread_seconds()
         self.browser.open(page)
         self.browser.settle()

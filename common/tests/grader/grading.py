@@ -100,12 +100,20 @@ class Answers(unittest.TestCase):
         self.assertIsNone(claims["roles"]["holds"])
 
     def test_what_does_not_compile_is_the_compilers_to_tell(self) -> None:
-        file = self.changed(3, 90, "launch(const harness::Problem& problem, cudaStream_t stream) {",
-                            "launch(const harness::Problem& problem) { const cudaStream_t stream = 0;")
+        file = self.changed(3, 90, "return cudaGetLastError();", "return cudaGetLastEror();")
         code, claims = self.grade(3, 90, file)
         self.assertEqual((code, claims["compiles"]["holds"]), (1, False))
         self.assertIn("error", claims["compiles"]["found"])
         self.assertEqual({claim["holds"] for name, claim in claims.items() if name != "compiles"}, {None})
+
+    def test_a_launch_with_other_parameters_is_none(self) -> None:
+        file = self.changed(3, 90, "launch(const harness::Problem& problem, cudaStream_t stream) {",
+                            "launch(const harness::Problem& problem) { const cudaStream_t stream = 0;")
+        answer = subprocess.run([sys.executable, "-B", GRADE, "3", file, "--arch", "sm90"], capture_output=True,
+                                text=True, check=False)
+        self.assertEqual((answer.returncode, answer.stdout), (2, ""))
+        self.assertIn("it has to define `inline cudaError_t launch(const harness::Problem&, cudaStream_t)`",
+                      answer.stderr)
 
 
 if __name__ == "__main__":

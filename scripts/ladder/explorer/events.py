@@ -74,6 +74,7 @@ class Event:
     extent: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
     descriptors: tuple[str, ...] = ()
+    sides: tuple[Actor, ...] = ()  # of a report: what conflicts, the earlier one first
 
 
 @dataclass
@@ -133,8 +134,8 @@ def _event(item: Mapping[str, Any]) -> Event:
         event.barrier = _barrier(more["barrier"])
     who = more.get("released_by") or more.get("by")
     if who:
-        event.actor = Actor(who.get("operation"), who.get("cta", 0), who.get("warp", 0), who.get("source", ""),
-                            cycles(who.get("at", 0)))
+        event.actor = _actor(who)
+    event.sides = tuple(_actor(side) for side in more.get("sides", ()))
     event.parity, event.warp = more.get("parity", -1), more.get("warp", -1)
     for name in ("amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites", "tensor"):
         if name in more:
@@ -145,6 +146,11 @@ def _event(item: Mapping[str, Any]) -> Event:
         event.places = tuple(_place(place) for place in more.get("places", ()))
         event.descriptors = tuple(more.get("descriptors", ()))
     return event
+
+
+def _actor(item: Mapping[str, Any]) -> Actor:
+    return Actor(item.get("operation"), item.get("cta", 0), item.get("warp", 0), item.get("source", ""),
+                 cycles(item.get("at", 0)))
 
 
 def _barrier(item: Mapping[str, Any]) -> BarrierKey:

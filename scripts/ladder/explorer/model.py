@@ -8,7 +8,7 @@ meaning the kind decides (web/run.js reads them by name):
   wait    a: barrier, b: parity, c: 1 if it never ended
   op      a: issued, b: seen, c: bytes, d: the track of the warp that issued it, e: detail
   change  a: barrier, b: amount, c: phase, d: pending, e: tx; length 1 if it completed the phase
-  report  a: detail
+  report  a: detail, b: the event that it is about, c: the one that this conflicts with, which is also its cause
   hold    a: barrier of a phase, or -1
 
 Rows are in the order of `begin`, which is written as the difference from the row before.
@@ -29,6 +29,7 @@ from ladder.levels.description import Description
 KINDS = ("run", "wait", "op", "change", "report", "hold")
 UNITS = {1: "TMA load", 2: "tensor core", 3: "TMEM load", 4: "TMA store", 5: "signals", 7: "reports"}
 FIRST_WARP = 16
+SAME_INSTRUCTION = 64  # cycles between an access and the issue of its operation, at most
 NONE = -1
 
 
@@ -61,6 +62,7 @@ class Row:
     d: int = NONE
     e: int = NONE
     number: int = NONE  # in the trace
+    sides: Sequence[Optional[int]] = ()  # of a report: events' numbers in the trace
 
 
 @dataclass
@@ -237,6 +239,15 @@ class Model:
             return self._completions[event.barrier, who]
         return who.operation if who.operation is not None else self.run_at(who.cta, who.warp, who.at)
 
+    def event_of(self, side: Actor) -> Optional[int]:
+        """The number of the operation that a side of a report issues, or of the event in which its warp runs."""
+        issued = [o for o in self.operations.values() if o.source == side.source and o.cta == side.cta
+                  and (o.warp == side.warp or o.name.startswith("wgmma") and o.warp // 4 == side.warp // 4)]
+        nearest = min(issued, key=lambda o: abs(o.issued - side.at), default=None)
+        if nearest is not None and abs(nearest.issued - side.at) <= SAME_INSTRUCTION:
+            return nearest.number
+        return self.run_at(side.cta, side.warp, side.at)
+
     def make_rows(self, buffers: Sequence[holds.Buffer], accumulators: Sequence[holds.Accumulator]) -> None:
         for event in self.events:
             row = self.row_of(event)
@@ -273,6 +284,8 @@ class Model:
             row.d, row.e = event.pending, event.tx
         else:
             row.name, row.a = "report", self.details((event.name,))
+            row.sides = [self.event_of(side) for side in reversed(event.sides)]
+            row.cause = row.sides[-1] if row.sides else self.run_at(event.cta, event.warp, event.begin)
         return row
 
     def hold_rows(self, track: int, found: Sequence[Hold]) -> None:
@@ -305,6 +318,10 @@ class Model:
     def data(self) -> dict[str, Any]:
         self.make_rows(*self.make_tracks())
         index = {row.number: i for i, row in enumerate(self.rows) if row.number != NONE}
+        for row in self.rows:
+            if row.kind == "report":
+                row.b, row.c = ([index.get(side, NONE) if side is not None else NONE for side in row.sides]
+                                + [NONE, NONE])[:2]
         names = Words()
         columns: dict[str, list[int]] = {
             "kind": [KINDS.index(row.kind) for row in self.rows],

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -71,16 +72,22 @@ def simulate(program: Path, arguments: Sequence[str], options: Sequence[str]) ->
             raise RunFailed(f"{program.name} has not come to an end within {TIMEOUT:.0f} s.") from None
         except OSError as error:
             raise RunFailed(f"{program.name} cannot be run: {error.strerror}.") from None
-        said = _last_words(answer.stderr or answer.stdout)
+        said = _last_words(answer.stderr or answer.stdout, "--check" in " ".join(options))
         if answer.returncode == 2 and not path.exists():
             raise UsageError(said or f"{program.name} refuses its arguments.")
+        trace = files.read_json(path) if path.exists() else {}
+        if path.exists() and answer.returncode != 0 and not trace.get("traceEvents"):
+            raise RunFailed(f"{program.name} has executed nothing: {said}")
         if not path.exists():
             raise RunFailed(f"{program.name} has launched no kernel on the simulated device"
                             + (f" (exit code {answer.returncode}: {said})" if answer.returncode else "") + ".")
-        return files.read_json(path), said, answer.returncode != 0
+        return trace, said, answer.returncode != 0
 
 
-def _last_words(text: str) -> str:
+def _last_words(text: str, checked: bool) -> str:
+    errors = len(re.findall(r"^sim: check: error", text, re.MULTILINE))
+    if checked and errors:
+        return f"--check finds {errors} " + ("error" if errors == 1 else "errors")
     lines = [line for line in text.strip().splitlines() if not line.startswith("sim: Simulated")]
     report = [line for line in lines if line.startswith("sim: ")]
     return (report or lines or [""])[0 if report else -1].removeprefix("sim.sh: ")
@@ -139,7 +146,8 @@ def of_level(level: str, arch: int, choice: Choice) -> Recording:
     arguments = [*observations.shape_arguments(shape), "--config", description.config]
     trace, said, failed = simulate(program, arguments, ["--sms", str(sms), *choice.options])
     data, gpu, launch = _show(trace, choice, program.name, description, [names.kernel_path(files.ROOT, level, arch)])
-    subtitle = f"M, N, K = {', '.join(map(str, shape))} on a {gpu} of {sms} SMs" + _failure(said, failed)
+    subtitle = (f"M, N, K = {', '.join(map(str, shape))} on a {gpu} of {sms} SMs"
+                + (", timed by the model of the GPU" if "--timing" in choice.options else "") + _failure(said, failed))
     return Recording(description.title, subtitle, data, description, shape, sms, failed, launch.dynamic_smem, explained)
 
 

@@ -15,7 +15,8 @@ from ladder.levels.lab import Build
 # Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments.
 TEMPLATES = {"mma::Swizzle": "2", "TileShape": "8"}
 
-LAUNCH = re.compile(r"(?:template\s*<\s*([\w:]+)\s+\w+\s*>[^\n]*\n)?\s*(?:inline\s+)?cudaError_t\s+launch\s*\(")
+LAUNCH = re.compile(r"(?:template\s*<\s*([\w:]+)\s+\w+\s*>[^\n]*\n)?\s*(?:inline\s+)?cudaError_t\s+launch\s*\("
+                    r"\s*const\s+harness::Problem\s*&\s*\w*\s*,\s*cudaStream_t\s*\w*\s*\)")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
 PROGRAM = """\

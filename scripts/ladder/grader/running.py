@@ -1,6 +1,7 @@
 """What a program does on the simulated device, as far as claims are about it."""
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -32,11 +33,12 @@ class Run:
     shape: Shape
     init: str = "int"
     config: str = ""  # of the program; the one that it would choose
+    more: tuple[str, ...] = ()  # options of the program
 
     @property
     def arguments(self) -> list[str]:
         config = ["--config", self.config] if self.config else []
-        return ["--sizes", shape_text(self.shape), "--init", self.init, *config]
+        return ["--sizes", shape_text(self.shape), "--init", self.init, *config, *self.more]
 
     def command(self, program: Path) -> list[str]:
         return [str(files.SCRIPTS / "sim.sh"), *self.sim, str(program), *self.arguments]
@@ -54,8 +56,17 @@ class Result:
         lines = [line.strip() for line in self.said.splitlines()
                  if line.strip() and not line.startswith("sim: Simulated")]
         reports = [i for i, line in enumerate(lines) if line.startswith("sim: ")]
-        chosen = lines[reports[0]:reports[0] + 2] if reports else lines[-1:]
-        return " ".join(chosen)
+        if not reports:
+            return " ".join(lines[-1:])
+        # What the order checker says ends with what is missing.
+        length = next((i + 1 for i, line in enumerate(lines[reports[0]:]) if line.startswith("Missing: ")), 2)
+        return " ".join(lines[reports[0]:reports[0] + length])
+
+    @property
+    def habits(self) -> set[str]:
+        """What the order checker says that hardware forgives, and where."""
+        return {f"{name} ({re.sub(r'.*, (called at )?', '', place).strip(' )')})" for name, place in
+                re.findall(r"^sim: check: habit ([\w-]+) in kernel .*\n\s+(.*)", self.said, re.MULTILINE)}
 
 
 def run(program: Path, how: Run) -> Result:

@@ -22,6 +22,7 @@ from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
 SEEDS = range(1, 9)
 SMALL_GPUS = (2, 4, 5, 6)
+FINE = ("right", "habit")  # outcomes of a run
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,12 @@ def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: st
     """All runs, several at a time; the first that is not right is shown."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(until_wrong(program), runs)
-        wrong = next((result for result in results if result is not None and result.outcome != "right"), None)
+        ended = [result for result in results if result is not None]
+    wrong = next((result for result in ended if result.outcome not in FINE), None)
     if wrong is None:
-        return Verdict(name, sentence, True, f"{len(runs)} runs")
+        habits = sorted(set().union(*(result.habits for result in ended)))
+        return Verdict(name, sentence, True, f"{len(runs)} runs" + (
+            f"; what the ISA does not allow and hardware forgives: {', '.join(habits)}" if habits else ""))
     shown = wrong.run.command(Path("PROGRAM"))
     repeat = shlex.join(["scripts/sim.sh", *shown[1:]])
     return Verdict(name, sentence, False, f"{_kind(wrong)}: {wrong.first_words}", read, repeat)
@@ -152,7 +156,7 @@ def until_wrong(program: Path) -> Callable[[Run], Optional[Result]]:
         if stopped:
             return None
         result = running.run(program, how)
-        if result.outcome != "right":
+        if result.outcome not in FINE:
             stopped.append(True)
         return result
     return run

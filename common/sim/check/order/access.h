@@ -55,6 +55,7 @@ struct Access {
   Place issuer;       ///< of the thread that executed it
   uint16_t warp = 0;  ///< its warp
   Tick issued = 0;    ///< that warp's tick then
+  uint64_t time = 0;  ///< the witness's then, if there is one
   Proxy proxy = Proxy::Generic;
   Role role = Role::Load;
   bool reads = false, writes = false;

@@ -74,6 +74,14 @@ std::string World::who(const Access& access) const {
          std::to_string(access.warp) + (lanes == kAll ? "" : ", " + lanes_text(lanes));
 }
 
+Side World::side(const By& by) const {
+  return {who(by), names_.instruction(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
+}
+Side World::side(const Access& access) const {
+  return {who(access), names_.instruction(access.site),
+          Spot{access.issuer.cta, access.warp, access.site, access.time}};
+}
+
 const Cta* World::owner(const Shadow& shadow) const {
   for (const auto& [number, cta] : ctas_) {
     if (&cta->shared == &shadow || &cta->tensor == &shadow) return cta.get();
@@ -96,7 +104,7 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
     const Cta* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
-  findings_.add(key, context.by.cta.place.cluster, bytes, make);
+  tell(key, context.by.cta.place.cluster, bytes, make);
 }
 
 // ---- two stores of the same value
@@ -124,7 +132,7 @@ void World::settle_doubts(uint32_t number) {
     const bool equal = at != nullptr && !each.bytes.empty() && std::equal(each.bytes.begin(), each.bytes.end(), at);
     if (equal && findings_.tolerates(Habit::EqualStores)) return true;
     const Findings::Key key = equal ? Findings::key(Habit::EqualStores, each.key.first, each.key.second) : each.key;
-    findings_.add(key, each.cluster, each.count, [&] { return doubtful_[each.key]; });
+    tell(key, each.cluster, each.count, [&] { return doubtful_[each.key]; });
     return true;
   });
 }
@@ -140,8 +148,8 @@ void World::stored(bool changed) {
 Finding World::describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
                         const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
   Finding finding;
-  finding.first = {who(before), names_.instruction(before.site)};
-  finding.second = {who(now), names_.instruction(now.site)};
+  finding.first = side(before);
+  finding.second = side(now);
   const Cta* const cta = owner(shadow);
   if (cta == nullptr) {
     finding.where = names_.global(begin);
@@ -275,10 +283,10 @@ void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barri
   const Access& init = accesses_[barrier.init];
   const Findings::Key key =
       Findings::key(Rule::BarrierExists, names_.first_of_line(init.site), names_.first_of_line(by.site));
-  findings_.add(key, by.cta.place.cluster, 8, [&] {
+  tell(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
-    finding.first = {who(init), names_.instruction(init.site)};
-    finding.second = {who(by), names_.instruction(by.site)};
+    finding.first = side(init);
+    finding.second = side(by);
     finding.what = "uses an mbarrier of whose initialisation it does not know";
     finding.where = names_.shared(offset) + " of " + names_.cta(target);
     finding.missing = happened
@@ -318,10 +326,10 @@ void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barr
   const Access& init = accesses_[barrier.init];
   const Findings::Key key =
       Findings::key(Habit::InitFence, names_.first_of_line(init.site), names_.first_of_line(by.site));
-  findings_.add(key, by.cta.place.cluster, 8, [&] {
+  tell(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
-    finding.first = {who(init), names_.instruction(init.site)};
-    finding.second = {who(by), names_.instruction(by.site)};
+    finding.first = side(init);
+    finding.second = side(by);
     finding.what = "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced";
     finding.where = names_.shared(offset) + " of " + names_.cta(target);
     finding.missing = "fence.mbarrier_init by the thread that initialises, after " + names_.line(init.site) +
@@ -338,9 +346,9 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
   const uint32_t line = names_.first_of_line(by.site);
   const Findings::Key key =
       as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseKnown, line, line);
-  findings_.add(key, by.cta.place.cluster, 0, [&] {
+  tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.first = {who(by), names_.instruction(by.site)};
+    finding.first = side(by);
     const std::string phase = std::to_string(barrier.completed - barrier.first - (does[0] == 'w' ? 1 : 0));
     finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
@@ -359,9 +367,9 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
   if (barrier.completed == 0 || knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
   const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
-  findings_.add(key, by.cta.place.cluster, 0, [&] {
+  tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.first = {who(by), names_.instruction(by.site)};
+    finding.first = side(by);
     finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its turn before is complete";
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
     finding.missing = "in another interleaving this arrival is counted in the turn before: a wait, before " +
@@ -377,10 +385,10 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
   const uint32_t line = names_.first_of_line(waiter.site);
   const Findings::Key key =
       as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseHeld, line, line);
-  findings_.add(key, target.place.cluster, 0, [&] {
+  tell(key, target.place.cluster, 0, [&] {
     Finding finding;
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
-    finding.first = {who(by), names_.instruction(waiter.site)};
+    finding.first = side(by);
     const Tick phase = barrier.completed - barrier.first;
     finding.what = (phase == 0 ? "finds the fresh barrier free" : "waits for phase " + std::to_string(phase - 1)) +
                    ", and the phase after it completes without knowing that the wait is over";
@@ -402,10 +410,10 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
 void World::unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released) {
   const Findings::Key key =
       Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
-  findings_.add(key, by.cta.place.cluster, 128, [&] {
+  tell(key, by.cta.place.cluster, 128, [&] {
     Finding finding;
-    finding.first = {who(write), names_.instruction(write.site)};
-    finding.second = {who(by), names_.instruction(by.site)};
+    finding.first = side(write);
+    finding.second = side(by);
     finding.what = "uses the tensor map that the first has changed";
     finding.where = names_.global(address);
     finding.missing =
@@ -421,16 +429,16 @@ void World::unfenced_map(const By& by, const Access& write, uint64_t address, bo
 void World::wgmma_unfenced(const By& by, uint32_t before) {
   const Findings::Key key =
       Findings::key(Rule::WgmmaRegisters, names_.first_of_line(before), names_.first_of_line(by.site));
-  findings_.add(key, by.cta.place.cluster, 0, [&] {
+  tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
-    const Side wgmma{who(by), names_.instruction(by.site)};
+    const Side wgmma = side(by);
     if (before == by.site) {
       finding.first = wgmma;
       finding.what = "is the warp's first wgmma, and no wgmma.fence has come before it";
       finding.missing = "wgmma.fence before " + names_.line(by.site);
       return finding;
     }
-    finding.first = {wgmma.who, names_.instruction(before)};
+    finding.first = {wgmma.who, names_.instruction(before), {}};
     finding.second = wgmma;
     finding.what = "uses registers that the first has touched";
     finding.missing = "wgmma.fence between " + names_.line(before) + " and " + names_.line(by.site);
@@ -459,7 +467,7 @@ void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, co
     const bool is_habit = habit != Habit::kCount;
     const uint32_t line = names_.first_of_line(each.site);
     const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
-    findings_.add(key, target.place.cluster, 8, [&] {
+    tell(key, target.place.cluster, 8, [&] {
       Finding finding;
       const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes,
                      each.site};
@@ -493,9 +501,9 @@ void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<u
   const bool is_habit = habit != Habit::kCount;
   const uint32_t line = names_.first_of_line(access.site);
   const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
-  findings_.add(key, cta.place.cluster, 0, [&] {
+  tell(key, cta.place.cluster, 0, [&] {
     Finding finding;
-    finding.first = {who(access), names_.instruction(access.site)};
+    finding.first = side(access);
     finding.second = {names_.cta(cta), "its end"};
     finding.what = "may still need the CTA's shared memory when the CTA ends";
     finding.where = names_.shared(offset) + " of " + names_.cta(cta);

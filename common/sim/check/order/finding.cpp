@@ -25,20 +25,28 @@ std::string with_commas(uint64_t value) {
   return text;
 }
 
+std::string title(const Finding& finding) {
+  if (finding.grade == Grade::Habit) return "habit " + std::string(text_of(finding.habit).name);
+  return "error (" + std::string(text_of(finding.rule).name) + ")" + (finding.grade == Grade::Strict ? ", strict" : "");
+}
+
+std::string what(const Finding& finding) {
+  return std::string(finding.second.instruction.empty() ? "It " : "The second ") + finding.what +
+         (finding.where.empty() ? "" : ", at " + finding.where) + ".";
+}
+
 }  // namespace
 
+std::string sentence(const Finding& finding) {
+  return title(finding) + ": " + what(finding) + " Missing: " + finding.missing + ".";
+}
+
 std::string report(const Finding& finding, const std::string& kernel) {
-  const bool is_habit = finding.grade == Grade::Habit;
-  std::string text = is_habit ? "sim: check: habit " + std::string(text_of(finding.habit).name)
-                              : "sim: check: error (" + std::string(text_of(finding.rule).name) + ")";
-  if (finding.grade == Grade::Strict) text += ", strict";
-  text += " in kernel " + kernel + "\n";
+  std::string text = "sim: check: " + title(finding) + " in kernel " + kernel + "\n";
   text += "  " + finding.first.instruction + "\n    " + finding.first.who + "\n";
   if (!finding.second.instruction.empty())
     text += "  " + finding.second.instruction + "\n    " + finding.second.who + "\n";
-  text += "  " + std::string(finding.second.instruction.empty() ? "It " : "The second ") + finding.what;
-  if (!finding.where.empty()) text += ", at " + finding.where;
-  text += ".\n  Missing: " + finding.missing + ".\n";
+  text += "  " + what(finding) + "\n  Missing: " + finding.missing + ".\n";
   if (finding.count > 1) {
     text += "  " + with_commas(finding.count) + " times";
     if (finding.bytes > 0) text += ", " + with_commas(finding.bytes) + " bytes";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -12,10 +13,19 @@
 
 namespace sim::order {
 
+/// A warp at an instruction, at a time of the witness's.
+struct Spot {
+  uint32_t cta = 0;  ///< in the grid
+  uint16_t warp = 0;
+  uint32_t site = 0;
+  uint64_t time = 0;
+};
+
 /// A side of a finding, in words: "TMA load of rank 0, warp 0, lane 0", and where it stands in the source.
 struct Side {
   std::string who;
   std::string instruction;  ///< with PTX line and source line
+  std::optional<Spot> spot = {};
 };
 
 struct Finding {
@@ -27,6 +37,14 @@ struct Finding {
   std::string where;            ///< bytes: "stages +0x40 .. +0x80 of rank 0's shared memory"
   std::string missing;          ///< the missing link, one sentence
   uint64_t bytes = 0, count = 0;
+};
+
+/// Hears of findings at the moment of their discovery: the first of each kind in each cluster.
+class Witness {
+ public:
+  virtual ~Witness() = default;
+  virtual uint64_t now() const = 0;
+  virtual void hears(const Finding& finding) = 0;
 };
 
 /// All findings of a launch; instructions are those of source lines. Clusters may run side by side: what the first of them,
@@ -59,14 +77,18 @@ class Findings {
     ++entry.finding.count;
     if (entry.finding.count > 1 && cluster >= entry.cluster) return;
     const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
-    entry.finding = make();
-    entry.finding.grade = key.grade;
-    if (key.grade == Grade::Habit)
-      entry.finding.habit = static_cast<Habit>(key.kind);
-    else
-      entry.finding.rule = static_cast<Rule>(key.kind);
+    entry.finding = graded(make(), key);
     entry.finding.bytes = all_bytes, entry.finding.count = count;
     entry.cluster = cluster;
+  }
+  /// The finding, with what its key says.
+  static Finding graded(Finding finding, const Key& key) {
+    finding.grade = key.grade;
+    if (key.grade == Grade::Habit)
+      finding.habit = static_cast<Habit>(key.kind);
+    else
+      finding.rule = static_cast<Rule>(key.kind);
+    return finding;
   }
   /// Errors first, then by the order of the instructions.
   std::vector<Finding> all() const;
@@ -83,6 +105,8 @@ class Findings {
   std::map<Key, Entry> entries_;
 };
 
+/// Its rule or habit, what is wrong and what is missing, in one line.
+std::string sentence(const Finding& finding);
 /// A finding as it is printed.
 std::string report(const Finding& finding, const std::string& kernel);
 

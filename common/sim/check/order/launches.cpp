@@ -48,7 +48,7 @@ Clock LaunchCheck::after_wait(const Clock& before) {
   return before.with_ended(Ref<const Ended>(ended));
 }
 
-void LaunchCheck::check_past(const Access& access, const By& by, const Range& range, const Clock& knows) {
+void LaunchCheck::check_past(World& world, const Access& access, const By& by, const Range& range, const Clock& knows) {
   const Names& names = *names_;
   if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
   earlier_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
@@ -57,9 +57,9 @@ void LaunchCheck::check_past(const Access& access, const By& by, const Range& ra
       const Trace& before = earlier_[which];
       if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
       const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
-      findings.add(key, by.cta.place.cluster, end - begin, [&] {
+      world.tell(key, by.cta.place.cluster, end - begin, [&] {
         Finding finding;
-        finding.first = {side_of(before), before.text};
+        finding.first = {side_of(before), before.text, {}};
         finding.second = {names.cta(by.cta) + ", warp " + std::to_string(by.warp), names.instruction(access.site)};
         finding.what = !wrote                           ? "overwrites what the first reads"
                        : access.reads && !access.writes ? "reads what the first wrote"

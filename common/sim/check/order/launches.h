@@ -36,7 +36,7 @@ class LaunchCheck {
   Clock after_wait(const Clock& before);
 
   /// An access of global memory: is it ordered after those of other launches?
-  void check_past(const Access& access, const By& by, const Range& range, const Clock& knows);
+  void check_past(World& world, const Access& access, const By& by, const Range& range, const Clock& knows);
   /// A cluster with a checker of its own has ended. What it touched becomes part of the launch, in the order of the
   /// clusters whenever they end. Null: it has failed.
   void end(uint32_t cluster, std::unique_ptr<World> world);

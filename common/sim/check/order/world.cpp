@@ -124,9 +124,9 @@ void World::aligned(const By& by) {
   if (!warp.together(by.lanes & warp.live)) {
     if (!findings_.tolerates(Habit::ImplicitReconvergence)) {
       const Findings::Key key = Findings::key(Habit::ImplicitReconvergence, names_.first_of_line(by.site), 0);
-      findings_.add(key, by.cta.place.cluster, 0, [&] {
+      tell(key, by.cta.place.cluster, 0, [&] {
         Finding finding;
-        finding.first = {who(by), names_.instruction(by.site)};
+        finding.first = side(by);
         finding.what = "is executed by lanes that may have taken different ways";
         finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp before " + names_.line(by.site);
         return finding;

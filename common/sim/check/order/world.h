@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "check/order/finding.h"
@@ -129,6 +131,15 @@ class World {
  public:
   World(Findings& findings, const Names& names, Clock start);
   ~World();
+
+  /// Who is told from now on; nullptr: nobody.
+  void call(Witness* witness) { witness_ = witness; }
+  /// A finding, for all who want to know.
+  template <class Make>
+  void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make) {
+    findings_.add(key, cluster, bytes, make);
+    if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->hears(Findings::graded(make(), key));
+  }
 
   // ---- life
   Cta& begin(Place place, uint32_t rank, uint32_t threads);
@@ -276,6 +287,8 @@ class World {
   std::string who_knows(const Access& before, Mask missing, Field field, const Context& context) const;
   const Cta* owner(const Shadow& shadow) const;
   void synchronise(const By& by, const LaneAccess& what);
+  Side side(const By& by) const;
+  Side side(const Access& access) const;
   std::string who(const By& by) const;
   std::string who(const Access& access) const;
   // Whoever uses a barrier must know that it exists, and in which phase it is.
@@ -297,8 +310,12 @@ class World {
 
   void collect();
 
+  uint64_t time() const { return witness_ != nullptr ? witness_->now() : 0; }
+
   Findings& findings_;
   const Names& names_;
+  Witness* witness_ = nullptr;
+  std::set<std::pair<uint32_t, Findings::Key>> told_;  // to the witness, by cluster
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;

@@ -20,6 +20,7 @@ Access World::made_by(const By& by, Role role, Proxy proxy) const {
   access.cta = by.cta.place.cta;
   access.row = warp.index;
   access.position = access.issued = warp.tick;
+  access.time = time();
   access.lanes = by.lanes;
   access.site = by.site;
   access.issuer = by.cta.place;
@@ -205,7 +206,7 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
   };
   const bool writes = accesses_[number].writes;
   if (context.global && launch_ != nullptr)
-    launch_->check_past(accesses_[number], context.by, range, context.knows.now);
+    launch_->check_past(*this, accesses_[number], context.by, range, context.knows.now);
   std::vector<uint32_t> members;
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;

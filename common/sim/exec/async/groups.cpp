@@ -41,7 +41,7 @@ void wake_if(Warp& warp, Wait kind, bool (*ready)(const Warp&, const Split&)) {
     const Split& waiting = warp.splits[split];
     if (!ready(warp, waiting)) return;
     if (timing::Recorder* const recorder = warp.cta->cluster->demands; recorder != nullptr && kind == Wait::BulkGroup)
-      recorder->note(warp, timing::Step::What::BulkWait, 0, waiting.arguments[1], waiting.arguments[0]);
+      recorder->note_at(warp, waiting.pc, timing::Step::What::BulkWait, 0, waiting.arguments[1], waiting.arguments[0]);
     resume(warp, split, 0);
   });
 }

@@ -19,6 +19,7 @@ class Explorer {
     this.view.listeners.push(() => this.requestState());
     this.view.to = this.runs[0].end * 1.02;
     this.showBeside(false);
+    find("report").hidden = !this.runs.some((run) => run.reports.length);
     this.listen();
     this.choose(this.active, -1);
     const labs = data.labs;
@@ -80,6 +81,16 @@ class Explorer {
     this.view.show(from - (to - from), to + (to - from));
     this.choose(this.active, this.latestWait(mma, from) ?? mma);
     return this.say(`Gap ${this.gapIndex + 1} of ${gaps.length}, the longest first: ${number(to - from)} cycles.`);
+  }
+
+  /** To the next thing that is wrong, or the one before. */
+  report(direction) {
+    const {reports} = this.run;
+    if (!reports.length) return this.say("Nothing is reported.");
+    const at = reports.indexOf(this.active.selected);
+    const next = at < 0 && direction < 0 ? reports.length - 1 : (at + direction + reports.length) % reports.length;
+    this.choose(this.active, reports[next]);
+    return this.say(`Report ${next + 1} of ${reports.length}.`);
   }
 
   /** What the warp that issues this MMA waited for before. */
@@ -144,6 +155,7 @@ class Explorer {
       "zoom-out": () => this.zoom(0.5),
       fit: () => this.fit(),
       gap: () => this.gap(1),
+      report: () => this.report(1),
       barriers: () => this.barriers(),
       theme: () => this.theme(),
       beside: () => this.showBeside(find("beside").getAttribute("aria-pressed") !== "true"),
@@ -164,6 +176,8 @@ class Explorer {
       "]": () => this.view.pan(0.3),
       g: () => this.gap(1),
       G: () => this.gap(-1),
+      r: () => this.report(1),
+      R: () => this.report(-1),
       b: () => this.barriers(),
       s: actions.beside,
       t: actions.theme,

@@ -33,7 +33,9 @@ export function showDetail(panel, run, event, choose) {
   }
   const begin = run.begin[event];
   const cycles = run.endOf[event] - begin;
-  panel.append(element("h3", {}, run.nameOf(event)));
+  const [title, ...sentences] =
+      run.kind[event] === KIND.report ? run.nameOf(event).split(/: (?=The |It )| (?=Missing: )/) : [run.nameOf(event)];
+  panel.append(element("h3", {}, title), ...sentences.map((sentence) => element("p", {}, sentence)));
   panel.append(element("p", {class: "when"}, when(run, event, begin, cycles)));
   const [moved, ...descriptors] = run.detail(event);
   if (moved) panel.append(element("p", {}, moved));
@@ -45,6 +47,12 @@ export function showDetail(panel, run, event, choose) {
   }
   const heading =
       {[KIND.wait]: "Released by", [KIND.op]: "Started by", [KIND.run]: "Before, it waited"}[run.kind[event]];
+  if (run.kind[event] === KIND.report) {
+    list(panel, "It is about", [run.b[event]].filter((side) => side >= 0), run, choose);
+    list(panel, "And what happened before", [run.c[event]].filter((side) => side >= 0), run, choose);
+    return;
+  }
+  list(panel, "Reported", run.accusations.get(event) ?? [], run, choose);
   list(panel, heading ?? "Because of", run.chain(event), run, choose);
   list(panel, "What follows from it", (run.effects.get(event) ?? []).slice(0, 24), run, choose);
 }

@@ -95,6 +95,27 @@ export class Run {
     return this.effectLists;
   }
 
+  /** What is wrong, in the order of its discovery. */
+  get reports() {
+    this.reportList ??= Array.from(this.kind.keys()).filter((event) => this.kind[event] === KIND.report);
+    return this.reportList;
+  }
+
+  /** By event: the reports that it is a side of. */
+  get accusations() {
+    if (!this.accusationLists) {
+      this.accusationLists = new Map();
+      for (const report of this.reports) {
+        for (const side of new Set([this.b[report], this.c[report]])) {
+          if (side < 0) continue;
+          if (!this.accusationLists.has(side)) this.accusationLists.set(side, []);
+          this.accusationLists.get(side).push(report);
+        }
+      }
+    }
+    return this.accusationLists;
+  }
+
   /** All times at which something begins, ends or takes effect, in order. */
   get moments() {
     if (!this.momentList) {

@@ -1,5 +1,5 @@
 // The timeline of one run on a canvas: tracks below one another, a shared view of time, arrows from cause to effect.
-import {KIND, number, upperBound} from "explorer/run.js";
+import {KIND, number, plural, upperBound} from "explorer/run.js";
 
 const ROW = 18;
 const AXIS = 22;
@@ -109,7 +109,8 @@ export class Timeline {
     const share = this.run.tensorShare;
     this.element.querySelector("h2").textContent = this.run.title;
     this.element.querySelector(".facts").textContent = `${number(this.run.end)} cycles, modelled; ` +
-        (share === null ? "" : `the tensor core works ${Math.round(100 * share)}% of them; `) + this.run.subtitle;
+        (share === null ? "" : `the tensor core works ${Math.round(100 * share)}% of them; `) +
+        (this.run.reports.length ? `${plural(this.run.reports.length, "report")}; ` : "") + this.run.subtitle;
     this.scroller = this.element.querySelector(".scroller");
     this.spacer = this.element.querySelector(".spacer");
     this.canvas = this.element.querySelector("canvas");
@@ -332,6 +333,9 @@ export class Timeline {
     }
     flush();
     this.drawMarks(track, y);
+    for (const event of run.accusations.keys()) {
+      if (run.trackOf[event] === track.index) this.outline(event, y, this.colours.bad);
+    }
     if (this.selected >= 0 && run.trackOf[this.selected] === track.index) this.outline(this.selected, y);
   }
 
@@ -367,10 +371,10 @@ export class Timeline {
     }
   }
 
-  outline(event, y) {
+  outline(event, y, colour = this.colours.accent) {
     const left = this.x(this.run.begin[event]);
     const width = Math.max(3, (this.run.endOf[event] - this.run.begin[event]) * this.scale);
-    this.context.strokeStyle = this.colours.accent;
+    this.context.strokeStyle = colour;
     this.context.lineWidth = 2;
     this.context.strokeRect(left - 1, y + 1, width + 1, ROW - 2);
   }
@@ -396,6 +400,8 @@ export class Timeline {
     const chain = [this.selected, ...run.chain(this.selected, 5)];
     for (let i = 0; i + 1 < chain.length; ++i)
       this.arrow(chain[i + 1], chain[i], top, this.colours.accent, i === 0 ? 2 : 1);
+    if (run.kind[this.selected] === KIND.report && run.b[this.selected] >= 0)
+      this.arrow(run.b[this.selected], this.selected, top, this.colours.accent, 2);
     for (const effect of (run.effects.get(this.selected) ?? []).slice(0, 40)) {
       this.arrow(this.selected, effect, top, this.colours.soft, 1);
     }

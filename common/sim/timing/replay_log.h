@@ -1,0 +1,73 @@
+// What a replay does with one cluster, kept for a trace: the same events that an execution leaves, at the times of the timing
+// model.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "timing/demand.h"
+#include "timing/memory_model.h"
+#include "timing/trace.h"
+
+namespace sim::timing {
+
+/// Warps that the replay moves as one: those of one CTA that demand the same.
+struct GangMembers {
+  uint32_t rank;
+  std::vector<uint32_t> warps;
+};
+
+/// Of one cluster. Gangs and steps are indices.
+struct ClusterLog {
+  struct Passed {
+    uint32_t gang, step;
+    Tick begun, ended;  ///< when its instructions had been issued, and when the warp went on
+    bool blocked;       ///< it had to be woken
+  };
+  /// A unit's work on one operation.
+  struct Work {
+    uint32_t gang, step;
+    Tick issued, begin, end, seen;
+  };
+  /// What somebody does to a barrier.
+  struct Told {
+    enum class Effect : uint8_t { Init, Arrive, Expect, Complete };
+    static constexpr uint32_t kNoWork = ~0u;
+    Effect effect;
+    BarrierName barrier;
+    uint32_t gang, step;
+    uint32_t work;  ///< index of the operation that does it, or kNoWork: the gang does
+    int64_t amount;  ///< arrivals of one warp, threads, or bytes
+    uint32_t phase;
+    int32_t needed;  ///< arrivals or threads of a phase
+    Tick time;
+  };
+  uint32_t launch, number;
+  Tick begin = 0;
+  std::vector<GangMembers> gangs;
+  std::vector<Passed> passed;
+  std::vector<Work> works;
+  std::vector<Told> told;
+};
+
+/// Of the clusters that somebody wants to see. A replay that begins forgets what an earlier one has noted.
+class ReplayLog {
+ public:
+  void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
+  void start() { logs_.clear(); }
+  /// nullptr: nobody wants to see it.
+  ClusterLog* follow(uint32_t launch, uint32_t cluster);
+  const ClusterLog* of(uint32_t launch, uint32_t cluster) const;
+
+ private:
+  std::vector<std::pair<uint32_t, uint32_t>> wanted_;
+  std::deque<ClusterLog> logs_;
+};
+
+/// The events of a cluster that has been replayed, from those of its execution, which know what operations move.
+Trace::Part events_of(const ClusterLog& log, const ClusterDemands& demands, Trace::Part executed);
+
+}  // namespace sim::timing
