@@ -199,7 +199,7 @@ class Command(support.Sandbox):
         nothing = json.dumps(trace())
         program = self.program("refused", f"#!/bin/sh\necho '{nothing}' > \"$LADDER_SIM_TRACE\"\n"
                                           "echo 'sim: cudaLaunchKernel: cannot be timed' >&2\nexit 3\n")
-        self.refuses("refused has executed nothing: sim: cudaLaunchKernel: cannot be timed", "--timing", program, code=1)
+        self.refuses("refused has executed nothing: sim: cudaLaunchKernel: cannot be timed", program, code=1)
 
     def test_a_kernel_that_fails_is_shown_and_said(self) -> None:
         for name in ("libcudart.so.13", "libcuda.so.1"):

@@ -410,7 +410,7 @@ export class Timeline {
   arrow(cause, effect, top, colour, thick) {
     const {context, run} = this;
     const x2 = this.x(this.anchor(effect, false));
-    const x1 = Math.min(this.x(this.anchor(cause, true) ?? this.anchor(effect, false)), this.x(run.end));
+    const x1 = Math.min(this.x(this.anchor(cause, run.kind[effect] !== KIND.report) ?? this.anchor(effect, false)), this.x(run.end));
     const y1 = this.rowOf.get(run.trackOf[cause]) - top + ROW / 2;
     const y2 = this.rowOf.get(run.trackOf[effect]) - top + ROW / 2;
     context.strokeStyle = context.fillStyle = colour;
