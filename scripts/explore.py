@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="NAME", help="of a level")
     parser.add_argument("--sms", type=command.whole_number, metavar="N", help="of the simulated GPU (of a level: 2)")
     for check in ("--check", "--check=strict"):
-        parser.add_argument(check, action="append_const", const=check, dest="sim", help=f"show what sim.sh {check} finds")
+        parser.add_argument(check, action="append_const", const=check, dest="sim", help=f"what sim.sh {check} finds")
     parser.add_argument("--timing", action="append_const", const="--timing", dest="sim",
                         help="in the cycles of the timing model")
     parser.add_argument("--latest", action="append_const", const="--latest", dest="sim",
@@ -88,7 +88,7 @@ def choice_of(options: argparse.Namespace) -> Choice:
     shape = parse_size(options.size) if options.size else None
     sim = tuple(options.sim or ())
     if "--timing" in sim and len(sim) > 1:
-        raise command.UsageError("--timing computes nothing and has one schedule: it goes without --check and --latest.")
+        raise command.UsageError("--timing computes nothing in one schedule: it goes without --check and --latest.")
     return Choice(options.sms, shape, options.config, options.launch, ctas, sim)
 
 

@@ -83,7 +83,8 @@ class Sources(unittest.TestCase):
             self.assertIn(f"{names.short(level)}::launch", source)
 
     def test_templates_of_the_course_get_their_arguments(self) -> None:
-        source = self.source("namespace n {\ntemplate <mma::Swizzle S>\ninline cudaError_t launch(int); describe(); }")
+        source = self.source("namespace n {\ntemplate <mma::Swizzle S>\ninline cudaError_t launch("
+                             "const harness::Problem& p, cudaStream_t s); describe(); }")
         self.assertEqual(source.count("n::launch<mma::Swizzle::"), 4)
 
     def test_what_is_no_kernel(self) -> None:
@@ -103,6 +104,15 @@ class Measures(unittest.TestCase):
         self.assertEqual(Result(Run((), (1, 8, 8)), "hang", said).first_words,
                          "sim: deadlock in kernel k: nobody can go on CTA 0:")
         self.assertEqual(Result(Run((), (1, 8, 8)), "wrong", "a\nb is wrong\n").first_words, "b is wrong")
+
+    def test_what_the_order_checker_says(self) -> None:
+        checked = Result(Run(("--check",), (1, 8, 8)), "hazard", "sim: check: error (exit) in kernel k\n"
+                         "  one (k.cuh:3)\n    by warp 1\n  It goes.\n  Missing: a wait.\n  3 times in all.\n")
+        self.assertTrue(checked.first_words.endswith("It goes. Missing: a wait."), checked.first_words)
+        self.assertEqual(checked.habits, set())
+        habit = Result(Run(("--check",), (1, 8, 8)), "habit", "sim: check: habit tcgen05-fence in kernel k\n"
+                       "  bar.sync (PTX line 7, ptx/barrier.cuh:13, called at my file.cuh:9)\n    by warp 1\n")
+        self.assertEqual(habit.habits, {"tcgen05-fence (my file.cuh:9)"})
 
 
 class Tasks(unittest.TestCase):

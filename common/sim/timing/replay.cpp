@@ -443,7 +443,8 @@ class Replay {
             uint32_t work = Told::kNoWork) {
     if (actor.cluster->log == nullptr) return;
     const Mbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
-    note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time, work);
+    note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time,
+         work);
   }
   /// Returns the work's number.
   uint32_t note_work(const Actor& actor, Tick begin, Tick end, Tick seen) {
@@ -489,7 +490,8 @@ class Replay {
         const bool remote = step.rank != gang.rank;
         const Tick arrives = actor.time + (remote ? ticks(c_.remote_arrive) : 0);
         note(actor, Told::Effect::Arrive, step.rank, step.slot, step.value, arrives);
-        contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0, arrives);
+        contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0,
+                   arrives);
         actor.time += ticks(c_.mbarrier_arrive);
         return true;
       }

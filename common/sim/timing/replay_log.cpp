@@ -64,9 +64,7 @@ class Events {
   }
 
   const std::vector<Step>& steps(uint32_t gang) const { return of(gang).steps; }
-  const WarpDemands& of(uint32_t gang) const {
-    return demands_[log_.gangs[gang].rank][log_.gangs[gang].warps.front()];
-  }
+  const WarpDemands& of(uint32_t gang) const { return demands_[log_.gangs[gang].rank][log_.gangs[gang].warps.front()]; }
   uint32_t pc_of(uint32_t gang, uint32_t step) const { return of(gang).pcs[step]; }
 
   TraceEvent& add(TraceEvent::Kind kind, uint32_t rank, Tick begin, Tick end) {
@@ -150,14 +148,16 @@ class Events {
     std::map<Key, std::vector<const ClusterLog::Told*>> by_barrier;
     for (const ClusterLog::Told& each : log_.told) by_barrier[key(each.barrier)].push_back(&each);
     for (auto& [name, all] : by_barrier) {
-      std::ranges::stable_sort(all, {}, [](const ClusterLog::Told* each) { return std::pair(each->phase, each->time); });
+      std::ranges::stable_sort(all, {},
+                               [](const ClusterLog::Told* each) { return std::pair(each->phase, each->time); });
       int64_t pending = 0, bytes = 0;
       uint32_t phase = ~0u;
       for (const ClusterLog::Told* each : all) {
         if (std::exchange(phase, each->phase) != each->phase) pending = each->needed, bytes = 0;
         // A gang is several warps, each of which does it.
         const auto& warps = log_.gangs[each->gang].warps;
-        for (const uint32_t warp : each->work == ClusterLog::Told::kNoWork ? std::span(warps) : std::span(warps).first(1)) {
+        for (const uint32_t warp :
+             each->work == ClusterLog::Told::kNoWork ? std::span(warps) : std::span(warps).first(1)) {
           switch (each->effect) {
             case Effect::Init: break;
             case Effect::Arrive: pending -= each->amount; break;

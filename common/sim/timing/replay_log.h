@@ -39,7 +39,7 @@ struct ClusterLog {
     Effect effect;
     BarrierName barrier;
     uint32_t gang, step;
-    uint32_t work;  ///< index of the operation that does it, or kNoWork: the gang does
+    uint32_t work;   ///< index of the operation that does it, or kNoWork: the gang does
     int64_t amount;  ///< arrivals of one warp, threads, or bytes
     uint32_t phase;
     int32_t needed;  ///< arrivals or threads of a phase

@@ -70,7 +70,7 @@ struct TraceEvent {
   BarrierState state;   ///< Barrier: afterwards
   uint32_t amount = 0;  ///< Barrier: arrivals or bytes
   std::string name;     ///< of the operation, of what happens to the barrier; the report
-  std::vector<order::Spot> sides;  ///< Report: what conflicts, in the order in which it happened
+  std::vector<order::Spot> sides;        ///< Report: what conflicts, in the order in which it happened
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 

@@ -242,7 +242,7 @@ class Model:
     def event_of(self, side: Actor) -> Optional[int]:
         """The number of the operation that a side of a report issues, or of the event in which its warp runs."""
         issued = [o for o in self.operations.values() if o.source == side.source and o.cta == side.cta
-                  and (o.warp == side.warp or o.name.startswith("wgmma") and o.warp // 4 == side.warp // 4)]
+                  and (o.warp == side.warp or (o.name.startswith("wgmma") and o.warp // 4 == side.warp // 4))]
         nearest = min(issued, key=lambda o: abs(o.issued - side.at), default=None)
         if nearest is not None and abs(nearest.issued - side.at) <= SAME_INSTRUCTION:
             return nearest.number

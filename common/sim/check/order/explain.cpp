@@ -78,8 +78,7 @@ Side World::side(const By& by) const {
   return {who(by), names_.instruction(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
 }
 Side World::side(const Access& access) const {
-  return {who(access), names_.instruction(access.site),
-          Spot{access.issuer.cta, access.warp, access.site, access.time}};
+  return {who(access), names_.instruction(access.site), Spot{access.issuer.cta, access.warp, access.site, access.time}};
 }
 
 const Cta* World::owner(const Shadow& shadow) const {
