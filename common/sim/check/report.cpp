@@ -21,24 +21,33 @@ std::string triple(const std::array<uint32_t, 3>& v) {
   return text + ")";
 }
 
-std::string name_of(const Cta& cta) {
-  return name_of_cta(cta.index, cta.rank, static_cast<uint32_t>(cta.cluster->ctas.size()));
-}
-
 std::string lanes_text(Mask mask, Mask live) {
   if (mask == live) return "all lanes";
   if (std::has_single_bit(mask)) return "lane " + std::to_string(std::countr_zero(mask));
   return "lanes " + base::hex(mask);
 }
 
-std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
-  const uint32_t offset = address & kSharedOffsetMask;
-  std::string text =
-      "the mbarrier at " + name_of_shared(*cluster.launch, offset) + ", parity " + std::to_string(parity);
-  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
-  if (index == 0) return text;
-  const Mbarrier& barrier = cta.barriers[index - 1u];
-  text += ": phase " + std::to_string(barrier.phase) + " still needs ";
+std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
+  if (barrier.history.empty()) return "; nobody has arrived in this phase";
+  std::string text;
+  for (const Mbarrier::Event& event : barrier.history) {
+    text += text.empty() ? "; so far: " : ", ";
+    switch (event.kind) {
+      case Mbarrier::Event::Kind::Arrive:
+        text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
+        break;
+      case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + base::grouped(event.amount); break;
+      case Mbarrier::Event::Kind::CompleteTx: text += base::grouped(event.amount) + " bytes"; break;
+    }
+    text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
+            (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") +
+            program_of(cluster).source_line(event.pc);
+  }
+  return text;
+}
+
+std::string needs_of(const Mbarrier& barrier) {
+  std::string text = "phase " + std::to_string(barrier.phase) + " still needs ";
   if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
   if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
   if (barrier.tx > 0) text += base::grouped(static_cast<uint64_t>(barrier.tx)) + " bytes";
@@ -46,34 +55,23 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
     text += "an expect_tx of the " + base::grouped(static_cast<uint64_t>(-int64_t{barrier.tx})) +
             " bytes that were delivered beyond what it expects";
   if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
-  text += " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
+  return text + " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
+}
+
+std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
+  const uint32_t offset = address & kSharedOffsetMask;
+  std::string text = "the mbarrier at " + name_of_shared(cta, offset) + ", parity " + std::to_string(parity);
+  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
+  if (index == 0) return text;
+  const Mbarrier& barrier = cta.barriers[index - 1u];
+  text += ": " + needs_of(barrier);
   if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
     // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be
     // late.
     text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
             " have completed, so a waiter for an earlier one has been lapped";
   }
-  if (barrier.history.empty()) {
-    text += "; nobody has arrived in this phase";
-  } else {
-    text += "; so far: ";
-    bool first = true;
-    for (const Mbarrier::Event& event : barrier.history) {
-      if (!first) text += ", ";
-      first = false;
-      switch (event.kind) {
-        case Mbarrier::Event::Kind::Arrive:
-          text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
-          break;
-        case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + base::grouped(event.amount); break;
-        case Mbarrier::Event::Kind::CompleteTx: text += base::grouped(event.amount) + " bytes"; break;
-      }
-      text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
-              (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") +
-              program_of(cluster).source_line(event.pc);
-    }
-  }
-  return text;
+  return text + history_of(cluster, barrier);
 }
 
 std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {
@@ -116,6 +114,16 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
 }
 
 }  // namespace
+
+std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier) {
+  return needs_of(barrier) + history_of(cluster, barrier);
+}
+
+std::string name_of(const Cta& cta) {
+  return name_of_cta(cta.index, cta.rank, static_cast<uint32_t>(cta.cluster->ctas.size()));
+}
+
+std::string subject(const Cta& cta) { return name_of(cta) + (cta.cluster->ctas.size() > 1 ? "," : ""); }
 
 std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size) {
   std::string text = "CTA " + triple(index);

@@ -18,11 +18,20 @@ std::string explain_deadlock(const Cluster& cluster);
 /// A warp repeats itself. `proven`: it came by with exactly the same registers and nobody else can move.
 std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven);
 
+/// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
+std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);
+
 /// "CTA (3, 1), rank 1 of its cluster"
+std::string name_of(const Cta& cta);
+/// The same before a verb: "CTA (3, 1), rank 1 of its cluster,"
+std::string subject(const Cta& cta);
 std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size);
 /// "smem_full[2] (dynamic shared memory +16)", if the program has told names (Device::name_shared); "variable +4" of static
 /// shared memory; the offset alone elsewhere.
 std::string name_of_shared(const Launch& launch, uint32_t offset);
+inline std::string name_of_shared(const Cta& cta, uint32_t offset) {
+  return name_of_shared(*cta.cluster->launch, offset);
+}
 
 using base::readable_name;
 

@@ -1,6 +1,7 @@
 #include "machine/cluster.h"
 
 #include "check/observer.h"
+#include "check/report.h"
 #include "machine/wake.h"
 #include "timing/demand.h"
 #include "timing/recorder.h"
@@ -32,18 +33,16 @@ bool forgive(const Cluster& cluster, order::Habit habit, const Fault& what, cons
 
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous, const order::Signal* signal) {
-  const auto where = [&] {
-    return "the mbarrier of CTA " + std::to_string(cta_rank) + " at shared offset " + std::to_string(offset);
-  };
   if (cta_rank >= cluster.ctas.size()) {
     throw Fault{Status::IllegalAddress, "CTA rank " + std::to_string(cta_rank) + " does not exist in this cluster of " +
                                             std::to_string(cluster.ctas.size())};
   }
   Cta& cta = cluster.ctas[cta_rank];
+  const auto where = [&] { return "the mbarrier at " + name_of_shared(cta, offset) + " of " + name_of(cta); };
   if (cta.exited) {
     const bool is_own = origin.cta_rank == cta_rank && asynchronous && effect == BarrierEffect::Arrive;
     const Fault gone{Status::LaunchFailure,
-                     "CTA " + std::to_string(cta_rank) + " has exited, but " + where() + " is still signalled: " +
+                     subject(cta) + " has exited, but " + where() + " is still signalled: " +
                          (is_own ? "somebody must wait for its last commit before"
                                  : "the cluster needs a barrier after the last such signal has arrived (cluster target "
                                    "block not present)")};
@@ -65,7 +64,14 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     case BarrierEffect::ExpectTx: error = barrier->expect_tx(amount, &advance); break;
     case BarrierEffect::CompleteTx: error = barrier->complete_tx(amount, &advance); break;
   }
-  if (error != nullptr) throw Fault{Status::LaunchFailure, where() + ": " + error};
+  if (error != nullptr) {
+    std::string why = where() + ": " + error;
+    if (effect == BarrierEffect::Arrive || effect == BarrierEffect::ArriveDrop)
+      why += ": " + describe_phase(cluster, *barrier) +
+             ". A wait (mbarrier.try_wait) for this phase is missing before the arrival of the next, or mbarrier.init "
+             "counts too few";
+    throw Fault{Status::LaunchFailure, why};
+  }
   ++cluster.changes;
   if (cluster.recorder != nullptr) {
     cluster.recorder->barrier(name_of(effect), {BarrierName::Kind::Mbarrier, cta_rank, offset}, amount,

@@ -46,7 +46,7 @@ class Survives:
 
 WRONG_D = "WRONG"
 DEADLOCK = "deadlock in kernel"
-NOT_INITIALISED = "there is no mbarrier at shared offset"
+NOT_INITIALISED = "there is no mbarrier at "
 WAIT_WITHOUT_ARRIVE = "barrier.cluster.wait without barrier.cluster.arrive before"
 ARRIVE_TWICE = "barrier.cluster.arrive twice without barrier.cluster.wait in between"
 UNFINISHED = "a register is used that an unfinished tcgen05.ld or wgmma has still to write"

@@ -71,7 +71,8 @@ class Faults(unittest.TestCase):
         self.expect("barrier", timeout, "deadlock", "barrier 0: 64 of 128 threads have arrived", "warps 2, 3")
 
     def test_leaving_too_early(self) -> None:
-        self.expect("exit", "unspecified launch failure", "CTA 0 has exited", "rank 1 of its cluster")
+        self.expect("exit", "unspecified launch failure", "CTA (0), rank 0 of its cluster, has exited",
+                    "rank 1 of its cluster")
 
     def test_an_unknown_instruction(self) -> None:
         self.expect("unknown", "an illegal instruction was encountered", "does not know the instruction 'vabsdiff4")

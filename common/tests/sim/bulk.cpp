@@ -595,7 +595,7 @@ TEST(TensorFaults, CoordinatesAlignmentAndMaps) {
   Case flat{.dims = {1024}, .strides = {}, .box = {64}, .element_strides = {}, .at = {0}};
   expect_failure(run(flat, false), Status::IllegalInstruction, {"2 coordinates", "rank 1"});
   // A load over the mbarrier itself; the wrong CTA's barrier.
-  expect_failure(run(c, false, "add.u32 %r15, %r15, -1024;"), Status::LaunchFailure, {"over a live mbarrier"});
+  expect_failure(run(c, false, "add.u32 %r15, %r15, -1024;"), Status::LaunchFailure, {"over the live mbarrier"});
   // A tensor that has been freed.
   {
     Bench bench;

@@ -210,7 +210,7 @@ TEST(Order, AShuffleIsNoFence) {
   story.expect_silence();
   std::array<uint64_t, 32> zero{};
   story.at(story.by(0, 0, 4, 13), zero, false, 0);
-  story.expect("read after write", "relaxed");
+  story.expect("read after write", "__syncwarp");
 }
 
 TEST(Order, OneLaneMayArriveForTheOthersOnlyAfterTheyHaveMet) {
@@ -507,7 +507,7 @@ TEST(Order, ALoadIsCompleteForWhoeverWaitsForItsPhase) {
   story.load(story.all(0, 1, 13));
   story.expect_silence();
   story.load(story.all(0, 2, 14));
-  story.expect("read after write", "a wait for that phase, before :14");
+  story.expect("read after write", "a wait (mbarrier.try_wait) for that phase, before :14");
 }
 
 TEST(Order, ACompletedLoadTellsNothingOfStores) {
@@ -849,7 +849,7 @@ TEST(Order, AlignedInstructionsWantLanesThatAreTogether) {
   Story bad;
   bad.world.may_part(bad.all(0, 0, 9));
   bad.world.aligned(bad.all(0, 0, 11));
-  bad.expect("implicit-reconvergence", "before :11");
+  bad.expect("implicit-reconvergence", "where they parted, and :11");
 }
 
 // ---- the end of a CTA
@@ -883,7 +883,7 @@ TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
   commit.init(0, 1024);
   commit.world.arrived(*commit.cta[0], 1024, commit.world.tensor_commit(commit.lane0(0, 0, 11), 1));
   end(commit, 0);
-  commit.expect("exit-before-own-commit", "a wait for the phase");
+  commit.expect("exit-before-own-commit", "a wait (mbarrier.try_wait) for the phase");
 
   for (const bool releases : {true, false}) {
     Story remote;

@@ -101,15 +101,15 @@ TEST(Hazard, ExitsThatComeTooEarly) {
                             "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];",
                      128, 2, 2),
                  Status::LaunchFailure,
-                 {"CTA 1 has exited", "cluster target block not present", "asynchronous operation that was issued at",
-                  "warp 0, lane 0"});
+                 {"CTA (1), rank 1 of its cluster, has exited", "cluster target block not present",
+                  "asynchronous operation that was issued at", "warp 0, lane 0"});
   expect_failure(run(left + "mapa.shared::cluster.u32 %r4, %r7, 1; ld.shared::cluster.u32 %r5, [%r4];", 128, 2, 2),
-                 Status::LaunchFailure, {"load", "CTA 1 has exited"});
+                 Status::LaunchFailure, {"load", "CTA (1), rank 1 of its cluster, has exited"});
   expect_failure(
       run(left + "mapa.shared::cluster.u32 %r4, %r8, 1; mapa.shared::cluster.u32 %r5, %r9, 1; @%p1 "
                  "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r4], [%r8], 256, [%r5];",
           128, 2, 2),
-      Status::LaunchFailure, {"bulk copy", "CTA 1 has exited"});
+      Status::LaunchFailure, {"bulk copy", "CTA (1), rank 1 of its cluster, has exited"});
 }
 
 TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
@@ -119,9 +119,9 @@ TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
   const std::string load =
       "@%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 "
       "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r8], [%rd1], 256, [%r9];";
-  expect_failure(run(load, 128, 1, 1, latest), Status::LaunchFailure, {"error in kernel", "CTA 0 has exited"});
+  expect_failure(run(load, 128, 1, 1, latest), Status::LaunchFailure, {"error in kernel", "CTA (0) has exited"});
   expect_failure(run(load), Status::Success,
-                 {"warning in kernel", "CTA 0 has exited before a copy into its shared memory was complete"});
+                 {"warning in kernel", "CTA (0) has exited before a copy into its shared memory was complete"});
   const std::string store =
       "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r8], 256; @%p1 cp.async.bulk.commit_group;";
   for (const bool strict : {false, true}) {

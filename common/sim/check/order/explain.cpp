@@ -103,7 +103,8 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
     const Cta* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
-  tell(key, context.by.cta.place.cluster, bytes, make);
+  const bool own_warp = earlier.issuer.cta == context.by.cta.place.cta && earlier.warp == context.by.warp;
+  tell(key, context.by.cta.place.cluster, bytes, make, verdict.lack != Lack::Everything ? 0 : own_warp ? 1 : 2);
 }
 
 // ---- two stores of the same value
@@ -168,44 +169,87 @@ Finding World::describe(const Verdict& verdict, const Access& before, const Acce
   return finding;
 }
 
+/// What would order something that one thread does before what another does, of this warp, CTA, cluster or grid.
+std::string World::link(const Access& before, const Context& context) const {
+  const Place there = before.issuer, here = context.by.cta.place;
+  if (there.cta == here.cta && before.warp == context.by.warp) return "__syncwarp() (bar.warp.sync)";
+  if (there.cta == here.cta) return "a barrier of the CTA (bar.sync), or an arrival and a wait,";
+  if (there.cluster == here.cluster)
+    return "a barrier of the cluster, or an arrival at one of its mbarriers and a wait,";
+  return "a flag that is released and acquired at .gpu scope";
+}
+
+/// "between kernel.cuh:7 and kernel.cuh:9"
+std::string World::between(uint32_t from, uint32_t to) const {
+  const std::string first = names_.line(from), second = names_.line(to);
+  return first == second ? "between one turn of " + first + " and the next" : "between " + first + " and " + second;
+}
+
 std::string World::missing_link(const Verdict& verdict, const Access& before, const Access& now,
                                 const Context& context) const {
   const Warp& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
-  const Event* const tells =
-      writer.event_after(before.issued, before.row < writer.warps ? before.lanes : kAll, Event::Kind::Tells);
-  const std::string until = tells != nullptr ? " and " + names_.line(tells->site) : "";
-  const std::string between =
-      tells != nullptr ? "between " + names_.line(before.site) + until : "after " + names_.line(before.site);
+  const Mask lanes = before.row < writer.warps ? before.lanes : kAll;
+  const Event* const tells = writer.told_after(before.issued, lanes);
+  const std::string interval =
+      tells != nullptr ? between(before.site, tells->site) : "after " + names_.line(before.site);
   const std::string here = names_.line(now.site);
+  // Where the fence is there, but comes after what tells: a later one would do, too.
+  const auto or_later = [&](Event::Kind kind) -> std::string {
+    const Event* const fence =
+        writer.event_after(before.issued, lanes, [&](const Event& event) { return event.kind == kind; });
+    if (fence == nullptr) return "";
+    return "; or, after the one at " + names_.line(fence->site) + ", " + link(before, context) + " before " + here;
+  };
   switch (verdict.lack) {
     case Lack::ProxyFence:
       return std::string("ordered, but not across proxies: fence.proxy.async by the ") +
-             (before.writes ? "writer, " : "reader, ") + between;
+             (before.writes ? "writer, " : "reader, ") + interval + or_later(Event::Kind::ProxyFence);
     case Lack::BeforeFence:
       return "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp " + std::to_string(before.warp) +
-             ", " + between;
+             ", " + interval + or_later(Event::Kind::TensorFence);
     case Lack::AfterFence:
-      return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " + std::to_string(now.warp) +
-             ", after it was told and before " + here;
+      return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " +
+             std::to_string(context.by.warp) + ", after it was told and before " + here;
     case Lack::Visibility: {
-      const bool same = before.issuer.cta == now.issuer.cta;
-      const bool cluster = before.issuer.cluster == now.issuer.cluster;
-      std::string text = "it has happened, but is not visible: ";
-      text += tells != nullptr ? "what is told at " + names_.line(tells->site) : "what its thread tells";
-      return text + (same ? " is relaxed; a release and an acquire are required"
-                          : std::string(" is read in another CTA: release and acquire at ") +
-                                (cluster ? ".cluster" : ".gpu") + " scope are required on both sides");
+      if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
+      const std::string start = "it has happened, but is not visible: ";
+      if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == Event::Kind::Tells))
+        return start + link(before, context) + " " + between(tells != nullptr ? tells->site : before.site, now.site);
+      if (before.issuer.cta == now.issuer.cta)
+        return start + "what is told at " + names_.line(tells->site) +
+               " is relaxed; a release and an acquire are required";
+      return start + "what is told at " + names_.line(tells->site) +
+             " is read in another CTA: release and acquire at " +
+             (before.issuer.cluster == now.issuer.cluster ? ".cluster" : ".gpu") + " scope are required on both sides";
     }
     case Lack::Everything: break;
   }
   const Field field = before.writes && now.reads ? kVisible : kHappened;
   if (std::string text = who_knows(before, verdict.missing, field, context); !text.empty()) return text;
   const std::string done = completion(before);
-  if (!done.empty()) return "nobody knows that it is complete: " + done + ", before " + here;
+  if (!done.empty()) return "nobody knows that it is complete: " + done + ", " + between(before.site, now.site);
   if (tells == nullptr)
-    return "nothing orders them: between " + names_.line(before.site) + " and " + here + " its warp has told nobody";
-  return "nothing orders them: the warp tells of it at " + names_.line(tells->site) + ", but nothing passes it on to " +
-         here;
+    return "nothing orders them, its warp has told nobody of it: " + link(before, context) + " " +
+           between(before.site, now.site);
+  return "nothing orders them, the warp tells of it at " + names_.line(tells->site) +
+         ", but nothing passes it on: " + link(before, context) + " " + between(tells->site, now.site);
+}
+
+/// If some lanes of the warp have told and others have not: that.
+std::string World::lanes_that_told(const Access& before, Mask missing, Field field, const Context& context) const {
+  const Cta& cta = *ctas_.at(before.issuer.cta);
+  const bool by_lanes = before.row < ctas_.at(before.cta)->warps.size() || before.role == Role::CopyAsync ||
+                        before.role == Role::TensorLoad || before.role == Role::TensorStore;
+  if (!by_lanes) return "";
+  const Warp& warp = cta.warps[before.warp];
+  const Mask told = context.knows.now.known(before.cta, before.row, kAll, before.position, field) & warp.exists;
+  const bool is_own = before.issuer.cta == context.by.cta.place.cta && before.warp == context.by.warp;
+  if (told == 0 || is_own || (told & missing) != 0) return "";
+  const Event* const event = warp.told_after(before.issued, told);
+  const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
+  return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " told, " +
+         lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
+         ", or an arrival of each";
 }
 
 /// Who knows of it, and how could whoever accesses now have been told?
@@ -216,21 +260,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
   };
   const std::string here = names_.line(context.by.site);
   const std::string done = completion(before);
-  // Lanes of the other side that are known, beside those that are not.
-  const bool by_lanes = before.row < ctas_.at(before.cta)->warps.size() || before.role == Role::CopyAsync ||
-                        before.role == Role::TensorLoad || before.role == Role::TensorStore;
-  if (by_lanes) {
-    const Mask told = context.knows.now.known(before.cta, before.row, kAll, before.position, field) &
-                      ctas_.at(before.issuer.cta)->warps[before.warp].exists;
-    if (told != 0 && (told & missing) == 0) {
-      const Warp& warp = ctas_.at(before.issuer.cta)->warps[before.warp];
-      const Event* const event = warp.event_after(before.issued, told, Event::Kind::Tells);
-      const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
-      return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " told, " +
-             lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
-             ", or an arrival of each";
-    }
-  }
+  if (std::string text = lanes_that_told(before, missing, field, context); !text.empty()) return text;
   // Another lane of this warp.
   for (const Warp::Group& group : context.warp.groups()) {
     if (group.lanes & context.lanes) continue;
@@ -240,20 +270,36 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
       return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
              " that it is over, " + lanes_text(context.lanes) + " not: __syncwarp() before " + here;
   }
-  // A barrier that one could have waited for.
-  for (const auto& [offset, barrier] : context.by.cta.barriers) {
-    for (const bool running : {false, true}) {
-      const Message& message = running ? barrier.open : barrier.last;
-      if (!holds(message.happened(), missing)) continue;
-      std::string text = "the mbarrier at " + names_.shared(offset) + " tells of it";
-      if (!message.contributors().empty()) text += " (" + names_.line(message.contributors().back().site) + ")";
-      return text + ": a wait for that phase, before " + here;
+  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp has waited
+  // before, or nobody has.
+  const auto mbarrier_tells = [&](bool any) -> std::string {
+    for (const auto& [offset, barrier] : context.by.cta.barriers) {
+      const bool counts_it = barrier.row == before.row && before.cta == context.by.cta.place.cta;
+      const bool is_likely = counts_it || barrier.waiting_warps == 0 || barrier.has_waited(context.warp.index);
+      if (!any && !is_likely) continue;
+      for (const Message* message : {&barrier.last, &barrier.open}) {
+        if (!holds(message->happened(), missing)) continue;
+        std::string text = "the mbarrier at " + names_.shared(offset) + " tells of it";
+        if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().back().site) + ")";
+        return text + ": a wait (mbarrier.try_wait) for that phase, before " + here;
+      }
     }
-  }
+    return "";
+  };
+  if (std::string text = mbarrier_tells(false); !text.empty()) return text;
   for (uint32_t id = 0; id < 16; ++id) {
     const Cta::Named& barrier = context.by.cta.named[id];
     if (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing))
       return "barrier " + std::to_string(id) + " tells of it: bar.sync there, before " + here;
+  }
+  const auto barrier = clusters_.find(context.by.cta.place.cluster);
+  if (barrier != clusters_.end()) {
+    for (const Message* message : {&barrier->second.open, &barrier->second.last}) {
+      if (!holds(message->happened(), missing)) continue;
+      std::string text = "the cluster barrier tells of it";
+      if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().front().site) + ")";
+      return text + ": barrier.cluster.wait, a barrier that this warp has not passed, before " + here;
+    }
   }
   // Other warps.
   const auto cluster = context.by.cta.place.cluster;
@@ -264,7 +310,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
         if (itself && done.empty()) continue;
-        const Event* const tells = warp.event_after(before.issued, group.lanes, Event::Kind::Tells);
+        const Event* const tells = warp.told_after(before.issued, group.lanes);
         return std::string(itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)) +
                " knows that it is over, but " +
                (tells != nullptr ? "nothing that it told (" + names_.line(tells->site) + ") has reached "
@@ -273,7 +319,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
       }
     }
   }
-  return "";
+  return mbarrier_tells(true);
 }
 
 // ---- barriers
@@ -352,12 +398,13 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
     finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing =
-        does[0] == 'w' ? "a phase two earlier has the same parity and would satisfy this wait as well: something that "
-                         "comes after phase " +
-                             std::to_string(barrier.completed - barrier.first - 2) + " must be waited for before " +
-                             names_.line(by.site)
-                       : "in another interleaving this arrival is counted in the phase before: a wait, before " +
-                             names_.line(by.site) + ", for something that comes after that phase";
+        does[0] == 'w'
+            ? "a phase two earlier has the same parity and would satisfy this wait as well: something that "
+              "comes after phase " +
+                  std::to_string(barrier.completed - barrier.first - 2) + " must be waited for before " +
+                  names_.line(by.site)
+            : "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
+                  names_.line(by.site) + ", for something that comes after that phase";
     return finding;
   });
 }
@@ -371,8 +418,9 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
     finding.first = side(by);
     finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its turn before is complete";
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
-    finding.missing = "in another interleaving this arrival is counted in the turn before: a wait, before " +
-                      names_.line(by.site) + ", for something that comes after that turn";
+    finding.missing =
+        "in another interleaving this arrival is counted in the turn before: a wait or a barrier, before " +
+        names_.line(by.site) + ", for something that comes after that turn";
     return finding;
   });
 }
@@ -393,7 +441,7 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
                    ", and the phase after it completes without knowing that the wait is over";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing = "a late waiter is lapped: it finds the parity flipped again. " + lanes_text(missing) +
-                      " must tell, after " + names_.line(waiter.site);
+                      " must tell, by an arrival or a barrier, after " + names_.line(waiter.site);
     std::string by_whom;
     for (const Message::Contributor& each : barrier.open.contributors()) {
       const std::string line = names_.line(each.site);
@@ -474,10 +522,15 @@ void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, co
       finding.second = {names_.cta(target), "its end"};
       finding.what = "may still be on its way to the mbarrier when the CTA that holds it ends";
       finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
-      finding.missing = each.asynchronous ? "a wait for the phase in which it arrives, by a thread of that CTA"
+      const std::string wait =
+          "a wait (mbarrier.try_wait) for the phase of " + names_.shared(offset) +
+          " in which it arrives, by a thread of " + names_.cta(target) +
+          (barrier.waited_at == 0 ? ", which never waits there"
+                                  : ", which last waits there at " + names_.line(barrier.waited_at));
+      finding.missing = each.asynchronous ? wait
                         : habit == Habit::RelaxedClusterExit
                             ? "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"
-                            : "a wait for the phase in which it arrives, or a cluster barrier after it";
+                            : wait + "; or a barrier of the cluster after " + names_.line(each.site);
       return finding;
     });
   }

@@ -68,18 +68,22 @@ class Findings {
   bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
   bool strict() const { return strict_; }
 
-  /// One more occurrence. `make` describes it, and is called only if `cluster` is the first to find it.
+  /// One more occurrence. `make` describes it, and is called only if it is the one to tell: of those that lack most the
+  /// first cluster's first.
   template <class Make>
-  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make) {
+  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0) {
     const std::lock_guard lock(mutex_);
     Entry& entry = entries_[key];
     entry.finding.bytes += bytes;
     ++entry.finding.count;
-    if (entry.finding.count > 1 && cluster >= entry.cluster) return;
+    const bool is_told =
+        entry.finding.count == 1 || lacks > entry.lacks || (lacks == entry.lacks && cluster < entry.cluster);
+    if (!is_told) return;
     const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
     entry.finding = graded(make(), key);
     entry.finding.bytes = all_bytes, entry.finding.count = count;
     entry.cluster = cluster;
+    entry.lacks = lacks;
   }
   /// The finding, with what its key says.
   static Finding graded(Finding finding, const Key& key) {
@@ -98,6 +102,7 @@ class Findings {
   struct Entry {
     Finding finding;
     uint32_t cluster = 0;
+    int lacks = 0;
   };
   const Habits tolerated_;
   const bool strict_;

@@ -71,15 +71,6 @@ Clock Warp::published(Mask lanes) const {
   return result;
 }
 
-const Event* Warp::event_after(Tick from, Mask lanes, Event::Kind kind) const {
-  const size_t count = events_.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Event& event = events_[count < kEvents ? i : (next_event_ + i) % kEvents];
-    if (event.tick >= from && event.lanes & lanes && event.kind == kind) return &event;
-  }
-  return nullptr;
-}
-
 void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
   lanes &= exists;
   if (groups_.size() == 1) {
@@ -124,12 +115,15 @@ void Warp::rename_ways() {
   ways_ = next;
 }
 
-void Warp::part(Mask lanes) {
-  for (Mask rest = lanes & exists; rest; rest &= rest - 1) way_[static_cast<size_t>(std::countr_zero(rest))] = ++ways_;
+void Warp::part(Mask lanes, uint32_t site) {
+  for (Mask rest = lanes & exists; rest; rest &= rest - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(rest));
+    way_[lane] = ++ways_, parted_[lane] = site;
+  }
   rename_ways();
 }
 
-void Warp::part(Mask some, Mask others) {
+void Warp::part(Mask some, Mask others, uint32_t site) {
   // Each way that has lanes on both sides is cut.
   std::array<uint8_t, 256> fresh{};
   std::array<bool, 256> is_shared{};
@@ -140,6 +134,7 @@ void Warp::part(Mask some, Mask others) {
     if (!is_shared[way]) continue;
     if (fresh[way] == 0) fresh[way] = ++ways_;
     way = fresh[way];
+    parted_[static_cast<size_t>(std::countr_zero(rest))] = site;
   }
   rename_ways();
 }
@@ -149,6 +144,20 @@ void Warp::converge(Mask lanes) {
   ++ways_;
   for (Mask rest = lanes & exists; rest; rest &= rest - 1) way_[static_cast<size_t>(std::countr_zero(rest))] = ways_;
   rename_ways();
+}
+
+uint32_t Warp::parted_at(Mask lanes) const {
+  lanes &= exists;
+  const auto way_of = [&](int lane) { return way_[static_cast<size_t>(lane)]; };
+  const auto first = std::countr_zero(lanes);
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    if (way_of(lane) == way_of(first)) continue;
+    // The younger way is the one that left.
+    const uint32_t one = parted_[static_cast<size_t>(lane)], other = parted_[static_cast<size_t>(first)];
+    return (way_of(lane) > way_of(first) && one != 0) || other == 0 ? one : other;
+  }
+  return 0;
 }
 
 bool Warp::together(Mask lanes) const {

@@ -37,10 +37,12 @@ struct Knowledge {
 
 /// Something that a warp did by which others may learn, or which orders what it did: for reports.
 struct Event {
-  enum class Kind : uint8_t { Tells, Fence, Meets } kind = Kind::Tells;
+  enum class Kind : uint8_t { Tells, TellsRelaxed, Fence, ProxyFence, TensorFence, Meets, Exit } kind = Kind::Tells;
   Tick tick = 0;  ///< what was done up to this position is before it
   uint32_t site = 0;
   Mask lanes = 0;
+
+  bool tells() const { return kind == Kind::Tells || kind == Kind::TellsRelaxed; }
 };
 
 class Warp {
@@ -67,7 +69,7 @@ class Warp {
   Tick wgmma_issued = 0;
   struct WgmmaGroup {
     Tick position;
-    Clock told;  ///< all that the warp knew
+    Tick tick;  ///< of its threads, when it was committed
   };
   std::vector<WgmmaGroup> wgmma_groups;
   size_t wgmma_forgotten = 0;  ///< groups before those
@@ -102,8 +104,21 @@ class Warp {
   Tick close(Mask lanes, uint32_t site, Event::Kind kind);
   /// All that these lanes know, themselves up to the last close included.
   Clock published(Mask lanes) const;
-  /// The first event of this kind, by one of these lanes, that comes after what was done at `tick`; nullptr if unknown.
-  const Event* event_after(Tick tick, Mask lanes, Event::Kind kind) const;
+  /// The first event by one of these lanes that comes after what was done at `tick`, and of which `is` holds; nullptr if
+  /// there is none, or it is forgotten.
+  template <class F>
+  const Event* event_after(Tick from, Mask lanes, F is) const {
+    const size_t count = events_.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Event& event = events_[count < kEvents ? i : (next_event_ + i) % kEvents];
+      if (event.tick >= from && event.lanes & lanes && is(event)) return &event;
+    }
+    return nullptr;
+  }
+  /// The first time that these lanes told anybody of it.
+  const Event* told_after(Tick from, Mask lanes) const {
+    return event_after(from, lanes, [](const Event& event) { return event.tells(); });
+  }
 
   /// What all of these lanes know becomes known to each of them, in these senses.
   void meet(Mask lanes, Fields fields, uint32_t site);
@@ -113,10 +128,12 @@ class Warp {
 
   // ---- convergence
   /// Lanes that took different ways, or may have.
-  void part(Mask lanes);  ///< each of them from each other
-  void part(Mask some, Mask others);
+  void part(Mask lanes, uint32_t site);  ///< each of them from each other
+  void part(Mask some, Mask others, uint32_t site);
   void converge(Mask lanes);
   bool together(Mask lanes) const;
+  /// Where lanes that are not together took different ways last.
+  uint32_t parted_at(Mask lanes) const;
 
  private:
   void isolate(Mask lanes);
@@ -124,7 +141,8 @@ class Warp {
   void rename_ways();
 
   std::vector<Group> groups_;
-  std::array<uint8_t, 32> way_{};  // lanes with the same number are together
+  std::array<uint8_t, 32> way_{};      // lanes with the same number are together
+  std::array<uint32_t, 32> parted_{};  // at which instruction
   uint8_t ways_ = 0;
   bool acted_ = false;
   static constexpr size_t kEvents = 128;

@@ -35,7 +35,7 @@ Cta& World::begin(Place place, uint32_t rank, uint32_t threads) {
 
 void World::exit(const By& by) {
   Warp& warp = by.threads();
-  warp.close(by.lanes, by.site, Event::Kind::Tells);
+  warp.close(by.lanes, by.site, Event::Kind::Exit);
   by.cta.end = by.cta.end.join(warp.published(by.lanes));
   warp.live &= ~by.lanes;
 }
@@ -62,7 +62,7 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
 
 void World::fence_proxy_async(const By& by, bool shared, bool global) {
   Warp& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::Fence);
+  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::ProxyFence);
   const Fields fields =
       (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u) | (shared ? 1u << kReader : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
@@ -88,7 +88,7 @@ void World::fence_barrier_init(const By& by) {
 
 void World::fence_before_thread_sync(const By& by) {
   Warp& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::Fence);
+  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::TensorFence);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     knows.self[static_cast<size_t>(Own::Threads)].at[kCarried] = tick;
     for (const Own own : {Own::TensorLoads, Own::TensorStores}) {
@@ -128,7 +128,9 @@ void World::aligned(const By& by) {
         Finding finding;
         finding.first = side(by);
         finding.what = "is executed by lanes that may have taken different ways";
-        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp before " + names_.line(by.site);
+        const std::string parted = names_.line(warp.parted_at(by.lanes & warp.live));
+        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp between " + parted +
+                          ", where they parted, and " + names_.line(by.site);
         return finding;
       });
     }
@@ -138,7 +140,7 @@ void World::aligned(const By& by) {
 }
 
 void World::may_part(const By& by) {
-  if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes);
+  if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes, by.site);
 }
 
 // ---- barriers of CTAs and clusters
@@ -146,7 +148,7 @@ void World::may_part(const By& by) {
 Signal World::signal(const By& by, bool releases, Scope scope) {
   Warp& warp = by.threads();
   Signal signal;
-  warp.close(by.lanes, by.site, Event::Kind::Tells);
+  warp.close(by.lanes, by.site, releases ? Event::Kind::Tells : Event::Kind::TellsRelaxed);
   signal.happened = warp.published(by.lanes);
   warp.act();
   signal.tick = warp.tick;  // of the arrival itself
@@ -308,6 +310,8 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
 void World::note_waiter(const By& by, Barrier& barrier) {
   Warp& warp = by.threads();
   warp.act();
+  barrier.waited_at = by.site;
+  barrier.waiting_warps |= uint64_t{1} << (by.warp % 64);
   for (Barrier::Waiter& each : barrier.waiters) {
     if (each.cta == by.cta.place.cta && each.warp == by.warp && each.tick == warp.tick && each.site == by.site) {
       each.lanes |= by.lanes;

@@ -53,6 +53,9 @@ struct Barrier {
     uint32_t site;
   };
   std::vector<Waiter> waiters;  ///< successful waits for the phase before the running one
+  uint32_t waited_at = 0;       ///< where the last of them all was; 0: nobody has waited
+  uint64_t waiting_warps = 0;   ///< those that have waited, by their index
+  bool has_waited(uint16_t warp) const { return waiting_warps >> (warp % 64) & 1; }
   /// Arrivals in phases that nobody has waited for: they must be over before the CTA exits.
   struct Arrival {
     uint32_t cta;
@@ -136,8 +139,8 @@ class World {
   void call(Witness* witness) { witness_ = witness; }
   /// A finding, for all who want to know.
   template <class Make>
-  void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make) {
-    findings_.add(key, cluster, bytes, make);
+  void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0) {
+    findings_.add(key, cluster, bytes, make, lacks);
     if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->hears(Findings::graded(make(), key));
   }
 
@@ -158,7 +161,7 @@ class World {
   void meet(const By& by);
   /// An .aligned instruction; its lanes must be together.
   void aligned(const By& by);
-  void part(const By& by, Mask others) { by.threads().part(by.lanes, others); }
+  void part(const By& by, Mask others) { by.threads().part(by.lanes, others, by.site); }
   /// The outcome of a wait may differ from lane to lane.
   void may_part(const By& by);
 
@@ -284,6 +287,9 @@ class World {
                    const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
   std::string missing_link(const Verdict& verdict, const Access& before, const Access& now,
                            const Context& context) const;
+  std::string link(const Access& before, const Context& context) const;
+  std::string between(uint32_t from, uint32_t to) const;
+  std::string lanes_that_told(const Access& before, Mask missing, Field field, const Context& context) const;
   std::string who_knows(const Access& before, Mask missing, Field field, const Context& context) const;
   const Cta* owner(const Shadow& shadow) const;
   void synchronise(const By& by, const LaneAccess& what);

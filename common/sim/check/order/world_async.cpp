@@ -210,8 +210,7 @@ void World::wgmma(const By& by, const std::vector<Range>& operands) {
 
 void World::wgmma_commit(const By& by) {
   Warp& warp = by.threads();
-  warp.close(by.lanes, by.site, Event::Kind::Meets);
-  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.published(by.lanes)});
+  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.close(by.lanes, by.site, Event::Kind::Meets)});
   constexpr size_t kMost = 64;
   if (warp.wgmma_groups.size() <= kMost) return;
   warp.wgmma_groups.erase(warp.wgmma_groups.begin());
@@ -225,21 +224,19 @@ void World::wgmma_wait(const By& by, uint32_t pending) {
   const size_t group = committed - 1 - pending;
   if (group < warp.wgmma_forgotten) return;
   const Tick position = warp.wgmma_groups[group - warp.wgmma_forgotten].position;
-  // If the warpgroup completes as one, whoever has waited knows of the other warps' parts, and that they began them.
-  const bool as_one = findings_.tolerates(Habit::WarpgroupRelease);
-  const Fields group_fields = as_one ? kAllButVisible : 1u << kGroupHappened;
-  Clock others;
+  // If the warpgroup completes as one, whoever has waited knows that the other warps' parts are done, and what their
+  // threads did before they began them; not what these had waited for.
+  constexpr Fields kAsOne = 1u << kGroupHappened;
+  std::vector<Clock::Update> learnt{{warp.wgmma_row, kAll, entry(position, kDone)}};
   for (uint16_t i = by.warp / 4 * 4; i < by.warp / 4 * 4 + 4 && i < by.cta.warps.size(); ++i) {
     const Warp& other = by.cta.warps[i];
     if (i == by.warp || other.wgmma_row == 0) continue;
-    const bool known = group >= other.wgmma_forgotten && group - other.wgmma_forgotten < other.wgmma_groups.size();
-    if (known) others = others.join(other.wgmma_groups[group - other.wgmma_forgotten].told);
-    others = others.with(by.cta.place.cta, warp.warps, {{other.wgmma_row, kAll, entry(position, group_fields)}});
+    learnt.push_back({other.wgmma_row, kAll, entry(position, kAsOne)});
+    if (group >= other.wgmma_forgotten && group - other.wgmma_forgotten < other.wgmma_groups.size())
+      learnt.push_back({i, kAll, entry(other.wgmma_groups[group - other.wgmma_forgotten].tick, kAsOne)});
   }
-  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
-    knows.now = knows.now.with(by.cta.place.cta, warp.warps, {{warp.wgmma_row, kAll, entry(position, kDone)}})
-                    .join(others, group_fields);
-  });
+  warp.update(by.lanes,
+              [&](Knowledge& knows, Mask) { knows.now = knows.now.with(by.cta.place.cta, warp.warps, learnt); });
 }
 
 // ---- tcgen05

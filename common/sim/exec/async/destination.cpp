@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "check/report.h"
 #include "exec/core/access.h"
 
 namespace sim {
@@ -60,7 +61,7 @@ Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
       if (cta.barrier_index[slot] != 0)
         throw Fault{Status::LaunchFailure,
-                    std::string(what) + " over a live mbarrier at shared offset " + base::hex(slot * 8)};
+                    std::string(what) + " over the live mbarrier at " + name_of_shared(cta, slot * 8)};
     }
   }
   return cta;
@@ -88,7 +89,7 @@ bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Cred
   const auto is_own = [&](const Credit& credit) { return credit.destination == origin.cta_rank; };
   if (!cluster.ctas[origin.cta_rank].exited || std::none_of(credits->begin(), credits->end(), is_own)) return true;
   const Fault early{Status::LaunchFailure,
-                    "CTA " + std::to_string(origin.cta_rank) +
+                    subject(cluster.ctas[origin.cta_rank]) +
                         " has exited before a copy into its shared memory was complete: it must wait for its copies"};
   if (!forgive(cluster, order::Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
   std::erase_if(*credits, is_own);

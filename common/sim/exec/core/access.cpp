@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check/observer.h"
+#include "check/report.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -75,7 +76,7 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
   }
   if (cta.exited) {
     throw Fault{Status::LaunchFailure,
-                std::string(what) + ": CTA " + std::to_string(rank) +
+                std::string(what) + ": " + subject(cta) +
                     " has exited (cluster target block not present); a cluster barrier must keep it alive",
                 lane};
   }
@@ -85,7 +86,7 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
   for (uint32_t slot = offset / 8; slot <= (offset + bytes - 1) / 8; ++slot) {
     if (cta.barrier_index[slot] == 0) continue;
     throw Fault{Status::LaunchFailure,
-                std::string(what) + " at shared offset " + base::hex(offset) +
+                std::string(what) + " at " + name_of_shared(cta, offset) +
                     " touches a live mbarrier: its 8 bytes are opaque until mbarrier.inval",
                 lane};
   }

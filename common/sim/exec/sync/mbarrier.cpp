@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "check/observer.h"
+#include "check/report.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/sync/mbarrier.h"
@@ -33,7 +34,7 @@ Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   Mbarrier* barrier = w.cta->find_barrier(offset);
   if (barrier == nullptr) {
     throw Fault{Status::LaunchFailure,
-                "there is no mbarrier at shared offset " + base::hex(offset) +
+                "there is no mbarrier at " + name_of_shared(*w.cta, offset) +
                     ": mbarrier.init must come first, and be made visible by a barrier",
                 lane};
   }

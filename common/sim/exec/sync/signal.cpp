@@ -1,6 +1,7 @@
 #include "exec/sync/signal.h"
 
 #include "check/observer.h"
+#include "check/report.h"
 #include "exec/core/submit.h"
 #include "machine/address.h"
 
@@ -46,7 +47,7 @@ void RemoteSignal::complete(Cluster& cluster) {
   if (issuer != nullptr && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
       cluster.barrier.phase > cluster_phase) {
     const Fault gone{Status::LaunchFailure,
-                     "CTA " + std::to_string(rank) +
+                     subject(cluster.ctas[rank]) +
                          " has exited before an arrival at its mbarrier: the cluster barrier after the arrival is "
                          "relaxed, and barrier.cluster.arrive.release is required"};
     if (!forgive(cluster, order::Habit::RelaxedClusterExit, gone, nullptr, &origin)) throw gone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "check/report.h"
 #include "exec/core/op.h"
 
 namespace sim::tensor {
@@ -114,7 +115,7 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     const uint32_t at = physical(d, linear);
     if (at >= Gpu::smem_reserved && at + 16 <= cta.smem.size()) return;
     throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
-                                            base::hex(at) + " of CTA " + std::to_string(cta.rank) + ", which has " +
+                                            base::hex(at) + " of " + name_of(cta) + ", which has " +
                                             base::hex(Gpu::smem_reserved) + " .. " + base::hex(cta.smem.size())};
   };
   const auto check_layout = [&](uint32_t linear) {
@@ -122,8 +123,8 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     const uint8_t wrote = cta.layout[at / 128];
     if (wrote == kLayoutUnknown || wrote == layout_of(d.swizzle)) return;
     throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
-                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote shared offset " +
-                                           base::hex(at) + " of CTA " + std::to_string(cta.rank) + " with " +
+                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote " +
+                                           name_of_shared(cta, at) + " of " + name_of(cta) + " with " +
                                            layout_name(wrote) + ": the tensor map and the descriptor must agree"};
   };
   // Every 16 bytes of the tile, or only the first of each 8 rows.

@@ -1,5 +1,7 @@
 #include "exec/tensor/tcgen05/group.h"
 
+#include "check/report.h"
+
 namespace sim::tcgen05 {
 
 void require(Warp& w) {
@@ -19,16 +21,15 @@ Cta& peer_of(Cta& cta, const char* what) {
                 std::string(what) + " with cta_group::2 needs a cluster with an even number of CTAs"};
   Cta& peer = cluster.ctas[rank];
   if (peer.exited)
-    throw Fault{Status::LaunchFailure, std::string(what) + ": the peer, CTA " + std::to_string(rank) +
-                                           ", has exited (cluster target block not present)"};
+    throw Fault{Status::LaunchFailure,
+                std::string(what) + ": the peer, " + name_of(peer) + ", has exited (cluster target block not present)"};
   return peer;
 }
 
 Cta& alive(Cluster& cluster, uint32_t rank, const char* who) {
   Cta& cta = cluster.ctas[rank];
   if (cta.exited)
-    throw Fault{Status::LaunchFailure, std::string(who) + " still needs shared and tensor memory of CTA " +
-                                           std::to_string(rank) +
+    throw Fault{Status::LaunchFailure, std::string(who) + " still needs shared and tensor memory of " + name_of(cta) +
                                            ", which has exited (cluster target block not present)"};
   return cta;
 }

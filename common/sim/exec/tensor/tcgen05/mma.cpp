@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "check/observer.h"
+#include "check/report.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
@@ -140,9 +141,8 @@ class Mma final : public AsyncOperation {
     const int first = tmem_column(address);
     if (cta.tmem.allocated(first, columns)) return;
     throw Fault{Status::LaunchFailure, std::string(operand) + " of the MMA needs tensor memory columns " +
-                                           std::to_string(first) + ".." + std::to_string(first + columns - 1) +
-                                           " of CTA " + std::to_string(cta.rank) +
-                                           ", where allocated are: " + cta.tmem.describe()};
+                                           std::to_string(first) + ".." + std::to_string(first + columns - 1) + " of " +
+                                           name_of(cta) + ", where allocated are: " + cta.tmem.describe()};
   }
 
   void finish(tensor::ColumnTile& tile, bool exact) const {
@@ -259,10 +259,14 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     const int d_lane = tmem_lane(mma->d);
     const bool layout_f = mma->in.m / o.group == 64 && o.group == 1 && !o.stationary;
     if ((layout_f ? d_lane & ~16 : d_lane) != 0) {
-      throw Fault{Status::IllegalInstruction,
-                  "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
-                      " is required",
-                  lane};
+      throw Fault{
+          Status::IllegalInstruction,
+          "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
+              " is required" +
+              (mma->d == ~0u ? ". The address is all ones, as memory is that nobody has written: tcgen05.alloc, "
+                               "and a barrier after it, come first"
+                             : ""),
+          lane};
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
 
