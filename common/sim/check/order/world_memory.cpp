@@ -12,6 +12,11 @@ bool same_thread_row(const Access& before, const By& by) {
   return before.cta == by.cta.place.cta && before.row == by.warp;
 }
 
+/// Lane by lane.
+bool has_same_addresses(const Access& a, const Access& b) {
+  return a.width == b.width && a.base == b.base && a.stride == b.stride && a.addresses == b.addresses;
+}
+
 }  // namespace
 
 Access World::made_by(const By& by, Role role, Proxy proxy) const {
@@ -57,8 +62,7 @@ Mask World::unknown(const Access& before, Mask lanes, const Context& context, Ma
 /// Those of `lanes` whose bytes here are touched now by themselves alone.
 Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
                           uint32_t bytes) {
-  if (before.base == now.base && before.stride == now.stride && before.width == now.width &&
-      before.addresses == now.addresses)
+  if (has_same_addresses(before, now))
     return before.stride == 0 && before.addresses.empty() && !std::has_single_bit(lanes | now_lanes) ? 0 : lanes;
   Mask result = 0;
   for (Mask rest = lanes; rest; rest &= rest - 1) {
@@ -237,21 +241,31 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
       return;
     }
     // Whoever is after this reader is after those that it knows to be over. (The completion of an asynchronous operation
-    // tells nothing of threads.)
+    // tells nothing of threads.) Asked now and then only: where many read, hardly any is forgotten.
+    const bool forgets = std::has_single_bit(sets_.members(cell.read).count);
     const Access& now = accesses_[number];
     const bool by_thread = now.proxy == Proxy::Generic;
     members.clear();
     for (const uint32_t before : sets_.members(cell.read)) {
       if (before == number) return;
+      if (!forgets) {
+        members.push_back(before);
+        continue;
+      }
       const Access& earlier = accesses_[before];
       const bool is_thread = earlier.proxy == Proxy::Generic && earlier.role != Role::CopyAsync;
       const bool same_row = earlier.cta == now.cta && earlier.row == now.row && earlier.position != 0 &&
                             (earlier.lanes & ~now.lanes) == 0 && earlier.width == 0 && now.width == 0;
       if (same_row) continue;
+      // Each of its lanes reads the same again.
+      if (is_thread && same_thread_row(earlier, context.by) && (earlier.lanes & ~now.lanes) == 0 &&
+          has_same_addresses(earlier, now))
+        continue;
       if ((by_thread || !is_thread) && !findings_.strict() && in_part == false) {
         Mask lanes = earlier.lanes, now_lanes = context.lanes;
         Mask left = unknown(earlier, lanes, context, now_lanes, context.knows.now, kHappened);
-        if (left != 0 && earlier.width != 0 && now.width != 0) {
+        const bool some_known = left != earlier.lanes || same_thread_row(earlier, context.by);
+        if (left != 0 && some_known && earlier.width != 0 && now.width != 0) {
           lanes = earlier.lanes_at(begin, bytes), now_lanes = now.lanes_at(begin, bytes) & context.lanes;
           left = unknown(earlier, lanes, context, now_lanes, context.knows.now, kHappened);
           if (left != 0 && earlier.role != Role::CopyAsync && same_thread_row(earlier, context.by))
