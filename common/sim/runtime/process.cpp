@@ -67,6 +67,7 @@ Device& Process::device() {
   if (key.empty()) {
     // Code for Hopper alone runs on a Hopper; everything else on a Blackwell.
     const int newest = replacement_ ? parse_target(ptx_target(replacement_->text)).arch : registry.newest_arch();
+    if (newest == 0) registry.say_what_is_unreadable();
     key = newest / 10 == 9 ? "h200" : "b200";
   }
   const Gpu gpu = *find_gpu(key);

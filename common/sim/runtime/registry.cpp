@@ -259,6 +259,11 @@ int Registry::newest_arch() {
   return newest;
 }
 
+void Registry::say_what_is_unreadable() const {
+  for (const auto& binary : binaries_)
+    if (!binary->problem().empty()) say(binary->label() + " " + binary->problem() + ".");
+}
+
 bool Registry::any_defines_one_of(const std::vector<std::string>& kernels) const {
   return std::any_of(binaries_.begin(), binaries_.end(),
                      [&](const auto& binary) { return binary->defines_one_of(kernels); });

@@ -25,6 +25,8 @@ class Binary {
 
   /// The newest architecture among the PTX images, or among all if there is no PTX; 0 if there is no image.
   int newest_arch();
+  /// Why nothing in it can be read: the rest of a sentence that begins with its label. Empty if something can.
+  const std::string& problem() const { return problem_; }
 
   /// The kernels that the program registered with this binary: a replacement is recognised by them.
   void expect_kernel(std::string name) { kernel_names_.push_back(std::move(name)); }
@@ -110,6 +112,8 @@ class Registry {
 
   /// Over all binaries that were registered so far.
   int newest_arch();
+  /// Says of each that cannot be read why. A program may ask which GPU it has, and give up, before it needs its code.
+  void say_what_is_unreadable() const;
   bool any_defines_one_of(const std::vector<std::string>& kernels) const;
 
  private:

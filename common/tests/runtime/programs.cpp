@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -99,6 +100,22 @@ TEST(Programs, NoPtx) {
   EXPECT_TRUE(ending.says("holds machine code for sm_90a but no PTX")) << ending.output;
   EXPECT_TRUE(ending.says("-gencode arch=compute_90a,code=[sm_90a,compute_90a]")) << ending.output;
   EXPECT_EQ(sim(PROGRAMS + "machine_code idle").code, 0);  // kernels that never run are no problem
+}
+
+TEST(Programs, ADamagedFatBinaryIsNamedBeforeItIsNeeded) {
+  // A level asks which GPU there is, and would say that it is the wrong one: a Hopper is chosen for code that says so.
+  std::string program = content_of(SIM_PROGRAMS "/level01_baseline_sm90");
+  const std::size_t container = program.find("\x50\xed\x55\xba");
+  ASSERT_NE(container, std::string::npos);
+  program[container + 4] ^= 0x7F;
+  const std::string damaged = scratch("damaged");
+  std::ofstream(damaged) << program;
+  std::filesystem::permissions(damaged, std::filesystem::perms::owner_all);
+  const Ending ending = sim(damaged + " --m 128 --n 256 --k 64");
+  std::remove(damaged.c_str());
+  EXPECT_NE(ending.code, 0);
+  EXPECT_TRUE(ending.says("holds a fat binary that cannot be used: its container has the unknown version"))
+      << ending.output;
 }
 
 TEST(Programs, StaticRuntime) {
