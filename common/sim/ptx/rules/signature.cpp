@@ -115,7 +115,7 @@ bool may_repeat(std::string_view modifier) {
   return std::find(std::begin(known), std::end(known), modifier) != std::end(known);
 }
 
-void bind(Form& form, std::string_view modifier) {
+void note_modifier(Form& form, std::string_view modifier) {
   const auto digits = [&](size_t at) {
     int value = 0;
     while (at < modifier.size() && modifier[at] >= '0' && modifier[at] <= '9')
@@ -185,7 +185,7 @@ std::optional<Misfit> match(const Instruction& instruction, size_t first, const 
       return Misfit{score, "the modifier ." + modifier + " does not belong there"};
     }
     if (type != nullptr) form.types.push_back(type);
-    bind(form, modifier);
+    note_modifier(form, modifier);
     ++score;
   }
   std::vector<int> missing(static_cast<size_t>(signature.brackets), 0),
