@@ -6,6 +6,7 @@ the simulated device.
                                          changed, and what to do
     grade.py 6 mine/kernel_sm100.cuh     grades it
     grade.py 6 FILE.cuh --arch sm90 --json
+    grade.py 6 FILE.cuh --keep program   and keeps its program, for sim.sh and explore.py
 
 Claims: it compiles, without spills; D is right for all shapes, inputs and ragged edges, in all schedules, on small
 GPUs; and what the level is about, from counters and timelines. After each that fails stands where to read.
@@ -37,6 +38,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE.cuh", help="the kernel")
     parser.add_argument("--start", nargs=2, metavar=("LEVEL", "FOLDER"), help="begin a task there")
     parser.add_argument("--arch", default="sm100", metavar="sm90|sm100", help="default: %(default)s")
+    parser.add_argument("--keep", type=Path, metavar="PROGRAM", help="keep the program that is built, under this name")
     parser.add_argument("--json", action="store_true", help="one object, for programs")
     options = parser.parse_args()
     if (options.level is not None) if options.start else (options.file is None):
@@ -62,7 +64,9 @@ def grade_file(options: argparse.Namespace, arch: int) -> int:
     level = names.find_level(options.level, names.all_levels())
     if not options.file.is_file():
         raise command.UsageError(f"there is no file {options.file}.")
-    answer = Answer(options.file, level, arch)
+    if options.keep is not None:
+        files.require_file_name("--keep", options.keep)
+    answer = Answer(options.file, level, arch, options.keep)
     for verdict in grade(answer, Build(files.BUILD)):
         if not options.json:
             print(text_of(verdict), flush=True)

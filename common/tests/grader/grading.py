@@ -87,7 +87,7 @@ class Answers(unittest.TestCase):
         self.assertIn("do nothing twice", (self.folder / "mine" / "TASK.md").read_text(encoding="utf-8"))
         code, claims = self.grade(7, 100, self.folder / "mine" / "kernel_sm100.cuh")
         failed = [name for name, claim in claims.items() if not claim["holds"]]
-        self.assertEqual((code, failed), (1, ["useful_flops"]))
+        self.assertEqual((code, failed), (1, ["useful_flops", "predicted_cycles"]))
         self.assertEqual(claims["useful_flops"]["read"], "level07_dual_tile/README.md#the-problem")
 
     def test_a_hang_is_told_with_the_command_that_shows_it(self) -> None:

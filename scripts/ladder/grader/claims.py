@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from ladder.grader.running import Timeline, configs, counters, stores
+from ladder import files
+from ladder.grader.running import Timeline, configs, counters, predicted_cycles, stores
+from ladder.levels import names
 
 TILES = (1024, 256, 512)  # enough tiles for each CTA of a GPU of two SMs
 WAVE = (1024, 2048, 64)  # 8 x 16 tiles of 128 x 128
+PREDICTED = (2048, 2048, 2048)  # whose cycles are compared
 SCATTER = (128, 376, 64)  # D has a pitch of 384: its rows begin on cache lines, and two tiles of three are whole
 
 
@@ -116,6 +119,15 @@ def _conflicts(program: Path) -> Found:
     return Found(wavefronts <= 8, f"a store of a warp to shared memory takes {wavefronts:.0f} wavefronts")
 
 
+def _predicted(number: int, arch: int) -> Claim:
+    def measure(program: Path) -> Found:
+        before = names.executable(names.find_level(str(number - 1), names.all_levels()), arch, files.BUILD)
+        mine, others = predicted_cycles(program, PREDICTED), predicted_cycles(before, PREDICTED)
+        return Found(mine <= 0.975 * others, f"{mine:,} cycles for M = N = K = {PREDICTED[0]}, and {others:,} there")
+    return Claim("predicted_cycles", "the timing model predicts fewer cycles than for the level before", "results",
+                 measure)
+
+
 LOOP = Claim("no_barrier_in_the_loop", "no barrier of all threads stands in the loop over K", "the-idea",
              _loop_barriers)
 AHEAD = Claim("loads_run_ahead", "loads run while MMAs execute", "the-idea", _loads_run_ahead)
@@ -148,7 +160,7 @@ def _separate(together: int) -> Claim:
 
 
 # By level and architecture: what the level adds to the one before.
-CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
+_ADDED: dict[tuple[int, int], Sequence[Claim]] = {
     (2, 100): (LOOP, AHEAD), (2, 90): (LOOP, AHEAD),
     (3, 100): (_separate(1),), (3, 90): (_separate(4),),
     (4, 100): (COALESCED,), (4, 90): (COALESCED,),
@@ -157,3 +169,7 @@ CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
     (7, 100): (FLOPS,), (7, 90): (_loaded_once(0.8),),
     (8, 100): (CONFLICTS,), (8, 90): (_loaded_once(0.6),),
 }
+# Where the model sees no gain at this size: level 05 is for L2 and large matrices, Hopper's level 07 for the power limit.
+_NOT_FASTER = {(5, 90), (5, 100), (7, 90)}
+CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
+    key: (*added, *(() if key in _NOT_FASTER else (_predicted(*key),))) for key, added in _ADDED.items()}

@@ -104,6 +104,11 @@ def counters(program: Path, shape: Shape, sms: Optional[int] = None, config: str
     return first
 
 
+def predicted_cycles(program: Path, shape: Shape) -> int:
+    """Of one call, on the whole GPU, by the timing model."""
+    return int(_recorded(program, Run(("--timing",), shape), "--predictions")["cycles"])
+
+
 def stores(counted: dict[str, Any], space: str, cost: str) -> Optional[float]:
     """What a store of a warp costs on average, None if there is none."""
     chosen = [access for access in counted[space] if access["instruction"].startswith(("st.", "stmatrix"))]

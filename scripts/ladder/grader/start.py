@@ -26,7 +26,8 @@ def task_of(level: str, arch: int) -> str:
             f"nothing may spill; and:\n\n{claims}\n\n"
             f"```bash\nscripts/grade.py {names.number_of(level)} FOLDER/kernel_sm{arch}.cuh --arch sm{arch}\n```\n\n"
             f"The page of the level, [{level}]({{page}}), explains the idea without the code in its first parts: \"The "
-            "problem\" and \"The idea\".\n")
+            "problem\" and \"The idea\". Instructions are functions of [common/ptx]({ptx}). `--keep program` keeps the "
+            "graded program, and `scripts/explore.py --sms 2 program` shows it.\n")
 
 
 def begin(level: str, arch: int, folder: Path) -> list[Path]:
@@ -36,7 +37,8 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
     kernel = names.kernel_path(files.ROOT, before, arch)
     made = {folder / kernel.name: kernel.read_text(encoding="utf-8"),
             folder / TASK: text.replace("FOLDER", shlex.quote(str(folder)))
-                               .replace("{page}", str(files.ROOT / level / "README.md"))}
+                               .replace("{page}", str(files.ROOT / level / "README.md"))
+                               .replace("{ptx}", str(files.ROOT / "common" / "ptx" / "README.md"))}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: a folder is needed.")
     for path in made:

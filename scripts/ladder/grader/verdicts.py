@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,7 @@ class Answer:
     file: Path
     level: str
     arch: int
+    keep: Optional[Path] = None  # where its program stays
     verdicts: list[Verdict] = field(default_factory=list)
 
     @property
@@ -55,6 +57,8 @@ def grade(answer: Answer, build: Build) -> Iterator[Verdict]:
     """The claims in order, each as soon as it is known; also kept in the answer."""
     with tempfile.TemporaryDirectory(prefix="ladder-grade-") as folder:
         built = compile_answer(answer.file, answer.level, answer.arch, Path(folder).resolve(), build)
+        if answer.keep is not None and built.program is not None:
+            shutil.copy(built.program, answer.keep)
         for verdict in _verdicts(answer, built):
             answer.verdicts.append(verdict)
             yield verdict
@@ -72,7 +76,7 @@ def _verdicts(answer: Answer, built: Built) -> Iterator[Verdict]:
                   "level03_warp_specialize/README.md")
     right = True
     for name, sentence, runs, read in _suites():
-        verdict = suite(program, name, sentence, runs, read)
+        verdict = suite(program, name, sentence, runs, read, answer.keep or Path("PROGRAM"))
         right &= bool(verdict.holds)
         yield verdict
     for claim in own_claims(answer):
@@ -133,8 +137,9 @@ def _has_check() -> bool:
     return re.search(r"^  --check\b", (files.SCRIPTS / "sim.sh").read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
-def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: str) -> Verdict:
-    """All runs, several at a time; the first that is not right is shown."""
+def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: str, called: Path) -> Verdict:
+    """All runs, several at a time; the first that is not right is shown. `called`: the program, in the command that
+    repeats it."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(until_wrong(program), runs)
         ended = [result for result in results if result is not None]
@@ -143,7 +148,7 @@ def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: st
         habits = sorted(set().union(*(result.habits for result in ended)))
         return Verdict(name, sentence, True, f"{len(runs)} runs" + (
             f"; what the ISA does not allow and hardware forgives: {', '.join(habits)}" if habits else ""))
-    shown = wrong.run.command(Path("PROGRAM"))
+    shown = wrong.run.command(called)
     repeat = shlex.join(["scripts/sim.sh", *shown[1:]])
     return Verdict(name, sentence, False, f"{_kind(wrong)}: {wrong.first_words}", read, repeat)
 
