@@ -4,7 +4,8 @@
   labs.py                      lists the labs
   labs.py run level01 NAME     applies the patch to a copy, compiles it, runs it and shows what happens beside what is
                                expected; LEVEL may also be written 1
-  labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, and says which prediction fails
+  labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, in every schedule and with --check, and
+                               says which prediction fails
 
 How a lab is written: scripts/ladder/levels/lab.py.
 """

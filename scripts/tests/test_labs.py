@@ -170,6 +170,14 @@ class TheLabs(unittest.TestCase):
                 lab.apply(one, support.ROOT, dry=True)
                 self.assertTrue(all(name.startswith((f"{one.level}/", "common/")) for name in one.files), one.files)
 
+    def test_modes_that_are_not_named(self) -> None:
+        one = lab.find_lab(self.LABS, "5", "no_read_wait")
+        self.assertEqual(one.modes, {"default": "right", "latest": "error", "seeds": "wrong|error", "check": "race"})
+        self.assertEqual(one.all_modes, {**one.modes, "strict": "race"})
+        one = lab.find_lab(self.LABS, "2", "own_barrier")
+        self.assertEqual({one.all_modes[mode] for mode in ("latest", "seeds", "strict")}, {"hang"})
+        self.assertEqual(lab.find_lab(self.LABS, "1", "missing_predicate").all_modes, {"compile": "refused"})
+
     def test_the_debugging_page_quotes_them(self) -> None:
         """What docs/debugging.md says that a lab shows is what the lab is checked for."""
         page = (support.ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
@@ -183,9 +191,11 @@ class TheLabs(unittest.TestCase):
                     self.assertTrue(any(words in shown or shown in words for shown in one.shows), (one.title, words))
         self.assertGreater(len(linked), 30)
 
-    def test_two_of_them_run(self) -> None:
+    def test_some_of_them_run_in_all_modes(self) -> None:
+        """A hang, one that is right and counts, one that only the order checker finds. `labs.py --check` runs all."""
         build = lab.Build(Path(os.environ.get("LADDER_BUILD", support.ROOT / "build")))
-        chosen = [lab.find_lab(self.LABS, level, name) for level, name in (("2", "own_barrier"), ("4", "pitch"))]
+        chosen = [lab.find_lab(self.LABS, level, name) for level, name in
+                  (("2", "own_barrier"), ("4", "pitch"), ("5", "no_proxy_fence"))]
         try:
             build.tools()
             for one in chosen:
@@ -193,7 +203,7 @@ class TheLabs(unittest.TestCase):
         except lab.LabError as error:
             self.skipTest(str(error))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for report in pool.map(lambda one: lab.run_simulated(one, build), chosen):
+            for report in pool.map(lambda one: lab.run_simulated(one, build, one.all_modes), chosen):
                 self.assertTrue(report.right, (report.lab.title, report.lines))
 
 

@@ -13,9 +13,11 @@ indented lines:
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
 Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right), check (the
-default one, asked of every access whether it is ordered) and compile; what comes of them is right, wrong (the program
-says so), error or hang (the simulated device says so), race (the order checker says so), habit (it says that hardware
-forgives it) or refused (it does not compile). wrong|hang means either."""
+default one, asked of every access whether it is ordered), strict (the same with --check=strict) and compile; what comes
+of them is right, wrong (the program says so), error or hang (the simulated device says so), race (the order checker
+says so), habit (it says that hardware forgives it) or refused (it does not compile). wrong|hang means either. In a mode
+that is not named nothing else happens than in those that are: latest and seeds are like the other schedules, strict is
+like check. A reader is shown those that are named; `labs.py --check` runs all."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -37,7 +39,8 @@ EXIT_BROKEN = 4
 DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
 SEEDS = range(1, 9)
 TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
-MODES = ("default", "latest", "seeds", "check", "compile")
+MODES = ("default", "latest", "seeds", "check", "strict", "compile")
+SCHEDULES, CHECKS = MODES[:3], MODES[3:5]
 OUTCOMES = ("right", "wrong", "error", "hang", "race", "habit", "refused")
 FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Shows", "Counts")
 REPEATED = ("Shows", "Counts")
@@ -93,6 +96,15 @@ class Lab:
     @property
     def title(self) -> str:
         return f"level{names.number_of(self.level):02}/{self.name}"
+
+    @property
+    def all_modes(self) -> dict[str, str]:
+        """Those that are named, and what the others of their kind must be like."""
+        found = dict(self.modes)
+        for kind in (SCHEDULES, CHECKS):
+            known = "|".join(dict.fromkeys(self.modes[mode] for mode in kind if mode in self.modes))
+            found |= {mode: known for mode in kind if known and mode not in found}
+        return found
 
 
 def parse_lab(path: Path) -> Lab:
@@ -240,7 +252,8 @@ def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optio
 
 
 # Up to level 05 both CTAs of a pair on Blackwell store the same tile: no lab is about that.
-OPTIONS = {"latest": ("--latest",), "check": ("--check", "--tolerate", "equal-stores")}
+OPTIONS = {"latest": ("--latest",), "check": ("--check", "--tolerate", "equal-stores"),
+           "strict": ("--check=strict", "--tolerate", "equal-stores")}
 
 
 def outcome_of(code: int, output: str) -> str:
@@ -308,14 +321,14 @@ def scratch() -> Iterator[Path]:
         yield Path(folder).resolve()
 
 
-def run_simulated(lab: Lab, build: Build) -> Report:
-    """All modes of a lab on the simulated device."""
+def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None) -> Report:
+    """A lab on the simulated device, in the modes that it names, or in these."""
     report = Report(lab)
     with scratch() as folder:
         program, said = compile_lab(lab, build, folder, real=False)
         if program is None and "compile" not in lab.modes:
             raise LabError(f"{lab.title} does not compile:\n{said}")
-        for mode, expected in lab.modes.items():
+        for mode, expected in (lab.modes if modes is None else modes).items():
             if mode == "compile":
                 found, output = ("refused" if program is None else "right"), said
             elif program is None:
@@ -341,7 +354,7 @@ def run_all(labs: Sequence[Lab], build: Build, jobs: int) -> Iterator[Report]:
     """Labs on the simulated device, several at a time; reports in their order, also of what cannot be run."""
     def judge(lab: Lab) -> Report:
         try:
-            return run_simulated(lab, build)
+            return run_simulated(lab, build, lab.all_modes)
         except LabError as error:
             return Report(lab, [str(error)], [], False)
 
