@@ -143,7 +143,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     if (is_leader) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
     ptx::mbarrier_wait(smem_empty, phase ^ 1);  // the last commit has arrived: nothing points at this CTA any more
   }
-  __syncwarp();  // all go on together; before the loads from TMEM they must
+  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, and not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
   ptx::mbarrier_wait(tmem_full, 0);

@@ -177,7 +177,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
     }
   }
-  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here
+  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, and not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
   ptx::mbarrier_wait(tmem_full, 0);

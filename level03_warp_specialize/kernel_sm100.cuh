@@ -162,7 +162,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
     }
   }
-  __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
+  __syncwarp();  // the lanes that were not elected wait here, and not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, four elements at a time.
   ptx::mbarrier_wait(tmem_full, 0);

@@ -184,7 +184,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
       }
     }
-    __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
+    __syncwarp();  // the lanes that were not elected wait here, and not in the loop below
 
     // Step 4: epilogue. TMEM lane = row of the tile; each thread converts its row and stages it in shared memory.
     ptx::mbarrier_wait(tmem_full, tile_phase);
@@ -205,7 +205,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::cp_async_bulk_commit_group();
       ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile: after the barrier below it may be overwritten
     }
-    // The end of a tile. Both CTAs have read the accumulator: it may be overwritten. (README, exercise 5, on its need.)
+    // The end of a tile. Both CTAs have read the accumulator. (Kept to say so: exercise 5 of the README does without.)
     ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
     __syncwarp();
     ptx::barrier_cluster_arrive();
@@ -224,7 +224,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
+  ptx::barrier_cluster_wait();  // the last tile's would do; without that one (exercise 5) this is needed
   if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 

@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile,
       }
       __syncwarp();
-      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and now every thread knows: it may be overwritten
+      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and now all know; so would the turn's barrier
     }
   }
 

@@ -205,7 +205,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       for (int tile = first_tile; tile < tiles; tile += num_ctas) {
         ptx::mbarrier_wait(tmem_empty(buffer),
                            tmem_phase ^ 1);      // [L06] the epilogue has read it; the first turn passes
-        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads
+        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
         const uint32_t accumulator = tmem + buffer * Config::ACCUMULATOR_COLUMNS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
@@ -234,7 +234,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     for (int tile = first_tile; tile < tiles; tile += num_ctas) {
       const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
-      __syncwarp();
+      __syncwarp();  // the warp leaves the wait as one; the __syncwarp() below would be early enough
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
       for (int band = 0; band < Config::NUM_BANDS; ++band) {
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read what was staged before,
@@ -268,7 +268,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
-  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads

@@ -262,7 +262,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
 
   // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
+  ptx::barrier_cluster_wait();  // the drain has seen to that by itself, and so would this alone
 }
 
 // -------------------------------------------------------------------------------------------------------------- launch

@@ -271,7 +271,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       for (int tile = first_tile; tile < tiles; tile += num_ctas) {
         ptx::mbarrier_wait(tmem_empty(buffer),
                            tmem_phase ^ 1);      // [L06] the epilogue has read it; the first turn passes
-        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads
+        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
         const uint32_t accumulator = tmem + buffer * Config::ACCUMULATOR_COLUMNS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);           // both CTAs' operands have arrived
@@ -312,7 +312,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     for (int tile = first_tile; tile < tiles; tile += num_ctas) {
       const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
-      __syncwarp();
+      __syncwarp();  // the warp leaves the wait as one; the __syncwarp() below would be early enough
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
       for (int piece = 0; piece < Config::NUM_BANDS * Config::BLOCK_N / Config::STORE_BLOCK_N; ++piece) {  // [L08]
         const int band = piece / (Config::BLOCK_N / Config::STORE_BLOCK_N);
@@ -360,7 +360,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
-  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads

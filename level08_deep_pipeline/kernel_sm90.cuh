@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       // turn it is, and leaves the rest to its store warp.
       if constexpr (Options::early_release) wait_for_store_warp();  // the D before has left: its buffer is free
       const auto [stage, phase] = stage_of_d(index, consumer);
-      __syncwarp();                                            // stmatrix wants converged warps
+      __syncwarp();                                            // stmatrix wants converged warps, however they came here
       const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the band
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
       for (int band = 0; band < Config::NUM_BANDS; ++band) {
@@ -470,7 +470,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
             ptx::mbarrier_wait(smem_full(stage), phase);             // the stage is ours
             if (Config::D_STAGES > 1 && k_blocks <= Config::LEAD) {  // no K block has come since the other's became D's
               const auto other = stage_of_d(index, 1 - consumer);
-              ptx::mbarrier_wait(smem_full(other.stage), other.phase);
+              ptx::mbarrier_wait(smem_full(other.stage), other.phase);  // the next D's stage would tell, too
             }
             __syncwarp();
           }
@@ -490,7 +490,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   // No CTA may exit while a peer still loads into it, or arrives at its barriers.
   if constexpr (Config::CLUSTER_SIZE > 1) {
     ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();
+    ptx::barrier_cluster_wait();  // the drain has seen to that by itself, and so would this alone
   }
 }
 

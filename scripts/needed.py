@@ -37,7 +37,8 @@ def parse() -> argparse.Namespace:
                         help="of the level (default: all; of level 02 swizzle128)")
     parser.add_argument("--line", type=command.whole_number, action="append", metavar="N",
                         help="only the sites on this line of the kernel; several times for several lines")
-    parser.add_argument("--every", type=command.whole_number, default=1, metavar="N", help="only one of N sites")
+    parser.add_argument("--spread", type=command.whole_number, default=0, metavar="N",
+                        help="only N sites, of all kinds of instruction, of outcomes on record, and of kernels")
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="the K-th part of N")
     parser.add_argument("--output", type=Path, default=study.OUTPUT, metavar="FILE",
                         help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
@@ -47,7 +48,7 @@ def parse() -> argparse.Namespace:
                         help="record nothing: compare with what is recorded, and see that all sites are there")
     parser.add_argument("--open", action="store_true", help="only sites of which nothing is recorded, or no proof")
     parser.add_argument("--no-proofs", action="store_true",
-                        help="do not try to prove that what nobody misses is redundant: it stays unproven")
+                        help="do not try to prove that what nobody misses is redundant: what is recorded of it stays")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
                         help="runs at a time (default: one per processor)")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
@@ -67,13 +68,20 @@ def say(number: int, of: int, kernel: Kernel, row: Fields) -> None:
           f"{f' ({what})' if what else ''}", flush=True)
 
 
+def with_old_proof(row: Fields, old: Fields) -> Fields:
+    """Of what nobody misses now, or did before: what was proven then."""
+    if row["verdict"] != study.UNPROVEN or old["verdict"].startswith(study.REQUIRED):
+        return row
+    return {**old, "source": row["source"]}
+
+
 def is_open(row: Fields) -> bool:
     return row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED)
 
 
 def agrees(row: Fields, old: Fields) -> bool:
     """Whether a verdict is the one on record. Where nobody asked for proofs, silence agrees with all but a report."""
-    if row["verdict"] == study.UNPROVEN:
+    if row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED):
         return not old["verdict"].startswith(study.REQUIRED)
     return all(row[column] == old[column] for column in ("verdict", "found_by"))
 
@@ -104,16 +112,20 @@ def main() -> int:
     levels = sorted({names.find_level(text, names.all_levels()) for text in options.levels}) or names.all_levels()
     kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
                             options.build.resolve())
-    choice = Choice(shard, shards, frozenset(options.line or ()), options.every)
-    pairs = study.chosen(kernels, choice)
+    pairs = study.chosen(kernels, Choice(shard, shards, frozenset(options.line or ())))
+    if options.spread:
+        pairs = study.spread(pairs, study.recorded(options.output), options.spread)
     if options.open:
         settled = {key_of(row) for row in study.recorded(options.output) if not is_open(row)}
         pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
     if not pairs:
         raise command.UsageError("there is no such site.")
     rows: list[Fields] = []
+    known = {key_of(row): row for row in study.recorded(options.output)}
     found = study.look_at(pairs, options.jobs, not options.no_proofs)
     for number, ((kernel, _), row) in enumerate(zip(pairs, found), start=1):
+        if options.no_proofs and not options.check:
+            row = with_old_proof(row, known.get(key_of(row), row))
         rows.append(row)
         say(number, len(pairs), kernel, row)
         if not options.check:

@@ -3,11 +3,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
+from collections import Counter
+from pathlib import Path
 
+from ladder import files
 from ladder.command import UsageError
 from ladder.mutants import judge, study
 from ladder.mutants.judge import Access, Finding, Verdict
-from ladder.mutants.sites import Site
+from ladder.mutants.sites import Site, key_of
+from ladder.mutants.study import Kernel
+from ladder.pages.blocks import on_hardware
 from ladder.results import data
 from tests import support
 
@@ -85,7 +90,22 @@ class Reports(unittest.TestCase):
         between = Site(220, "fence.proxy.async", (3,), frozenset())  # this one stands nearer
         self.assertEqual(study.naming(verdict, other, [fence, other, between]), "no")
         self.assertEqual(study.naming(verdict, Site(170, "bar.warp.sync", (4,), frozenset()), [fence]), "yes")
-        self.assertEqual(study.naming(Verdict(wrong=True), fence, [fence]), "")
+        self.assertEqual(study.naming(Verdict(wrong=True), fence, [fence]), "no")
+        self.assertEqual(study.naming(Verdict(), fence, [fence]), "")
+
+    def test_a_deadlock_and_a_fault_name_what_is_missing_too(self) -> None:
+        near, far = (Site(line, "mbarrier.arrive", (line,), frozenset()) for line in (150, 180))
+        words = DEADLOCK.replace("parity 0\n", "parity 0: phase 0 still needs 1 arrival\n")
+        for output, named in ((words, "yes"), (DEADLOCK, "no")):
+            self.assertEqual(study.naming(judge.read(output, 3), near, [near, far]), named)
+        source = ["init(smem_full(s));", "init(smem_empty(s));"]
+        inits = [Site(line, "mbarrier.init", (line,), frozenset()) for line in (1, 2)]
+        output = ("sim: error in kernel gemm\n  there is no mbarrier at smem_empty[1] (dynamic shared memory +8): "
+                  "mbarrier.init comes first\n  at mbarrier.try_wait (PTX line 9, a/kernel_sm90.cuh:142)\n\n")
+        self.assertEqual([study.naming(judge.read(output, 3), one, inits, source) for one in inits], ["no", "yes"])
+        fault = judge.read(FAULT, 3)
+        self.assertEqual(study.naming(fault, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "no")
+        self.assertEqual(study.naming(fault, Site(143, "mbarrier.arrive.expect_tx", (1,), frozenset()), []), "yes")
 
     def test_three_pairs_are_enough(self) -> None:
         findings = tuple(Finding("error", "r", Access("load", n), Access("store", n + 1), "") for n in range(1, 6))
@@ -99,10 +119,42 @@ class Choices(unittest.TestCase):
         shares = [[n for n in range(20) if study.Choice(k, 3)(n, site)] for k in (1, 2, 3)]
         self.assertEqual(sorted(n for share in shares for n in share), list(range(20)))
 
+    def test_a_spread_has_something_of_everything(self) -> None:
+        sites = [Site(n, "bar.sync" if n % 4 else "mbarrier.init", (n,), frozenset()) for n in range(40)]
+        pairs = [(Kernel("level01_baseline", arch, "", Path(), ()), site) for arch in (90, 100) for site in sites]
+        rows = [{**study.title_of(kernel, site), "verdict": study.REQUIRED if site.line < 39 else "redundant: x",
+                 "found_by": "race (exit)"} for kernel, site in pairs]
+        some = study.spread(pairs, rows, 6)
+        self.assertEqual(Counter(kernel.arch for kernel, _ in some), {90: 3, 100: 3})
+        self.assertEqual(Counter(site.instruction for _, site in some), {"bar.sync": 4, "mbarrier.init": 2})
+        self.assertIn(39, [site.line for _, site in some])
+        self.assertEqual(len(study.spread(pairs, rows, 1000)), len(pairs))
+
     def test_bad_shards(self) -> None:
         for text in ("0/2", "3/2", "a/b", "1"):
             with self.assertRaises(UsageError):
                 study.parse_shard(text)
+
+
+class OnHardware(unittest.TestCase):
+    """What an H200 did, beside what the checker says."""
+
+    def test_a_line_that_has_moved_is_found_again(self) -> None:
+        def rows(*lines: int) -> list[data.Fields]:
+            return [{"level": "l", "arch": "90", "config": "", "line": str(line), "instruction": "bar.sync",
+                     "source": "__syncthreads();"} for line in lines]
+        found = on_hardware.today(rows(120), rows(90, 123))
+        self.assertEqual([(then[3], now[3]) for then, now in found.items()], [("120", "123")])
+        self.assertEqual(on_hardware.today(rows(1, 2), rows(1)), {})
+
+    def test_what_ever_failed_there_is_an_error_here(self) -> None:
+        measured, now = (data.read_rows(files.ROOT / path)[1] for path in (on_hardware.WITHOUT, on_hardware.NEEDED))
+        verdicts = {key_of(row): row["found_by"] for row in now}
+        wrong = [row for row in measured if row["line"] and row["wrong"] not in ("", "0")]
+        places = on_hardware.today(measured, now)
+        self.assertGreater(len(wrong), 10)
+        for row in wrong:
+            self.assertTrue(verdicts[places[key_of(row)]].startswith(judge.RACE), row)
 
 
 PTX = """

@@ -69,6 +69,7 @@ class Verdict:
     is_deadlock: bool = False
     fault: str = ""                 # what the machine refuses to do
     fault_line: int = 0
+    block: str = ""                 # what is said of a deadlock or a fault, all of it
     wrong: bool = False             # D
     warning: str = ""               # what a state bit shows
 
@@ -76,7 +77,8 @@ class Verdict:
         """Without what is said of the kernel as it is."""
         known = {finding.key for finding in usual.findings}
         return Verdict(tuple(f for f in self.findings if f.key not in known), self.deadlock, self.is_deadlock,
-                       self.fault, self.fault_line, self.wrong, "" if self.warning == usual.warning else self.warning)
+                       self.fault, self.fault_line, self.block, self.wrong,
+                       "" if self.warning == usual.warning else self.warning)
 
     @property
     def errors(self) -> list[Finding]:
@@ -145,17 +147,16 @@ def read(output: str, code: int) -> Verdict:
     for head in _HEAD.finditer(output):
         findings.append(_read_finding(head, output[head.end():].split("\n")[1:8]))
     deadlock = re.search(r"^sim: (?:deadlock in kernel|.*spins for ever).*$", output, re.MULTILINE)
-    waits: list[int] = []
-    if deadlock:
-        block = output[deadlock.end():].split("\n\n")[0]
-        waits = sorted({int(match[1]) for line in block.splitlines() if line.startswith("      at ")
-                        for match in [_IN_KERNEL.search(line)] if match})
     fault = re.search(r"^sim: error in kernel .*\n  (.*)\n  (.*)$", output, re.MULTILINE)
+    failed = deadlock or fault
+    block = re.split(r"\n\n|\nsim: ", output[failed.start():])[0] if failed else ""
+    waits = sorted({int(match[1]) for line in block.splitlines() if deadlock and line.startswith("      at ")
+                    for match in [_IN_KERNEL.search(line)] if match})
     warning = re.search(r"^sim: warning in kernel .*\n  (.*)$", output, re.MULTILINE)
     if code not in (EXIT_RIGHT, EXIT_WRONG, 3, 86) or (code == 3 and not (deadlock or fault)):
         raise JudgeError(f"the program ended with exit code {code}:\n{output.strip()}")
     return Verdict(tuple(findings), tuple(waits), bool(deadlock), fault[1] if fault else "",
-                   line_of(fault[2]) if fault else 0, code == EXIT_WRONG, warning[1] if warning else "")
+                   line_of(fault[2]) if fault else 0, block, code == EXIT_WRONG, warning[1] if warning else "")
 
 
 def _read_finding(head: re.Match[str], lines: Sequence[str]) -> Finding:

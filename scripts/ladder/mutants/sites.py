@@ -114,6 +114,28 @@ class Embedded:
             elif instruction := wanted.match(line):
                 yield index, entry, source, instruction[1]
 
+    @functools.cached_property
+    def call_lines(self) -> list[int]:
+        """Of each line of the PTX, the line of the kernel's source from which it was inlined: the outermost one."""
+        position = re.compile(r"\s*\.loc\s+(\d+ \d+ \d+)(?:.* inlined_at (\d+ \d+ \d+))?")
+        callers: dict[str, str] = {}
+        found, outermost = [], 0
+        for line in self.lines:
+            if at := position.match(line):
+                place = at[1]
+                callers[place] = at[2] or ""
+                while callers.get(place):
+                    place = callers[place]
+                outermost = int(place.split()[1])
+            found.append(outermost)
+        return found
+
+    def copies(self, site: Site) -> dict[int, tuple[int, ...]]:
+        """A site's places by the line from which they are called, if that is more than one."""
+        lines = [self.call_lines[place] for place in site.places]
+        return {line: tuple(place for place, of in zip(site.places, lines) if of == line)
+                for line in dict.fromkeys(lines)} if len(set(lines)) > 1 else {}
+
     def announcing(self) -> frozenset[int]:
         """The places of the barriers, one or both halves, after which all threads may rely on new mbarriers."""
         found: list[int] = []

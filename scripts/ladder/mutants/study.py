@@ -10,6 +10,7 @@ import functools
 import re
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -170,11 +171,13 @@ class Study:
             return self.row(site, Verdict(), f"{OTHER}: a barrier that nobody uses here", first)
         if not proves:
             return self.row(site, Verdict(), UNPROVEN, first)
+        if not self.executed(site):
+            return self.row(site, Verdict(), NOT_EXECUTED, first)
         for schedule in SCHEDULES:
             verdict = self.run(Change(site.places), first, *schedule)
             if verdict.kind:
                 return self.row(site, verdict, f"{REQUIRED}, found in {' '.join(schedule)} only", first)
-        return self.prove(site) if self.executed(site) else self.row(site, Verdict(), NOT_EXECUTED, first)
+        return self.prove(site)
 
     def executed(self, site: Site) -> bool:
         """In some case: a trap in its place would be reported."""
@@ -192,27 +195,38 @@ class Study:
         if site.instruction == "bar.warp.sync":
             return self.prove_together(site)
         found: Optional[Fields] = None
-        for other, change, case in self.alternatives(site):
+        for title, change, case in self.alternatives(site):
             both = self.run(Change(tuple(sorted({*site.places, *change.removed})), change.demoted), case)
             if both.kind in (judge.NOTHING, judge.CONVERGED):  # other lanes, or other instructions: nothing about order
                 continue
             alone = self.run(change, case)
-            if not alone.kind:
-                return self.row(site, both, f"{REDUNDANT}: {other.title} does the same", case)
+            if not alone.kind and not any(self.run(change, one).kind for one in self.kernel.cases):
+                return self.row(site, both, f"{REDUNDANT}: {title} does the same", case)
             if found is None and (new := _only_with(both, alone)):
-                found = self.row(site, Verdict(new), f"{REDUNDANT}: {other.title} orders it, too", case)
+                found = self.row(site, Verdict(new), f"{REDUNDANT}: {title} orders it, too", case)
         return found or self.prove_among(site) or self.row(site, Verdict(), UNPROVEN, self.cases(site)[0])
 
     def prove_among(self, site: Site) -> Optional[Fields]:
-        """That several others of its kind order it, each of them enough."""
-        others = {place for other in self.kernel.sites if other.instruction == site.instruction and other != site
-                  for place in other.places}
-        for case in self.cases(site)[:PROOF_CASES] if others else ():
-            alone = self.run(Change(tuple(sorted(others))), case)
-            both = self.run(Change(tuple(sorted(others | set(site.places)))), case)
-            if new := _only_with(both, alone):
-                return self.row(site, Verdict(new), f"{REDUNDANT}: several others of its kind order it, too", case)
+        """That several others of its kind order it, each of them enough; none of those named can be left out."""
+        for case in self.cases(site)[:PROOF_CASES]:
+            others = [other for other in self.kernel.sites
+                      if other.instruction == site.instruction and not set(other.places) & set(site.places)]
+            new = self.only_with(site, others, case)
+            for other in list(others) if new else ():
+                rest = [one for one in others if one is not other]
+                if rest and (still := self.only_with(site, rest, case)):
+                    others, new = rest, still
+            if new:
+                lines = ", ".join(str(other.line) for other in others)
+                return self.row(site, Verdict(new), f"{REDUNDANT}: {site.instruction} (lines {lines}) order it, too",
+                                case)
         return None
+
+    def only_with(self, site: Site, others: Sequence[Site], case: Case) -> tuple[judge.Finding, ...]:
+        """What is found without the site and the others, and not without the others alone."""
+        places = {place for other in others for place in other.places}
+        alone = self.run(Change(tuple(sorted(places))), case)
+        return _only_with(self.run(Change(tuple(sorted(places | set(site.places)))), case), alone) if places else ()
 
     def prove_together(self, site: Site) -> Fields:
         """Of a bar.warp.sync: that its lanes are together anyhow, or that another one collects them before anything
@@ -228,13 +242,16 @@ class Study:
                     return self.row(site, both, f"{REDUNDANT}: {other.title} collects the lanes in time", apart[0])
         return self.row(site, Verdict(), UNPROVEN, apart[0])
 
-    def alternatives(self, site: Site) -> Iterator[tuple[Site, Change, Case]]:
-        """Another site that may order the same: without it, or a cluster barrier that is only the CTA's."""
+    def alternatives(self, site: Site) -> Iterator[tuple[str, Change, Case]]:
+        """Another site that may order the same: without it, or a part of it that is called from one line, or a cluster
+        barrier that is only the CTA's."""
         for other in self.others(site):
             for case in self.cases(site)[:PROOF_CASES]:
-                yield other, Change(other.places), case
+                yield other.title, Change(other.places), case
                 if other.instruction == CLUSTER_BARRIER:
-                    yield other, Change((), other.places), case
+                    yield other.title, Change((), other.places), case
+                for line, places in self.kernel.embedded.copies(other).items():
+                    yield f"{other.instruction} (line {other.line}, called from {line})", Change(places), case
 
     def others(self, site: Site) -> list[Site]:
         """Those that may order what it orders: first of its own kind, then what tells other CTAs if it does, and the
@@ -251,7 +268,7 @@ class Study:
     def row(self, site: Site, verdict: Verdict, words: str, case: Case) -> Fields:
         return {**title_of(self.kernel, site), "source": code_of(self.kernel.source[site.line - 1]),
                 "orders": verdict.orders, "found_by": verdict.found_by, "verdict": words, "case": str(case),
-                "named": naming(verdict, site, self.kernel.sites)}
+                "named": naming(verdict, site, self.kernel.sites, self.kernel.source)}
 
 
 def _only_with(both: Verdict, alone: Verdict) -> tuple[judge.Finding, ...]:
@@ -264,28 +281,46 @@ def _only_with(both: Verdict, alone: Verdict) -> tuple[judge.Finding, ...]:
 # --- does a report lead to the line? ----------------------------------------------------------------------------------
 
 # How a report may call what is missing.
+_ARRIVAL = r"arriv|expect_tx"
+_CLUSTER = r"barrier of the cluster|cluster barrier|a barrier"
 NAMES = {"bar.warp.sync": r"__syncwarp|bar\.warp\.sync", "bar.sync": r"barrier of the CTA|a barrier|bar\.sync",
-         "barrier.cluster": r"barrier of the cluster|cluster barrier|a barrier",
-         "mbarrier.try_wait": r"a wait\b|mbarrier\.try_wait", "mbarrier.arrive": r"arriv",
-         "mbarrier.arrive.expect_tx": r"arriv|expect_tx", "tcgen05.commit": r"tcgen05\.commit",
+         "bar.arrive": _ARRIVAL, "barrier.cluster": _CLUSTER, "barrier.cluster.wait": rf"{_CLUSTER}|barrier\.cluster",
+         "mbarrier.try_wait": r"a wait\b|mbarrier\.try_wait", "mbarrier.arrive": _ARRIVAL,
+         "mbarrier.arrive.expect_tx": _ARRIVAL, "tcgen05.commit": rf"tcgen05\.commit|{_ARRIVAL}",
          "cp.async.bulk.commit_group": r"cp\.async\.bulk\.(?:commit|wait)_group",
-         "wgmma.commit_group": r"wgmma\.(?:commit|wait)_group", "fence.mbarrier_init": r"fence\.mbarrier_init"}
+         "wgmma.commit_group": r"wgmma\.(?:commit|wait)_group", "setmaxnreg.dec": r"setmaxnreg"}
+_SHARED = re.compile(r"\b([A-Za-z_]\w*)(?:\[\d+\])? \(dynamic shared memory")
+_AT_THE_END = "at the end of the kernel"
 
 
-def naming(verdict: Verdict, site: Site, sites: Iterable[Site]) -> str:
-    """Whether some finding names the kind of instruction, and its line, or a line next to which it is the only one of
-    that kind: "yes" or "no"; empty for what is found in other ways."""
-    if not verdict.findings:
+def naming(verdict: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
+    """Whether what is said names the kind of instruction, and its line, or a line next to which it is the only one of
+    that kind, or an mbarrier with which no other of that kind has to do: "yes" or "no"; empty if nothing is said."""
+    if not verdict.kind:
         return ""
-    kind = NAMES.get(site.instruction, re.escape(site.instruction))
+    kind = re.compile(NAMES.get(site.instruction, re.escape(site.instruction)))
     others = [other.line for other in sites if other.instruction == site.instruction and other.line != site.line]
-    return "yes" if any(re.search(kind, finding.missing) and _leads_to(finding, site.line, others)
-                        for finding in verdict.findings) else "no"
+    alike = [source[line - 1] for line in others] if source else []
+    said = [(finding.missing, {access.line for access in (finding.first, finding.second) if access and access.line})
+            for finding in verdict.findings]
+    if verdict.block:
+        said.append((verdict.block, {site.line} if _AT_THE_END in verdict.block and not others else set()))
+    return "yes" if any(kind.search(words) and (_leads_to(lines | _lines(words), site.line, others)
+                                                or (source and _is_of(words, source[site.line - 1], alike)))
+                        for words, lines in said) else "no"
 
 
-def _leads_to(finding: judge.Finding, line: int, others: Sequence[int]) -> bool:
-    named = {int(number) for number in re.findall(r"\.cuh:(\d+)", finding.missing)}
-    named |= {access.line for access in (finding.first, finding.second) if access and access.line}
+def _is_of(words: str, line: str, others: Sequence[str]) -> bool:
+    """Whether a line of source, and no other of these, has to do with an mbarrier that is named."""
+    names_ = (re.compile(rf"\b{name}\b", re.IGNORECASE) for name in _SHARED.findall(words))
+    return any(name.search(line) and not any(map(name.search, others)) for name in names_)
+
+
+def _lines(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"kernel_sm\d+\.cuh:(\d+)", text)}
+
+
+def _leads_to(named: Iterable[int], line: int, others: Sequence[int]) -> bool:
     return any(not any(min(line, near) < other < max(line, near) for other in others) for near in named)
 
 
@@ -299,12 +334,11 @@ class Choice:
     shard: int = 1
     shards: int = 1
     lines: frozenset[int] = field(default_factory=frozenset)  # none: all lines
-    every: int = 1  # one of so many
 
     def __call__(self, number: int, site: Site) -> bool:
         if self.lines and site.line not in self.lines:
             return False
-        return number % self.every == 0 and number // self.every % self.shards == self.shard - 1
+        return number % self.shards == self.shard - 1
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -317,6 +351,25 @@ def parse_shard(text: str) -> tuple[int, int]:
 def chosen(all_kernels: Sequence[Kernel], choice: Choice) -> list[tuple[Kernel, Site]]:
     pairs = [(kernel, site) for kernel in all_kernels for site in kernel.sites]
     return [pair for number, pair in enumerate(pairs) if choice(number, pair[1])]
+
+
+def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: int) -> list[tuple[Kernel, Site]]:
+    """So many of the sites: one of every kind of instruction with every outcome on record, then a second of each, and
+    so on, each time from a kernel of which there are few so far."""
+    known = {key_of(row): outcome_of(row) for row in rows}
+    groups: dict[tuple[str, str], list[tuple[Kernel, Site]]] = {}
+    for kernel, site in pairs:
+        groups.setdefault((site.instruction, known.get(key_of(title_of(kernel, site)), "")), []).append((kernel, site))
+    found: list[tuple[Kernel, Site]] = []
+    used: Counter[Kernel] = Counter()
+    while groups and len(found) < count:
+        for name in sorted(groups)[:count - len(found)]:
+            pair = min(groups[name], key=lambda one: used[one[0]])
+            groups[name].remove(pair)
+            used[pair[0]] += 1
+            found.append(pair)
+        groups = {name: rest for name, rest in groups.items() if rest}
+    return found
 
 
 def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True) -> Iterator[Fields]:
@@ -350,11 +403,29 @@ def record(rows: Sequence[Fields], path: Path, current: Optional[Iterable[Kernel
             there = {(str(site.line), site.instruction) for site in kernel.sites}
             own = (kernel.level, str(kernel.arch), kernel.config)
             found = {key: row for key, row in found.items() if key[:3] != own or key[3:] in there}
+        for row in found.values():
+            if row["verdict"].startswith(NOT_EXECUTED):
+                row["verdict"] = _not_here(row, found.values())
         data.write_rows(path, COLUMNS, sorted(found.values(), key=_order))
+
+
+def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
+    """What is said of a line that one configuration does not execute, and another perhaps does."""
+    place = key_of({**row, "config": ""})
+    others = [other["config"] for other in rows
+              if key_of({**other, "config": ""}) == place and not other["verdict"].startswith(NOT_EXECUTED)]
+    return f"{NOT_EXECUTED} here: see {', '.join(sorted(others))}" if others else NOT_EXECUTED
 
 
 def _order(row: Fields) -> tuple[str, int, str, int, str]:
     return row["level"], -int(row["arch"]), row["config"], int(row["line"]), row["instruction"]
+
+
+def outcome_of(row: Fields) -> str:
+    """How a required site was found, or what else is said of it, in a word or two."""
+    if row["verdict"].startswith(REQUIRED):
+        return row["found_by"].partition(" (")[0]
+    return row["verdict"].partition(":")[0]
 
 
 def is_half(row: Fields) -> bool:

@@ -1,6 +1,7 @@
 """What an H200 did without a fence, a barrier or a wait of a kernel, and what NVIDIA's tools said."""
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,9 @@ from ladder.results.numbers import NOTHING
 WITHOUT = RESULTS / "h200_without.csv"
 WITHOUT_TOOLS = RESULTS / "h200_without_tools.csv"
 SANITIZER = RESULTS / "h200_sanitizer.csv"
+NEEDED = RESULTS / "needed.csv"
 
-# A site in words that do not change when lines are added above it: which of the same it is.
-Place = tuple[str, ...]
-
+Key = tuple[str, ...]  # level, architecture, configuration, line, instruction
 
 def read(context: Context, path: Path) -> list[Fields]:
     def load(context: Context) -> list[Fields]:
@@ -31,15 +31,27 @@ def read(context: Context, path: Path) -> list[Fields]:
     return context.once(str(path), load)
 
 
-def places_of(rows: Iterable[Fields]) -> dict[tuple[str, ...], Place]:
-    """By level, architecture, configuration, line and instruction."""
-    found: dict[tuple[str, ...], Place] = {}
-    seen: Counter[Place] = Counter()
+def today(then: Iterable[Fields], now: Iterable[Fields]) -> dict[Key, Key]:
+    """Of each site that was measured, which it is of those that there are now: the lines may have moved since. The same
+    instruction in the same words, in the same order; where there are more of these now, for some cannot be removed on a
+    GPU, those that have moved least."""
+    found: dict[Key, Key] = {}
+    there = _alike(now)
+    for words, keys in _alike(then).items():
+        candidates = there.get(words, [])
+        if len(keys) <= len(candidates):
+            chosen = min(itertools.combinations(candidates, len(keys)),
+                         key=lambda some: sum(abs(int(one[3]) - int(key[3])) for one, key in zip(some, keys)))
+            found.update(zip(keys, chosen))
+    return found
+
+
+def _alike(rows: Iterable[Fields]) -> dict[tuple[str, ...], list[Key]]:
+    """The sites by all but their line."""
+    found: dict[tuple[str, ...], list[Key]] = {}
     for key, source in sorted({(key_of(row), row["source"]) for row in rows if row["line"]},
                               key=lambda item: (item[0][:3], int(item[0][3]), item[0][4])):
-        place = (*key[:3], key[4], source)
-        found[key] = (*place, str(seen[place]))
-        seen[place] += 1
+        found.setdefault((*key[:3], key[4], source), []).append(key)
     return found
 
 
@@ -60,15 +72,20 @@ class OnHardware:
         return "always" if list(self.wrong) == list(self.runs) else "sometimes"
 
 
-def measured_on(context: Context) -> dict[Place, OnHardware]:
-    rows = read(context, WITHOUT)
-    places = places_of(rows)
-    found: dict[Place, list[Fields]] = {}
-    for row in rows:
+def measured_on(context: Context) -> dict[Key, OnHardware]:
+    """By the sites as they were when it was measured."""
+    found: dict[Key, list[Fields]] = {}
+    for row in read(context, WITHOUT):
         if row["line"] and row["runs"]:
-            found.setdefault(places[key_of(row)], []).append(row)
-    return {place: OnHardware([int(row["runs"]) for row in some], [int(row["wrong"]) for row in some])
-            for place, some in found.items()}
+            found.setdefault(key_of(row), []).append(row)
+    return {key: OnHardware([int(row["runs"]) for row in some], [int(row["wrong"]) for row in some])
+            for key, some in found.items()}
+
+
+def measured_today(context: Context) -> dict[Key, OnHardware]:
+    """By the sites of docs/results/needed.csv."""
+    now = today(read(context, WITHOUT), read(context, NEEDED))
+    return {now[key]: found for key, found in measured_on(context).items() if key in now}
 
 
 def without(context: Context, options: Options) -> str:
@@ -80,13 +97,14 @@ def without(context: Context, options: Options) -> str:
     if not rows:
         raise ValueError("nothing was removed from this level")
     sizes = list(dict.fromkeys(_size(row) for row in rows))
-    wrong: dict[tuple[str, ...], dict[shapes.Shape, Fields]] = {}
+    wrong: dict[Key, dict[shapes.Shape, Fields]] = {}
+    now = today(rows, read(context, NEEDED))
     for row in rows:
         if row["line"]:
-            wrong.setdefault((row["level"], row["config"], row["line"], row["instruction"]), {})[_size(row)] = row
+            wrong.setdefault(now.get(key_of(row), key_of(row)), {})[_size(row)] = row
     configs = {level: {row["config"] for row in rows if row["level"] == level} for level in {r["level"] for r in rows}}
     table = []
-    for (level, config, line, instruction), found in wrong.items():
+    for (level, _, config, line, instruction), found in wrong.items():
         if any(row["wrong"] not in ("", "0") for row in found.values()):
             title = f"{names.number_of(level):02}{', ' + config if len(configs[level]) > 1 else ''}"
             source = next(iter(found.values()))["source"]
@@ -133,12 +151,12 @@ def _of_mutants(context: Context) -> str:
         return ""
     lines = ["", "The same tools about kernels that lack one fence, barrier or wait, and how many of these an H200 "
                  "gets wrong:", ""]
-    measured, places = measured_on(context), places_of(rows)
+    measured, now = measured_on(context), today(rows, read(context, WITHOUT))
     table = []
     for tool in dict.fromkeys(row["tool"] for row in rows):
         said = Counter(row["verdict"] for row in rows if row["tool"] == tool)
-        failing = {place for place, found in measured.items() if any(found.wrong)}
-        wrong = [row for row in rows if row["tool"] == tool and places[key_of(row)] in failing]
+        failing = {key for key, found in measured.items() if any(found.wrong)}
+        wrong = [row for row in rows if row["tool"] == tool and now.get(key_of(row)) in failing]
         missed = sum(row["verdict"] == "clean" for row in wrong)
         table.append([tool, sum(said.values()), said["reported"], said["internal error"] + said["timeout"], len(wrong),
                       missed])

@@ -8,17 +8,14 @@ from pathlib import Path
 
 from ladder import markdown
 from ladder.context import Context
-from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
 from ladder.mutants import judge, study
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.on_hardware import measured_on, places_of, read
+from ladder.pages.blocks.on_hardware import NEEDED, measured_today, read
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
-
-NEEDED = RESULTS / "needed.csv"
 
 
 def table(context: Context, options: Options) -> str:
@@ -43,16 +40,20 @@ def _folded(summary: str, content: str) -> str:
 
 
 def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> str:
-    measured, places = measured_on(context), places_of(read(context, NEEDED))
+    measured = measured_today(context)
     kernel = context.link(names.kernel_path(Path(), level, arch))
-    hopper = any(place[:2] == (level, str(arch)) for place in measured)
-    lines = []
+    hopper = any(key[:2] == (level, str(arch)) for key in measured)
+    lines, silent = [], []
     for row in rows:
-        found = measured.get(places[key_of(row)])
+        found = measured.get(key_of(row))
+        if found and not any(found.wrong) and row["verdict"].startswith(study.REQUIRED):
+            silent.append(row["line"])
         cells = [f"[{row['line']}]({kernel}#L{row['line']})", f"`{row['instruction']}`", *_outcome(row)]
         lines.append([*cells, found.word if found else NOTHING] if hopper else cells)
     heads = ["line", "instruction", "orders", "without it", *(["wrong on an H200"] if hopper else [])]
-    return markdown.table(heads, lines, "r")
+    missed = (f"\nRequired, and yet no launch on an H200 was wrong without them: lines {', '.join(silent)}. "
+              "You would not miss these until production.\n")
+    return markdown.table(heads, lines, "r") + (missed if silent else "")
 
 
 def _outcome(row: Fields) -> tuple[str, str]:
@@ -65,7 +66,8 @@ def _outcome(row: Fields) -> tuple[str, str]:
 
 # --- the score --------------------------------------------------------------------------------------------------------
 
-KINDS = (judge.RACE, judge.CONVERGED, judge.HABIT, judge.DEADLOCK, judge.FAULT, judge.WRONG)
+KINDS = (judge.RACE, judge.CONVERGED, judge.DEADLOCK, judge.FAULT, judge.WRONG, judge.HABIT)
+REST = (study.REDUNDANT, study.OTHER, study.NOT_EXECUTED, study.UNPROVEN)
 
 
 def score(context: Context, options: Options) -> str:
@@ -79,20 +81,33 @@ def score(context: Context, options: Options) -> str:
         by_kind.setdefault(row["instruction"], []).append(row)
     lines = [_counts(f"`{kind}`", some) for kind, some in sorted(by_kind.items())]
     lines.append([f"**{cell}**" for cell in _counts("together", rows)])
-    heads = ["without", "made", "race", "convergence", "habit", "deadlock", "fault", "wrong D", "redundant, proven",
-             "not about order", "open"]
-    asked = [row for row in rows if row["named"]]
-    leading = sum(row["named"] == "yes" for row in asked)
-    kernels = len({(row["level"], row["arch"]) for row in rows})
-    return (markdown.table(heads, lines, "l" + "r" * 10)
-            + f"\n{len(rows)} mutants of {kernels} kernels. Of {len(asked)} reports about order {leading} name the "
-              "kind of instruction that is missing, and its line, or one next to which no other of its kind stands.\n")
+    heads = ["without", "made", "race", "convergence", "deadlock", "fault", "wrong D", "habit", "redundant, proven",
+             "not about order", "not executed here", "open"]
+    return markdown.table(heads, lines, "l" + "r" * 11) + "\n" + _sentences(rows)
 
 
 def _counts(title: str, rows: Sequence[Fields]) -> list[str]:
-    required = [row for row in rows if row["verdict"].startswith(study.REQUIRED)]
-    kinds = Counter(row["found_by"].partition(" (")[0] for row in required)
-    words = Counter(row["verdict"].partition(":")[0] for row in rows if row not in required)
-    unknown = words[study.UNPROVEN] + words[study.NOT_EXECUTED]
-    return [title, *map(str, [len(rows), *(kinds[kind] for kind in KINDS), words[study.REDUNDANT], words[study.OTHER],
-                              unknown])]
+    found = Counter(map(_outcome_of, rows))
+    return [title, *map(str, [len(rows), *(found[one] for one in (*KINDS, *REST))])]
+
+
+def _outcome_of(row: Fields) -> str:
+    """One of KINDS or REST."""
+    outcome = study.outcome_of(row)
+    elsewhere = outcome.startswith(study.NOT_EXECUTED) and outcome != study.NOT_EXECUTED
+    return study.NOT_EXECUTED if elsewhere else study.UNPROVEN if outcome == study.NOT_EXECUTED else outcome
+
+
+def _sentences(rows: Sequence[Fields]) -> str:
+    """The score: how many of those that count are reported or redundant, and how many reports name the line."""
+    found = Counter(map(_outcome_of, rows))
+    reported = [row for row in rows if row["verdict"] == study.REQUIRED]
+    leading = sum(row["named"] == "yes" for row in reported)
+    count = len(rows) - found[study.OTHER] - found[study.NOT_EXECUTED]
+    kernels = len({(row["level"], row["arch"]) for row in rows})
+    habits, redundant = found[judge.HABIT], found[study.REDUNDANT]
+    return (f"{len(rows)} mutants of {kernels} kernels, {count} of which lack something that is executed and is about "
+            f"order. {len(reported)} of these are reported by one run with `--check`, {habits} of them as a habit "
+            f"only; {redundant} are proven redundant, and {count - len(reported) - redundant} are open. {leading} of "
+            f"the {len(reported)} reports name the kind of instruction that is missing, and its line, or one next to "
+            "which no other of its kind stands.\n")
