@@ -63,9 +63,13 @@ the others warn with --check.
   tcgen05-fence             has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)
   tensor-pipe-in-order      counts on tensor operations of one thread being executed in order where the ISA does not
                             say so
+  pair-allocation           an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc
+                            (CUTLASS)
   init-fence                uses mbarriers remotely or asynchronously without fence.mbarrier_init after their
                             initialisation
   reader-side-proxy-fence   the reader, not the writer, executes fence.proxy.async
+  flag-without-fence        reads a flag with a relaxed or volatile access, and then what it announces, without a fence
+                            between (CUDA guide's last block, CUTLASS stream-K)
   equal-stores              two threads store the same value to one place, unordered
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the

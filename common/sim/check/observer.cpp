@@ -67,6 +67,7 @@ Ordering ordering_of(const ptx::Instruction& in) {
     return result;
   }
   const bool is_atomic = name == "atom" || name == "red";
+  result.is_volatile = is_volatile;
   result.strong = is_atomic || acquire || release || both || relaxed || is_volatile;
   result.acquires = acquire || both;
   result.releases = release || both;
@@ -197,7 +198,7 @@ void Observer::accessed(Warp& warp, Mask lanes, Cta* target, const uint64_t* add
   access.role = role;
   access.reads = role != order::Role::Store, access.writes = role != order::Role::Load;
   access.read_modify_write = role == order::Role::Atomic;
-  access.strong = what.strong;
+  access.strong = what.strong, access.is_volatile = what.is_volatile;
   access.acquires = what.acquires, access.releases = what.releases;
   access.scope = what.scope;
   world_.access(who, access);
@@ -256,8 +257,9 @@ void Observer::tensor_transfer(Warp& warp, Mask lanes, const std::vector<order::
 void Observer::tensor_waited(Warp& warp, Mask lanes, bool stores, uint32_t pc) {
   world_.tensor_wait(by(warp, lanes, pc), stores);
 }
-void Observer::tensor_allocated(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, uint32_t pc) {
-  world_.tensor_allocate(by(warp, lanes, pc), cells);
+void Observer::tensor_allocated(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, uint32_t pc,
+                                order::Role role) {
+  world_.tensor_allocate(by(warp, lanes, pc), cells, role);
 }
 
 }  // namespace sim

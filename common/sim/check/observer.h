@@ -18,6 +18,7 @@ namespace sim {
 struct Ordering {
   order::Scope scope = order::Scope::Cta;
   bool strong = false;  ///< volatile, relaxed, or more
+  bool is_volatile = false;
   bool acquires = false, releases = false;
   enum class Fence : uint8_t {
     None,
@@ -135,7 +136,7 @@ class Observer {
   order::Signal tensor_commit(Warp& warp, int lane, uint32_t group);
   void tensor_transfer(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, bool stores);
   void tensor_waited(Warp& warp, Mask lanes, bool stores, uint32_t pc);
-  void tensor_allocated(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, uint32_t pc);
+  void tensor_allocated(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, uint32_t pc, order::Role role);
 
   static order::Cta& checked(const Cta& cta) { return *cta.order; }
 

@@ -1,6 +1,7 @@
 #include "check/order_names.h"
 
 #include <map>
+#include <utility>
 
 #include "check/report.h"
 #include "exec/core/op.h"
@@ -14,10 +15,12 @@ KernelNames::KernelNames(const Launch& launch)
       memory_(*launch.memory),
       grid_(launch.grid),
       cluster_size_(launch.cluster_size()) {
-  std::map<std::string, uint32_t> first;
+  // Instructions are one place if they come from the same lines, through all calls.
+  std::map<std::vector<std::pair<int64_t, int64_t>>, uint32_t> first;
   for (uint32_t pc = 0; pc < program_.ops.size(); ++pc) {
-    const std::string at = program_.source_line(pc);
-    first_of_line_.push_back(at.empty() ? pc : first.try_emplace(at, pc).first->second);
+    std::vector<std::pair<int64_t, int64_t>> lines;
+    for (const ptx::SourceLocation* call : program_.calls_of(pc)) lines.emplace_back(call->file, call->line);
+    first_of_line_.push_back(lines.empty() ? pc : first.try_emplace(std::move(lines), pc).first->second);
   }
 }
 
@@ -33,6 +36,8 @@ std::string KernelNames::line(uint32_t site) const {
   std::string line = program_.source_line(site);
   return line.empty() ? "instruction " + std::to_string(site) : line;
 }
+
+std::string KernelNames::innermost_line(uint32_t site) const { return program_.innermost_line(site); }
 
 std::string KernelNames::shared(uint64_t offset) const {
   return name_of_shared(launch_, static_cast<uint32_t>(offset));

@@ -45,6 +45,38 @@ class Programs(unittest.TestCase):
         self.assertIn("clusters that fit: 66 30 15 7\n", run("clusters_and_mma", sim=("--gpu", "h200")).stdout)
 
 
+class HandOver(unittest.TestCase):
+    """What --check says of ways to hand data over that are no barriers: right, a habit with a name, or an error."""
+
+    def check(self, name: str, *options: str) -> subprocess.CompletedProcess[str]:
+        done = run("hand_over", name, sim=("--check", *options))
+        self.assertIn(f"{name}: PASSED", done.stdout, done.stderr)
+        return done
+
+    def test_right_ones(self) -> None:
+        for name in ("grid_sync", "last_block_fenced", "volatile_flags", "acquire_release", "look_back"):
+            with self.subTest(name=name):
+                done = self.check(name)
+                self.assertNotIn("sim: check", done.stderr)
+                self.assertEqual(done.returncode, 0)
+
+    def test_habits(self) -> None:
+        for name, habit in (("last_block", "flag-without-fence"), ("lockstep", "warp-synchronous")):
+            with self.subTest(name=name):
+                done = self.check(name)
+                self.assertIn(f"habit {habit}", done.stderr)
+                self.assertNotIn("error", done.stderr)
+                self.assertEqual(done.returncode, 0)
+                self.assertNotIn("sim: check", self.check(name, "--tolerate", habit).stderr)
+
+    def test_wrong_ones(self) -> None:
+        for name in ("no_fence", "narrow_fence"):
+            with self.subTest(name=name):
+                done = self.check(name)
+                self.assertIn("error (read after write)", done.stderr)
+                self.assertEqual(done.returncode, 86)
+
+
 class Faults(unittest.TestCase):
     """The report, what the program is told, and the exit code that says so if the program does not."""
 

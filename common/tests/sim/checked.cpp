@@ -55,6 +55,23 @@ TEST(Checked, ABarrierOfTheWarp) {
   expect_found(neighbour(""), "habit warp-synchronous");
 }
 
+TEST(Checked, VolatileAccessesOfAWarpCountOnLockstep) {
+  // Each lane adds what its neighbour has; without a barrier of the warp it may find it before or after that one has added.
+  const auto reduce = [](const std::string& access, const std::string& between) {
+    Source source;
+    source.parameters = ".param .u64 data";
+    source.prologue = ".shared .align 16 .b8 box[512];\n";
+    source.body = "mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; mov.u32 %r4, box; add.u32 %r5, %r4, %r3; st" + access +
+                  ".shared.u32 [%r5], %r2;" + between + "ld" + access + ".shared.u32 %r6, [%r5+16];" + between + "st" +
+                  access + ".shared.u32 [%r5], %r6;";
+    return source;
+  };
+  expect_found(reduce(".volatile", ""), "habit warp-synchronous", 32);
+  expect_found(reduce(".volatile", "bar.warp.sync -1;"), "", 32);
+  expect_found(reduce(".volatile", ""), "", 32, "h200", checked("warp-synchronous"));
+  expect_found(reduce(".relaxed.cta", ""), "", 32);  // atomic accesses say that they may meet
+}
+
 TEST(Checked, AtomicsInGlobalMemory) {
   const auto count = [](const std::string& instruction) {
     Source source;

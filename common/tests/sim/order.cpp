@@ -18,6 +18,7 @@ class NumberedLines final : public Names {
   std::string cta(const Cta& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
   std::string instruction(uint32_t site) const override { return "instruction " + std::to_string(site); }
   std::string line(uint32_t site) const override { return ":" + std::to_string(site); }
+  std::string innermost_line(uint32_t site) const override { return line(site); }
   uint32_t first_of_line(uint32_t site) const override { return site; }
   std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
   std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
@@ -382,14 +383,30 @@ TEST(Order, FlagsInMemory) {
     data(story, story.lane0(3, 0, 15), false);
     story.expect_silence();
   }
-  {  // one of the fences is missing
+  {  // the writer's is missing
     Story story;
     data(story, story.lane0(0, 0, 10), true);
-    story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
     flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu);
     flag(story, story.lane0(3, 0, 13), false, false, Scope::Gpu);
+    story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
     data(story, story.lane0(3, 0, 15), false);
     story.expect("read after write", ":15");
+  }
+  for (const std::string tolerated :
+       {"", "flag-without-fence"}) {  // the reader's; and a barrier passes it on to others
+    for (const bool passed_on : {false, true}) {
+      Story story(tolerated);
+      data(story, story.lane0(0, 0, 10), true);
+      story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+      flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu, true);
+      flag(story, story.lane0(3, 0, 13), true, false, Scope::Gpu, true);
+      if (passed_on) story.sync_cta(3, 14);
+      data(story, story.lane0(3, passed_on ? 1 : 0, 15), false);
+      if (tolerated.empty())
+        story.expect("flag-without-fence", "__threadfence()");
+      else
+        story.expect_silence();
+    }
   }
   {  // too narrow
     Story story;
@@ -825,7 +842,7 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
 TEST(Order, AnAllocationIsKnownBeforeItsUse) {
   for (const bool synced : {true, false}) {
     Story story;
-    story.world.tensor_allocate(story.all(0, 2, 10), World::tensor_range(0, 128, 0, 32));
+    story.world.tensor_allocate(story.all(0, 2, 10), World::tensor_range(0, 128, 0, 32), Role::Allocation);
     story.world.fence_before_thread_sync(story.all(0, 2, 11));
     if (synced) story.sync_cta(0, 12);
     story.world.fence_after_thread_sync(story.lane0(0, 1, 13));
@@ -834,6 +851,15 @@ TEST(Order, AnAllocationIsKnownBeforeItsUse) {
       story.expect_silence();
     else
       story.expect("tensor memory", ":14");
+  }
+}
+
+TEST(Order, TheAllocationOfThePeerIsAHabitAndItsEndAnError) {
+  for (const Role role : {Role::Allocation, Role::Deallocation}) {
+    Story story;  // CTAs 0 and 1 are a pair
+    story.world.tensor_allocate(story.all(1, 2, 10), World::tensor_range(0, 128, 0, 32), role);
+    story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[1], false));
+    story.expect(role == Role::Allocation ? "pair-allocation" : "tensor memory", ":14");
   }
 }
 
@@ -849,7 +875,7 @@ TEST(Order, AlignedInstructionsWantLanesThatAreTogether) {
   Story bad;
   bad.world.may_part(bad.all(0, 0, 9));
   bad.world.aligned(bad.all(0, 0, 11));
-  bad.expect("implicit-reconvergence", "where they parted, and :11");
+  bad.expect("implicit-reconvergence", "which have parted, between :9 and :11");
 }
 
 // ---- the end of a CTA

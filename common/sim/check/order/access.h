@@ -41,7 +41,8 @@ enum class Role : uint8_t {
   TensorCopy,    ///< what tcgen05.cp writes
   TensorLoad,    ///< tcgen05.ld
   TensorStore,   ///< tcgen05.st
-  Allocation,    ///< tcgen05.alloc, dealloc
+  Allocation,    ///< tcgen05.alloc
+  Deallocation,  ///< tcgen05.dealloc
   BarrierInit,   ///< mbarrier.init, inval
   TensorMap      ///< a tensor map that TMA reads
 };
@@ -59,7 +60,8 @@ struct Access {
   Proxy proxy = Proxy::Generic;
   Role role = Role::Load;
   bool reads = false, writes = false;
-  bool atomic = false;     ///< relaxed or stronger: does not race with others of that kind
+  bool atomic = false;  ///< relaxed or stronger: does not race with others of that kind
+  bool is_volatile = false;
   bool silent = false;     ///< a store of what was there already
   bool in_flight = false;  ///< it is not complete yet
   Scope scope = Scope::Cta;

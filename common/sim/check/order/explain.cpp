@@ -38,6 +38,7 @@ const char* noun(const Access& access) {
     case Role::TensorLoad: return "tcgen05.ld";
     case Role::TensorStore: return "tcgen05.st";
     case Role::Allocation: return "allocation of tensor memory";
+    case Role::Deallocation: return "deallocation of tensor memory";
     case Role::BarrierInit: return "mbarrier.init";
     case Role::TensorMap: return "use of a tensor map";
   }
@@ -176,12 +177,13 @@ std::string World::link(const Access& before, const Context& context) const {
   if (there.cta == here.cta) return "a barrier of the CTA (bar.sync), or an arrival and a wait,";
   if (there.cluster == here.cluster)
     return "a barrier of the cluster, or an arrival at one of its mbarriers and a wait,";
-  return "a flag that is released and acquired at .gpu scope";
+  return "a flag that is released and acquired at .gpu scope (__threadfence() before its write and after its read)";
 }
 
 /// "between kernel.cuh:7 and kernel.cuh:9"
 std::string World::between(uint32_t from, uint32_t to) const {
-  const std::string first = names_.line(from), second = names_.line(to);
+  std::string first = names_.line(from), second = names_.line(to);
+  if (first == second && from != to) first = names_.innermost_line(from), second = names_.innermost_line(to);
   return first == second ? "between one turn of " + first + " and the next" : "between " + first + " and " + second;
 }
 
@@ -210,6 +212,10 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
     case Lack::AfterFence:
       return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " +
              std::to_string(context.by.warp) + ", after it was told and before " + here;
+    case Lack::FlagFence:
+      return "the flag that tells of it was read by a relaxed or volatile access: ld.acquire, or a fence "
+             "(__threadfence()) after the read of the flag and before " +
+             here;
     case Lack::Visibility: {
       if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
       const std::string start = "it has happened, but is not visible: ";

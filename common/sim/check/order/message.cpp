@@ -7,6 +7,7 @@ namespace sim::order {
 void Message::add(const Signal& signal) {
   constexpr size_t kMost = 16;
   happened_ = happened_.join(signal.happened);
+  flags_ = flags_.join(signal.flags);
   if (contributors_.size() < kMost) {
     contributors_.push_back({signal.from, signal.warp, signal.lanes, signal.site, signal.scope,
                              static_cast<bool>(signal.released), signal.unscoped});

@@ -14,6 +14,7 @@ namespace sim::order {
 struct Signal {
   Clock happened;
   Clock released;  ///< empty if it is relaxed and no fence came before
+  Clock flags;     ///< see Knowledge::flags
   Scope scope = Scope::Cta;
   bool unscoped = false;  ///< of asynchronous work: visible to whoever waits
   Place from;
@@ -43,6 +44,7 @@ class Message {
   Clock acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const;
 
   const Clock& happened() const { return happened_; }
+  const Clock& flags() const { return flags_; }
   const std::vector<Contributor>& contributors() const { return contributors_; }
   bool empty() const { return !happened_ && parts_.empty(); }
   void clear() { *this = Message{}; }
@@ -56,7 +58,7 @@ class Message {
     bool unscoped;
     Clock clock;
   };
-  Clock happened_;
+  Clock happened_, flags_;
   std::vector<Part> parts_;
   std::vector<Contributor> contributors_;
 };

@@ -72,9 +72,15 @@ constexpr HabitText kHabits[] = {
     {"tcgen05-fence", false, "has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)"},
     {"tensor-pipe-in-order", false,
      "counts on tensor operations of one thread being executed in order where the ISA does not say so"},
+    {"pair-allocation", false,
+     "an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc (CUTLASS)"},
     {"init-fence", false,
      "uses mbarriers remotely or asynchronously without fence.mbarrier_init after their initialisation"},
     {"reader-side-proxy-fence", false, "the reader, not the writer, executes fence.proxy.async"},
+    {"flag-without-fence", false,
+     "reads a flag with a relaxed or volatile access, and then what it announces, without a fence between (CUDA "
+     "guide's "
+     "last block, CUTLASS stream-K)"},
     {"equal-stores", false, "two threads store the same value to one place, unordered"},
 };
 static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));

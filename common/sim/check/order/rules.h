@@ -40,8 +40,10 @@ enum class Habit : uint8_t {
   WarpSynchronous,
   Tcgen05Fence,
   TensorPipeInOrder,
+  PairAllocation,
   InitFence,
   ReaderSideProxyFence,
+  FlagWithoutFence,
   EqualStores,
   kCount
 };

@@ -81,16 +81,18 @@ void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
     if (nothing_new && (fields != kAllFields || knows.self == decltype(knows.self){})) return;
   }
   close(lanes, site, Event::Kind::Meets);
-  Clock all;
+  Clock all, flags;
   bool first = true;
   for (const Group& group : groups_) {
     if ((group.lanes & lanes) == 0) continue;
     const Clock clock = published(group.lanes & lanes);
     all = first ? clock : all.join(clock);
+    flags = first ? group.knows.flags : flags.join(group.knows.flags);
     first = false;
   }
   update(lanes, [&](Knowledge& knows, Mask) {
     knows.now = knows.now.join(all, fields);
+    knows.flags = flags;
     if (fields == kAllFields) knows.self = {};
   });
 }

@@ -27,11 +27,12 @@ struct Knowledge {
   Clock tensor;  ///< `now` at the last tcgen05.fence::after_thread_sync: what later tcgen05 operations may rely on
   std::array<Fenced, 3> fenced;  ///< by scope
   Message seen;                  ///< by relaxed reads: a fence of this thread acquires it
+  Clock flags;                   ///< `now`, if no such fence were needed: for the habit flag-without-fence
   std::array<Entry, kOwn> self;  ///< each lane of itself: of its queues, and which of its accesses it has fenced
 
   bool same(const Knowledge& other) const {
-    return now == other.now && tensor == other.tensor && fenced == other.fenced && self == other.self && seen.empty() &&
-           other.seen.empty();
+    return now == other.now && tensor == other.tensor && fenced == other.fenced && self == other.self &&
+           flags == other.flags && seen.empty() && other.seen.empty();
   }
 };
 

@@ -128,9 +128,8 @@ void World::aligned(const By& by) {
         Finding finding;
         finding.first = side(by);
         finding.what = "is executed by lanes that may have taken different ways";
-        const std::string parted = names_.line(warp.parted_at(by.lanes & warp.live));
-        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp between " + parted +
-                          ", where they parted, and " + names_.line(by.site);
+        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp, which have parted, " +
+                          between(warp.parted_at(by.lanes & warp.live), by.site);
         return finding;
       });
     }
@@ -157,6 +156,7 @@ Signal World::signal(const By& by, bool releases, Scope scope) {
   signal.warp = by.warp;
   signal.lanes = by.lanes;
   signal.site = by.site;
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask) { signal.flags = signal.flags.join(knows.flags); });
   if (releases) {
     signal.released = signal.happened;
     return signal;
@@ -198,6 +198,7 @@ void World::barrier_pass(const By& by, uint32_t id) {
   const Cta::Named& barrier = by.cta.named[id];
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
+    knows.flags = knows.flags.join(barrier.last.flags());
     knows.self = {};  // part of it
   });
   by.threads().converge(by.lanes);
@@ -218,6 +219,7 @@ void World::cluster_pass(const By& by, bool acquires) {
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now =
         barrier.last.acquired_by(knows.now, by.cta.place, acquires ? std::optional(Scope::Cluster) : std::nullopt);
+    knows.flags = knows.flags.join(barrier.last.flags());
   });
 }
 
@@ -301,8 +303,10 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
     note_waiter(by, barrier);
     return;
   }
-  warp.update(by.lanes,
-              [&](Knowledge& knows, Mask) { knows.now = barrier.last.acquired_by(knows.now, by.cta.place, scope); });
+  warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    knows.now = barrier.last.acquired_by(knows.now, by.cta.place, scope);
+    knows.flags = knows.flags.join(barrier.last.flags());
+  });
   note_waiter(by, barrier);
   std::erase_if(barrier.arrivals, [&](const Barrier::Arrival& each) { return each.phase <= barrier.completed; });
 }

@@ -27,12 +27,13 @@ struct Cta;
 class Names {
  public:
   virtual ~Names() = default;
-  virtual std::string cta(const Cta& cta) const = 0;         ///< "CTA 3 (rank 1 of its cluster)"
-  virtual std::string instruction(uint32_t site) const = 0;  ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
-  virtual std::string line(uint32_t site) const = 0;         ///< "kernel.cuh:201"
-  virtual uint32_t first_of_line(uint32_t site) const = 0;   ///< the same for all instructions of a source line
-  virtual std::string shared(uint64_t offset) const = 0;     ///< "dynamic shared memory +0x400"
-  virtual std::string global(uint64_t address) const = 0;    ///< "cudaMalloc #3 +0x100"
+  virtual std::string cta(const Cta& cta) const = 0;            ///< "CTA 3 (rank 1 of its cluster)"
+  virtual std::string instruction(uint32_t site) const = 0;     ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
+  virtual std::string line(uint32_t site) const = 0;            ///< "kernel.cuh:201"
+  virtual std::string innermost_line(uint32_t site) const = 0;  ///< of a function that is inlined there
+  virtual uint32_t first_of_line(uint32_t site) const = 0;      ///< the same for all instructions of a source line
+  virtual std::string shared(uint64_t offset) const = 0;        ///< "dynamic shared memory +0x400"
+  virtual std::string global(uint64_t address) const = 0;       ///< "cudaMalloc #3 +0x100"
   /// What lies there now; nullptr if that cannot be told. `cta` is null for global memory.
   virtual const uint8_t* bytes(const Cta* cta, uint64_t address) const = 0;
 };
@@ -115,13 +116,14 @@ struct LaneAccess {
   Role role = Role::Load;
   bool reads = false, writes = false;
   bool strong = false;  ///< volatile, relaxed, acquire, release, atomic
+  bool is_volatile = false;
   bool read_modify_write = false;
   bool acquires = false, releases = false;
   Scope scope = Scope::Cta;
 };
 
 /// What is missing between two accesses.
-enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence };
+enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence };
 
 /// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
 struct Operation {
@@ -249,7 +251,8 @@ class World {
   Signal tensor_commit(const By& by, uint32_t group);
   void tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores);
   void tensor_wait(const By& by, bool stores);
-  void tensor_allocate(const By& by, const std::vector<Range>& cells);
+  /// Role::Allocation or Deallocation of the warp's own CTA's columns.
+  void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role);
 
   /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
   void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }

@@ -311,10 +311,10 @@ void World::tensor_wait(const By& by, bool stores) {
   });
 }
 
-void World::tensor_allocate(const By& by, const std::vector<Range>& cells) {
+void World::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role) {
   Warp& warp = by.threads();
   warp.act();
-  Access access = made_by(by, Role::Allocation, Proxy::Tensor);
+  Access access = made_by(by, role, Proxy::Tensor);
   access.writes = true;
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};

@@ -104,13 +104,19 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
                                Lack::Everything, lanes);
     }
   }
+  // Both CTAs of a pair allocate together, but nothing says that whoever has its columns knows that the peer has.
+  if (before.role == Role::Allocation && now.role != Role::Deallocation &&
+      before.issuer.cta != context.by.cta.place.cta && before.issuer.cluster == context.by.cta.place.cluster)
+    return Verdict::habit_of(Habit::PairAllocation, Lack::Everything, missing);
   return Verdict::error(Rule::TensorMemory, Lack::Everything, missing);
 }
 
 World::Verdict World::judge(const Access& before, const Access& now, const Context& context, uint64_t begin,
                             uint32_t bytes) const {
   if (!before.writes && !now.writes) return {};
-  if (before.atomic && now.atomic && reaches(before.issuer, before.scope, now.issuer, now.scope)) return {};
+  const bool are_volatile = before.is_volatile && now.is_volatile && same_thread_row(before, context.by);
+  if (before.atomic && now.atomic && !are_volatile && reaches(before.issuer, before.scope, now.issuer, now.scope))
+    return {};
   if (before.proxy == Proxy::Tensor) return judge_tensor(before, now, context);
 
   const Knowledge& knows = context.knows;
@@ -140,7 +146,11 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
     if (before.width != 0) missing = all_missing;  // for the report: of the whole access
     if (context.tensor && unknown(before, lanes, context, now_lanes, knows.now, order) == 0)
       return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, missing);
-    if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0)
+    // Volatile accesses do not race; within a warp that stays together they count on lockstep.
+    if (are_volatile && !context.warp.together(lanes | now_lanes)) return {.whole = false};
+    if (knows.flags && unknown(before, lanes, context, now_lanes, knows.flags, kVisible) == 0)
+      return Verdict::habit_of(Habit::FlagWithoutFence, Lack::FlagFence, missing);
+    if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile)
       return Verdict::error(rule, Lack::Visibility, missing);
     if (!is_raw && unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0)
       return Verdict::habit_of(Habit::WarpgroupRelease, Lack::Everything, missing);
@@ -322,7 +332,7 @@ void World::access(const By& by, const LaneAccess& what) {
     Access access = made_by(by, what.role, Proxy::Generic);
     access.lanes = lanes;
     access.reads = what.reads, access.writes = what.writes;
-    access.atomic = what.strong, access.scope = what.scope;
+    access.atomic = what.strong, access.is_volatile = what.is_volatile, access.scope = what.scope;
     touch_lanes(std::move(access), shadow, what.address, what.bytes,
                 Context{by, warp, knows, lanes, false, what.space == Space::Global});
   });
@@ -342,10 +352,12 @@ void World::synchronise(const By& by, const LaneAccess& what) {
     if (what.reads && known != variables.end()) {
       const Message& message = known->second;
       warp.update(self, [&](Knowledge& knows, Mask) {
-        if (what.acquires)
+        if (what.acquires) {
           knows.now = message.acquired_by(knows.now, by.cta.place, what.scope);
-        else
+        } else {
           knows.seen.add(message, by.cta.place, what.scope);
+          knows.flags = message.acquired_by(knows.flags, by.cta.place, what.scope);
+        }
       });
     }
     if (!what.writes) continue;

@@ -525,7 +525,9 @@ class Builder final : public Decoder {
 }  // namespace
 
 std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement) {
-  return Builder(module, kernel, placement).run();
+  auto program = Builder(module, kernel, placement).run();
+  program->find_body();
+  return program;
 }
 
 }  // namespace sim

@@ -57,8 +57,16 @@ struct Program {
 
   /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
   std::string describe(uint32_t pc) const;
-  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160".
+  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160". Where the entry does
+  /// hardly more than to call one function, that function is the kernel.
   std::string source_line(uint32_t pc) const;
+  /// The innermost of the chain: "mbarrier.cuh:27".
+  std::string innermost_line(uint32_t pc) const;
+  /// The chain, from the outermost on; empty without line information.
+  std::vector<const ptx::SourceLocation*> calls_of(uint32_t pc) const;
+  /// Counts `entry_calls`. Once all instructions are there.
+  void find_body();
+  size_t entry_calls = 0;  ///< calls that nearly all instructions are inlined into
 };
 
 /// Decodes `kernel`. Instructions that are not understood become a handler that reports them when executed.

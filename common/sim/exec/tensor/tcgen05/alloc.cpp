@@ -9,17 +9,17 @@ namespace tcgen05 {
 namespace {
 
 /// Columns [first, first + columns) of tensor memory, for the order checker: allocated, or no longer.
-void observe_columns(Warp& w, uint32_t pc, int first, uint32_t columns) {
+void observe_columns(Warp& w, uint32_t pc, int first, uint32_t columns, order::Role role) {
   Observer* const observer = observer_of(w);
   if (observer == nullptr) return;
-  observer->tensor_allocated(w, w.live, order::World::tensor_range(0, 128, first, static_cast<int>(columns)), pc);
+  observer->tensor_allocated(w, w.live, order::World::tensor_range(0, 128, first, static_cast<int>(columns)), pc, role);
 }
 
 /// The warp gets columns from `first` on, and their address in shared memory.
 void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns) {
   uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
   std::memcpy(at, &first, 4);
-  observe_columns(w, pc, first, columns);
+  observe_columns(w, pc, first, columns, order::Role::Allocation);
   if (cluster.observer == nullptr) return;
   uint64_t offset[32] = {};
   const int lane = first_lane(w.live);
@@ -100,7 +100,7 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
-    observe_columns(w, w.split().pc, tmem_column(address), columns);
+    observe_columns(w, w.split().pc, tmem_column(address), columns, order::Role::Deallocation);
     release(cta, address, columns);
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
@@ -117,8 +117,9 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   const Cta::TmemRequest other = peer.tmem_deallocation;
   peer.tmem_deallocation = {};
   Warp& peers = peer.warps[other.warp];
-  observe_columns(w, w.split().pc, tmem_column(address), columns);
-  observe_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns);
+  observe_columns(w, w.split().pc, tmem_column(address), columns, order::Role::Deallocation);
+  observe_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns,
+                  order::Role::Deallocation);
   release(cta, address, columns);
   release(peer, other.address, other.columns);
   note_effect(w);
