@@ -22,12 +22,18 @@ const Type kTypes[] = {{Element::BF16, tensor::Format::BF16, 16}, {Element::F16,
                        {Element::E5M2, tensor::Format::E5M2, 8},  {Element::E2M3, tensor::Format::E2M3, 6},
                        {Element::E3M2, tensor::Format::E3M2, 6},  {Element::E2M1, tensor::Format::E2M1, 4}};
 
-/// The values of a row or column of elements.
-void widen(const Type& type, const std::vector<uint32_t>& elements, float* values) {
+/// A row or column of elements, as it lies in memory.
+tensor::Row row_of(const Type& type, const std::vector<uint32_t>& elements) {
+  tensor::Row row{};
   const auto bytes = static_cast<size_t>(bytes_of(type.element));
-  uint8_t memory[32];
-  for (size_t i = 0; i < elements.size(); ++i) std::memcpy(memory + i * bytes, &elements[i], bytes);
-  tensor::widen(type.format, memory, static_cast<int>(elements.size()), values);
+  for (size_t i = 0; i < elements.size(); ++i) std::memcpy(&row[i * bytes], &elements[i], bytes);
+  return row;
+}
+template <size_t N>
+std::array<tensor::Row, N> rows_of(const Type& type, const std::vector<std::vector<uint32_t>>& elements) {
+  std::array<tensor::Row, N> rows{};
+  for (size_t i = 0; i < elements.size(); ++i) rows[i] = row_of(type, elements[i]);
+  return rows;
 }
 
 /// Kinds of input, as in the measurement: normal numbers, wide exponents, cancellation, subnormals, zeros beside huge
@@ -109,21 +115,16 @@ TEST(Exact, EveryInstructionSetEqualsTheIntegerModel) {
           }
           Arithmetic how;
           how.k = k, how.fraction_bits = fraction_bits;
-          alignas(64) float rows[32][tensor::kMaxK];
-          std::vector<tensor::ColumnTile> columns(8);
-          for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
-          for (size_t c = 0; c < 8; ++c) {
-            widen(type, b[c], columns[c].value);
-            for (int i = 0; i < k; ++i)
-              columns[c].exponent[i] = tensor::model_exponent(columns[c].value[i], tensor::min_exponent(type.format));
-          }
+          const tensor::Packing packing{.format = type.format, .k = k};
           for (const tensor::Kernels& set : sets) {
             tensor::LaneTile tile;
-            set.transpose(rows, k, true, tensor::min_exponent(type.format), &tile);
+            tensor::ColumnTile columns[8];
+            set.pack_lanes(packing, rows_of<32>(type, a).data(), 1, &tile);
+            set.pack_columns(packing, rows_of<8>(type, b).data(), 8, columns);
             std::vector<std::array<uint32_t, 32>> cells = start;
             uint32_t* pointers[8];
             for (size_t c = 0; c < 8; ++c) pointers[c] = cells[c].data();
-            set.columns(how, tile, columns.data(), pointers, 8, accumulate);
+            set.columns(how, tile, columns, pointers, 8, accumulate, tensor::kEveryLane);
             int wrong = 0;
             for (size_t c = 0; c < 8; ++c) {
               for (size_t l = 0; l < 32 && wrong < 3; ++l) {
@@ -169,6 +170,93 @@ TEST(Exact, F16Accumulators) {
   }
 }
 
+/// Every kernel against the definition, which knows no vectors: all results, both arithmetics, NaNs and infinities among
+/// ordinary numbers, with lanes that are not to be written.
+TEST(Vectors, EqualTheDefinition) {
+  constexpr int kColumns = 8;
+  const Type integers{Element::S8, tensor::Format::S8, 8};
+  struct Kind {
+    Type type;
+    tensor::Result result;
+  };
+  std::vector<Kind> kinds{{integers, tensor::Result::S32}};
+  for (const Type& type : kTypes) {
+    kinds.push_back({type, tensor::Result::F32});
+    if (type.element != Element::BF16 && type.element != Element::TF32) kinds.push_back({type, tensor::Result::F16});
+  }
+  Dice dice(2026);
+  for (const auto& [type, result] : kinds) {
+    const int k = 32 / bytes_of(type.element);
+    for (int round = 0; round < kKinds; ++round) {
+      // In every other round, most rows are of ordinary numbers and some of what the kind has.
+      std::vector<std::vector<uint32_t>> a(32), b(kColumns);
+      for (auto* side : {&a, &b}) {
+        for (auto& row : *side) {
+          const int kind = round % 2 == 0 || dice.next() % 4 == 0 ? round : 0;
+          for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, kind, dice));
+        }
+      }
+      std::array<std::array<uint32_t, 32>, 4 * kColumns> start;
+      for (auto& cells : start) {
+        for (uint32_t& cell : cells) {
+          cell = result == tensor::Result::S32 ? dice.word()
+                                               : accumulator_of_kind(round, dice, result == tensor::Result::F16);
+        }
+      }
+      for (const bool exact : {true, false}) {
+        const bool accumulate = dice.next() % 4 != 0;
+        const uint32_t mask = dice.next() % 2 ? tensor::kEveryLane : dice.word();
+        const Arithmetic how{.exact = exact, .k = k, .result = result};
+        const tensor::Packing packing{.format = type.format, .k = k, .negate = dice.next() % 2 == 0};
+        for (const tensor::Kernels& set : tensor::all_kernels()) {
+          tensor::LaneTile tile, halves[2];
+          tensor::ColumnTile columns[kColumns];
+          tensor::QuadTile quads[kColumns / 4];
+          const auto rows = rows_of<32>(type, a);
+          const auto others = rows_of<kColumns>(type, b);
+          set.pack_lanes(packing, rows.data(), 1, &tile);
+          set.pack_columns({.format = type.format, .k = k}, others.data(), kColumns, columns);
+          for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &halves[h]);
+          set.pack_quads({.format = type.format, .k = k}, others.data(), kColumns, quads);
+          auto cells = start, fragments = start;
+          std::vector<uint32_t*> to, registers;
+          for (size_t i = 0; i < cells.size(); ++i)
+            to.push_back(cells[i].data()), registers.push_back(fragments[i].data());
+          set.columns(how, tile, columns, to.data(), kColumns, accumulate, mask);
+          set.fragments(how, halves, quads, registers.data(), kColumns / 8, accumulate);
+
+          const auto expected = [&](size_t row, size_t column, uint32_t c) {
+            float av[tensor::kMaxK], bv[tensor::kMaxK];
+            int16_t ae[tensor::kMaxK], be[tensor::kMaxK];
+            tensor::widen(type.format, rows[row].data(), k, av);
+            tensor::widen(type.format, others[column].data(), k, bv);
+            const int least = tensor::min_exponent(type.format);
+            for (int i = 0; i < k; ++i) {
+              if (packing.negate) av[i] = -av[i];
+              ae[i] = tensor::model_exponent(av[i], least), be[i] = tensor::model_exponent(bv[i], least);
+            }
+            return tensor::multiply_one(how, av, ae, bv, be, c, accumulate);
+          };
+          const std::string where = std::string(set.name) + (exact ? " exact" : " fast") + " type " +
+                                    std::to_string(static_cast<int>(type.element)) + " result " +
+                                    std::to_string(static_cast<int>(result)) + " round " + std::to_string(round);
+          for (size_t l = 0; l < 32; ++l) {
+            for (size_t c = 0; c < kColumns; ++c) {
+              const uint32_t old = start[c][l];
+              ASSERT_EQ(cells[c][l], mask >> l & 1 ? expected(l, c, old) : old)
+                  << where << " column " << c << " lane " << l;
+            }
+            for (size_t r = 0; r < 4; ++r) {
+              ASSERT_EQ(fragments[r][l], expected(l / 4 + 8 * (r / 2), 2 * (l % 4) + r % 2, start[r][l]))
+                  << where << " register " << r << " lane " << l;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
   for (const Type& type : kTypes) {
     const int k = 32 / bytes_of(type.element);
@@ -183,13 +271,12 @@ TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
       }
       Arithmetic how;
       how.k = k, how.exact = false;
-      alignas(64) float rows[32][tensor::kMaxK];
-      std::vector<tensor::ColumnTile> columns(11);
-      for (size_t l = 0; l < 32; ++l) widen(type, a[l], rows[l]);
-      for (size_t c = 0; c < 11; ++c) widen(type, b[c], columns[c].value);
+      const tensor::Packing packing{.format = type.format, .k = k, .exponents = false};
       for (const tensor::Kernels& set : tensor::all_kernels()) {
         tensor::LaneTile tile;
-        set.transpose(rows, k, false, 0, &tile);
+        tensor::ColumnTile columns[11];
+        set.pack_lanes(packing, rows_of<32>(type, a).data(), 1, &tile);
+        set.pack_columns(packing, rows_of<11>(type, b).data(), 11, columns);
         for (int count = 1; count <= 11; ++count) {
           std::vector<std::array<uint32_t, 32>> cells(11);
           uint32_t* pointers[11];
@@ -197,7 +284,7 @@ TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
             cells[c].fill(bits_of(1.5f));
             pointers[c] = cells[c].data();
           }
-          set.columns(how, tile, columns.data(), pointers, count, accumulate);
+          set.columns(how, tile, columns, pointers, count, accumulate, tensor::kEveryLane);
           for (size_t c = 0; c < 11; ++c) {
             for (size_t l = 0; l < 32; ++l) {
               const uint32_t expected =
@@ -226,27 +313,17 @@ TEST(Fragments, HoldTheSameOutputsInHopperOrder) {
     }
     Arithmetic how;
     how.exact = exact;
-    const auto value = [](uint32_t bits) { return std::bit_cast<float>(bits << 16); };
-    std::vector<tensor::QuadTile> quads(2 * kGroups);
-    for (size_t n = 0; n < b.size(); ++n) {
-      tensor::QuadTile& quad = quads[n / 8 * 2 + n % 2];
-      for (size_t k = 0; k < 16; ++k)
-        quad.value[k][n % 8 / 2] = value(b[n][k]),
-                              quad.exponent[k][n % 8 / 2] = tensor::model_exponent(value(b[n][k]), -126);
-    }
     for (const tensor::Kernels& set : tensor::all_kernels()) {
+      tensor::QuadTile quads[2 * kGroups];
       tensor::LaneTile tiles[2];
-      for (size_t h = 0; h < 2; ++h) {
-        alignas(64) float rows[32][tensor::kMaxK];
-        for (size_t l = 0; l < 32; ++l) {
-          for (size_t k = 0; k < 16; ++k) rows[l][k] = value(a[8 * h + l / 4][k]);
-        }
-        set.transpose(rows, 16, true, -126, &tiles[h]);
-      }
+      const tensor::Packing packing{.format = tensor::Format::BF16};
+      set.pack_quads(packing, rows_of<8 * kGroups>(kTypes[0], b).data(), 8 * kGroups, quads);
+      const std::array<tensor::Row, 16> rows = rows_of<16>(kTypes[0], a);
+      for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &tiles[h]);
       std::vector<std::array<uint32_t, 32>> cells(4 * kGroups);
       std::vector<uint32_t*> pointers;
       for (auto& cell : cells) cell.fill(bits_of(0.25f)), pointers.push_back(cell.data());
-      set.fragments(how, tiles, quads.data(), pointers.data(), kGroups, true);
+      set.fragments(how, tiles, quads, pointers.data(), kGroups, true);
       for (size_t r = 0; r < cells.size(); ++r) {
         for (size_t l = 0; l < 32; ++l) {
           const auto& row = a[8 * (r / 2 % 2) + l / 4];

@@ -1,6 +1,8 @@
 #include "exec/core/pending.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "exec/core/program.h"
 
@@ -13,25 +15,39 @@ Warp::Warp(Warp&&) noexcept = default;
 
 namespace {
 
-template <class F>
-void for_units(const Slot& slot, F f) {
-  for (int32_t unit = slot.offset / PendingRegisters::kUnit; unit * PendingRegisters::kUnit < slot.offset + slot.bytes;
-       ++unit)
-    f(static_cast<size_t>(unit));
+/// The units that a slot touches.
+std::span<uint32_t> units_of(PendingRegisters& pending, const Slot& slot) {
+  const auto first = static_cast<size_t>(slot.offset / PendingRegisters::kUnit),
+             last = static_cast<size_t>((slot.offset + slot.bytes - 1) / PendingRegisters::kUnit);
+  return std::span(pending.writer).subspan(first, last - first + 1);
 }
 
 /// The newest operation that one of these slots waits for; 0 if none.
-uint32_t newest(const PendingRegisters& pending, const std::vector<Slot>& slots) {
+uint32_t newest(PendingRegisters& pending, const std::vector<Slot>& slots) {
   uint32_t result = 0;
-  for (const Slot& slot : slots) for_units(slot, [&](size_t unit) { result = std::max(result, pending.writer[unit]); });
+  for (const Slot& slot : slots) {
+    for (const uint32_t writer : units_of(pending, slot)) result = std::max(result, writer);
+  }
   return result;
 }
 
 void mark(PendingRegisters& pending, const Slot& slot, uint32_t number) {
-  for_units(slot, [&](size_t unit) {
-    if (pending.writer[unit] == 0) ++pending.pending_units;
-    pending.writer[unit] = number;
-  });
+  uint32_t more = 0;
+  for (uint32_t& writer : units_of(pending, slot)) {
+    more += writer == 0;
+    writer = number;
+  }
+  pending.pending_units += more;
+}
+
+/// A later operation may write some of them again.
+void release(PendingRegisters& pending, const Slot& slot, uint32_t number) {
+  uint32_t less = 0;
+  for (uint32_t& writer : units_of(pending, slot)) {
+    less += writer == number;
+    writer = writer == number ? 0 : writer;
+  }
+  pending.pending_units -= less;
 }
 
 bool reads(const Op& op, const std::vector<Slot>& slots) {
@@ -45,6 +61,24 @@ bool reads(const Op& op, const std::vector<Slot>& slots) {
 
 }  // namespace
 
+std::vector<Slot> joined(std::vector<Slot> slots) {
+  std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
+  std::vector<Slot> result;
+  for (const Slot& slot : slots) {
+    constexpr int32_t kMost = std::numeric_limits<uint16_t>::max();
+    if (!result.empty()) {
+      Slot& last = result.back();
+      const int32_t bytes = std::max(last.offset + last.bytes, slot.offset + slot.bytes) - last.offset;
+      if (slot.offset <= last.offset + last.bytes && bytes <= kMost) {
+        last.bytes = static_cast<uint16_t>(bytes);
+        continue;
+      }
+    }
+    result.push_back(slot);
+  }
+  return result;
+}
+
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
   if (warp.alone) return 0;
   if (!warp.pending) {
@@ -54,29 +88,22 @@ uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load)
   PendingRegisters& pending = *warp.pending;
   const uint32_t number = pending.next++;
   for (const Slot& slot : slots) mark(pending, slot, number);
-  pending.operations.push_back({number, slots, is_load});
+  pending.operations.push_back({number, &slots, is_load});
   return number;
 }
 
 void complete_pending(Warp& warp, uint32_t number) {
   PendingRegisters& pending = *warp.pending;
-  const auto release = [&](const Slot& slot) {
-    for_units(slot, [&](size_t unit) {
-      if (pending.writer[unit] != number) return;  // a later operation writes it again
-      pending.writer[unit] = 0;
-      --pending.pending_units;
-    });
-  };
   const auto found =
       std::find_if(pending.operations.begin(), pending.operations.end(),
                    [&](const PendingRegisters::Operation& operation) { return operation.number == number; });
   for (const PendingRegisters::Move& move : pending.moves) {
     if (move.number != number) continue;
     move.op->run(warp, *move.op, move.mask);
-    for (const Slot& slot : move.op->uses->writes) release(slot);
+    for (const Slot& slot : move.op->uses->writes) release(pending, slot, number);
   }
   std::erase_if(pending.moves, [&](const PendingRegisters::Move& move) { return move.number == number; });
-  for (const Slot& slot : found->slots) release(slot);
+  for (const Slot& slot : *found->slots) release(pending, slot, number);
   pending.operations.erase(found);
   if (pending.pending_units > 0) return;
   for_waiting(warp, Wait::Scoreboard, [&](uint8_t split) { retry(warp, split, 0); });

@@ -23,8 +23,8 @@ struct PendingRegisters {
   uint32_t pending_units = 0;
   struct Operation {
     uint32_t number;
-    std::vector<Slot> slots;
-    bool is_load;  ///< tcgen05.ld
+    const std::vector<Slot>* slots;  ///< of the program
+    bool is_load;                    ///< tcgen05.ld
   };
   std::vector<Operation> operations;  ///< unfinished, in program order
   struct Move {
@@ -35,7 +35,10 @@ struct PendingRegisters {
   std::vector<Move> moves;  ///< kept back, in program order, with the operation they wait for
 };
 
-/// A new operation of this warp, a tcgen05.ld or a wgmma, that will write `slots`.
+/// The same bytes as few slots: neighbours become one.
+std::vector<Slot> joined(std::vector<Slot> slots);
+
+/// A new operation of this warp, a tcgen05.ld or a wgmma, that will write `slots`, which live as long as the program.
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load);
 /// The operation has written its registers: executes the moves that waited for it.
 void complete_pending(Warp& warp, uint32_t number);

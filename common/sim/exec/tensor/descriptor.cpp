@@ -167,14 +167,33 @@ std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) 
 }
 
 void read_row(const Cta& cta, const Descriptor& d, int row, uint8_t* out) {
+  Row bytes;
+  read_rows(cta, d, row, 1, &bytes);
+  std::memcpy(out, bytes.data(), bytes.size());
+}
+
+void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int count, Row* out) {
+  const Descriptor d = descriptor;  // a copy: no write through `out` can change it
   const uint8_t* const memory = cta.smem.data();
   if (!d.mn_major) {
-    std::memcpy(out, memory + physical(d, chunk_address(d, row, 0)), 16);
-    std::memcpy(out + 16, memory + physical(d, chunk_address(d, row, 1)), 16);
+    for (int row = 0; row < count; ++row) {
+      for (int chunk = 0; chunk < 2; ++chunk)
+        std::memcpy(out[row].data() + 16 * chunk, memory + physical(d, chunk_address(d, first + row, chunk)), 16);
+    }
     return;
   }
+  // 16 bytes hold as many rows of one k as there are elements in them.
+  const auto size = static_cast<size_t>(d.element);
+  const int chunk = 16 / d.element;
   for (int k = 0; k < 32 / d.element; ++k) {
-    std::memcpy(out + k * d.element, memory + physical(d, element_address(d, row, k)), static_cast<size_t>(d.element));
+    for (int row = first; row < first + count; row = row / chunk * chunk + chunk) {
+      const uint8_t* const from = memory + physical(d, element_address(d, row, k));
+      const int here = std::min(chunk - row % chunk, first + count - row);
+      for (int i = 0; i < here; ++i) {
+        uint8_t* const to = out[row - first + i].data() + static_cast<size_t>(k) * size;
+        std::memcpy(to, from + static_cast<size_t>(i) * size, size);
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "check/order/world.h"
+#include "exec/tensor/tile.h"
 #include "machine/cta.h"
 
 namespace sim::tensor {
@@ -37,5 +38,7 @@ std::vector<order::Range> tile_ranges(const Descriptor& descriptor, int first, i
 
 /// The K elements of row `row` of one instruction, gathered to 32 contiguous bytes.
 void read_row(const Cta& cta, const Descriptor& descriptor, int row, uint8_t* out);
+/// The same of `count` rows from row `first`.
+void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int count, Row* out);
 
 }  // namespace sim::tensor

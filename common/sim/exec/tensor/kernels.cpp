@@ -99,13 +99,15 @@ std::vector<Kernels> all_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
-    all.push_back({avx512::columns, avx512::fragments, avx512::transpose, "AVX-512"});
+    all.push_back(
+        {avx512::columns, avx512::fragments, avx512::pack_lanes, avx512::pack_columns, avx512::pack_quads, "AVX-512"});
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    all.push_back({avx2::columns, avx2::fragments, avx2::transpose, "AVX2"});
+    all.push_back({avx2::columns, avx2::fragments, avx2::pack_lanes, avx2::pack_columns, avx2::pack_quads, "AVX2"});
   }
 #endif
-  all.push_back({baseline::columns, baseline::fragments, baseline::transpose, "baseline"});
+  all.push_back({baseline::columns, baseline::fragments, baseline::pack_lanes, baseline::pack_columns,
+                 baseline::pack_quads, "baseline"});
   return all;
 }
 

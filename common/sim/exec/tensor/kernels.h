@@ -25,17 +25,29 @@ struct Arithmetic {
   Result result = Result::F32;
 };
 
+/// What the elements of an operand become.
+struct Packing {
+  Format format = Format::F16;
+  int k = 16;
+  bool negate = false;
+  bool exponents = true;  ///< exact arithmetic asks for them
+};
+
 struct Kernels {
   /// acc[column] points at 32 accumulators (FP32 bits; F16 results in the low half of a cell; S32 bits). B per column.
-  /// With `accumulate` false the old contents are ignored.
+  /// With `accumulate` false the old contents are ignored. Only the lanes in `mask` are written.
   void (*columns)(const Arithmetic& how, const LaneTile& a, const ColumnTile* b, uint32_t* const* acc, int columns,
-                  bool accumulate);
+                  bool accumulate, uint32_t mask);
   /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h +
   /// p uses a[h] and b[2g + p].
   void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
                     bool accumulate);
-  /// Fills value (and, for exact arithmetic, exponent) from 32 widened rows: rows[lane][k].
-  void (*transpose)(const float (*rows)[kMaxK], int k, bool exponents, int minimum, LaneTile* out);
+  /// 32 / `repeat` rows of A, each for `repeat` lanes (1 or 4).
+  void (*pack_lanes)(const Packing& how, const Row* rows, int repeat, LaneTile* out);
+  /// `count` columns of B, a tile for each.
+  void (*pack_columns)(const Packing& how, const Row* rows, int count, ColumnTile* out);
+  /// `count` columns of B (a multiple of 8), two tiles for every eight: the even ones, the odd ones.
+  void (*pack_quads)(const Packing& how, const Row* rows, int count, QuadTile* out);
   const char* name;
 };
 

@@ -1,5 +1,6 @@
 // mma.sync: the warp-level tensor-core instruction, for programs that are older than wgmma or mix the two.
 #include <algorithm>
+#include <array>
 #include <cfenv>
 #include <cmath>
 
@@ -34,40 +35,34 @@ Flow mma(Warp& w, const Mma& o, Mask m) {
   how.result = o.result;
   const bool half = o.result == tensor::Result::F16;
 
-  float a[16][tensor::kMaxK], b[8][tensor::kMaxK];
-  int16_t ae[16][tensor::kMaxK], be[8][tensor::kMaxK];
-  uint8_t bytes[16][64];
-  for (size_t i = 0; i < o.a.size(); ++i) {
-    for (size_t lane = 0; lane < 32; ++lane)
-      std::memcpy(&bytes[lane / 4 + 8 * (i % 2)][16 * (i / 2) + 4 * (lane % 4)], &lanes<uint32_t>(w, o.a[i])[lane], 4);
-  }
-  for (size_t row = 0; row < 16; ++row) {
-    tensor::widen(o.a_format, bytes[row], o.k, a[row]);
-    for (int j = 0; j < o.k; ++j) ae[row][j] = tensor::model_exponent(a[row][j], tensor::min_exponent(o.a_format));
-  }
-  for (size_t i = 0; i < o.b.size(); ++i) {
-    for (size_t lane = 0; lane < 32; ++lane)
-      std::memcpy(&bytes[lane / 4][16 * i + 4 * (lane % 4)], &lanes<uint32_t>(w, o.b[i])[lane], 4);
-  }
-  for (size_t column = 0; column < 8; ++column) {
-    tensor::widen(o.b_format, bytes[column], o.k, b[column]);
-    for (int j = 0; j < o.k; ++j)
-      be[column][j] = tensor::model_exponent(b[column][j], tensor::min_exponent(o.b_format));
-  }
-  uint32_t results[4][32];
+  // Four lanes hold 16 bytes of a row of A, or of a column of B, one after the other.
+  const tensor::Kernels& kernels = tensor::kernels();
+  std::array<std::array<tensor::Row, 8>, 2> a_rows{};
+  std::array<tensor::Row, 8> b_columns{};
+  const auto gather_rows = [&](int32_t slot, size_t part, std::array<tensor::Row, 8>& rows) {
+    const auto* const words = lanes<uint32_t>(w, slot);
+    for (size_t row = 0; row < 8; ++row) std::memcpy(rows[row].data() + 16 * part, words + 4 * row, 16);
+  };
+  for (size_t i = 0; i < o.a.size(); ++i) gather_rows(o.a[i], i / 2, a_rows[i % 2]);
+  for (size_t i = 0; i < o.b.size(); ++i) gather_rows(o.b[i], i, b_columns);
+  tensor::LaneTile a[2];
+  tensor::QuadTile b[2];
+  for (size_t h = 0; h < 2; ++h)
+    kernels.pack_lanes({.format = o.a_format, .k = o.k, .exponents = how.exact}, a_rows[h].data(), 4, &a[h]);
+  kernels.pack_quads({.format = o.b_format, .k = o.k, .exponents = how.exact}, b_columns.data(), 8, b);
+
+  alignas(64) uint32_t results[4][32];
+  uint32_t* const cells[4] = {results[0], results[1], results[2], results[3]};
   for (size_t i = 0; i < 4; ++i) {
-    for (size_t lane = 0; lane < 32; ++lane) {
-      const size_t row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-      uint32_t c = lanes<uint32_t>(w, o.c[half ? i / 2 : i])[lane];
-      if (half) c = i % 2 ? c >> 16 : c & 0xFFFF;
-      results[i][lane] = tensor::multiply_one(how, a[row], ae[row], b[column], be[column], c, true);
-    }
+    const auto* const c = lanes<uint32_t>(w, o.c[half ? i / 2 : i]);
+    for (size_t lane = 0; lane < 32; ++lane)
+      results[i][lane] = !half ? c[lane] : i % 2 ? c[lane] >> 16 : c[lane] & 0xFFFF;
   }
-  for (size_t lane = 0; lane < 32; ++lane) {
-    for (size_t i = 0; i < o.d.size(); ++i) {
-      lanes<uint32_t>(w, o.d[i])[lane] =
-          half ? results[2 * i][lane] | results[2 * i + 1][lane] << 16 : results[i][lane];
-    }
+  kernels.fragments(how, a, b, cells, 1, true);
+  for (size_t i = 0; i < o.d.size(); ++i) {
+    auto* const d = lanes<uint32_t>(w, o.d[i]);
+    for (size_t lane = 0; lane < 32; ++lane)
+      d[lane] = half ? results[2 * i][lane] | results[2 * i + 1][lane] << 16 : results[i][lane];
   }
   tensor::count_multiply_adds(cluster, multiply_adds);
   return Flow::Next;

@@ -87,6 +87,21 @@ void widen(Format format, const uint8_t* bytes, int k, float* out) {
   }
 }
 
+const float* values_of(Format format) {
+  static const auto tables = [] {
+    std::array<std::array<float, 256>, 10> all{};
+    for (size_t f = 0; f < all.size(); ++f) {
+      if (element_bytes(static_cast<Format>(f)) != 1) continue;
+      for (size_t bits = 0; bits < 256; ++bits) {
+        const auto byte = static_cast<uint8_t>(bits);
+        widen(static_cast<Format>(f), &byte, 1, &all[f][bits]);
+      }
+    }
+    return all;
+  }();
+  return tables[static_cast<size_t>(format)].data();
+}
+
 int16_t model_exponent(float value, int minimum) {
   const uint32_t bits = std::bit_cast<uint32_t>(value) & 0x7FFF'FFFF;
   if (bits == 0) return kZeroExponent;

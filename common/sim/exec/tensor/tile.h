@@ -1,6 +1,7 @@
 // Operand tiles of tensor-core instructions, unpacked from shared memory into the order in which the kernels read them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,10 @@ int min_exponent(Format format);
 
 inline constexpr int kMaxK = 32;
 inline constexpr int kLanes = 32;
+inline constexpr uint32_t kEveryLane = ~uint32_t{0};
+
+/// What one instruction takes of a row of A or of a column of B, along K, as it lies in memory.
+using Row = std::array<uint8_t, 32>;
 
 /// Exponents of values that are no ordinary numbers, chosen so that sums of two of them stay recognisable in 16 bits.
 inline constexpr int16_t kZeroExponent = -8000;
@@ -42,6 +47,9 @@ struct alignas(64) QuadTile {
 
 /// Widens `k` elements at `bytes` (contiguous) to floats; integers to their value, FP4 and FP6 from one byte each.
 void widen(Format format, const uint8_t* bytes, int k, float* out);
+
+/// The values of all patterns of an FP8, FP6 or FP4 format.
+const float* values_of(Format format);
 
 /// The exponent of a value of this format, as the accumulation model counts it.
 int16_t model_exponent(float value, int minimum);

@@ -133,21 +133,11 @@ class Wgmma final : public AsyncOperation {
     tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
     b.mn_major = o.transpose_b, b.element = tensor::element_bytes(b_format);
     tensor::check_tile(*cta, b, n, "B");
-    static thread_local std::vector<tensor::QuadTile> b_tiles;
-    b_tiles.resize(static_cast<size_t>(n) / 4);
-    for (int column = 0; column < n; ++column) {
-      uint8_t bytes[32];
-      float values[tensor::kMaxK];
-      tensor::read_row(*cta, b, column, bytes);
-      tensor::widen(b_format, bytes, how.k, values);
-      tensor::QuadTile& tile = b_tiles[static_cast<size_t>(column / 8 * 2 + column % 2)];
-      const int slot = column % 8 / 2;
-      for (int k = 0; k < how.k; ++k) {
-        if (o.negate_b) values[k] = -values[k];
-        tile.value[k][slot] = values[k];
-        if (how.exact) tile.exponent[k][slot] = tensor::model_exponent(values[k], tensor::min_exponent(b_format));
-      }
-    }
+    static thread_local std::array<tensor::QuadTile, 64> b_tiles;
+    static thread_local std::array<tensor::Row, 256> b_rows;
+    tensor::read_rows(*cta, b, 0, n, b_rows.data());
+    kernels.pack_quads({.format = b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact}, b_rows.data(), n,
+                       b_tiles.data());
 
     tensor::Descriptor a;
     if (!o.a_in_registers) {
@@ -159,20 +149,13 @@ class Wgmma final : public AsyncOperation {
     for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
       tensor::LaneTile a_tiles[2];
       for (int h = 0; h < 2; ++h) {
-        alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
-        for (int row = 0; row < 8; ++row) {
-          uint8_t bytes[32];
-          if (o.a_in_registers)
-            register_row(warp, row, h, bytes);
-          else
-            tensor::read_row(*cta, a, static_cast<int>(warp) * 16 + 8 * h + row, bytes);
-          tensor::widen(a_format, bytes, how.k, widened[4 * row]);
-          if (o.negate_a)
-            for (int k = 0; k < how.k; ++k) widened[4 * row][k] = -widened[4 * row][k];
-          for (int copy = 1; copy < 4; ++copy)
-            std::memcpy(widened[4 * row + copy], widened[4 * row], sizeof widened[0]);
-        }
-        kernels.transpose(widened, how.k, how.exact, tensor::min_exponent(a_format), &a_tiles[h]);
+        std::array<tensor::Row, 8> rows;
+        if (o.a_in_registers)
+          register_rows(warp, h, rows.data());
+        else
+          tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows.data());
+        kernels.pack_lanes({.format = a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact}, rows.data(),
+                           4, &a_tiles[h]);
       }
       Warp& target = cta->warps[4 * group + warp];
       uint32_t* accumulators[128];
@@ -218,15 +201,12 @@ class Wgmma final : public AsyncOperation {
   }
 
  private:
-  /// Row `row` of half `h` of a warp's A fragment: 32 bytes of K. Register j holds row l/4 + 8 (j%2), bytes from
+  /// The rows of half `h` of a warp's A fragment: 32 bytes of K. Register j holds row l/4 + 8 (j%2), bytes from
   /// 16 (j/2) + 4 (l%4).
-  void register_row(size_t warp, int row, int h, uint8_t* bytes) const {
-    for (int part = 0; part < 2; ++part) {
-      for (int quad = 0; quad < 4; ++quad) {
-        const uint32_t word =
-            entry->a_registers[warp][static_cast<size_t>(2 * part + h)][static_cast<size_t>(4 * row + quad)];
-        std::memcpy(bytes + 16 * part + 4 * quad, &word, 4);
-      }
+  void register_rows(size_t warp, int h, tensor::Row* rows) const {
+    for (size_t part = 0; part < 2; ++part) {
+      const auto& words = entry->a_registers[warp][2 * part + static_cast<size_t>(h)];
+      for (size_t row = 0; row < 8; ++row) std::memcpy(rows[row].data() + 16 * part, &words[4 * row], 16);
     }
   }
 };
@@ -395,7 +375,7 @@ void decode_mma_async(Decoder& d) {
   }
   if (!o.a_in_registers && at + 1 < d.count()) o.transpose_a = d.immediate(at++) != 0;
   if (at < d.count()) o.transpose_b = d.immediate(at) != 0;
-  o.written = d.uses().writes;
+  o.written = joined(d.uses().writes);
   d.emit<mma>(std::move(o));
 }
 

@@ -1,5 +1,8 @@
 // wmma: matrix fragments whose layout is the machine's own business, from memory and back, and their products.
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
@@ -106,48 +109,59 @@ Flow multiply(Warp& w, const Multiply& o, Mask m) {
   const Fragment d{o.rows, o.columns, o.is_double ? 64 : o.result == tensor::Result::F16 ? 16 : 32};
   const auto multiply_adds =
       static_cast<uint64_t>(o.rows) * static_cast<uint64_t>(o.columns) * static_cast<uint64_t>(o.k);
+  if (o.is_double) {
+    std::array<double, 64> results;  // m8n8k4
+    for (int row = 0; row < o.rows; ++row) {
+      for (int column = 0; column < o.columns; ++column) {
+        auto sum = std::bit_cast<double>(get(o.c, d, row, column));
+        for (int i = 0; i < o.k; ++i) {
+          sum =
+              std::fma(std::bit_cast<double>(get(o.a, a, row, i)), std::bit_cast<double>(get(o.b, b, i, column)), sum);
+        }
+        results[static_cast<size_t>(row * o.columns + column)] = sum;
+      }
+    }
+    for (size_t e = 0; e < results.size(); ++e)
+      set_element(w, o.d, 64, e / d.per_lane(), e % d.per_lane(), std::bit_cast<uint64_t>(results[e]));
+    tensor::count_multiply_adds(cluster, multiply_adds);
+    return Flow::Next;
+  }
   tensor::Arithmetic how;
   how.k = o.k;
   how.result = o.result;
-  how.exact = !o.is_double && cluster.exact_arithmetic(multiply_adds);
+  how.exact = cluster.exact_arithmetic(multiply_adds);
 
-  // Rows of A and columns of B as numbers.
-  const auto widen = [&](Format format, auto bits_of, float* out, int16_t* exponents) {
-    uint8_t bytes[4 * tensor::kMaxK];
+  // A lane for each row of A, one column of B after the other.
+  std::array<tensor::Row, tensor::kLanes> a_rows{}, b_columns{};
+  const auto put = [&](Format format, tensor::Row& row, int i, uint64_t bits) {
     const auto size = static_cast<size_t>(tensor::element_bytes(format));
-    for (int i = 0; i < o.k; ++i) {
-      const uint64_t bits = bits_of(i);
-      std::memcpy(bytes + static_cast<size_t>(i) * size, &bits, size);
-    }
-    tensor::widen(format, bytes, o.k, out);
-    for (int i = 0; i < o.k; ++i) exponents[i] = tensor::model_exponent(out[i], tensor::min_exponent(format));
+    std::memcpy(row.data() + static_cast<size_t>(i) * size, &bits, size);
   };
-  float b_values[32][tensor::kMaxK], a_values[tensor::kMaxK];
-  int16_t b_exponents[32][tensor::kMaxK], a_exponents[tensor::kMaxK];
-  for (int column = 0; column < o.columns && !o.is_double; ++column) {
-    const auto bits_of = [&](int i) { return get(o.b, b, i, column); };
-    widen(o.b_format, bits_of, b_values[column], b_exponents[column]);
+  for (int i = 0; i < o.k; ++i) {
+    for (int row = 0; row < o.rows; ++row) put(o.a_format, a_rows[static_cast<size_t>(row)], i, get(o.a, a, row, i));
+    for (int column = 0; column < o.columns; ++column)
+      put(o.b_format, b_columns[static_cast<size_t>(column)], i, get(o.b, b, i, column));
   }
-  std::vector<uint64_t> results(static_cast<size_t>(o.rows * o.columns));
+  const tensor::Kernels& kernels = tensor::kernels();
+  tensor::LaneTile lane_tile;
+  std::array<tensor::ColumnTile, tensor::kLanes> column_tiles;
+  kernels.pack_lanes({.format = o.a_format, .k = o.k, .exponents = how.exact}, a_rows.data(), 1, &lane_tile);
+  kernels.pack_columns({.format = o.b_format, .k = o.k, .exponents = how.exact}, b_columns.data(), o.columns,
+                       column_tiles.data());
+  alignas(64) uint32_t cells[tensor::kLanes][tensor::kLanes];
+  uint32_t* columns[tensor::kLanes];
+  for (int column = 0; column < o.columns; ++column) {
+    columns[column] = cells[column];
+    for (int row = 0; row < o.rows; ++row) cells[column][row] = static_cast<uint32_t>(get(o.c, d, row, column));
+  }
+  kernels.columns(how, lane_tile, column_tiles.data(), columns, o.columns, true,
+                  static_cast<uint32_t>((uint64_t{1} << o.rows) - 1));
   for (int row = 0; row < o.rows; ++row) {
-    const auto bits_of = [&](int i) { return get(o.a, a, row, i); };
-    if (!o.is_double) widen(o.a_format, bits_of, a_values, a_exponents);
     for (int column = 0; column < o.columns; ++column) {
-      const uint64_t c = get(o.c, d, row, column);
-      uint64_t& result = results[static_cast<size_t>(row * o.columns + column)];
-      if (!o.is_double) {
-        result = tensor::multiply_one(how, a_values, a_exponents, b_values[column], b_exponents[column],
-                                      static_cast<uint32_t>(c), true);
-        continue;
-      }
-      auto sum = std::bit_cast<double>(c);
-      for (int i = 0; i < o.k; ++i)
-        sum = std::fma(std::bit_cast<double>(get(o.a, a, row, i)), std::bit_cast<double>(get(o.b, b, i, column)), sum);
-      result = std::bit_cast<uint64_t>(sum);
+      const auto e = static_cast<size_t>(row * o.columns + column);
+      set_element(w, o.d, d.bits, e / d.per_lane(), e % d.per_lane(), cells[column][row]);
     }
   }
-  for (size_t e = 0; e < results.size(); ++e)
-    set_element(w, o.d, d.bits, e / d.per_lane(), e % d.per_lane(), results[e]);
   tensor::count_multiply_adds(cluster, multiply_adds);
   return Flow::Next;
 }

@@ -1,6 +1,7 @@
 // tcgen05.mma: D in tensor memory = A * B (+ D), of one CTA or of a pair.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "check/observer.h"
@@ -75,17 +76,14 @@ class Mma final : public AsyncOperation {
     const int rows = in.m / group, columns = in.n / group;
 
     // B: each CTA of the group holds its share of the columns.
-    b_tile_.resize(static_cast<size_t>(in.n));
-    uint8_t bytes[32];
+    static thread_local std::array<tensor::ColumnTile, 256> b_tiles;
+    static thread_local std::array<tensor::Row, 256> b_rows;
     for (int c = 0; c < group; ++c) {
       Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
       tensor::check_tile(cta, b, columns, "B");
-      for (int n = 0; n < columns; ++n) {
-        tensor::ColumnTile& tile = b_tile_[static_cast<size_t>(c * columns + n)];
-        tensor::read_row(cta, b, n, bytes);
-        tensor::widen(in.b, bytes, in.k, tile.value);
-        finish(tile, how.exact);
-      }
+      tensor::read_rows(cta, b, 0, columns, b_rows.data());
+      kernels.pack_columns({.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact}, b_rows.data(),
+                           columns, &b_tiles[static_cast<size_t>(c * columns)]);
     }
     for (int c = 0; c < group; ++c) {
       Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
@@ -102,7 +100,7 @@ class Mma final : public AsyncOperation {
       for (const Strip& strip : strips) {
         if (strip.first_row != last_row) fill_a(cta, strip, rows, how.exact, kernels, &a_tile);
         last_row = strip.first_row;
-        multiply(cta, c, strip, how, kernels, a_tile);
+        multiply(cta, c, strip, how, kernels, a_tile, &b_tiles[static_cast<size_t>(strip.first_n)]);
       }
     }
     ++cluster.changes;
@@ -145,64 +143,40 @@ class Mma final : public AsyncOperation {
                                            name_of(cta) + ", where allocated are: " + cta.tmem.describe()};
   }
 
-  void finish(tensor::ColumnTile& tile, bool exact) const {
-    const int minimum = tensor::min_exponent(in.b);
-    for (int k = 0; k < in.k; ++k) {
-      if (in.negate_b) tile.value[k] = -tile.value[k];
-      if (exact) tile.exponent[k] = tensor::model_exponent(tile.value[k], minimum);
-    }
-  }
-
   void fill_a(Cta& cta, const Strip& strip, int rows, bool exact, const tensor::Kernels& kernels,
               tensor::LaneTile* tile) {
-    alignas(64) float widened[tensor::kLanes][tensor::kMaxK];
-    const bool sixteen = strip.mask != kAllLanes;  // layout F: lanes beyond the 16 rows get zeros
     const int shift = strip.mask == 0xFFFF'0000u ? 16 : 0;
-    for (int lane = 0; lane < tensor::kLanes; ++lane) {
-      const int row = strip.first_row + lane - (sixteen ? shift : 0);
-      const bool used = (strip.mask >> lane & 1) && row < rows;
-      uint8_t bytes[32] = {};
-      if (used) {
-        if (a_in_tmem)
-          read_tmem_row(cta, strip.lane + lane, bytes);
-        else
-          tensor::read_row(cta, a, row, bytes);
+    const int count = std::min(std::popcount(strip.mask), rows - strip.first_row);
+    std::array<tensor::Row, tensor::kLanes> lanes_of_a{};  // lanes without a row get zeros
+    if (!a_in_tmem) {
+      tensor::read_rows(cta, a, strip.first_row, count, &lanes_of_a[static_cast<size_t>(shift)]);
+    } else {
+      for (int column = 0; column < 8; ++column) {
+        const uint32_t* const cells = cta.tmem.column(tmem_column(a_tmem) + column) + strip.lane;
+        for (int lane = shift; lane < shift + count; ++lane)
+          std::memcpy(lanes_of_a[static_cast<size_t>(lane)].data() + 4 * column, &cells[lane], 4);
       }
-      tensor::widen(in.a, bytes, in.k, widened[lane]);
-      if (in.negate_a)
-        for (int k = 0; k < in.k; ++k) widened[lane][k] = -widened[lane][k];
     }
-    kernels.transpose(widened, in.k, exact, tensor::min_exponent(in.a), tile);
-  }
-
-  void read_tmem_row(Cta& cta, int lane, uint8_t* bytes) {
-    for (int column = 0; column < 8; ++column)
-      std::memcpy(bytes + 4 * column, &cta.tmem.column(tmem_column(a_tmem) + column)[lane], 4);
+    kernels.pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = exact}, lanes_of_a.data(), 1,
+                       tile);
   }
 
   void multiply(Cta& cta, int c, const Strip& strip, const tensor::Arithmetic& how, const tensor::Kernels& kernels,
-                const tensor::LaneTile& a_tile) {
+                const tensor::LaneTile& a_tile, const tensor::ColumnTile* columns) {
     uint32_t* cells[256];
     for (int n = 0; n < strip.count_n; ++n) cells[n] = cta.tmem.column(strip.column + n) + strip.lane;
     const uint32_t off = disabled[static_cast<size_t>(4 * c + strip.lane / 32)];
     const uint32_t mask = strip.mask & ~off;
-    const tensor::ColumnTile* const columns = &b_tile_[static_cast<size_t>(strip.first_n)];
-    if (mask == kAllLanes && scale_d == 0) {
-      kernels.columns(how, a_tile, columns, cells, strip.count_n, accumulate);
-      return;
+    if (scale_d != 0 && accumulate) {
+      for (int n = 0; n < strip.count_n; ++n) {
+        for (Mask rest = mask; rest; rest &= rest - 1) {
+          uint32_t& cell = cells[n][first_lane(rest)];
+          cell = std::bit_cast<uint32_t>(std::ldexp(std::bit_cast<float>(cell), -scale_d));
+        }
+      }
     }
-    for (int n = 0; n < strip.count_n; ++n) {  // some lanes keep what they hold
-      alignas(64) uint32_t copy[32];
-      std::memcpy(copy, cells[n], sizeof copy);
-      if (scale_d != 0)
-        for (uint32_t& cell : copy) cell = std::bit_cast<uint32_t>(std::ldexp(std::bit_cast<float>(cell), -scale_d));
-      uint32_t* only = copy;
-      kernels.columns(how, a_tile, &columns[n], &only, 1, accumulate);
-      for (Mask rest = mask; rest; rest &= rest - 1) cells[n][first_lane(rest)] = copy[first_lane(rest)];
-    }
+    kernels.columns(how, a_tile, columns, cells, strip.count_n, accumulate, mask);
   }
-
-  std::vector<tensor::ColumnTile> b_tile_;
 };
 
 /// Which swizzles a transposed operand can have.

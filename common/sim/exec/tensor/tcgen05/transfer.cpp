@@ -261,7 +261,7 @@ void decode_transfer(Decoder& d) {
     return d.emit<store>(std::move(o));
   }
   o.registers = d.destinations(d.operand(0), 4);
-  o.written = d.uses().writes;
+  o.written = joined(d.uses().writes);
   d.op->touches_pending = true;
   d.emit<load>(std::move(o));
 }
