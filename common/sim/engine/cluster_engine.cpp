@@ -275,6 +275,12 @@ void ClusterEngine::complete_next() {
   if (recorder_) recorder_->takes_effect(done->event, now_);
   completing_ = true;
   try {
+    if (schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
+      const auto& waiting = done->order->waiting;
+      for (size_t next = 1; next < waiting.size(); ++next) {
+        if (!done->operation->takes_along(cluster_, *waiting[next]->operation)) break;
+      }
+    }
     done->operation->complete(cluster_);
   } catch (const Fault& fault) { fail(fault, nullptr, &done->operation->origin); }
   completing_ = false;

@@ -54,6 +54,9 @@ class AsyncOperation {
   virtual ~AsyncOperation() = default;
   /// Takes effect now. May submit further operations (a store's write after its read). Throws Fault.
   virtual void complete(Cluster& cluster) = 0;
+  /// `next` follows this one in its queue. True: complete() of this one does the work of both, in their order, and that of
+  /// `next` only tells that it is done. Asked where nobody looks for what takes effect between the two.
+  virtual bool takes_along(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
   /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.
   virtual std::string describe() const = 0;
   /// Asked for traces only.

@@ -129,6 +129,9 @@ struct Cluster {
     return multiply_adds <= launch->exact_budget;
   }
 
+  /// From now on no instruction will get exact arithmetic.
+  bool exact_arithmetic_is_over() const { return multiply_adds >= launch->exact_budget; }
+
   /// Have all CTAs let dependent launches start, or left?
   bool lets_dependents_start() const {
     return std::all_of(ctas.begin(), ctas.end(),

@@ -124,7 +124,7 @@ TEST(Exact, EveryInstructionSetEqualsTheIntegerModel) {
             std::vector<std::array<uint32_t, 32>> cells = start;
             uint32_t* pointers[8];
             for (size_t c = 0; c < 8; ++c) pointers[c] = cells[c].data();
-            set.columns(how, tile, columns, pointers, 8, accumulate, tensor::kEveryLane);
+            set.columns(how, &tile, columns, pointers, 8, accumulate, tensor::kEveryLane);
             int wrong = 0;
             for (size_t c = 0; c < 8; ++c) {
               for (size_t l = 0; l < 32 && wrong < 3; ++l) {
@@ -222,7 +222,7 @@ TEST(Vectors, EqualTheDefinition) {
           std::vector<uint32_t*> to, registers;
           for (size_t i = 0; i < cells.size(); ++i)
             to.push_back(cells[i].data()), registers.push_back(fragments[i].data());
-          set.columns(how, tile, columns, to.data(), kColumns, accumulate, mask);
+          set.columns(how, &tile, columns, to.data(), kColumns, accumulate, mask);
           set.fragments(how, halves, quads, registers.data(), kColumns / 8, accumulate);
 
           const auto expected = [&](size_t row, size_t column, uint32_t c) {
@@ -284,7 +284,7 @@ TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
             cells[c].fill(bits_of(1.5f));
             pointers[c] = cells[c].data();
           }
-          set.columns(how, tile, columns, pointers, count, accumulate, tensor::kEveryLane);
+          set.columns(how, &tile, columns, pointers, count, accumulate, tensor::kEveryLane);
           for (size_t c = 0; c < 11; ++c) {
             for (size_t l = 0; l < 32; ++l) {
               const uint32_t expected =

@@ -101,14 +101,28 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   return box;
 }
 
+namespace {
+
+/// f(place in shared memory, place in the row, bytes) for every 16 bytes of a row, of which the last may be fewer.
+template <class F>
+void for_chunks(Swizzle swizzle, uint32_t offset, uint32_t bytes, F f) {
+  uint32_t i = 0;
+  for (; i + 16 <= bytes; i += 16) f(swizzled(swizzle, offset + i), i, size_t{16});  // a size that the compiler knows
+  if (i < bytes) f(swizzled(swizzle, offset + i), i, size_t{bytes - i});
+}
+
+}  // namespace
+
 void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes) {
-  for (uint32_t i = 0; i < bytes; i += 16)
-    std::memcpy(cta.smem.data() + swizzled(swizzle, offset + i), row + i, std::min(16u, bytes - i));
+  uint8_t* const shared = cta.smem.data();
+  for_chunks(swizzle, offset, bytes,
+             [=](uint32_t at, uint32_t i, size_t count) { std::memcpy(shared + at, row + i, count); });
 }
 
 void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes) {
-  for (uint32_t i = 0; i < bytes; i += 16)
-    std::memcpy(row + i, cta.smem.data() + swizzled(swizzle, offset + i), std::min(16u, bytes - i));
+  const uint8_t* const shared = cta.smem.data();
+  for_chunks(swizzle, offset, bytes,
+             [=](uint32_t at, uint32_t i, size_t count) { std::memcpy(row + i, shared + at, count); });
 }
 
 std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset) {

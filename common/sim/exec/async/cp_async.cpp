@@ -105,21 +105,36 @@ Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
   return block(w, Wait::CopyGroup, o.pending, o.all);
 }
 
-// ---- cp.async.mbarrier.arrive: one arrival once the lane's earlier copies are finished
+// ---- cp.async.mbarrier.arrive: an arrival for each lane, once its earlier copies are finished
 
 class ArriveAfterCopies final : public AsyncOperation {
  public:
+  struct Arrival {
+    uint8_t lane = 0;
+    uint32_t offset = 0;
+    std::shared_ptr<order::Operation> watched;  // of this lane
+  };
   Warp* warp = nullptr;
-  int lane = 0;
-  uint32_t offset = 0;
+  std::vector<Arrival> arrivals;
   void complete(Cluster& cluster) override {
     if (warp->cta->exited) return;
-    if (!no_copies_in_flight(*warp, lane)) {  // the last of them will submit it again
-      warp->copies[static_cast<size_t>(lane)]->then.push_back(std::make_unique<ArriveAfterCopies>(*this));
-      return;
+    std::vector<Arrival> rest;
+    for (Arrival& arrival : arrivals) {
+      if (!no_copies_in_flight(*warp, arrival.lane)) {
+        rest.push_back(std::move(arrival));
+        continue;
+      }
+      Origin issuer = origin;
+      issuer.lane = arrival.lane;
+      apply(cluster, warp->cta->rank, arrival.offset, BarrierEffect::Arrive, 1, issuer, true,
+            arrival.watched ? &arrival.watched->signal : nullptr);
     }
-    apply(cluster, warp->cta->rank, offset, BarrierEffect::Arrive, 1, origin, true,
-          watched ? &watched->signal : nullptr);
+    if (rest.empty()) return;
+    auto later = std::make_unique<ArriveAfterCopies>();
+    later->origin = origin, later->warp = warp;
+    const size_t first = rest.front().lane;
+    later->arrivals = std::move(rest);
+    warp->copies[first]->then.push_back(std::move(later));  // the last of its copies will submit it again
   }
   std::string describe() const override { return "arrive after cp.async"; }
 };
@@ -129,19 +144,21 @@ struct ArriveOperands {
   bool counted;  ///< .noinc: the arrival is one of those that the phase expects anyway
 };
 Flow arrive_after_copies(Warp& w, const ArriveOperands& o, Mask m) {
+  auto operation = std::make_unique<ArriveAfterCopies>();
+  operation->warp = &w;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane);
     Mbarrier& barrier = own_barrier(w, address, lane);
     if (!o.counted) ++barrier.pending;
-    auto arrival = std::make_unique<ArriveAfterCopies>();
-    arrival->warp = &w, arrival->lane = lane, arrival->offset = address & kSharedOffsetMask;
+    ArriveAfterCopies::Arrival arrival{static_cast<uint8_t>(lane), address & kSharedOffsetMask, nullptr};
     if (Observer* const observer = observer_of(w)) {
-      arrival->watched = std::make_shared<order::Operation>();
-      arrival->watched->signal = observer->copies_signal(w, lane);
+      arrival.watched = std::make_shared<order::Operation>();
+      arrival.watched->signal = observer->copies_signal(w, lane);
     }
-    submit(w, lane, std::move(arrival), {});
+    operation->arrivals.push_back(std::move(arrival));
   }
+  submit(w, first_lane(m), std::move(operation), {});
   note_effect(w);
   return Flow::Next;
 }

@@ -40,22 +40,27 @@ class TensorLoad final : public AsyncOperation {
     std::array<uint8_t, 256 * 16> row;
     for (const Credit& credit : to.credits)
       check_destination(cluster, credit.destination, to.offset, box.footprint(), 128, "TMA load");
+    // Rows lie too far apart for the host's processor to guess the next one.
+    const uint64_t ahead = box.map.rank > 1 ? 16 * box.map.strides[0] : 0;
     for_rows(box, [&](uint64_t address, uint32_t at, int64_t first, int64_t last) {
+      for (uint32_t i = 0; i < box.inner_bytes && ahead != 0; i += 64)
+        __builtin_prefetch(reinterpret_cast<const void*>(address + ahead + i));
+      const uint8_t* from = row.data();
       if (address == 0 || last <= first) {
         fill_outside(box.map, row.data(), box.inner_bytes);
       } else {
-        if (first > 0) fill_outside(box.map, row.data(), static_cast<size_t>(first));
-        std::memcpy(row.data() + first,
-                    global_location(cluster, address + static_cast<uint64_t>(first),
-                                    static_cast<uint64_t>(last - first), 1, false, "TMA load"),
-                    static_cast<size_t>(last - first));
-        if (last < box.inner_bytes)
+        const uint8_t* const inside = global_location(cluster, address + static_cast<uint64_t>(first),
+                                                      static_cast<uint64_t>(last - first), 1, false, "TMA load");
+        if (first == 0 && last == box.inner_bytes) {
+          from = inside;
+        } else {
+          if (first > 0) fill_outside(box.map, row.data(), static_cast<size_t>(first));
+          std::memcpy(row.data() + first, inside, static_cast<size_t>(last - first));
           fill_outside(box.map, row.data() + last, box.inner_bytes - static_cast<size_t>(last));
+        }
       }
-      for (const Credit& credit : to.credits) {
-        row_to_shared(cluster.ctas[credit.destination], box.map.swizzle_mode(), to.offset + at, row.data(),
-                      box.inner_bytes);
-      }
+      for (const Credit& credit : to.credits)
+        row_to_shared(cluster.ctas[credit.destination], box.map.swizzle_mode(), to.offset + at, from, box.inner_bytes);
     });
     arrive(cluster);
   }

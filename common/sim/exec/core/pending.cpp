@@ -26,12 +26,19 @@ std::span<uint32_t> units_of(PendingRegisters& pending, const Slot& slot) {
 uint32_t newest(PendingRegisters& pending, const std::vector<Slot>& slots) {
   uint32_t result = 0;
   for (const Slot& slot : slots) {
+    if (slot.offset >= pending.high || slot.offset + slot.bytes <= pending.low) continue;
     for (const uint32_t writer : units_of(pending, slot)) result = std::max(result, writer);
   }
   return result;
 }
 
 void mark(PendingRegisters& pending, const Slot& slot, uint32_t number) {
+  const bool is_first = pending.pending_units == 0;
+  const int32_t first = slot.offset / PendingRegisters::kUnit * PendingRegisters::kUnit,
+                last = (slot.offset + slot.bytes + PendingRegisters::kUnit - 1) / PendingRegisters::kUnit *
+                       PendingRegisters::kUnit;
+  pending.low = is_first ? first : std::min(pending.low, first);
+  pending.high = is_first ? last : std::max(pending.high, last);
   uint32_t more = 0;
   for (uint32_t& writer : units_of(pending, slot)) {
     more += writer == 0;

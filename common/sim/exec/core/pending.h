@@ -21,6 +21,7 @@ struct PendingRegisters {
   uint32_t next = 1;             ///< number of the next operation; numbers grow in program order
   std::vector<uint32_t> writer;  ///< by slot unit: the operation that will write it, 0: none
   uint32_t pending_units = 0;
+  int32_t low = 0, high = 0;  ///< bytes between which they lie
   struct Operation {
     uint32_t number;
     const std::vector<Slot>* slots;  ///< of the program
@@ -50,6 +51,9 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask);
 
 /// Is this slot one that an unfinished operation has still to write?
 bool is_pending(const Warp& warp, int32_t slot);
+
+/// Are moves kept back?
+inline bool has_moves(const Warp& warp) { return warp.pending != nullptr && !warp.pending->moves.empty(); }
 
 inline bool has_pending(const Warp& warp) { return warp.pending != nullptr && warp.pending->pending_units > 0; }
 

@@ -23,7 +23,11 @@ struct Arithmetic {
   int k = 16;              ///< products per instruction
   int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper
   Result result = Result::F32;
+  /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The tiles of
+  /// B of the next one begin `pitch` tiles further on.
+  int steps = 1, pitch = 0;
 };
+inline constexpr int kMaxSteps = 4;
 
 /// What the elements of an operand become.
 struct Packing {
@@ -35,11 +39,11 @@ struct Packing {
 
 struct Kernels {
   /// acc[column] points at 32 accumulators (FP32 bits; F16 results in the low half of a cell; S32 bits). B per column.
-  /// With `accumulate` false the old contents are ignored. Only the lanes in `mask` are written.
-  void (*columns)(const Arithmetic& how, const LaneTile& a, const ColumnTile* b, uint32_t* const* acc, int columns,
+  /// With `accumulate` false the old contents are ignored. Only the lanes in `mask` are written. a[step].
+  void (*columns)(const Arithmetic& how, const LaneTile* a, const ColumnTile* b, uint32_t* const* acc, int columns,
                   bool accumulate, uint32_t mask);
   /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h +
-  /// p uses a[h] and b[2g + p].
+  /// p uses a[2 * step + h] and b[2g + p].
   void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
                     bool accumulate);
   /// 32 / `repeat` rows of A, each for `repeat` lanes (1 or 4).

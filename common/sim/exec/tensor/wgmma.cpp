@@ -113,71 +113,32 @@ class Wgmma final : public AsyncOperation {
   Share share;
   std::shared_ptr<Cta::Warpgroup::Entry> entry;
 
+  bool takes_along(Cluster& cluster, AsyncOperation& next) override {
+    auto* const other = dynamic_cast<Wgmma*>(&next);
+    if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
+    const WgmmaOperands &mine = operands(), &theirs = other->operands();
+    if (!cluster.exact_arithmetic_is_over() || mine.result == tensor::Result::S32) return false;
+    if (theirs.n != mine.n || theirs.a_format != mine.a_format || theirs.b_format != mine.b_format ||
+        theirs.result != mine.result || theirs.accumulators != mine.accumulators || !other->entry->accumulate)
+      return false;
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
+      if (has_moves(cta->warps[4 * group + warp])) return false;
+    }
+    along_.push_back(other);
+    return other->is_done_ = true;
+  }
+
   void complete(Cluster& cluster) override {
-    const WgmmaOperands& o = operands();
     if (!cluster.launch->moves_data) {
       for (size_t warp = 0; warp < 4; ++warp) complete_pending(cta->warps[4 * group + warp], entry->pending[warp]);
       ++cluster.changes;
       return;
     }
-    const int n = o.n;
-    const Format a_format = o.a_format, b_format = o.b_format;
-    tensor::Arithmetic how;
-    how.k = o.k();
-    const uint64_t multiply_adds = o.multiply_adds() / 4 * share.count;
-    how.exact = cluster.exact_arithmetic(multiply_adds);
-    how.result = o.result;
-    if (a_format == Format::E4M3 || a_format == Format::E5M2) how.fraction_bits = 13;
-    const tensor::Kernels& kernels = tensor::kernels();
-
-    tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
-    b.mn_major = o.transpose_b, b.element = tensor::element_bytes(b_format);
-    tensor::check_tile(*cta, b, n, "B");
-    static thread_local std::array<tensor::QuadTile, 64> b_tiles;
-    static thread_local std::array<tensor::Row, 256> b_rows;
-    tensor::read_rows(*cta, b, 0, n, b_rows.data());
-    kernels.pack_quads({.format = b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact}, b_rows.data(), n,
-                       b_tiles.data());
-
-    tensor::Descriptor a;
-    if (!o.a_in_registers) {
-      a = tensor::decode_wgmma(entry->a, "A");
-      a.mn_major = o.transpose_a, a.element = tensor::element_bytes(a_format);
-      tensor::check_tile(*cta, a, 64, "A");
-    }
-    const size_t registers = o.accumulators.size();
-    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
-      tensor::LaneTile a_tiles[2];
-      for (int h = 0; h < 2; ++h) {
-        std::array<tensor::Row, 8> rows;
-        if (o.a_in_registers)
-          register_rows(warp, h, rows.data());
-        else
-          tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows.data());
-        kernels.pack_lanes({.format = a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact}, rows.data(),
-                           4, &a_tiles[h]);
-      }
-      Warp& target = cta->warps[4 * group + warp];
-      uint32_t* accumulators[128];
-      if (o.result == tensor::Result::F16) {
-        static thread_local std::vector<std::array<uint32_t, 32>> halves;
-        halves.resize(2 * registers);
-        for (size_t i = 0; i < registers; ++i) {
-          const auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
-          for (size_t l = 0; l < 32; ++l) halves[2 * i][l] = packed[l] & 0xFFFF, halves[2 * i + 1][l] = packed[l] >> 16;
-          accumulators[2 * i] = halves[2 * i].data(), accumulators[2 * i + 1] = halves[2 * i + 1].data();
-        }
-        kernels.fragments(how, a_tiles, b_tiles.data(), accumulators, n / 8, entry->accumulate);
-        for (size_t i = 0; i < registers; ++i) {
-          auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
-          for (size_t l = 0; l < 32; ++l) packed[l] = halves[2 * i][l] | halves[2 * i + 1][l] << 16;
-        }
-      } else {
-        for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, o.accumulators[i]);
-        kernels.fragments(how, a_tiles, b_tiles.data(), accumulators, n / 8, entry->accumulate);
-      }
-      complete_pending(target, entry->pending[warp]);
-    }
+    const uint64_t multiply_adds = operands().multiply_adds() / 4 * share.count;
+    const bool is_exact = cluster.exact_arithmetic(multiply_adds);
+    if (!is_done_) multiply(is_exact);
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp)
+      complete_pending(cta->warps[4 * group + warp], entry->pending[warp]);
     ++cluster.changes;
     tensor::count_multiply_adds(cluster, multiply_adds);
   }
@@ -201,6 +162,81 @@ class Wgmma final : public AsyncOperation {
   }
 
  private:
+  void multiply(bool is_exact) {
+    const WgmmaOperands& o = operands();
+    std::array<const Wgmma*, tensor::kMaxSteps> steps{this};
+    std::copy(along_.begin(), along_.end(), steps.begin() + 1);
+    tensor::Arithmetic how{.exact = is_exact,
+                           .k = o.k(),
+                           .result = o.result,
+                           .steps = 1 + static_cast<int>(along_.size()),
+                           .pitch = o.n / 4};
+    if (o.a_format == Format::E4M3 || o.a_format == Format::E5M2) how.fraction_bits = 13;
+
+    static thread_local std::array<tensor::QuadTile, 64 * tensor::kMaxSteps> b_tiles;
+    for (int step = 0; step < how.steps; ++step)
+      steps[static_cast<size_t>(step)]->pack_b(how, &b_tiles[static_cast<size_t>(step * how.pitch)]);
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
+      tensor::LaneTile a_tiles[2 * tensor::kMaxSteps];
+      for (int step = 0; step < how.steps; ++step)
+        steps[static_cast<size_t>(step)]->pack_a(how, warp, &a_tiles[2 * step]);
+      multiply_fragments(cta->warps[4 * group + warp], how, a_tiles, b_tiles.data());
+    }
+  }
+
+  void pack_b(const tensor::Arithmetic& how, tensor::QuadTile* tiles) const {
+    const WgmmaOperands& o = operands();
+    tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
+    b.mn_major = o.transpose_b, b.element = tensor::element_bytes(o.b_format);
+    tensor::check_tile(*cta, b, o.n, "B");
+    std::array<tensor::Row, 256> rows;
+    tensor::read_rows(*cta, b, 0, o.n, rows.data());
+    tensor::kernels().pack_quads({.format = o.b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact},
+                                 rows.data(), o.n, tiles);
+  }
+
+  void pack_a(const tensor::Arithmetic& how, size_t warp, tensor::LaneTile* tiles) const {
+    const WgmmaOperands& o = operands();
+    tensor::Descriptor a;
+    if (!o.a_in_registers) {
+      a = tensor::decode_wgmma(entry->a, "A");
+      a.mn_major = o.transpose_a, a.element = tensor::element_bytes(o.a_format);
+      tensor::check_tile(*cta, a, 64, "A");
+    }
+    for (int h = 0; h < 2; ++h) {
+      std::array<tensor::Row, 8> rows;
+      if (o.a_in_registers)
+        register_rows(warp, h, rows.data());
+      else
+        tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows.data());
+      tensor::kernels().pack_lanes({.format = o.a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact},
+                                   rows.data(), 4, &tiles[h]);
+    }
+  }
+
+  void multiply_fragments(Warp& target, const tensor::Arithmetic& how, const tensor::LaneTile* a_tiles,
+                          const tensor::QuadTile* b_tiles) const {
+    const WgmmaOperands& o = operands();
+    const size_t registers = o.accumulators.size();
+    uint32_t* accumulators[128];
+    if (o.result != tensor::Result::F16) {
+      for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, o.accumulators[i]);
+      tensor::kernels().fragments(how, a_tiles, b_tiles, accumulators, o.n / 8, entry->accumulate);
+      return;
+    }
+    alignas(64) std::array<std::array<uint32_t, 32>, 128> halves;
+    for (size_t i = 0; i < registers; ++i) {
+      const auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
+      for (size_t l = 0; l < 32; ++l) halves[2 * i][l] = packed[l] & 0xFFFF, halves[2 * i + 1][l] = packed[l] >> 16;
+      accumulators[2 * i] = halves[2 * i].data(), accumulators[2 * i + 1] = halves[2 * i + 1].data();
+    }
+    tensor::kernels().fragments(how, a_tiles, b_tiles, accumulators, o.n / 8, entry->accumulate);
+    for (size_t i = 0; i < registers; ++i) {
+      auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
+      for (size_t l = 0; l < 32; ++l) packed[l] = halves[2 * i][l] | halves[2 * i + 1][l] << 16;
+    }
+  }
+
   /// The rows of half `h` of a warp's A fragment: 32 bytes of K. Register j holds row l/4 + 8 (j%2), bytes from
   /// 16 (j/2) + 4 (l%4).
   void register_rows(size_t warp, int h, tensor::Row* rows) const {
@@ -209,6 +245,9 @@ class Wgmma final : public AsyncOperation {
       for (size_t row = 0; row < 8; ++row) std::memcpy(rows[row].data() + 16 * part, &words[4 * row], 16);
     }
   }
+
+  std::vector<Wgmma*> along_;  // those that follow in the queue, and are done with this one
+  bool is_done_ = false;       // with one before
 };
 
 /// The entry at which this warp stands; it must agree with what the other warps of the group issue there. *share: those

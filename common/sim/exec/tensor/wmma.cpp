@@ -154,7 +154,7 @@ Flow multiply(Warp& w, const Multiply& o, Mask m) {
     columns[column] = cells[column];
     for (int row = 0; row < o.rows; ++row) cells[column][row] = static_cast<uint32_t>(get(o.c, d, row, column));
   }
-  kernels.columns(how, lane_tile, column_tiles.data(), columns, o.columns, true,
+  kernels.columns(how, &lane_tile, column_tiles.data(), columns, o.columns, true,
                   static_cast<uint32_t>((uint64_t{1} << o.rows) - 1));
   for (int row = 0; row < o.rows; ++row) {
     for (int column = 0; column < o.columns; ++column) {

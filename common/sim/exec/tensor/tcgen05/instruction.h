@@ -14,6 +14,8 @@ struct Instruction {
   tensor::Format a, b;
   tensor::Result result;
   bool a_mn_major, b_mn_major, negate_a, negate_b;
+
+  bool operator==(const Instruction&) const = default;
 };
 
 /// Decodes the descriptor for an instruction of this kind. `stationary`: tcgen05.mma.ws. Throws Fault on what does not

@@ -66,43 +66,22 @@ class Mma final : public AsyncOperation {
   uint64_t a_bits = 0, b_bits = 0;     // the descriptors as they were given
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
+  bool takes_along(Cluster& cluster, AsyncOperation& next) override {
+    auto* const other = dynamic_cast<Mma*>(&next);
+    if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
+    if (!cluster.exact_arithmetic_is_over() || in.result == tensor::Result::S32 || scale_d != 0) return false;
+    if (other->in != in || other->group != group || other->stationary != stationary || other->leader != leader ||
+        other->d != d || other->a_in_tmem != a_in_tmem || other->disabled != disabled || other->scale_d != 0 ||
+        !other->accumulate)
+      return false;
+    along_.push_back(other);
+    return other->is_done_ = true;
+  }
+
   void complete(Cluster& cluster) override {
     if (!cluster.launch->moves_data) return;
-    const tensor::Kernels& kernels = tensor::kernels();
-    tensor::Arithmetic how;
-    how.exact = cluster.exact_arithmetic(multiply_adds());
-    how.k = in.k;
-    how.result = in.result;
-    const int rows = in.m / group, columns = in.n / group;
-
-    // B: each CTA of the group holds its share of the columns.
-    static thread_local std::array<tensor::ColumnTile, 256> b_tiles;
-    static thread_local std::array<tensor::Row, 256> b_rows;
-    for (int c = 0; c < group; ++c) {
-      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
-      tensor::check_tile(cta, b, columns, "B");
-      tensor::read_rows(cta, b, 0, columns, b_rows.data());
-      kernels.pack_columns({.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact}, b_rows.data(),
-                           columns, &b_tiles[static_cast<size_t>(c * columns)]);
-    }
-    for (int c = 0; c < group; ++c) {
-      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
-      const std::vector<Strip> strips = strips_of(in, group, stationary, d);
-      int needed = 0;
-      for (const Strip& strip : strips) needed = std::max(needed, strip.count_n);
-      check_allocated(cta, "D", d, needed);
-      if (!a_in_tmem)
-        tensor::check_tile(cta, a, rows, "A");
-      else
-        check_allocated(cta, "A", a_tmem, 8);
-      int last_row = -1;
-      tensor::LaneTile a_tile;
-      for (const Strip& strip : strips) {
-        if (strip.first_row != last_row) fill_a(cta, strip, rows, how.exact, kernels, &a_tile);
-        last_row = strip.first_row;
-        multiply(cta, c, strip, how, kernels, a_tile, &b_tiles[static_cast<size_t>(strip.first_n)]);
-      }
-    }
+    const bool is_exact = cluster.exact_arithmetic(multiply_adds());
+    if (!is_done_) multiply(cluster, is_exact);
     ++cluster.changes;
     tensor::count_multiply_adds(cluster, multiply_adds());
   }
@@ -143,8 +122,52 @@ class Mma final : public AsyncOperation {
                                            name_of(cta) + ", where allocated are: " + cta.tmem.describe()};
   }
 
-  void fill_a(Cta& cta, const Strip& strip, int rows, bool exact, const tensor::Kernels& kernels,
-              tensor::LaneTile* tile) {
+  void multiply(Cluster& cluster, bool is_exact) {
+    const tensor::Kernels& kernels = tensor::kernels();
+    std::array<const Mma*, tensor::kMaxSteps> steps{this};
+    std::copy(along_.begin(), along_.end(), steps.begin() + 1);
+    const tensor::Arithmetic how{
+        .exact = is_exact, .k = in.k, .result = in.result, .steps = 1 + static_cast<int>(along_.size()), .pitch = in.n};
+    const int rows = in.m / group, columns = in.n / group;
+
+    // B: each CTA of the group holds its share of the columns.
+    static thread_local std::array<tensor::ColumnTile, 256 * tensor::kMaxSteps> b_tiles;
+    static thread_local std::array<tensor::Row, 256> b_rows;
+    for (int step = 0; step < how.steps; ++step) {
+      for (int c = 0; c < group; ++c) {
+        Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+        const tensor::Descriptor& operand = steps[static_cast<size_t>(step)]->b;
+        tensor::check_tile(cta, operand, columns, "B");
+        tensor::read_rows(cta, operand, 0, columns, b_rows.data());
+        kernels.pack_columns({.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact}, b_rows.data(),
+                             columns, &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
+      }
+    }
+    for (int c = 0; c < group; ++c) {
+      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+      const std::vector<Strip> strips = strips_of(in, group, stationary, d);
+      int needed = 0;
+      for (const Strip& strip : strips) needed = std::max(needed, strip.count_n);
+      check_allocated(cta, "D", d, needed);
+      for (int step = 0; step < how.steps; ++step) {
+        const Mma& mma = *steps[static_cast<size_t>(step)];
+        if (!a_in_tmem)
+          tensor::check_tile(cta, mma.a, rows, "A");
+        else
+          check_allocated(cta, "A", mma.a_tmem, 8);
+      }
+      int last_row = -1;
+      tensor::LaneTile a_tiles[tensor::kMaxSteps];
+      for (const Strip& strip : strips) {
+        for (int step = 0; step < how.steps && strip.first_row != last_row; ++step)
+          steps[static_cast<size_t>(step)]->fill_a(cta, strip, rows, how.exact, &a_tiles[step]);
+        last_row = strip.first_row;
+        multiply_strip(cta, c, strip, how, a_tiles, &b_tiles[static_cast<size_t>(strip.first_n)]);
+      }
+    }
+  }
+
+  void fill_a(Cta& cta, const Strip& strip, int rows, bool exact, tensor::LaneTile* tile) const {
     const int shift = strip.mask == 0xFFFF'0000u ? 16 : 0;
     const int count = std::min(std::popcount(strip.mask), rows - strip.first_row);
     std::array<tensor::Row, tensor::kLanes> lanes_of_a{};  // lanes without a row get zeros
@@ -157,12 +180,12 @@ class Mma final : public AsyncOperation {
           std::memcpy(lanes_of_a[static_cast<size_t>(lane)].data() + 4 * column, &cells[lane], 4);
       }
     }
-    kernels.pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = exact}, lanes_of_a.data(), 1,
-                       tile);
+    tensor::kernels().pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = exact},
+                                 lanes_of_a.data(), 1, tile);
   }
 
-  void multiply(Cta& cta, int c, const Strip& strip, const tensor::Arithmetic& how, const tensor::Kernels& kernels,
-                const tensor::LaneTile& a_tile, const tensor::ColumnTile* columns) {
+  void multiply_strip(Cta& cta, int c, const Strip& strip, const tensor::Arithmetic& how,
+                      const tensor::LaneTile* a_tiles, const tensor::ColumnTile* columns) const {
     uint32_t* cells[256];
     for (int n = 0; n < strip.count_n; ++n) cells[n] = cta.tmem.column(strip.column + n) + strip.lane;
     const uint32_t off = disabled[static_cast<size_t>(4 * c + strip.lane / 32)];
@@ -175,8 +198,11 @@ class Mma final : public AsyncOperation {
         }
       }
     }
-    kernels.columns(how, a_tile, columns, cells, strip.count_n, accumulate, mask);
+    tensor::kernels().columns(how, a_tiles, columns, cells, strip.count_n, accumulate, mask);
   }
+
+  std::vector<Mma*> along_;  // those that follow in the queue, and are done with this one
+  bool is_done_ = false;     // with one before
 };
 
 /// Which swizzles a transposed operand can have.
