@@ -132,7 +132,7 @@ export class OrderLab {
     tilesOf(order).forEach(([m, n], index) => {
       const taken = Math.floor(index / workers) + 1;
       const [x, y] = [30 + n * cell, 30 + m * cell];
-      context.fillStyle = taken < wave ? colour("mma") : taken === wave ? colour("accent") : colour("free");
+      context.fillStyle = taken < wave ? colour("mma") : taken === wave ? colour("bad") : colour("free");
       context.fillRect(x, y, cell - 1, cell - 1);
       if (cell >= CELL) {
         context.fillStyle = colour("ink");
