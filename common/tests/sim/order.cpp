@@ -731,6 +731,25 @@ TEST(Order, AWaiterMayNotBeLapped) {
   }
 }
 
+TEST(Order, ALoadTellsThatItsThreadHasWaited) {
+  // Warp 1 waits for the fresh barrier and loads; that its bytes have landed says that its wait was over.
+  for (const bool waits_before : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.init(0, 1032);
+    if (waits_before) story.wait(story.lane0(0, 1, 10), 1032);
+    const auto load = story.load_bulk(story.lane0(0, 1, 11), 0, 1024);
+    if (!waits_before) story.wait(story.lane0(0, 1, 10), 1032);
+    story.land(*load, 1024);
+    story.wait(story.all(0, 2, 12), 1024);
+    story.arrive(story.lane0(0, 2, 13), 0, 1032, true);
+    if (waits_before)
+      story.expect_silence();
+    else
+      story.expect("phase held", "a late waiter is lapped");
+  }
+}
+
 TEST(Order, AWaitThatAnEarlierPhaseWouldSatisfy) {
   Story story;  // warp 1 waits for phase 1 without knowing of phase 0: its parity is that of a phase before the first
   story.init(0, 1024);

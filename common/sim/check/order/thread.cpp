@@ -41,8 +41,7 @@ void Warp::unite() {
 }
 
 Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind) {
-  if (acted_) ++tick;
-  acted_ = false;
+  close();
   if (events_.size() < kEvents)
     events_.push_back({kind, tick - 1, site, lanes});
   else

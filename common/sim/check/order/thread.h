@@ -101,7 +101,12 @@ class Warp {
 
   /// One of its lanes has done something that a position names.
   void act() { acted_ = true; }
-  /// The position of all that has been done so far. What is done from now on comes after it.
+  /// What is done from now on has a later position.
+  void close() {
+    if (acted_) ++tick;
+    acted_ = false;
+  }
+  /// The same, by an event. Returns the position of all that has been done so far.
   Tick close(Mask lanes, uint32_t site, Event::Kind kind);
   /// All that these lanes know, themselves up to the last close included.
   Clock published(Mask lanes) const;

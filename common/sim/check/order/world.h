@@ -272,7 +272,7 @@ class World {
 
   uint16_t row_of(Cta& cta, Warp& warp, Own own);
   std::pair<uint16_t, Tick>& queue_of(const By& by, uint32_t group);
-  Signal work_signal(const By& by) const;
+  Signal work_signal(const By& by);
   void learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit>& commits, uint32_t pending);
   uint32_t record(Access access) { return accesses_.add(std::move(access)); }
   Access made_by(const By& by, Role role, Proxy proxy) const;

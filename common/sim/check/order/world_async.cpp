@@ -42,7 +42,8 @@ void World::learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit
 
 /// What the completion of an operation tells: that it is over, and what its thread knew of other channels. What threads did
 /// travels by what threads do.
-Signal World::work_signal(const By& by) const {
+Signal World::work_signal(const By& by) {
+  by.threads().close();  // what it has waited for so far is part of it
   Signal tells;
   tells.happened = tells.released = by.threads().published(by.lanes).channels();
   tells.unscoped = true;
@@ -104,8 +105,8 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const Context context{by, warp, knows, by.lanes, false, false};
   auto operation = std::make_unique<Operation>();
-  warp.act();
   operation->signal = work_signal(by);
+  warp.act();
   bool first = true;
   for (const Landing& landing : landings) {
     Barrier& barrier = landing.barrier_cta->barriers[landing.barrier];
