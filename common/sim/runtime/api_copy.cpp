@@ -1,5 +1,5 @@
 // Copies and fills of linear memory and of variables.
-#include "runtime/streams.h"
+#include "runtime/graph.h"
 #include "runtime/transfer.h"
 
 using namespace sim;
@@ -14,8 +14,7 @@ SIM_PER_THREAD(cudaMemcpy, _ptds)
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    copy(process, to, from, bytes, kind);
+    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) { copy(process, to, from, bytes, kind); });
   });
 }
 SIM_PER_THREAD(cudaMemcpyAsync, _ptsz)
@@ -31,8 +30,9 @@ SIM_PER_THREAD(cudaMemcpy2D, _ptds)
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpy2DAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    copy(process, to, {to_pitch}, from, {from_pitch}, {width, height}, kind);
+    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) {
+      copy(process, to, {to_pitch}, from, {from_pitch}, {width, height}, kind);
+    });
   });
 }
 SIM_PER_THREAD(cudaMemcpy2DAsync, _ptsz)
@@ -61,8 +61,8 @@ SIM_PER_THREAD(cudaMemcpy3D, _ptds)
 
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
   return call("cudaMemcpy3DAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    copy_3d(process, parameters);
+    const cudaMemcpy3DParms copied = result(parameters, "p");
+    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) { copy_3d(process, &copied); });
   });
 }
 SIM_PER_THREAD(cudaMemcpy3DAsync, _ptsz)
@@ -80,8 +80,8 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return call("cudaMemcpyPeerAsync", [&](Process& process) {
     check_device(to_device);
     check_device(from_device);
-    enter_stream(process, stream);
-    copy(process, to, from, bytes, cudaMemcpyDeviceToDevice);
+    in_order(process, stream, cudaGraphNodeTypeMemcpy,
+             [=](Process& process) { copy(process, to, from, bytes, cudaMemcpyDeviceToDevice); });
   });
 }
 
@@ -97,8 +97,8 @@ SIM_PER_THREAD(cudaMemset, _ptds)
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    fill(process, to, {}, {bytes}, static_cast<uint32_t>(value));
+    in_order(process, stream, cudaGraphNodeTypeMemset,
+             [=](Process& process) { fill(process, to, {}, {bytes}, static_cast<uint32_t>(value)); });
   });
 }
 SIM_PER_THREAD(cudaMemsetAsync, _ptsz)
@@ -113,8 +113,9 @@ SIM_PER_THREAD(cudaMemset2D, _ptds)
 
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   return call("cudaMemset2DAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
+    in_order(process, stream, cudaGraphNodeTypeMemset, [=](Process& process) {
+      fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
+    });
   });
 }
 SIM_PER_THREAD(cudaMemset2DAsync, _ptsz)
@@ -130,9 +131,10 @@ SIM_PER_THREAD(cudaMemset3D, _ptds)
 
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
   return call("cudaMemset3DAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
-         static_cast<uint32_t>(value));
+    in_order(process, stream, cudaGraphNodeTypeMemset, [=](Process& process) {
+      fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
+           static_cast<uint32_t>(value));
+    });
   });
 }
 SIM_PER_THREAD(cudaMemset3DAsync, _ptsz)
@@ -184,8 +186,8 @@ SIM_PER_THREAD(cudaMemcpyToSymbol, _ptds)
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyToSymbolAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    copy_to(process, symbol, from, bytes, offset, kind);
+    in_order(process, stream, cudaGraphNodeTypeMemcpy,
+             [=](Process& process) { copy_to(process, symbol, from, bytes, offset, kind); });
   });
 }
 SIM_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz)
@@ -198,8 +200,8 @@ SIM_PER_THREAD(cudaMemcpyFromSymbol, _ptds)
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
   return call("cudaMemcpyFromSymbolAsync", [&](Process& process) {
-    enter_stream(process, stream);
-    copy_from(process, to, symbol, bytes, offset, kind);
+    in_order(process, stream, cudaGraphNodeTypeMemcpy,
+             [=](Process& process) { copy_from(process, to, symbol, bytes, offset, kind); });
   });
 }
 SIM_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)

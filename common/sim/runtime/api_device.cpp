@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/attributes.h"
+#include "runtime/graph.h"
 #include "runtime/process.h"
 
 using namespace sim;
@@ -115,6 +116,7 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int device,
 
 cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [](Process& process) {
+    refuse_while_any_is_captured();
     if (order::Launches* const launches = process.device().launches()) launches->wait_for_all();
   });
 }

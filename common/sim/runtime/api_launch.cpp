@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/launch.h"
-#include "runtime/streams.h"
+#include "runtime/graph.h"
 
 using namespace sim;
 using namespace sim::runtime;
@@ -16,9 +15,8 @@ using namespace sim::runtime;
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t dynamic_smem,
                              cudaStream_t stream) {
   return prepare("cudaLaunchKernel", [&](Process& process) {
-    enter_stream(process, stream);
-    launch(process, find_kernel(process, function),
-           {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
+    launch_in_order(process, stream, find_kernel(process, function),
+                    {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
   });
 }
 SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
@@ -26,9 +24,9 @@ SIM_PER_THREAD(cudaLaunchKernel, _ptsz)
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                         size_t dynamic_smem, cudaStream_t stream) {
   return prepare("cudaLaunchCooperativeKernel", [&](Process& process) {
-    enter_stream(process, stream);
-    launch(process, find_kernel(process, function),
-           {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .cooperative = true, .arguments = arguments});
+    launch_in_order(
+        process, stream, find_kernel(process, function),
+        {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .cooperative = true, .arguments = arguments});
   });
 }
 SIM_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
@@ -37,11 +35,12 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   return prepare("cudaLaunchKernelEx", [&](Process& process) {
     std::vector<cudaEvent_t> events;
     const Launch request = read_config(config, arguments, &events);
-    enter_stream(process, config->stream);
     for (cudaEvent_t event : events) find_event(event);
-    launch(process, find_kernel(process, function), request);
+    launch_in_order(process, config->stream, find_kernel(process, function), request);
     if (!events.empty()) process.settle();
-    for (cudaEvent_t event : events) record_event(process, event, config->stream);
+    for (cudaEvent_t event : events) {
+      if (!capture_record(config->stream, event)) record_event(process, event, config->stream);
+    }
   });
 }
 SIM_PER_THREAD(cudaLaunchKernelExC, _ptsz)

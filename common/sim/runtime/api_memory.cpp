@@ -1,7 +1,7 @@
 // Allocation of linear memory, and what programs ask about pointers.
 #include <map>
 
-#include "runtime/streams.h"
+#include "runtime/graph.h"
 #include "runtime/transfer.h"
 
 using namespace sim;
@@ -150,6 +150,7 @@ SIM_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return call("cudaMallocAsync", [&](Process& process) {
     find_stream(stream);
+    refuse_while_captured(stream);
     result(pointer, "devPtr") = allocate(process, bytes, "cudaMallocAsync", Kind::Device);
   });
 }
@@ -158,6 +159,7 @@ SIM_PER_THREAD(cudaMallocAsync, _ptsz)
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return call("cudaFreeAsync", [&](Process& process) {
     enter_stream(process, stream);
+    refuse_while_captured(stream);
     release(process, pointer, Kind::Device, Kind::Managed);
   });
 }

@@ -1,7 +1,7 @@
 // What nvcc's generated code calls: registration before main, and the two halves of kernel<<<...>>>(...).
 #include <vector>
 
-#include "runtime/launch.h"
+#include "runtime/graph.h"
 #include "runtime/streams.h"
 
 using namespace sim;
@@ -102,9 +102,8 @@ SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 bloc
                                        size_t dynamic_smem, cudaStream_t stream) {
   return prepare("kernel launch", [&](Process& process) {
     try {
-      enter_stream(process, stream);
-      launch(process, find_kernel(process, kernel),
-             {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
+      launch_in_order(process, stream, find_kernel(process, kernel),
+                      {.grid = grid, .block = block, .dynamic_smem = dynamic_smem, .arguments = arguments});
     } catch (...) {
       process.refuse_unseen();
       throw;

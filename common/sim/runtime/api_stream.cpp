@@ -1,7 +1,7 @@
 // Streams, events, and what waits for them. All work is done when the call that asks for it returns, so nothing waits.
 #include <chrono>
 
-#include "runtime/streams.h"
+#include "runtime/graph.h"
 
 using namespace sim;
 using namespace sim::runtime;
@@ -22,12 +22,16 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return call("cudaStreamDestroy", [&](Process&) { destroy_stream(stream); });
+  return call("cudaStreamDestroy", [&](Process&) {
+    refuse_while_captured(stream);
+    destroy_stream(stream);
+  });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call("cudaStreamSynchronize", [&](Process& process) {
     find_stream(stream);
+    refuse_while_captured(stream);
     if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
   });
 }
@@ -36,6 +40,7 @@ SIM_PER_THREAD(cudaStreamSynchronize, _ptsz)
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&](Process& process) {  // it is done, and the host knows
     find_stream(stream);
+    refuse_while_captured(stream);
     if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
   });
 }
@@ -45,6 +50,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return call("cudaStreamWaitEvent", [&](Process& process) {
     find_stream(stream);
     const Event& known = find_event(event);
+    if (capture_wait(stream, event)) return;
     if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream), known.work);
   });
 }
@@ -105,30 +111,6 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   });
 }
 
-// Nothing is ever captured: beginning a capture ends the program with a sentence.
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return call("cudaStreamIsCapturing", [&](Process&) {
-    find_stream(stream);
-    result(status, "pCaptureStatus") = cudaStreamCaptureStatusNone;
-  });
-}
-SIM_PER_THREAD(cudaStreamIsCapturing, _ptsz)
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
-                                     const cudaGraphEdgeData** edges, size_t* count) {
-  return call("cudaStreamGetCaptureInfo", [&](Process&) {
-    find_stream(stream);
-    result(status, "captureStatus_out") = cudaStreamCaptureStatusNone;
-    if (id != nullptr) *id = 0;
-    if (graph != nullptr) *graph = nullptr;
-    if (dependencies != nullptr) *dependencies = nullptr;
-    if (edges != nullptr) *edges = nullptr;
-    if (count != nullptr) *count = 0;
-  });
-}
-SIM_PER_THREAD(cudaStreamGetCaptureInfo, _ptsz)
-
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
   return call("cudaThreadExchangeStreamCaptureMode", [&](Process&) { std::swap(result(mode, "mode"), current); });
@@ -136,11 +118,13 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 
 // Host functions run between the frames of two calls, because they may call the API themselves.
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  bool captured = false;
   const cudaError_t error = call("cudaLaunchHostFunc", [&](Process&) {
     find_stream(stream);
     if (function == nullptr) refuse(cudaErrorInvalidValue, "fn is a null pointer.");
+    captured = capture_host_function(stream, function, data);
   });
-  if (error == cudaSuccess) function(data);
+  if (error == cudaSuccess && !captured) function(data);
   return error;
 }
 SIM_PER_THREAD(cudaLaunchHostFunc, _ptsz)
@@ -175,7 +159,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   return call("cudaEventRecord", [&](Process& process) {
     if ((flags & ~cudaEventRecordExternal) != 0) refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
     find_stream(stream);
-    record_event(process, event, stream);
+    find_event(event);
+    if (!capture_record(stream, event)) record_event(process, event, stream);
   });
 }
 SIM_PER_THREAD(cudaEventRecordWithFlags, _ptsz)

@@ -26,7 +26,7 @@ def cpu_seconds() -> float:
 
 class Programs(unittest.TestCase):
     def test_right_ones(self) -> None:
-        for program, passes in (("samples", 8), ("clusters_and_mma", 4)):
+        for program, passes in (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1)):
             for gpu in ("b200", "h200"):
                 for schedule in SCHEDULES:
                     with self.subTest(program=program, gpu=gpu, schedule=schedule):
