@@ -4,11 +4,12 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
 
     scripts/predict.py --levels 5-8 --sizes 4096,8192
     scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv
-    scripts/predict.py --record            docs/results/modelled.csv: the ladder, on both GPUs
+    scripts/predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
+    scripts/predict.py --check             predicts a few points again, and compares them with what is recorded
 
 The same sources give the same figures, to the last digit, on every machine.
 
-Exit codes: 0 predicted; 1 a level cannot be predicted; 2 wrong command line, or not built.
+Exit codes: 0 predicted; 1 a level cannot be predicted, or is not as recorded; 2 wrong command line, or not built.
 """
 from __future__ import annotations
 
@@ -20,6 +21,18 @@ from ladder.results import data
 from ladder.sim import predictions
 
 
+def check(build: Path) -> int:
+    rows, failures = predictions.predict(predictions.CHECKED, build, print)
+    recorded = predictions.by_point(data.read_rows(files.ROOT / predictions.RECORD)[1])
+    for row in rows:
+        for name, value in recorded[row["level"], row["gpu"], row["m"]].items():
+            if row[name] != value:
+                failures.append(f"{row['level']} {row['m']} on {row['gpu']}: {name} is {row[name]}, and was {value}")
+    if failures:
+        command.give_up(1, "\n".join([*failures, "If that is meant: scripts/predict.py --record"]))
+    return 0
+
+
 def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
@@ -29,15 +42,18 @@ def main() -> int:
     parser.add_argument("--config", default="", metavar="NAME", help="of the levels, where they have several")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
     parser.add_argument("--record", action="store_true",
-                        help=f"all levels at {predictions.RECORDED_SIZES} on both GPUs, into docs/results/modelled.csv")
+                        help="all levels on all GPUs, into docs/results/modelled.csv")
+    parser.add_argument("--check", action="store_true",
+                        help=f"{', '.join(map(str, predictions.CHECKED))}: are they as recorded, to the last digit?")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = files.ROOT / predictions.RECORD if options.record else options.csv
+    if options.check:
+        return check(options.build.resolve())
     levels = names.choose_levels("1-8" if options.record else options.levels, names.all_levels())
-    sizes = predictions.RECORDED_SIZES if options.record else options.sizes
-    gpus = sorted(predictions.ARCHS, reverse=True) if options.record else [options.gpu]
+    sizes = predictions.RECORDED if options.record else {options.gpu: options.sizes}
     points = [predictions.Point(level, gpu, size, options.config)
-              for gpu in gpus for level in levels for size in sizes.split(",")]
+              for gpu, listed in sizes.items() for level in levels for size in listed.split(",")]
     rows, failures = predictions.predict(points, options.build.resolve(), print)
     if output is not None and not failures:
         files.replace(output, data.csv_text(predictions.COLUMNS, rows))

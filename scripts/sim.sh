@@ -24,8 +24,8 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --timing            do not compute: say how long each launch takes on the GPU, at which clock, and what limits it
   --constants FILE    with --timing: what is known of the GPU, in place of common/sim/timing/constants
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
-  --power WHAT        with --timing: cap for a GPU that is always at work (default), burst for a moment's work, none for
-                      the highest clock, or a clock in GHz
+  --power WHAT,...    with --timing: cap for a GPU that is always at work (default), burst for a moment's work, none for
+                      the highest clock, or a clock in GHz; with several, a prediction for each
   --help              print this
 
 The rules of --check, and what each stands on. docs/simulator.md says what they ask.

@@ -2,44 +2,14 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import unittest
 
 from ladder.context import Context
 from ladder.levels import description, names
-from ladder.pages.blocks import costs
 from ladder.results import data, numbers
 from tests import support
 
 DOCS = support.ROOT / "docs"
-
-
-class Costs(support.Sandbox):
-    HEADER = """
-        struct Costs {
-          int issue = 1;         ///< one warp instruction
-          int latency = 1'700;   ///< from here
-                                 ///< to there
-        };
-        struct Gpu {
-          int major = 0;  ///< not a cost
-    """
-
-    def table(self, other: str) -> str:
-        self.write("common/sim/machine/gpu.h", textwrap.dedent(self.HEADER))
-        self.write("common/sim/machine/gpu.cpp", f"Gpu b200() {{\n}}\nGpu h200() {{\n  {other}\n}}\n")
-        return costs.of_device(Context(self.root, []), {})
-
-    def test_both_gpus(self) -> None:
-        text = self.table("gpu.costs.latency = 66;  // shorter")
-        self.assertIn("| `issue` | one warp instruction | 1 | 1 |\n", text)
-        self.assertIn("| `latency` | from here | 1,700 | 66 |\n", text)
-        self.assertNotIn("major", text)
-        self.assertIn("Modelled", text)
-
-    def test_a_cost_that_does_not_exist(self) -> None:
-        with self.assertRaisesRegex(ValueError, "cannot be read"):
-            self.table("gpu.costs.colour = 66;")
 
 
 class Statements(unittest.TestCase):

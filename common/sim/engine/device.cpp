@@ -165,7 +165,10 @@ struct Device::Impl {
 };
 
 Device::Device(Gpu gpu, Options options)
-    : gpu_(std::move(gpu)), options_(std::move(options)), memory_(gpu_.global_bytes), impl_(std::make_unique<Impl>()) {
+    : gpu_(std::move(gpu)),
+      options_(std::move(options)),
+      memory_(gpu_.global_bytes, options_.timing),
+      impl_(std::make_unique<Impl>()) {
   if (options_.sms > 0) gpu_.sm_count = options_.sms;
   if (options_.check != Options::Check::Off) launches_ = std::make_unique<order::Launches>();
 }
@@ -369,14 +372,19 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
       }
       flops += static_cast<double>(each->useful_flops);
     }
-    timing::Prediction prediction =
-        timing::predict(demands, gpu_, timing::constants_of(gpu_.key), options_.power, flops, traces ? &log : nullptr);
-    prediction.kernel = pending.front()->kernel;
-    if (options_.prediction_file.empty()) {
-      std::fputs(timing::to_text(prediction).c_str(), stdout);
-    } else {
-      std::ofstream(options_.prediction_file, std::ios::app) << timing::to_json(prediction) << "\n";
+    const bool prints = options_.prediction_file.empty();
+    std::ofstream file;
+    if (!prints) file.open(options_.prediction_file, std::ios::app);
+    for (timing::Prediction& prediction : timing::predict(demands, gpu_, timing::constants_of(gpu_.key),
+                                                          options_.powers, flops, traces ? &log : nullptr)) {
+      prediction.kernel = pending.front()->kernel;
+      if (prints)
+        std::fputs(timing::to_text(prediction).c_str(), stdout);
+      else
+        file << timing::to_json(prediction) << "\n";
     }
+    if (!prints && !file.flush())
+      return {Status::NotSupported, "sim: --predictions: " + options_.prediction_file + " cannot be written"};
     for (size_t launch = 0; traces && launch < pending.size(); ++launch)
       add_replayed(pending[launch]->launch, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
   } catch (const Failure& failure) {

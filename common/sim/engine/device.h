@@ -34,13 +34,13 @@ struct Options {
   /// Is every access ordered after those it conflicts with? (check/order)
   enum class Check { Off, On, Strict };
   Check check = Check::Off;
-  order::Habits tolerated;      ///< what hardware forgives and nobody is to speak of
-  bool abort_on_error = false;  ///< exit at the first report instead of failing the launch
-  std::string counters_file;    ///< where to write counters at exit; empty: do not count
-  std::string trace_file;       ///< where to write a trace at exit; empty: do not trace
-  bool timing = false;          ///< predict times; data is neither moved nor computed
-  timing::PowerSetting power;   ///< of predictions
-  std::string prediction_file;  ///< where to add predictions, a line each; empty: standard output, as text
+  order::Habits tolerated;                   ///< what hardware forgives and nobody is to speak of
+  bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
+  std::string counters_file;                 ///< where to write counters at exit; empty: do not count
+  std::string trace_file;                    ///< where to write a trace at exit; empty: do not trace
+  bool timing = false;                       ///< predict times; data is neither moved nor computed
+  std::vector<timing::PowerSetting> powers;  ///< of predictions
+  std::string prediction_file;               ///< where to add predictions, a line each; empty: standard output, as text
 };
 
 struct LaunchConfig {

@@ -74,7 +74,7 @@ auto last_before(Map& map, uintptr_t address) {
 
 }  // namespace
 
-GlobalMemory::GlobalMemory(std::size_t capacity) : capacity_(capacity) {
+GlobalMemory::GlobalMemory(std::size_t capacity, bool blank) : blank_(blank), capacity_(capacity) {
   // Addresses are not reused while there are fresh ones, so that stale pointers are recognised. Several times the
   // capacity is a wish: a system with a limit on address space gives less.
   for (reserved_ = 16 * round_up(capacity, HUGE_PAGE); reserved_ >= HUGE_PAGE; reserved_ /= 2) {
@@ -109,7 +109,7 @@ uintptr_t GlobalMemory::place(std::size_t bytes, std::size_t alignment) {
 
 bool GlobalMemory::map(uintptr_t begin, std::size_t bytes, bool zeroed) {
   // What is reserved and not yet in use reads as zeros once it may be read.
-  if (zeroed) return mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0;
+  if (zeroed || blank_) return mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0;
   if (bytes > SHARED_POISON_ABOVE) {
     if (poison_file_ < 0) poison_file_ = make_poison_file();
     for (std::size_t done = 0; poison_file_ >= 0 && done < bytes; done += POISON_FILE_BYTES) {

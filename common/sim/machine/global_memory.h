@@ -14,7 +14,8 @@ namespace sim {
 class GlobalMemory {
  public:
   /// Reserves (but does not yet use) `capacity` bytes of address space.
-  explicit GlobalMemory(std::size_t capacity);
+  /// `blank`: all memory holds zeros, and no poison, until it is written.
+  explicit GlobalMemory(std::size_t capacity, bool blank = false);
   ~GlobalMemory();
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
@@ -55,6 +56,7 @@ class GlobalMemory {
   uintptr_t place(std::size_t bytes, std::size_t alignment);
   bool map(uintptr_t begin, std::size_t bytes, bool zeroed);
 
+  const bool blank_;
   std::size_t capacity_, reserved_ = 0, used_ = 0;
   uintptr_t base_ = 0, cursor_ = 0;
   int poison_file_ = -1;  // pages of 0xFF, mapped copy-on-write under large allocations

@@ -88,8 +88,10 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
 
   options.timing = !get("LADDER_SIM_TIMING").empty();
   options.prediction_file = get("LADDER_SIM_PREDICTIONS");
-  if (const std::string power = get("LADDER_SIM_POWER"); !timing::parse_power(power, &options.power)) {
-    return format("--power: '%s' is not cap, burst, none or a clock from 0.3 to 3 GHz.", power.c_str());
+  if (const std::string power = get("LADDER_SIM_POWER"); !timing::parse_powers(power, &options.powers)) {
+    return format(
+        "--power: '%s' is not cap, burst, none or a clock from 0.3 to 3 GHz, nor several of them with commas between.",
+        power.c_str());
   }
   options.abort_on_error = !get("LADDER_SIM_ABORT").empty();
   options.counters_file = get("LADDER_SIM_COUNTERS");

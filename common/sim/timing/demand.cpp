@@ -20,7 +20,7 @@ void Recorder::note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, 
   // Accesses in a row are one step.
   const bool is_access =
       what == Step::What::Shared || what == Step::What::GlobalStore || what == Step::What::GlobalLoad;
-  if (is_access && !steps.empty() && steps.back().what == what) {
+  if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot) {
     steps.back().value += value;
     steps.back().issued += issued;
     return;

@@ -35,7 +35,7 @@ struct Step {
     ClusterArrive,  ///< value: lanes
     ClusterWait,
     Shared,       ///< an ordinary access of shared memory; value: wavefronts
-    GlobalStore,  ///< value: 128-byte lines; rank: 32-byte sectors per line, at most
+    GlobalStore,  ///< value: 128-byte lines; slot: bytes of each
     GlobalLoad,   ///< value: 128-byte lines
     Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
     StartNext,    ///< griddepcontrol.launch_dependents

@@ -99,9 +99,9 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, Tick now, bool is_multicast
   return arrives_[mine] = there + latency_;
 }
 
-Tick MemoryModel::write(int64_t bytes, uint32_t gpc, Tick now) {
+Tick MemoryModel::write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now) {
   dram_written_ += bytes;
-  const Tick out = gpc_out_[gpc].serve(now, bytes);
+  const Tick out = gpc_out_[gpc].serve(now, sent);
   dram_.serve(out, bytes);
   for (unplaced_ += bytes; unplaced_ >= PIECE; unplaced_ -= PIECE) {
     const uint32_t piece = first_piece_ + next_piece_;

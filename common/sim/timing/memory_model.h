@@ -41,8 +41,8 @@ class MemoryModel {
   /// A chunk is asked for by an SM of this GPC at `now`: when it arrives there. Reads of one GPC that are near in time are one,
   /// unless they are multicasts.
   Tick read(uint32_t chunk, uint32_t gpc, Tick now, bool is_multicast = false);
-  /// Bytes of D leave an SM: when the last is out of it.
-  Tick write(int64_t bytes, uint32_t gpc, Tick now);
+  /// Bytes of D leave an SM, in `sent` bytes of sectors: when the last is out of it. L2 joins what is sent in pieces.
+  Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 
   int64_t l2_bytes() const { return l2_bytes_; }
   int64_t dram_read() const { return dram_read_; }

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <charconv>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "common/base/text.h"
 
 namespace sim::timing {
 
@@ -15,17 +19,43 @@ struct PowerSetting {
   };
   Kind kind = Kind::Sustained;
   double ghz = 0;
+
+  /// As it is asked for.
+  std::string text() const {
+    switch (kind) {
+      case Kind::Sustained: return "cap";
+      case Kind::Burst: return "burst";
+      case Kind::None: return "none";
+      case Kind::Clock: break;
+    }
+    return base::format("%g", ghz);
+  }
 };
 
-/// "cap" (or nothing), "burst", "none", or a clock from 0.3 to 3 GHz. Returns whether it is one of them.
-inline bool parse_power(std::string_view text, PowerSetting* setting) {
+/// "cap", "burst", "none", or a clock from 0.3 to 3 GHz; several of them with commas between; nothing is "cap". Returns whether
+/// that is so.
+inline bool parse_powers(std::string_view text, std::vector<PowerSetting>* settings) {
   using Kind = PowerSetting::Kind;
-  if (text.empty() || text == "cap") return *setting = {Kind::Sustained, 0}, true;
-  if (text == "burst") return *setting = {Kind::Burst, 0}, true;
-  if (text == "none") return *setting = {Kind::None, 0}, true;
-  *setting = {Kind::Clock, 0};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), setting->ghz);
-  return error == std::errc() && end == text.data() + text.size() && setting->ghz >= 0.3 && setting->ghz <= 3;
+  settings->clear();
+  if (text.empty()) text = "cap";
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    PowerSetting& setting = settings->emplace_back();
+    if (word == "burst") {
+      setting.kind = Kind::Burst;
+    } else if (word == "none") {
+      setting.kind = Kind::None;
+    } else if (word != "cap") {
+      setting.kind = Kind::Clock;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), setting.ghz);
+      if (error != std::errc() || end != word.data() + word.size() || !(setting.ghz >= 0.3 && setting.ghz <= 3))
+        return false;
+    }
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return true;
 }
 
 }  // namespace sim::timing

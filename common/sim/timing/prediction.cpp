@@ -2,6 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "common/base/json.h"
 #include "common/base/text.h"
@@ -9,9 +13,11 @@
 namespace sim::timing {
 namespace {
 
-constexpr int MOST_PASSES = 4;
+constexpr int MOST_PASSES = 3;  // of a limit
 constexpr int DIGITS = 6;
-constexpr double SETTLED_GHZ = 0.004;  // passes end when the clock moves by no more
+constexpr double FIRST_GUESS = 0.7;     // of the highest clock
+constexpr double NEAR = 0.01;           // of a clock: the replay at one holds for the other
+constexpr double LEAST_SPACING = 0.03;  // of a clock: between replays from which what happens at a third is concluded
 
 std::string format(const char* pattern, auto... values) {
   char text[256];
@@ -28,39 +34,120 @@ std::string limit(const Prediction& p) {
   return "latency: tensor cores wait for operands, or for the epilogue";
 }
 
+/// What a replay says, in numbers that may be added and scaled.
+template <class Result, class F>
+void each_number(Result& r, F&& f) {
+  f(r.activity.cycles), f(r.activity.flops), f(r.activity.l2_bytes), f(r.activity.sm_bytes), f(r.activity.dram_bytes);
+  f(r.tensor_share), f(r.l2_share), f(r.dram_share), f(r.dram_read), f(r.dram_written), f(r.cluster_cycles);
+}
+
+/// Replays of the same launches at several clocks, and what follows from them for the clocks between.
+class Replays {
+ public:
+  Replays(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c)
+      : launches_(launches), gpu_(gpu), c_(c) {}
+
+  using Found = std::pair<double, Replayed>;
+  /// The clock that the limit leaves under load, and what happens at it.
+  const Found& sustained() {
+    if (!sustained_) sustained_ = within(c_.power_cap);
+    return *sustained_;
+  }
+  /// The same in a burst. It follows from that under load, so that what was asked for before changes no figure.
+  const Found& burst() {
+    sustained();
+    if (!burst_) burst_ = within(c_.power_burst_cap);
+    return *burst_;
+  }
+
+ private:
+  using Known = std::map<double, Replayed>;
+
+  void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, ghz)); }
+
+  Found within(double cap) {
+    if (known_.empty()) replay_at(FIRST_GUESS * c_.clock_max);
+    for (int pass = 0;; ++pass) {
+      double ghz = 0;
+      // What happens depends on the clock, and the clock on what happens.
+      for (double low = 0.3, high = c_.clock_max; high - low > 1e-4;) {
+        ghz = (low + high) / 2;
+        (watts(c_, about(ghz).activity, ghz) <= cap ? low : high) = ghz;
+      }
+      ghz = std::min(std::floor(ghz * 1000 + 0.5) / 1000, c_.clock_max);
+      if (pass == MOST_PASSES || std::fabs(nearest(ghz)->first - ghz) <= NEAR * ghz) return {ghz, about(ghz)};
+      replay_at(ghz);
+    }
+  }
+
+  Known::const_iterator nearest(double ghz, double but = 0) const {
+    auto best = known_.end();
+    for (auto each = known_.begin(); each != known_.end(); ++each) {
+      if (but != 0 && std::fabs(each->first - but) < LEAST_SPACING * but) continue;
+      if (best == known_.end() || std::fabs(each->first - ghz) < std::fabs(best->first - ghz)) best = each;
+    }
+    return best;
+  }
+
+  /// On the line through the two replays that are nearest, or as in the only one.
+  Replayed about(double ghz) const {
+    const auto one = nearest(ghz), other = nearest(ghz, one->first);
+    Replayed result = one->second;
+    if (other == known_.end() || one->first == ghz) return result;
+    const double weight = (ghz - one->first) / (other->first - one->first);
+    std::vector<double> changes;
+    each_number(other->second, [&](auto value) { changes.push_back(static_cast<double>(value)); });
+    size_t i = 0;
+    each_number(one->second, [&](auto value) { changes[i++] -= static_cast<double>(value); });
+    i = 0;
+    each_number(result, [&](auto& value) {
+      value = static_cast<std::decay_t<decltype(value)>>(static_cast<double>(value) + weight * changes[i++]);
+    });
+    return result;
+  }
+
+  std::span<const GridDemands> launches_;
+  const Gpu& gpu_;
+  const Constants& c_;
+  Known known_;
+  std::optional<Found> sustained_, burst_;
+};
+
 }  // namespace
 
-Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c, const PowerSetting& power,
-                   double useful_flops, ReplayLog* log) {
+std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c,
+                                std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log) {
   using Kind = PowerSetting::Kind;
-  Prediction p;
-  p.gpu = gpu.key, p.sms = gpu.sm_count;
-  p.launches = static_cast<int>(launches.size());
-  for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
-  const bool fixed = power.kind == Kind::None || power.kind == Kind::Clock;
-  p.ghz = power.kind == Kind::Clock ? power.ghz : fixed ? c.clock_max : 0.75 * c.clock_max;
-  for (int pass = 0; pass < MOST_PASSES; ++pass) {
-    p.replayed = replay(launches, gpu, c, p.ghz, log);
-    if (fixed) break;
-    const double cap = power.kind == Kind::Burst ? c.power_burst_cap : c.power_cap;
-    const double next = clock_ghz(c, p.replayed.activity, cap);
-    const bool settled = std::fabs(next - p.ghz) <= SETTLED_GHZ;
-    p.ghz = next;
-    if (settled) break;
+  Replays replays(launches, gpu, c);
+  std::vector<Prediction> all;
+  for (const PowerSetting& power : settings) {
+    Prediction& p = all.emplace_back();
+    p.gpu = gpu.key, p.sms = gpu.sm_count, p.power = power.text();
+    p.launches = static_cast<int>(launches.size());
+    for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
+    if (power.kind == Kind::None || power.kind == Kind::Clock) {
+      p.ghz = power.kind == Kind::Clock ? power.ghz : c.clock_max;
+      p.replayed = replay(launches, gpu, c, p.ghz);
+    } else {
+      std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();
+    }
+    p.watts = watts(c, p.replayed.activity, p.ghz);
+    p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
+    p.tflops = (useful_flops > 0 ? useful_flops : p.replayed.activity.flops) / p.seconds / 1e12;
+    p.error = c.model_error;
   }
-  p.watts = watts(c, p.replayed.activity, p.ghz);
-  p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
-  p.tflops = (useful_flops > 0 ? useful_flops : p.replayed.activity.flops) / p.seconds / 1e12;
-  return p;
+  if (log != nullptr && !all.empty()) replay(launches, gpu, c, all.front().ghz, log);
+  return all;
 }
 
 std::string to_text(const Prediction& p) {
   const Replayed& r = p.replayed;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
                      " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
-  text += format("  %s cycles   %.3f GHz at %.0f W   %.1f us   %.1f TFLOPS\n",
-                 base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.seconds * 1e6,
-                 p.tflops);
+  text +=
+      format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us   %.1f TFLOPS (error of this model: %.0f %%)\n",
+             base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(),
+             p.seconds * 1e6, p.tflops, 100 * p.error);
   text += format("  tensor cores %.0f %%   L2 %.2f GB read   DRAM %.3f GB read, %.3f GB written   limited by: %s\n",
                  100 * r.tensor_share, static_cast<double>(r.activity.l2_bytes) / 1e9,
                  static_cast<double>(r.dram_read) / 1e9, static_cast<double>(r.dram_written) / 1e9, limit(p).c_str());
@@ -81,6 +168,8 @@ std::string to_json(const Prediction& p) {
     json.member("executed", p.kinds);
     json.member("cycles", r.activity.cycles);
     json.member("cluster_cycles", r.cluster_cycles);
+    json.member("power", p.power);
+    json.member("error", p.error, DIGITS);
     json.member("mhz", p.ghz * 1000, DIGITS);
     json.member("watts", p.watts, DIGITS);
     json.member("us", p.seconds * 1e6, DIGITS);

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "timing/power_setting.h"
 #include "timing/replay.h"
@@ -11,18 +12,21 @@ namespace sim::timing {
 
 struct Prediction {
   std::string kernel, gpu;
+  std::string power;  ///< what was asked for: cap, burst, none, or a clock
   int sms = 0, launches = 1;
   double ghz = 0, watts = 0;
   double seconds = 0;  ///< from the start of one call to the start of the next
   double tflops = 0;   ///< those that were asked for, or else those executed
-  bool fits = true;    ///< the clock is not the lowest there is
+  double error = 0;    ///< of the model's TFLOPS, where they were compared with measured ones: a mean, not a bound
   Replayed replayed;
   uint64_t clusters = 0;
   size_t kinds = 0;
 };
 
-Prediction predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                   const PowerSetting& power, double useful_flops, ReplayLog* log = nullptr);
+/// One for each setting. Clusters are replayed at few clocks; what happens at those between is interpolated. `log`: of a replay at
+/// the first setting's clock.
+std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                                std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log = nullptr);
 
 /// A few lines for people.
 std::string to_text(const Prediction& prediction);

@@ -9,58 +9,15 @@
 #include <tuple>
 #include <utility>
 
+#include "timing/cluster_kind.h"
 #include "timing/memory_model.h"
 
 namespace sim::timing {
 namespace {
 
-// ---- a kind of cluster, made ready
-
-/// Warps that demand the same, step by step: they run as one. Those of a warpgroup only.
-struct Gang {
-  uint32_t rank, first_warp, warps;
-  const std::vector<Step>* steps;
-  uint32_t first_place;  ///< index of its first load among those of the cluster
-  bool leads;            ///< has the first warp of its warpgroup, which issues for all four
-  uint32_t leader;       ///< index of the gang that does
-  std::vector<uint32_t> members;
-};
-
-struct Kind {
-  std::vector<Gang> gangs;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> barriers;  ///< rank and slot: index
-  std::vector<uint32_t> warps;                                 ///< by rank: that exist
-};
-
-Kind prepare(const ClusterDemands& demands) {
-  Kind kind;
-  uint32_t place = 0;
-  for (uint32_t rank = 0; rank < demands.size(); ++rank) {
-    kind.warps.push_back(static_cast<uint32_t>(demands[rank].size()));
-    for (uint32_t warp = 0; warp < demands[rank].size(); ++warp) {
-      const WarpDemands& mine = demands[rank][warp];
-      const auto twin = std::find_if(kind.gangs.begin(), kind.gangs.end(), [&](const Gang& gang) {
-        return gang.rank == rank && gang.first_warp / 4 == warp / 4 && mine.places.empty() && *gang.steps == mine.steps;
-      });
-      if (twin != kind.gangs.end()) {
-        ++twin->warps;
-        twin->members.push_back(warp);
-        continue;
-      }
-      kind.gangs.push_back({rank, warp, 1, &mine.steps, place, warp % 4 == 0, 0, {warp}});
-      place += static_cast<uint32_t>(mine.places.size());
-    }
-  }
-  for (Gang& gang : kind.gangs) {
-    for (uint32_t i = 0; i < kind.gangs.size(); ++i) {
-      const Gang& other = kind.gangs[i];
-      if (other.leads && other.rank == gang.rank && other.first_warp == gang.first_warp / 4 * 4) gang.leader = i;
-    }
-  }
-  return kind;
-}
-
 // ---- state
+
+constexpr int64_t SECTOR = 32;  // bytes that ordinary stores send at least
 
 struct Actor;
 
@@ -111,6 +68,7 @@ struct Unit {
 
 struct Sm {
   uint32_t gpc = 0;
+  double slowness = 0;  ///< 0 to 1: of its tensor cores, beside those of other SMs
   Unit tensor, load, store, lines, shared;
 };
 
@@ -147,7 +105,7 @@ class Replay {
     memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), gpcs_, ghz);
     for (const GridDemands& launch : launches_) {
       auto& kinds = kinds_.emplace_back();
-      for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind));
+      for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.sites));
       ended_.push_back(0);
       started_.push_back(0);
       let_start_.push_back(0);
@@ -197,10 +155,18 @@ class Replay {
   };
 
   static constexpr int LARGEST_CLUSTER = 16;
+  /// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each.
+  static std::vector<int> equal_gpcs(int sms) {
+    std::vector<int> sizes;
+    const int tpcs = (sms + 1) / 2;
+    for (int gpc = 0; gpc < 8; ++gpc) sizes.push_back(std::max(LARGEST_CLUSTER, 2 * (tpcs / 8 + (gpc < tpcs % 8))));
+    return sizes;
+  }
+
   /// CTAs are dealt to GPCs in turn.
   void place_sms() {
     std::vector<int> sizes = gpu_.gpc_sms;
-    if (sizes.empty()) sizes.assign(8, std::max(LARGEST_CLUSTER, (gpu_.sm_count + 7) / 8));
+    if (sizes.empty()) sizes = equal_gpcs(gpu_.sm_count);
     // A smaller GPU has fewer GPCs, not fewer SMs in each: clusters must find room.
     int room = std::accumulate(sizes.begin(), sizes.end(), 0);
     while (sizes.size() > 1 && room - sizes.back() >= gpu_.sm_count) room -= sizes.back(), sizes.pop_back();
@@ -214,6 +180,8 @@ class Replay {
       }
     }
     free_.assign(sms_.size(), 0);
+    // As if at random, but the same everywhere: multiples of the golden ratio, without their whole parts.
+    for (size_t i = 0; i < sms_.size(); ++i) sms_[i].slowness = static_cast<double>(i * 40'503 % 65'536) / 65'536;
   }
 
   /// L2 holds chunks: what the boxes of a tensor have in common.
@@ -332,6 +300,7 @@ class Replay {
       for (const Gang& gang : kind.gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
     }
     cluster.ctas.resize(grid.cluster_size);
+    cluster.barriers.resize(kind.barriers);
     for (uint32_t rank = 0; rank < grid.cluster_size; ++rank) {
       cluster.ctas[rank].sm = sms[rank];
       cluster.ctas[rank].live_warps = kind.warps[rank];
@@ -391,12 +360,8 @@ class Replay {
     for (Actor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
   }
 
-  Mbarrier& barrier_at(Cluster& cluster, uint32_t rank, uint32_t slot) {
-    // Kinds number their barriers as they come.
-    auto& known = kinds_[cluster.launch][cluster.grid->kind_of[cluster.number]].barriers;
-    const auto [at, fresh] = known.try_emplace({rank, slot}, static_cast<uint32_t>(known.size()));
-    if (at->second >= cluster.barriers.size()) cluster.barriers.resize(at->second + 1);
-    return cluster.barriers[at->second];
+  static Mbarrier& barrier_at(Cluster& cluster, uint32_t rank, uint32_t slot) {
+    return cluster.barriers[cluster.kind->numbers[rank * cluster.kind->slots + slot]];
   }
 
   void contribute(Mbarrier& barrier, int32_t arrivals, int64_t expected, Tick time) {
@@ -417,8 +382,8 @@ class Replay {
     for (;;) {
       const Step& step = steps[actor.step];
       if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
-      // Whoever is ahead of the others lets them go first: units serve in the order of time.
-      if (!queue_.empty() && actor.time > queue_.top().time) return push(actor);
+      // Whoever is ahead of the others lets them go first where a unit is shared: units serve in the order of time.
+      if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
       ClusterLog* const log = actor.cluster->log;  // whose cluster may be gone afterwards
       const uint32_t gang = gang_of(actor);
       if (!perform(actor, step)) return;
@@ -454,6 +419,13 @@ class Replay {
     return static_cast<uint32_t>(log->works.size() - 1);
   }
 
+  /// Does it matter who comes first? What arrives at barriers has its time with it.
+  static bool is_shared(Step::What what) {
+    using What = Step::What;
+    return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
+           what == What::Shared || what == What::GlobalStore || what == What::StartNext || what == What::WaitBefore ||
+           what == What::Exit;
+  }
   /// Instructions that were issued since the step before.
   void issue(Actor& actor, uint32_t count) { actor.time += ticks(c_.instruction) * count; }
 
@@ -507,7 +479,7 @@ class Replay {
         const int64_t bytes = site.bytes();
         const Tick length = ticks(static_cast<double>(bytes) / c_.store_bytes_per_cycle);
         const Tick begin = sm.store.take(actor.time, length);
-        const Tick out = memory_->write(bytes, sm.gpc, begin);
+        const Tick out = memory_->write(bytes, bytes, sm.gpc, begin);
         actor.bulk_read = std::max({actor.bulk_read, begin + length + ticks(c_.store_latency), out});
         actor.bulk_written = std::max(actor.bulk_written, actor.bulk_read + ticks(23));
         note_work(actor, begin, begin + length, actor.bulk_read);
@@ -600,7 +572,9 @@ class Replay {
       case What::GlobalStore: {
         const Tick length = ticks(c_.store_line) * step.value * gang.warps;
         const Tick begin = sm.lines.take(actor.time, length);
-        const Tick out = memory_->write(int64_t{step.value} * gang.warps * 32, sm.gpc, begin);
+        const Tick out =
+            memory_->write(int64_t{step.value} * gang.warps * step.slot,
+                           int64_t{step.value} * gang.warps * std::max<int64_t>(step.slot, SECTOR), sm.gpc, begin);
         return go_on_at(std::max(begin + length, out));
       }
       case What::GlobalLoad: return go_on_at(actor.time + ticks(c_.global_latency));
@@ -652,7 +626,7 @@ class Replay {
       const int from_a = site.a_in_registers ? 0 : rows;
       cycles = std::max(cycles, (from_a + site.n / site.ctas) * site.k * 2 / c_.mma_bytes_per_cycle);
     }
-    const Tick length = ticks(cycles);
+    const Tick length = ticks(cycles) + ticks(cycles * c_.mma_spread * sm.slowness);
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
     for (int i = 1; i < site.ctas; ++i)

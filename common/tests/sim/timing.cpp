@@ -1,6 +1,7 @@
 // The timing model: its constants, its memory and power, and the replay of what warps demand.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <stdexcept>
 
 #include "machine/gpu.h"
@@ -154,24 +155,156 @@ TEST(Replay, WaitingForEverIsAnError) {
   EXPECT_THROW(run(grid), std::runtime_error);
 }
 
-TEST(Prediction, PowerIsAWordOrAClock) {
-  PowerSetting power;
-  EXPECT_TRUE(parse_power("cap", &power) && power.kind == PowerSetting::Kind::Sustained);
-  EXPECT_TRUE(parse_power("burst", &power) && power.kind == PowerSetting::Kind::Burst);
-  EXPECT_TRUE(parse_power("1.4", &power) && power.ghz == 1.4);
-  for (const char* wrong : {"fast", "1.4GHz", "14", "-1", "nan"}) EXPECT_FALSE(parse_power(wrong, &power)) << wrong;
+TEST(Prediction, PowerIsAWordOrAClockOrSeveral) {
+  using Kind = PowerSetting::Kind;
+  std::vector<PowerSetting> powers;
+  ASSERT_TRUE(parse_powers("", &powers));
+  EXPECT_EQ(powers.at(0).kind, Kind::Sustained);
+  ASSERT_TRUE(parse_powers("burst,cap,1.4,none", &powers));
+  ASSERT_EQ(powers.size(), 4);
+  EXPECT_EQ(powers[0].kind, Kind::Burst);
+  EXPECT_EQ(powers[1].kind, Kind::Sustained);
+  EXPECT_EQ(powers[2].ghz, 1.4);
+  EXPECT_EQ(powers[3].kind, Kind::None);
+  for (const char* wrong : {"fast", "1.4GHz", "14", "-1", "nan", "cap,", ",cap"})
+    EXPECT_FALSE(parse_powers(wrong, &powers)) << wrong;
 }
 
-TEST(Prediction, LowerLimitsLowerTheClock) {
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+Prediction predict_at(const GridDemands& grid, PowerSetting power, const Constants& c) {
+  return predict(std::span(&grid, 1), *find_gpu("h200"), c, std::span(&power, 1), 0).front();
+}
+
+TEST(Prediction, LimitsLowerTheClock) {
+  using Kind = PowerSetting::Kind;
+  Constants c = constants(read_constants(H200_CONSTANTS));
   const GridDemands grid = ring(132, 256, 6);
-  const auto at = [&](PowerSetting::Kind kind) {
-    return predict(std::span(&grid, 1), *find_gpu("h200"), c, {kind, 0}, 0);
-  };
-  const Prediction sustained = at(PowerSetting::Kind::Sustained), free = at(PowerSetting::Kind::None);
-  EXPECT_LE(sustained.ghz, free.ghz);
+  const double most = predict_at(grid, {Kind::None, 0}, c).watts;
+  c.power_cap = c.power_idle + 0.5 * (most - c.power_idle),
+  c.power_burst_cap = c.power_idle + 0.8 * (most - c.power_idle);
+  const Prediction sustained = predict_at(grid, {Kind::Sustained, 0}, c), burst = predict_at(grid, {Kind::Burst, 0}, c),
+                   free = predict_at(grid, {Kind::None, 0}, c), chosen = predict_at(grid, {Kind::Clock, 1.2}, c);
+  EXPECT_LT(sustained.ghz, burst.ghz);
+  EXPECT_LT(burst.ghz, free.ghz);
   EXPECT_DOUBLE_EQ(free.ghz, c.clock_max);
-  EXPECT_LE(sustained.watts, c.power_cap);
+  EXPECT_DOUBLE_EQ(chosen.ghz, 1.2);
+  EXPECT_NEAR(sustained.watts, c.power_cap, 0.005 * c.power_cap);
+  EXPECT_NEAR(burst.watts, c.power_burst_cap, 0.005 * c.power_burst_cap);
+  EXPECT_GT(free.watts, c.power_cap);
+}
+
+TEST(Prediction, WhatIsAskedForBesideItChangesNoFigure) {
+  using Kind = PowerSetting::Kind;
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const GridDemands grid = ring(132, 64, 6);
+  const std::vector<PowerSetting> powers = {{Kind::Clock, 1.3}, {Kind::Burst, 0}, {Kind::Sustained, 0}};
+  const std::vector<Prediction> together = predict(std::span(&grid, 1), *find_gpu("h200"), c, powers, 0);
+  ASSERT_EQ(together.size(), 3);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(to_json(together[i]), to_json(predict_at(grid, powers[i], c)));
+}
+
+/// Two CTAs of a pair that demand everything there is, `blocks` times; the second does so much more at its end, for which the
+/// first waits.
+GridDemands everything(uint32_t clusters, int blocks, int more) {
+  GridDemands grid;
+  grid.cluster_size = 2, grid.resident = 66;
+  grid.sites.loads.push_back(
+      {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
+  grid.sites.loads.push_back(
+      {.tensor = 0x2000, .rows = 8, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
+  grid.sites.stores.push_back({64, 128});
+  grid.sites.mmas.push_back({64, 32, 16, 1, false, true});    // wgmma, narrower than some can use
+  grid.sites.mmas.push_back({128, 16, 16, 1, false, false});  // tcgen05.mma, bound by its operands' bytes
+  grid.sites.mmas.push_back({256, 256, 16, 2, false, false});
+  ClusterDemands kind(2, std::vector<WarpDemands>(4));
+  for (uint8_t rank = 0; rank < 2; ++rank) {
+    for (uint32_t warp = 0; warp < 4; ++warp) {
+      auto& steps = kind[rank][warp].steps;
+      const bool leads = warp == 0;
+      if (leads) steps.push_back({What::Init, rank, 0, 1, 1});
+      if (leads) steps.push_back({What::Init, rank, 1, 1, 1});
+      if (leads) steps.push_back({What::Init, rank, 2, 1, 1});
+      steps.push_back({What::ClusterArrive, 0, 0, 32, 1});
+      steps.push_back({What::ClusterWait, 0, 0, 0, 1});
+      for (int block = 0; block < blocks; ++block) {
+        const auto turn = static_cast<uint32_t>(block & 1);
+        if (leads && rank == 0) {
+          steps.push_back({What::Expect, 0, 0, 16'384 + 8 * 1024, 1});
+          steps.push_back({What::Arrive, 0, 0, 1, 1});
+          for (int box = 0; box < 9; ++box) {  // many small ones: whoever issues them limits
+            const uint32_t site = box == 0 ? 0 : 1;
+            steps.push_back({What::Load, 0, 0, site, 1});
+            kind[rank][warp].places.push_back({site, 128 * block, 0});
+          }
+          steps.push_back({What::Wait, 0, 0, turn, 2});
+          for (const uint32_t mma : {1u, 2u}) {
+            steps.push_back({What::Mma, 0, 0, mma, 1});
+            steps.push_back({What::MmaArrive, 0, 1, 1, 1});
+            steps.push_back({What::Wait, 0, 1, mma == 1 ? 0u : 1u, 1});
+            steps.push_back({What::TmemLoad, 0, 0, 4096, 1});
+            steps.push_back({What::TmemWait, 0, 0, 0, 1});
+          }
+        }
+        for (int i = 0; i < 2; ++i)
+          steps.push_back({What::Mma, rank, 0, 0, 1}), steps.push_back({What::Commit, 0, 0, 0, 1});
+        steps.push_back({What::GroupWait, 0, 0, 0, 1});
+        if (leads) steps.push_back({What::Store, 0, 0, 0, 1});
+        if (leads) steps.push_back({What::BulkCommit, 0, 0, 0, 1});
+        if (leads) steps.push_back({What::BulkWait, 0, 0, 0, 1});
+        steps.push_back({What::Shared, 0, 0, 64, 1});
+        steps.push_back({What::GlobalStore, 0, 2, 64, 1});
+        steps.push_back({What::GlobalLoad, 0, 0, 1, 1});
+        steps.push_back({What::BarrierArrive, 0, 0, 0, 1});
+        steps.push_back({What::BarrierWait, 0, 0, 0, 1});
+      }
+      for (int i = 0; rank == 1 && i < more; ++i) {
+        steps.push_back({What::GlobalLoad, 0, 0, 1, 1});
+        steps.push_back({What::Fence, 0, 0, 0, 1});
+      }
+      if (leads && rank == 1) {
+        steps.push_back({What::Store, 0, 0, 0, 1});
+        steps.push_back({What::BulkCommit, 0, 0, 0, 1});
+        steps.push_back({What::BulkWait, 0, 0, 0, 1});
+        steps.push_back({What::Arrive, 0, 2, 1, 1});
+      }
+      if (leads && rank == 0) steps.push_back({What::Wait, 0, 2, 0, 1});
+      steps.push_back({What::Exit, 0, 0, 0, 1});
+    }
+  }
+  for (uint32_t i = 0; i < clusters; ++i) {
+    grid.kind_of.push_back(0);
+    auto& places = grid.places.emplace_back(kind[0][0].places);
+    // Neighbours load the same, and the second turn what the first did.
+    for (Place& place : places) place.y = static_cast<int32_t>(128 * (i % 2 != 0 ? i % 70 : i % 8));
+  }
+  grid.kinds.push_back(std::move(kind));
+  return grid;
+}
+
+TEST(Constants, EveryOneIsRead) {
+  using Kind = PowerSetting::Kind;
+  // With the first CTA the last to end, or the second; and boxes that no other cluster loads. Too many for one turn.
+  const std::array<GridDemands, 3> grids = {everything(140, 8, 0), everything(70, 2, 50), ring(140, 16, 4)};
+  const std::vector<PowerSetting> powers = {
+      {Kind::Clock, 1.5}, {Kind::None, 0}, {Kind::Sustained, 0}, {Kind::Burst, 0}};
+  const auto figures = [&](const Constants& c) {
+    std::string all;
+    for (const GridDemands& grid : grids) {
+      for (const Prediction& each : predict(std::span(&grid, 1), *find_gpu("h200"), c, powers, 0)) all += to_json(each);
+    }
+    return all;
+  };
+  Constants c = constants(read_constants(B200_CONSTANTS));
+  c.l2_useful_bytes = 6 << 20, c.mma_min_columns = 64, c.mma_restart = 20, c.mma_group = 10;
+  c.power_cap = 1.5 * c.power_idle, c.power_burst_cap = 1.8 * c.power_idle;
+  const std::string before = figures(c);
+#define SIM_TIMING_FIELD(field)                                                     \
+  {                                                                                 \
+    Constants other = c;                                                            \
+    other.field = 0.6 * c.field;                                                    \
+    EXPECT_NE(figures(other), before) << #field " makes no difference to anything"; \
+  }
+  SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
+#undef SIM_TIMING_FIELD
 }
 
 }  // namespace

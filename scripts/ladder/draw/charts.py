@@ -11,10 +11,13 @@ from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.description import SMEM_LIMIT
 from ladder.levels.shapes import cube, size_text
-from ladder.results import data, numbers
+from ladder.results import data, numbers, predicted
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 
 HEAT_MAPS = "autotune_"  # stands in the names of sweeps, and of the heat-maps that are made of them
+
+
+MODELLED = "modelled: B200, by this host's factor"
 
 
 def _short(level: str) -> str:
@@ -52,15 +55,19 @@ def progression(context: Context) -> Optional[Chart]:
             ratio = numbers.ratio_text(result, "ratio_cublas")
             notes.append("no figure" if result is None else numbers.tflops_text(result) +
                          (f"  ({ratio} x)" if ratio != numbers.NOTHING else ""))
-        panels.append(Panel("bars", _title(series), "TFLOPS", [_short(level) for level in levels],
-                            series={"level": [r.number("tflops") if r else None for r in found]}, notes=notes,
+        bars: dict[str, Values] = {f"{series.kind}": [r.number("tflops") if r else None for r in found]}
+        modelled = predicted.blackwell_ladder(context, str(data.DEFAULT_EDGE)) if series.kind == "reported" else {}
+        if modelled:
+            bars[MODELLED] = [modelled.get(level) for level in levels]
+        panels.append(Panel("bars", _title(series), "TFLOPS", [_short(level) for level in levels], series=bars,
+                            notes=notes, hatched=MODELLED if modelled else "",
                             ticks=[r.number("cublas_tflops") if r else None for r in found]))
     if not panels:
         return None
     return Chart(f"The two ladders at M = N = K = {data.DEFAULT_EDGE}",
                  "Bars of TFLOPS, level by level. " + "; ".join(_summary(context, s) for s in _ladders(context)) + ".",
                  panels, "Mark: cuBLAS beside it.  (x): ratio to cuBLAS; * to torch.matmul.  "
-                 "Each GPU has a scale of its own.")
+                 "Hatched: the timing model, by one factor for the host.")
 
 
 def _by_size(context: Context, column: str, factor: float, unit: str) -> list[Panel]:

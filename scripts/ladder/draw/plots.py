@@ -31,7 +31,8 @@ class Panel:
     categories: list[str] = field(default_factory=list)
     x: list[float] = field(default_factory=list)
     series: dict[str, Values] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  # beside the bars of the last series
+    notes: list[str] = field(default_factory=list)  # beside the bars, unless they are hatched
+    hatched: str = ""  # the series that is of another kind
     ticks: Values = field(default_factory=list)  # a mark at each bar: what cuBLAS does there
     limit: Optional[float] = None  # a line across
     roof: Optional[tuple[float, float]] = None  # points: peak in TFLOPS, memory in TB/s
@@ -147,11 +148,15 @@ def _bars(axes: Any, panel: Panel) -> None:
     reach = _reach(panel)
     for index, (name, values) in enumerate(panel.series.items()):
         places = [row + (index - (count - 1) / 2) * thick for row in range(len(values))]
-        axes.barh(places, [v or 0 for v in values], thick * 0.92, color=COLOURS[index % len(COLOURS)],
-                  label=name)
+        hatched = name == panel.hatched
+        look: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)]}
+        if hatched:
+            look = {"facecolor": "none", "edgecolor": COLOURS[0], "hatch": "////", "linewidth": 0.8}
+        axes.barh(places, [v or 0 for v in values], thick * 0.92, label=name, **look)
         for row, (place, value) in enumerate(zip(places, values)):
-            note = panel.notes[row] if panel.notes else "" if value is None else f"{value:g}"
-            inside = bool(panel.notes) and (value or 0) > 0.3 * reach
+            noted = bool(panel.notes) and not hatched
+            note = panel.notes[row] if noted else "" if value is None else f"{value:g}"
+            inside = noted and (value or 0) > 0.3 * reach
             axes.annotate(note, (0 if inside else max(value or 0, 0), place), xytext=(4, 0), va="center",
                           textcoords="offset points", fontsize=8,
                           color=ON_BARS if inside else SOFT if value is None else INK)

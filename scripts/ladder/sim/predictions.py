@@ -16,18 +16,22 @@ from ladder.command import UsageError
 from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.results.data import Fields
+from ladder.results.derivation import CONSTANTS
 
-ARCHS = {"h200": 90, "b200": 100}
+ARCHS = {"h200": 90, "h100": 90, "b200": 100}
+# A GPU that differs from one that the simulated device knows only in its constants.
+LIKE = {"h100": "h200"}
 SIZES = "4096,6144,8192,10240,12288"
-RECORDED_SIZES = "4096"  # in docs/results
+RECORDED = {"h200": SIZES, "b200": SIZES, "h100": "4096,8192"}
 RECORD = RESULTS / "modelled.csv"
 # By the ways in which levels are timed: at work all the time, and for a moment.
 MODES = {"": "cap", "burst_": "burst"}
-OF_MODE = {"tflops": "tflops", "cycles": "cycles", "mhz": "mhz", "watts": "watts", "us": "us"}
+OF_MODE = {"tflops": "tflops", "cycles": "cycles", "sm_mhz": "mhz", "power_w": "watts", "us": "us"}
 COMMON = {"tensor_share": "tensor_share", "l2_gb": "l2_gb", "dram_read_gb": "dram_read_gb",
-          "dram_written_gb": "dram_written_gb", "limit": "limit", "executed": "executed", "clusters": "clusters"}
-COLUMNS = ("level", "arch", "m", "n", "k", "config", *(mode + name for mode in MODES for name in OF_MODE), *COMMON,
-           "kind", "gpu")
+          "dram_written_gb": "dram_written_gb", "limit": "limit", "executed": "executed", "clusters": "clusters",
+          "error": "error"}
+COLUMNS = ("level", "arch", "m", "n", "k", "config", *(mode + name for mode in MODES for name in OF_MODE), "dram_gb",
+           *COMMON, "kind", "gpu")
 TIMEOUT_S = 600
 
 
@@ -46,55 +50,62 @@ class Point:
         chosen = ["--config", self.config] if self.config else []
         return ["--m", edges[0], "--n", edges[1], "--k", edges[2], *chosen]
 
+    def __str__(self) -> str:
+        return f"{self.level} at {self.size} on {self.gpu}"
 
-def one(point: Point, power: str, program: Path) -> tuple[Optional[dict[str, Any]], str]:
-    """What is predicted, or why nothing is; and the configuration."""
+
+# Few, quick, and with everything in them that times depend on: ordinary stores, a persistent kernel, tensor memory.
+CHECKED = (Point("level03_warp_specialize", "h200", "4096"), Point("level08_deep_pipeline", "h200", "4096"),
+           Point("level06_tmem_double_buffer", "b200", "4096"))
+
+
+def text_of(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def run(point: Point, program: Path) -> tuple[Optional[Fields], str]:
+    """The point's row, or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "predictions"
         done = subprocess.run(
-            [str(files.ROOT / "scripts" / "sim.sh"), "--timing", "--threads", "1", "--gpu", point.gpu, "--power", power,
+            [str(files.ROOT / "scripts" / "sim.sh"), "--timing", "--threads", "1",
+             "--gpu", LIKE.get(point.gpu, point.gpu),
+             "--constants", str(files.ROOT / CONSTANTS / f"{point.gpu}.csv"), "--power", ",".join(MODES.values()),
              "--predictions", str(output), str(program), *point.arguments],
             capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         if done.returncode != 0 or not output.exists():
-            return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-        found = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-        return found[-1], done.stdout.split()[-1]
+            said = done.stderr.strip().splitlines()
+            return None, f"{point.level} {point.size} on {point.gpu}: {said[-1] if said else done.returncode}"
+        # The last call's, where a program makes several.
+        found = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()][-len(MODES):]
+    fields: Fields = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
+                      "config": done.stdout.split()[-1]}
+    for (mode, power), each in zip(MODES.items(), found):
+        assert each["power"] == power
+        fields.update({mode + name: text_of(each[key]) for name, key in OF_MODE.items()})
+    fields.update({name: text_of(found[0][key]) for name, key in COMMON.items()})
+    fields.update(dram_gb=text_of(found[0]["dram_read_gb"] + found[0]["dram_written_gb"]), kind="modelled",
+                  gpu=point.gpu)
+    return fields, ""
 
 
 def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) -> tuple[list[Fields], list[str]]:
     """A row per point, in their order, and what went wrong. Raises UsageError if a program is not built."""
-    for point in points:
-        program = names.executable(point.level, ARCHS[point.gpu], build)
+    programs = {point: names.executable(point.level, ARCHS[point.gpu], build) for point in points}
+    for program in programs.values():
         if not program.exists():
             raise UsageError(f"{program} is not built: run scripts/build.sh.")
-
-    def row(point: Point) -> tuple[Optional[Fields], str]:
-        program = names.executable(point.level, ARCHS[point.gpu], build)
-        fields: Fields = dict(zip(("level", "arch"), (point.level, str(ARCHS[point.gpu]))))
-        fields.update(zip("mnk", point.arguments[1:6:2]))
-        for mode, power in MODES.items():
-            found, text = one(point, power, program)
-            if found is None:
-                return None, f"{point.level} {point.size} on {point.gpu}: {text}"
-            fields["config"] = text
-            fields.update({mode + name: f"{found[key]:g}" if isinstance(found[key], float) else str(found[key])
-                           for name, key in OF_MODE.items()})
-            if not mode:
-                fields.update({name: f"{found[key]:.6g}" if isinstance(found[key], float) else str(found[key])
-                               for name, key in COMMON.items()})
-        fields.update(kind="modelled", gpu=point.gpu)
-        return fields, ""
-
     rows: list[Fields] = []
     failures: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for fields, failure in pool.map(row, points):
+        for fields, failure in pool.map(lambda point: run(point, programs[point]), points):
             if fields is None:
                 failures.append(failure)
                 continue
             rows.append(fields)
             say(f"{fields['gpu']} {fields['level']:<26} {'x'.join(fields[axis] for axis in 'mnk'):<18} "
-                f"{fields['tflops']:>8} TFLOPS at {fields['mhz']} MHz, {fields['cycles']:>9} cycles, {fields['limit']}")
+                f"{fields['tflops']:>8} TFLOPS at {fields['sm_mhz']} MHz, {fields['cycles']:>9} cycles, "
+                f"{fields['limit']}")
     return rows, failures
 
 

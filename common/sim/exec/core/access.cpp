@@ -201,8 +201,9 @@ void access_global(const LaneAccess& lanes, Access* access) {
   if (cluster.demands != nullptr) {
     using What = timing::Step::What;
     const Touched all = touched(lanes.address, lanes.mask, lanes.bytes);
-    note_demand(lanes.warp, lanes.kind == AccessKind::Load ? What::GlobalLoad : What::GlobalStore, 0, 0,
-                static_cast<uint32_t>(all.lines));
+    const auto bytes = static_cast<uint64_t>(std::popcount(lanes.mask)) * lanes.bytes;
+    note_demand(lanes.warp, lanes.kind == AccessKind::Load ? What::GlobalLoad : What::GlobalStore, 0,
+                static_cast<uint32_t>(bytes / std::max<uint64_t>(all.lines, 1)), static_cast<uint32_t>(all.lines));
   }
 }
 

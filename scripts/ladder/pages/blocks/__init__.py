@@ -11,7 +11,6 @@ from ladder.context import Context
 from ladder.pages.blocks import (
     attempts,
     breaking,
-    costs,
     counted,
     figures,
     footprint,
@@ -32,12 +31,13 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "shapes": figures.at_shapes, "ablations": figures.ablations, "capstone": figures.capstone, "shape": kernels.shape,
     "barriers": kernels.barriers, "budget": kernels.budget, "roles": kernels.roles, "changes": kernels.changes,
     "instructions": instructions.of_level, "ptx_map": instructions.ptx_map, "counters": counted.counters,
-    "labs": breaking.of_level, "sim_costs": costs.of_device, "tuning": attempts.log, "picture": images.picture,
+    "labs": breaking.of_level, "tuning": attempts.log, "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "footprint": footprint.of_project,
     "pytorch": profiled.pytorch,
     "needed": synchronisation.table, "score": synchronisation.score,
     "model_constants": modelled.constants, "modelled": modelled.beside_measured,
-    "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell, "limits": modelled.limits,
+    "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell,
+    "modelled_h100": modelled.other_hopper, "limits": modelled.limits,
     "without": on_hardware.without, "sanitizer": on_hardware.sanitizer, **sweeps.BLOCKS,
 }

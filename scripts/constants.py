@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Derives the timing model's measured constants of a GPU from what scripts/calibrate.py has recorded of it, and writes
+them into common/sim/timing/constants/, or wherever is said. Constants that are reported, fitted or assumed stay as they
+are.
+
+    scripts/constants.py                   of the H200, anew
+    scripts/constants.py --check           changes nothing; prints what would change
+    scripts/constants.py --gpu b200 --calibration docs/results/b200_calibration.csv
+
+Exit codes: 0 written, or nothing would change; 1 something would; 2 wrong command line, or a measurement is missing.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ladder import command, files
+from ladder.results import data, derivation
+from ladder.sim import predictions
+
+
+def main() -> int:
+    parser = command.Parser(__doc__)
+    parser.add_argument("--gpu", choices=sorted(predictions.ARCHS), default="h200", help="default: %(default)s")
+    parser.add_argument("--calibration", type=Path, metavar="FILE", help="default: docs/results/GPU_calibration.csv")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="default: common/sim/timing/constants/GPU.csv")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if anything would")
+    options = parser.parse_args()
+    calibration = options.calibration or files.ROOT / files.RESULTS / f"{options.gpu}_calibration.csv"
+    if not calibration.exists():
+        raise command.UsageError(f"there is no {calibration}: scripts/calibrate.py makes one, on that GPU.")
+    constants = files.ROOT / derivation.CONSTANTS / f"{options.gpu}.csv"
+    before = constants.read_text(encoding="utf-8")
+    try:
+        text = derivation.csv_text(derivation.derived(data.read_rows(constants)[1], data.read_rows(calibration)[1]))
+    except KeyError as missing:
+        raise command.UsageError(f"{calibration} has no row for {missing}.") from None
+    if options.check:
+        if text != before:
+            command.give_up(1, f"{constants} is not what {calibration} says: run scripts/constants.py")
+        return 0
+    files.replace(options.output or constants, text)
+    return 0
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,0 +1,124 @@
+"""What the timing model predicts, compared with what is measured of an H200 and reported of a GB200."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean
+from typing import Optional
+
+from ladder.context import Context
+from ladder.files import RESULTS
+from ladder.results import data
+from ladder.results.data import Fields
+from ladder.sim import predictions
+
+Known = dict[tuple[str, str, str], Fields]  # by level, GPU and edge
+# Points that were looked at while constants were fitted; all others are held out.
+FITTED = {(level, edge) for level in ("level01_baseline", "level03_warp_specialize", "level05_persistent")
+          for edge in ("4096", "12288")} | {
+    ("level03_warp_specialize", "8192"), ("level03_warp_specialize", "10240"), ("level06_tmem_double_buffer", "8192"),
+    ("level07_dual_tile", "8192"), ("level08_deep_pipeline", "12288")}
+FITTED_BLACKWELL = {("level03_warp_specialize", "4096"), ("level04_smem_epilogue", "4096")}
+REFERENCE = "level08_deep_pipeline"  # on Blackwell, for the factor of a host
+
+
+def recorded(context: Context) -> Known:
+    """Empty where nothing is recorded."""
+    path = context.root / predictions.RECORD
+    return predictions.by_point(data.read_rows(path)[1]) if path.exists() else {}
+
+
+# --- Hopper
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row of the H200's figures beside the model's: errors are shares of what was measured."""
+    measured: Fields
+    model: Fields
+    error: float  # of TFLOPS under load; of cycles
+    other: Optional[float]  # of TFLOPS in bursts; of bytes read from DRAM
+
+    @property
+    def fitted(self) -> bool:
+        return (self.measured["level"], self.measured["m"]) in FITTED
+
+
+def _error(modelled: str, measured: str) -> Optional[float]:
+    """None where nothing was measured."""
+    return float(modelled) / float(measured) - 1 if measured else None
+
+
+def speeds(context: Context) -> list[Compared]:
+    known = recorded(context)
+    rows = []
+    for row in data.read_rows(context.root / RESULTS / "h200.csv")[1]:
+        model = known.get((row["level"], "h200", row["m"])) if row["m"] == row["n"] == row["k"] else None
+        if model is not None:
+            rows.append(Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1,
+                                 _error(model["burst_tflops"], row["burst_tflops"])))
+    return rows
+
+
+def cycles_of(row: Fields) -> float:
+    """From the start of a call to the start of the next, in a burst: measured, or modelled."""
+    if row["kind"] == "modelled":
+        return float(row["burst_us"]) * float(row["burst_sm_mhz"])
+    return float(row["plain_us"]) * float(row["mhz"])
+
+
+def cycles_and_bytes(context: Context) -> list[Compared]:
+    known = recorded(context)
+    rows = []
+    for row in data.read_rows(context.root / RESULTS / "h200_cycles.csv")[1]:
+        model = known.get((row["level"], "h200", row["m"]))
+        if row["mode"] == "burst" and model is not None and row["plain_us"]:
+            rows.append(Compared(row, model, cycles_of(model) / cycles_of(row) - 1,
+                                 1e9 * float(model["dram_read_gb"]) / float(row["dram_read_bytes"]) - 1))
+    return rows
+
+
+def held_out_error(context: Context) -> float:
+    """Of the TFLOPS of an H200: the mean of the rows that nothing was fitted to."""
+    return mean(abs(each.error) for each in speeds(context) if not each.fitted)
+
+
+# --- Blackwell
+
+
+def reported(context: Context) -> dict[tuple[str, str], float]:
+    """TFLOPS of a GB200 by level and edge; the mean where a level is reported twice."""
+    found: dict[tuple[str, str], list[float]] = {}
+    path = context.root / RESULTS / "gb200_reported.csv"
+    for row in data.read_rows(path)[1] if path.exists() else []:
+        if row["m"] == row["n"] == row["k"]:
+            found.setdefault((row["level"], row["m"]), []).append(float(row["tflops"]))
+    known = recorded(context)
+    return {(level, edge): mean(values) for (level, edge), values in found.items() if (level, "b200", edge) in known}
+
+
+def host_factor(context: Context) -> float:
+    """What the host of the reported figures makes of the model's, by its reference kernel."""
+    known = recorded(context)
+    return mean(value / float(known[level, "b200", edge]["tflops"])
+                for (level, edge), value in reported(context).items() if level == REFERENCE)
+
+
+def blackwell_ladder(context: Context, edge: str) -> dict[str, float]:
+    """Modelled TFLOPS by level, times the factor of the reported figures' host; nothing if none are recorded."""
+    known = recorded(context)
+    if not any(level == REFERENCE for level, _ in reported(context)):
+        return {}
+    factor = host_factor(context)
+    return {level: float(f"{factor * float(row['tflops']):.3g}") for (level, gpu, at), row in known.items()
+            if gpu == "b200" and at == edge}
+
+
+def is_held_out(level: str, edge: str) -> bool:
+    return level != REFERENCE and (level, edge) not in FITTED_BLACKWELL
+
+
+def blackwell_error(context: Context) -> float:
+    """Of the TFLOPS of a GB200, after the factor: the mean of the rows that nothing was fitted to."""
+    known, factor = recorded(context), host_factor(context)
+    return mean(abs(factor * float(known[level, "b200", edge]["tflops"]) / value - 1)
+                for (level, edge), value in reported(context).items() if is_held_out(level, edge))
