@@ -4,6 +4,7 @@
     autotune.py --kernel sgemm              the whole sweep on a GPU, its CSV file and its heat-maps
     autotune.py --kernel sgemm --quick      a handful of points; without a GPU on the simulated device, without speeds
     autotune.py --kernel level08 --arch 100 --simulate     is every configuration right?
+    autotune.py --kernel level08 --arch 100 --modelled     ranks them without a GPU, by the timing model
 
 Points that cannot exist are dropped before anything is compiled, and recorded with the reason; so is what does not
 compile, is wrong, crashes or hangs. The CSV file is complete at any moment: whatever ends the program, the same command
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from ladder import command, shards
 from ladder.levels import names
-from ladder.tune import space, tuning
+from ladder.tune import modelled, space, tuning
 
 
 def parse() -> argparse.Namespace:
@@ -41,6 +42,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--gpus", metavar="LIST", help="by number, e.g. 0,1: they share the work (default: 0)")
     parser.add_argument("--quick", action="store_true", help="a handful of points, on whatever there is")
     parser.add_argument("--simulate", action="store_true", help="verify on the simulated device; no speeds")
+    parser.add_argument("--modelled", action="store_true",
+                        help="rank the points by what the timing model predicts; nothing is computed or verified")
     parser.add_argument("--budget", type=command.seconds, default=0.15, metavar="S",
                         help="of timing per point and size; the best get four times as much (default: %(default)s)")
     parser.add_argument("--timeout", type=command.seconds, default=30, metavar="S",
@@ -75,7 +78,7 @@ def main() -> int:
     if options.list:
         tuning.print_candidates(request.kernel, request.shard.of(tuning.find_candidates(request)))
         return 0
-    return tuning.tune(request)
+    return modelled.rank(request) if options.modelled else tuning.tune(request)
 
 
 if __name__ == "__main__":

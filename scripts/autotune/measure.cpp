@@ -299,8 +299,40 @@ void answer_status(const std::string& path, const Shape& shape, const std::strin
   answer({{"variant", path}, {"size", to_string(shape)}, {"status", status}, {"why", why}});
 }
 
+/// Does this device predict times, and compute nothing (scripts/sim.sh --timing)?
+bool device_predicts() {
+  using Predicts = int (*)();
+  const auto predicts = reinterpret_cast<Predicts>(dlsym(RTLD_DEFAULT, "sim_predicts"));
+  return predicts != nullptr && predicts() != 0;
+}
+
+/// One launch of each variant for each size. The predictions are the device's; here it is only said that there are some.
+int predict(const Options& options) {
+  const harness::Stream stream;
+  answer({{"gpu", "predicted"}});
+  for (std::string path; std::getline(std::cin, path);) {
+    std::string why_not;
+    Launch* const launch = open_variant(path, why_not);
+    for (const Shape& shape : options.sizes) {
+      if (launch == nullptr) {
+        answer_status(path, shape, "broken", why_not);
+        continue;
+      }
+      const std::size_t element = options.fp32 ? sizeof(float) : sizeof(Bf16);
+      const DeviceMemory a(shape.a_elements() * element, "A"), b(shape.b_elements() * element, "B"),
+          d(shape.d_elements() * element, "D");
+      const Problem problem{shape.m, shape.n, shape.k, a.data(), b.data(), d.data(), shape.n};
+      check(launch(problem, stream), "launching the variant");
+      stream.synchronize("predicting");
+      answer({{"variant", path}, {"size", to_string(shape)}, {"status", "ok"}});
+    }
+  }
+  return harness::EXIT_RIGHT;
+}
+
 int measure(const Options& options) {
   const harness::Device device = harness::select_device(options.arch, "autotune_measure", "autotune_measure");
+  if (device_predicts()) return predict(options);
   const harness::Stream stream;
   std::unique_ptr<Cublas> cublas;
   std::unique_ptr<harness::Nvml> nvml;

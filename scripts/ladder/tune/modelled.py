@@ -1,0 +1,107 @@
+"""Ranks the points of a space without a GPU: each is compiled and handed to the simulated device's timing model."""
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ladder import files
+from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
+from ladder.files import BUILD, SCRIPTS
+from ladder.levels.shapes import Shape, shape_text, size_text
+from ladder.results import data
+from ladder.results.data import Fields
+from ladder.sim.predictions import text_of
+from ladder.tune import space
+from ladder.tune.sweep import Progress
+from ladder.tune.tuning import Request, build_programs, find_candidates, sizes_of, summary_of
+from ladder.tune.variants import CompileError, Compiler
+
+GPUS = {90: "h200", 100: "b200"}
+SIZES = "4096,8192"
+COLUMNS = ("size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error", "status",
+           "kind", "gpu")
+TIMEOUT_S = 300
+SEPARATED = 0.03  # what is nearer to the best than this, the model does not tell from it
+
+
+def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, object]]:
+    """One prediction per size. Raises Failure with what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "predictions"
+        command = [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", GPUS[kernel.arch], "--predictions",
+                   str(output), str(program), "--type", kernel.element, "--arch", str(kernel.arch), "--sizes",
+                   ",".join(map(shape_text, sizes))]
+        done = subprocess.run(command, input=library + "\n", capture_output=True, text=True, timeout=TIMEOUT_S,
+                              check=False)
+        lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+    found = [json.loads(line) for line in lines]
+    if done.returncode != 0 or len(found) != len(sizes):
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise Failure(said[-1] if said else f"exit code {done.returncode}")
+    return found
+
+
+def useful_tflops(found: dict[str, object], shape: Shape) -> float:
+    return 2e-6 * shape[0] * shape[1] * shape[2] / float(str(found["us"]))
+
+
+def rows_of(kernel: space.Kernel, candidate: space.Candidate, compiler: Compiler, program: Path,
+            sizes: Sequence[Shape]) -> list[Fields]:
+    """A row per size, or one with the reason why there is none."""
+    fields = kernel.fields(candidate.point)
+    gpu = GPUS[kernel.arch]
+    try:
+        predictions = predict(kernel, program, compiler.compile(candidate.point).library, sizes)
+    except (CompileError, Failure, subprocess.TimeoutExpired) as problem:
+        status = f"not predicted: {problem}"
+        return [{**fields, "size": size_text(size), "status": status, "gpu": gpu} for size in sizes]
+    return [{**fields, "size": size_text(size), "tflops": text_of(useful_tflops(found, size)),
+             "cycles": text_of(found["cycles"]), "sm_mhz": text_of(found["mhz"]), "power_w": text_of(found["watts"]),
+             "tensor_share": text_of(found["tensor_share"]),
+             "dram_gb": text_of(float(str(found["dram_read_gb"])) + float(str(found["dram_written_gb"]))),
+             "limit": str(found["limit"]), "error": text_of(found["error"]), "status": "ok", "kind": "modelled",
+             "gpu": gpu} for size, found in zip(sizes, predictions)]
+
+
+def print_ranking(kernel: space.Kernel, rows: Sequence[Fields], size: str, count: int) -> None:
+    ranked = sorted((row for row in rows if row["size"] == size and row["status"] == "ok"),
+                    key=lambda row: -float(row["tflops"]))
+    for row in ranked[:count]:
+        point = kernel.complete({p.name: p.parse(row[p.name]) for p in kernel.parameters})
+        print(f"{size}: {float(row['tflops']):7.1f} TFLOPS, modelled: {kernel.describe(point)}")
+    near = sum(float(row["tflops"]) > (1 - SEPARATED) * float(ranked[0]["tflops"]) for row in ranked) if ranked else 0
+    if near > 1:
+        print(f"{size}: the first {near} lie within {100 * SEPARATED:.0f} %, which the model does not tell apart.")
+
+
+def rank(request: Request) -> int:
+    """The whole of it. Returns the exit code."""
+    kernel = request.kernel
+    candidates = request.shard.of(find_candidates(request))
+    legal = [candidate for candidate in candidates if not candidate.reason]
+    print(summary_of(candidates), file=sys.stderr)
+    sizes = request.sizes or sizes_of(SIZES, kernel)
+    program = build_programs(simulated=True)
+    compiler = Compiler(kernel, BUILD / "autotune" / "cache", timeout=300, stop=threading.Event())
+    progress = Progress("modelled", len(legal))
+    rows: list[Fields] = []
+    with ThreadPoolExecutor(request.jobs) as pool:
+        for found in pool.map(lambda c: rows_of(kernel, c, compiler, program, sizes), legal):
+            rows += found
+            progress.step(found[0]["status"].split(":")[0])
+    progress.finish()
+    output = request.output or data.FOLDER / f"modelled_autotune_{kernel.name}_sm{kernel.arch}.csv"
+    columns = (*(p.name for p in kernel.parameters), *COLUMNS)
+    files.replace(output, data.csv_text(columns, [{name: row.get(name, "") for name in columns} for row in rows]))
+    for size in map(size_text, sizes):
+        print_ranking(kernel, rows, size, request.best or 1)
+    wrong = [row["status"] for row in rows if row["status"] != "ok"]
+    for status in wrong:
+        print(status)
+    return EXIT_WRONG if wrong else EXIT_RIGHT
