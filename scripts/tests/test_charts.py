@@ -38,7 +38,7 @@ class Data(support.Sandbox):
     def test_progression(self) -> None:
         chart = charts.progression(self.context)
         assert chart
-        self.assertEqual(chart.panels[1].series, {"level": [250.4, 460.0]})
+        self.assertEqual(chart.panels[1].series, {"measured": [250.4, 460.0]})
         self.assertEqual(chart.panels[1].notes, ["250  (0.357 x)", "460  (0.657 x)"])
         self.assertEqual(chart.panels[0].notes[0], "91.5  (0.054* x)")
         self.assertEqual(chart.panels[1].ticks, [700.0, 700.0])

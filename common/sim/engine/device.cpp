@@ -372,11 +372,13 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
       }
       flops += static_cast<double>(each->useful_flops);
     }
+    std::vector<timing::PowerSetting> powers = options_.powers;
+    if (powers.empty()) powers.emplace_back();
     const bool prints = options_.prediction_file.empty();
     std::ofstream file;
     if (!prints) file.open(options_.prediction_file, std::ios::app);
-    for (timing::Prediction& prediction : timing::predict(demands, gpu_, timing::constants_of(gpu_.key),
-                                                          options_.powers, flops, traces ? &log : nullptr)) {
+    for (timing::Prediction& prediction :
+         timing::predict(demands, gpu_, timing::constants_of(gpu_.key), powers, flops, traces ? &log : nullptr)) {
       prediction.kernel = pending.front()->kernel;
       if (prints)
         std::fputs(timing::to_text(prediction).c_str(), stdout);

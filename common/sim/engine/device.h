@@ -39,7 +39,7 @@ struct Options {
   std::string counters_file;                 ///< where to write counters at exit; empty: do not count
   std::string trace_file;                    ///< where to write a trace at exit; empty: do not trace
   bool timing = false;                       ///< predict times; data is neither moved nor computed
-  std::vector<timing::PowerSetting> powers;  ///< of predictions
+  std::vector<timing::PowerSetting> powers;  ///< of predictions; none: the GPU's limit
   std::string prediction_file;               ///< where to add predictions, a line each; empty: standard output, as text
 };
 
