@@ -32,18 +32,18 @@ The rules of --check, and what each stands on. docs/simulator.md says what they 
   read after write        PTX ISA 8.10, causality order
   write after read        PTX ISA 8.10, causality order
   write after write       PTX ISA 8.10, causality order
-  across proxies          PTX ISA 9.7.13.5 (fence.proxy.async); fails on an H200 in every launch
+  across proxies          PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch
   tensor memory           PTX ISA 9.7.16.6
   barrier exists          PTX ISA 9.7.13.15.9
   phase known             PTX ISA 9.7.13.15.4 and 9.7.13.15.16
   phase held              PTX ISA 9.7.13.15.16
   exit                    PTX ISA 9.7.16 (CTA pairs), 9.7.9.25; CUDA guide, distributed shared memory
   response of try_cancel  PTX ISA 9.7.13.17, example
-  tensor map              PTX ISA 9.7.13.5 (fence.proxy.tensormap)
+  tensor map              PTX ISA 9.7.13.4 (fence.proxy.tensormap)
   wgmma registers         PTX ISA 9.7.15.7.1 (wgmma.fence)
   launches                PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch
 and of --check=strict:
-  read, then asynchronous write   PTX ISA 8.10 and 9.7.13.5 (proxies)
+  read, then asynchronous write   PTX ISA 8.10 and 9.7.13.4 (proxies)
   MMA, then ordinary write        PTX ISA 9.7.16.6.5
   visible                         PTX ISA 8.10
 

@@ -25,7 +25,7 @@ __device__ __forceinline__ void bar_arrive(uint32_t id, uint32_t threads) {
 /// Counts this thread in at the one barrier that the cluster has. Does not wait.
 /// Who: every thread of every CTA that has not exited, warps converged.
 /// Orders: (release) this thread's earlier ordinary accesses before the wait of the others. Asynchronous copies and MMAs
-/// are not covered. ISA 9.7.13.4 (barrier.cluster), PTX 7.8, sm_90.
+/// are not covered. ISA 9.7.13.3 (barrier.cluster), PTX 7.8, sm_90.
 __device__ __forceinline__ void barrier_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
@@ -33,7 +33,7 @@ __device__ __forceinline__ void barrier_cluster_arrive() {
 /// `barrier.cluster.wait.acquire.aligned;`
 /// Waits until every thread of the cluster has arrived in this phase.
 /// Who: as the arrive, once after each. Orders: (acquire) the others' accesses before their arrive are visible.
-/// ISA 9.7.13.4 (barrier.cluster), PTX 7.8, sm_90.
+/// ISA 9.7.13.3 (barrier.cluster), PTX 7.8, sm_90.
 __device__ __forceinline__ void barrier_cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
@@ -41,7 +41,7 @@ __device__ __forceinline__ void barrier_cluster_wait() {
 /// `fence.mbarrier_init.release.cluster;`
 /// Who: the thread that initialised mbarriers, before the barrier that lets others use them.
 /// Orders: its mbarrier.init before any use of the barriers in the cluster, by threads, TMA or tensor core.
-/// ISA 9.7.13.5 (fence), PTX 8.0, sm_90.
+/// ISA 9.7.13.4 (fence), PTX 8.0, sm_90.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -50,7 +50,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 /// Who: each thread that wrote shared memory with ordinary stores which TMA or the tensor core will read; before the
 /// barrier that hands the data over. Orders: this thread's ordinary (generic proxy) accesses of shared memory before
 /// asynchronous (async proxy) ones, and the other way round. No rendezvous.
-/// ISA 9.7.13.5 (fence.proxy), PTX 8.0, sm_90.
+/// ISA 9.7.13.4 (fence.proxy), PTX 8.0, sm_90.
 __device__ __forceinline__ void fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

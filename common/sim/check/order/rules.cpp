@@ -16,7 +16,7 @@ constexpr RuleText kRules[] = {
      "Who overwrites what another reads knows that the read is over. Any successful wait tells, relaxed ones too."},
     {"write after write", Grade::Error, Text, "PTX ISA 8.10, causality order",
      "Two writes of one place are ordered, or both are atomic."},
-    {"across proxies", Grade::Error, Text, "PTX ISA 9.7.13.5 (fence.proxy.async); fails on an H200 in every launch",
+    {"across proxies", Grade::Error, Text, "PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch",
      "A thread that writes with ordinary stores what TMA or a tensor core then reads or overwrites executes "
      "fence.proxy.async between the store and what tells of it."},
     {"tensor memory", Grade::Error, Text, "PTX ISA 9.7.16.6",
@@ -38,14 +38,14 @@ constexpr RuleText kRules[] = {
     {"response of try_cancel", Grade::Error, Example, "PTX ISA 9.7.13.17, example",
      "After ordinary loads of the response, each reader executes fence.proxy.async before what lets the next "
      "try_cancel overwrite it."},
-    {"tensor map", Grade::Error, Text, "PTX ISA 9.7.13.5 (fence.proxy.tensormap)",
+    {"tensor map", Grade::Error, Text, "PTX ISA 9.7.13.4 (fence.proxy.tensormap)",
      "A tensor map that the kernel has changed is used after fence.proxy.tensormap, release and acquire."},
     {"wgmma registers", Grade::Error, Text, "PTX ISA 9.7.15.7.1 (wgmma.fence)",
      "Registers that other instructions have touched belong to a wgmma only after wgmma.fence by the same warp."},
     {"launches", Grade::Error, Text, "PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch",
      "A launch that may overlap its predecessor touches what that one wrote, or overwrites what it reads, only after "
      "griddepcontrol.wait. Launches of different streams are ordered by events."},
-    {"read, then asynchronous write", Grade::Strict, Text, "PTX ISA 8.10 and 9.7.13.5 (proxies)",
+    {"read, then asynchronous write", Grade::Strict, Text, "PTX ISA 8.10 and 9.7.13.4 (proxies)",
      "A proxy fence also between ordinary loads and the TMA load that overwrites what they read."},
     {"MMA, then ordinary write", Grade::Strict, Text, "PTX ISA 9.7.16.6.5",
      "A proxy fence also between an MMA that has read shared memory and ordinary stores there: a commit is no bridge."},
