@@ -126,6 +126,11 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
   return true;
 }
 
+/// As many as are asked for; of the host's processors all, if it is 0.
+int host_threads(int asked) {
+  return asked > 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 /// Into the launch's trace: the clusters that have been executed, at the times of the timing model.
 void add_replayed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
                   const timing::ReplayLog& log, std::vector<Trace::Part>& executed) {
@@ -328,12 +333,11 @@ Outcome Device::settle() {
   const std::vector<std::unique_ptr<Pending>> pending = std::exchange(impl_->pending, {});
   Outcome outcome{Status::Success, std::exchange(impl_->remarks, {})};
   if (pending.empty()) return outcome;
+  if (options_.timing) return predict(pending);
   std::vector<GridLaunch> grids;
   for (const auto& each : pending) grids.push_back(each->grid);
-  if (options_.timing) return predict(pending);
-  int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
-  threads = std::max(threads, 1);
-  std::optional<Failure> failure = run_launches(grids, {options_.schedule, options_.seed}, threads);
+  std::optional<Failure> failure =
+      run_launches(grids, {options_.schedule, options_.seed}, host_threads(options_.threads));
   for (const auto& each : pending) {
     const Launch& launch = each->launch;
     if (launch.counters != nullptr) {
@@ -357,7 +361,7 @@ Outcome Device::settle() {
 }
 
 Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
-  const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads = host_threads(options_.threads);
   std::vector<timing::GridDemands> demands;
   std::vector<std::vector<Trace::Part>> traced(pending.size());
   timing::ReplayLog log;
@@ -366,7 +370,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   try {
     for (const auto& each : pending) {
       const size_t launch = demands.size();
-      demands.push_back(demands_of(each->grid, std::max(threads, 1), traces ? &traced[launch] : nullptr));
+      demands.push_back(demands_of(each->grid, threads, traces ? &traced[launch] : nullptr));
       if (traces) {
         for (const uint32_t cluster : demands.back().executed) log.want(static_cast<uint32_t>(launch), cluster);
       }

@@ -1,7 +1,6 @@
 #include "timing/prediction.h"
 
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -18,12 +17,6 @@ constexpr int DIGITS = 6;
 constexpr double FIRST_GUESS = 0.7;     // of the highest clock
 constexpr double NEAR = 0.01;           // of a clock: the replay at one holds for the other
 constexpr double LEAST_SPACING = 0.03;  // of a clock: between replays from which what happens at a third is concluded
-
-std::string format(const char* pattern, auto... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 /// What takes most of the time.
 std::string limit(const Prediction& p) {
@@ -144,13 +137,14 @@ std::string to_text(const Prediction& p) {
   const Replayed& r = p.replayed;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
                      " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
+  text += base::format(
+      "  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us   %.1f TFLOPS (error of this model: %.0f %%)\n",
+      base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(), p.seconds * 1e6,
+      p.tflops, 100 * p.error);
   text +=
-      format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us   %.1f TFLOPS (error of this model: %.0f %%)\n",
-             base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(),
-             p.seconds * 1e6, p.tflops, 100 * p.error);
-  text += format("  tensor cores %.0f %%   L2 %.2f GB read   DRAM %.3f GB read, %.3f GB written   limited by: %s\n",
-                 100 * r.tensor_share, static_cast<double>(r.activity.l2_bytes) / 1e9,
-                 static_cast<double>(r.dram_read) / 1e9, static_cast<double>(r.dram_written) / 1e9, limit(p).c_str());
+      base::format("  tensor cores %.0f %%   L2 %.2f GB read   DRAM %.3f GB read, %.3f GB written   limited by: %s\n",
+                   100 * r.tensor_share, static_cast<double>(r.activity.l2_bytes) / 1e9,
+                   static_cast<double>(r.dram_read) / 1e9, static_cast<double>(r.dram_written) / 1e9, limit(p).c_str());
   return text;
 }
 

@@ -192,7 +192,7 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
       {"--ptx /nowhere.ptx" + program, "no readable file"},
       {"--ptx " SIM_SCRIPT + program, "is not PTX that defines a kernel"},
       {"--counters /nowhere/file" + program, "no directory /nowhere"},
-      {"--counters /tmp/same --trace /tmp/same" + program, "two files are needed"},
+      {"--counters same --trace same" + program, "two files are needed"},
       {"--fast" + program, "unknown option --fast"},
       {"./nowhere", "there is no program ./nowhere"},
       {SIM_PROGRAMS, "not an executable file"},

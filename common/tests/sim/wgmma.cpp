@@ -338,6 +338,31 @@ TEST(Wgmma, ReadsItsOperandsWhenItRuns) {
 
 // ---- mma.sync
 
+/// D = A * B + D by one mma.sync of this form. Each lane finds its registers, of A, of B and of C, side by side in `in`, and
+/// leaves those of D in `out`; `type` is theirs, of `bytes` bytes.
+Source product_of_fragments(const std::string& form, const std::string& type, size_t bytes, size_t a_count,
+                            size_t b_count, size_t c_count) {
+  Source source;
+  source.parameters = ".param .u64 in, .param .u64 out";
+  const auto declare = [&](const char* name) { return ".reg ." + type + " " + name + "<8>; "; };
+  const auto step = [&](size_t count) { return std::to_string(bytes * count); };
+  source.body = declare("a") + declare("b") + declare("c") +
+                "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
+                step(a_count + b_count + c_count) + "; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, " +
+                step(c_count) + "; add.s64 %rd2, %rd2, %rd3;\n";
+  size_t at = 0;
+  for (const auto& [name, count] : {std::pair<std::string, size_t>{"a", a_count}, {"b", b_count}, {"c", c_count}}) {
+    for (size_t i = 0; i < count; ++i)
+      source.body += "ld.global." + type + " " + name + std::to_string(i) + ", [%rd1+" + step(at++) + "]; ";
+  }
+  const auto list = [](const char* name, size_t count) { return list_of(name, static_cast<int>(count)); };
+  source.body += "mma.sync.aligned." + form + " " + list("c", c_count) + ", " + list("a", a_count) + ", " +
+                 list("b", b_count) + ", " + list("c", c_count) + ";\n";
+  for (size_t i = 0; i < c_count; ++i)
+    source.body += "st.global." + type + " [%rd2+" + step(i) + "], c" + std::to_string(i) + "; ";
+  return source;
+}
+
 TEST(MmaSync, ShapesAndTypes) {
   struct Form {
     int k;
@@ -373,26 +398,10 @@ TEST(MmaSync, ShapesAndTypes) {
     const auto* from = bench.upload(in);
     auto* out = bench.allocate<uint32_t>(32 * c_count);
     const size_t each = a_count + b_count + c_count;
-    Source source;
-    source.parameters = ".param .u64 in, .param .u64 out";
-    source.body =
-        ".reg .b32 a<4>; .reg .b32 b<4>; .reg .b32 c<4>; ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 "
-        "%r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
-        std::to_string(4 * each) + "; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, " +
-        std::to_string(4 * c_count) + "; add.s64 %rd2, %rd2, %rd3;\n";
-    for (size_t i = 0; i < each; ++i) {
-      const std::string name = i < a_count             ? "a" + std::to_string(i)
-                               : i < a_count + b_count ? "b" + std::to_string(i - a_count)
-                                                       : "c" + std::to_string(i - a_count - b_count);
-      source.body += "ld.global.u32 " + name + ", [%rd1+" + std::to_string(4 * i) + "]; ";
-    }
     const std::string type = f.result == 0 ? "f16" : f.result == 1 ? "f32" : "s32";
-    source.body += "mma.sync.aligned.m16n8k" + std::to_string(f.k) + ".row.col." + type + "." + type_name(f.a) + "." +
-                   type_name(f.b) + "." + type + " " + list_of("c", static_cast<int>(c_count)) + ", " +
-                   list_of("a", static_cast<int>(a_count)) + ", " + list_of("b", static_cast<int>(b_count)) + ", " +
-                   list_of("c", static_cast<int>(c_count)) + ";\n";
-    for (size_t i = 0; i < c_count; ++i)
-      source.body += "st.global.u32 [%rd2+" + std::to_string(4 * i) + "], c" + std::to_string(i) + "; ";
+    const Source source = product_of_fragments(
+        "m16n8k" + std::to_string(f.k) + ".row.col." + type + "." + type_name(f.a) + "." + type_name(f.b) + "." + type,
+        "b32", 4, a_count, b_count, c_count);
     LaunchConfig config;
     config.block = {32, 1, 1};
     const Outcome outcome = bench.launch(source, config, from, out);
@@ -445,26 +454,10 @@ TEST(Mma, Doubles) {
     auto* out = bench.allocate<double>(32 * c_count);
     const size_t each = a_count + b_count + c_count;
     for (const std::string rounding : {"", ".rn", ".rp"}) {
-      Source source;
+      Source source = product_of_fragments(
+          "m" + std::to_string(rows) + "n8k" + std::to_string(depth) + ".row.col" + rounding + ".f64.f64.f64.f64",
+          "f64", 8, a_count, b_count, c_count);
       source.target = "sm_90a";
-      source.parameters = ".param .u64 in, .param .u64 out";
-      source.body =
-          ".reg .f64 a<8>; .reg .f64 b<4>; .reg .f64 c<4>; ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; "
-          "mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
-          std::to_string(8 * each) + "; add.s64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, " +
-          std::to_string(8 * c_count) + "; add.s64 %rd2, %rd2, %rd3;\n";
-      for (size_t i = 0; i < each; ++i) {
-        const std::string name = i < a_count             ? "a" + std::to_string(i)
-                                 : i < a_count + b_count ? "b" + std::to_string(i - a_count)
-                                                         : "c" + std::to_string(i - a_count - b_count);
-        source.body += "ld.global.f64 " + name + ", [%rd1+" + std::to_string(8 * i) + "]; ";
-      }
-      source.body += "mma.sync.aligned.m" + std::to_string(rows) + "n8k" + std::to_string(depth) + ".row.col" +
-                     rounding + ".f64.f64.f64.f64 " + list_of("c", static_cast<int>(c_count)) + ", " +
-                     list_of("a", static_cast<int>(a_count)) + ", " + list_of("b", static_cast<int>(b_count)) + ", " +
-                     list_of("c", static_cast<int>(c_count)) + ";\n";
-      for (size_t i = 0; i < c_count; ++i)
-        source.body += "st.global.f64 [%rd2+" + std::to_string(8 * i) + "], c" + std::to_string(i) + "; ";
       LaunchConfig config;
       config.block = {32, 1, 1};
       const Outcome outcome = bench.launch(source, config, from, out);

@@ -33,6 +33,17 @@ struct WgmmaOperands {
   bool negate_a = false, negate_b = false, transpose_a = false, transpose_b = false;
 
   int k() const { return tensor::instruction_k(a_format); }
+  /// The tiles that descriptors of A and B stand for.
+  tensor::Descriptor tile_a(uint64_t descriptor) const {
+    tensor::Descriptor tile = tensor::decode_wgmma(descriptor, "A");
+    tile.mn_major = transpose_a, tile.element = tensor::element_bytes(a_format);
+    return tile;
+  }
+  tensor::Descriptor tile_b(uint64_t descriptor) const {
+    tensor::Descriptor tile = tensor::decode_wgmma(descriptor, "B");
+    tile.mn_major = transpose_b, tile.element = tensor::element_bytes(b_format);
+    return tile;
+  }
   uint64_t multiply_adds() const { return 64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(k()); }
 };
 
@@ -186,8 +197,7 @@ class Wgmma final : public AsyncOperation {
 
   void pack_b(const tensor::Arithmetic& how, tensor::QuadTile* tiles) const {
     const WgmmaOperands& o = operands();
-    tensor::Descriptor b = tensor::decode_wgmma(entry->b, "B");
-    b.mn_major = o.transpose_b, b.element = tensor::element_bytes(o.b_format);
+    const tensor::Descriptor b = o.tile_b(entry->b);
     tensor::check_tile(*cta, b, o.n, "B");
     std::array<tensor::Row, 256> rows;
     tensor::read_rows(*cta, b, 0, o.n, rows.data());
@@ -199,8 +209,7 @@ class Wgmma final : public AsyncOperation {
     const WgmmaOperands& o = operands();
     tensor::Descriptor a;
     if (!o.a_in_registers) {
-      a = tensor::decode_wgmma(entry->a, "A");
-      a.mn_major = o.transpose_a, a.element = tensor::element_bytes(o.a_format);
+      a = o.tile_a(entry->a);
       tensor::check_tile(*cta, a, 64, "A");
     }
     for (int h = 0; h < 2; ++h) {
@@ -311,13 +320,9 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
     }
   }
   if (Observer* const observer = observer_of(w)) {
-    tensor::Descriptor descriptor = tensor::decode_wgmma(b, "B");
-    descriptor.mn_major = o.transpose_b, descriptor.element = tensor::element_bytes(o.b_format);
-    std::vector<order::Range> ranges = tensor::tile_ranges(descriptor, 0, o.n);
+    std::vector<order::Range> ranges = tensor::tile_ranges(o.tile_b(b), 0, o.n);
     if (!o.a_in_registers) {  // of A, a warp reads its own rows
-      descriptor = tensor::decode_wgmma(a, "A");
-      descriptor.mn_major = o.transpose_a, descriptor.element = tensor::element_bytes(o.a_format);
-      const auto rows = tensor::tile_ranges(descriptor, static_cast<int>(w.index % 4) * 16, 16);
+      const auto rows = tensor::tile_ranges(o.tile_a(a), static_cast<int>(w.index % 4) * 16, 16);
       ranges.insert(ranges.end(), rows.begin(), rows.end());
     }
     observer->wgmma(w, ranges);
