@@ -31,7 +31,8 @@ def main() -> int:
     constants = files.ROOT / derivation.CONSTANTS / f"{options.gpu}.csv"
     before = constants.read_text(encoding="utf-8")
     try:
-        text = derivation.csv_text(derivation.derived(data.read_rows(constants)[1], data.read_rows(calibration)[1]))
+        text = data.csv_text(derivation.COLUMNS, derivation.derived(data.read_rows(constants)[1],
+                                                               data.read_rows(calibration)[1]))
     except KeyError as missing:
         raise command.UsageError(f"{calibration} has no row for {missing}.") from None
     if options.check:

@@ -21,11 +21,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ladder import command, files
+from ladder import command, files, shards
 from ladder.levels import names
 from ladder.mutants import study
 from ladder.mutants.sites import key_of
-from ladder.mutants.study import Choice, Kernel
+from ladder.mutants.study import Kernel
 from ladder.results.data import Fields
 
 
@@ -39,7 +39,7 @@ def parse() -> argparse.Namespace:
                         help="only the sites on this line of the kernel; several times for several lines")
     parser.add_argument("--spread", type=command.whole_number, default=0, metavar="N",
                         help="only N sites, of all kinds of instruction, of outcomes on record, and of kernels")
-    parser.add_argument("--shard", default="1/1", metavar="K/N", help="the K-th part of N")
+    shards.add_argument(parser)
     parser.add_argument("--output", type=Path, default=study.OUTPUT, metavar="FILE",
                         help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
@@ -108,11 +108,10 @@ def main() -> int:
     command.heed_sigterm()
     if options.merge:
         return merge(options.output, options.merge)
-    shard, shards = study.parse_shard(options.shard)
     levels = sorted({names.find_level(text, names.all_levels()) for text in options.levels}) or names.all_levels()
     kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
                             options.build.resolve())
-    pairs = study.chosen(kernels, Choice(shard, shards, frozenset(options.line or ())))
+    pairs = study.chosen(kernels, options.shard, options.line or ())
     if options.spread:
         pairs = study.spread(pairs, study.recorded(options.output), options.spread)
     if options.open:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import unittest
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
-from ladder import files
-from ladder.command import UsageError
+from ladder import files, shards
 from ladder.mutants import judge, study
 from ladder.mutants.judge import Access, Finding, Verdict
 from ladder.mutants.sites import Site, key_of
@@ -115,9 +116,9 @@ class Reports(unittest.TestCase):
 
 class Choices(unittest.TestCase):
     def test_shards_share_all_sites(self) -> None:
-        site = Site(1, "bar.sync", (1,), frozenset())
-        shares = [[n for n in range(20) if study.Choice(k, 3)(n, site)] for k in (1, 2, 3)]
-        self.assertEqual(sorted(n for share in shares for n in share), list(range(20)))
+        kernel = mock.Mock(sites=[Site(n, "bar.sync", (n,), frozenset()) for n in range(20)])
+        shares = [study.chosen([kernel], shards.Shard(k, 3)) for k in (1, 2, 3)]
+        self.assertEqual(sorted(site.line for share in shares for _, site in share), list(range(20)))
 
     def test_a_spread_has_something_of_everything(self) -> None:
         sites = [Site(n, "bar.sync" if n % 4 else "mbarrier.init", (n,), frozenset()) for n in range(40)]
@@ -132,8 +133,8 @@ class Choices(unittest.TestCase):
 
     def test_bad_shards(self) -> None:
         for text in ("0/2", "3/2", "a/b", "1"):
-            with self.assertRaises(UsageError):
-                study.parse_shard(text)
+            with self.assertRaises(argparse.ArgumentTypeError):
+                shards.parse(text)
 
 
 class OnHardware(unittest.TestCase):

@@ -2,18 +2,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Callable, Optional
 
-from ladder import files
 from ladder.grader import claims, running
 from ladder.grader.build import Built, compile_answer
 from ladder.grader.running import CannotObserve, Result, Run
@@ -112,7 +109,7 @@ Suite = tuple[str, str, Sequence[Run], str]
 
 
 def _suites() -> list[Suite]:
-    suites: list[Suite] = [
+    return [
         ("right", "D is right for all shapes, inputs and ragged edges",
          [Run((), shape, init) for shape in SHAPES for init in ("int", "normal")]
          + [Run((), BUSY[0], "uniform"), Run((), BUSY[0], "zeros")],
@@ -124,17 +121,9 @@ def _suites() -> list[Suite]:
         ("small_gpus", "it is right, and does not hang, on small GPUs",
          [Run(("--sms", str(sms), *schedule), shape) for sms in SMALL_GPUS for shape in MANY_TILES
           for schedule in ((), ("--latest",))],
-         "docs/debugging.md")]
-    if _has_check():
-        suites.append(("no_hazard", "every access is ordered after those it conflicts with",
-                       [Run(("--check",), shape) for shape in BUSY], "docs/simulator.md#is-it-in-order"))
-    return suites
-
-
-@cache
-def _has_check() -> bool:
-    """Whether the simulated device looks for hazards."""
-    return re.search(r"^  --check\b", (files.SCRIPTS / "sim.sh").read_text(encoding="utf-8"), re.MULTILINE) is not None
+         "docs/debugging.md"),
+        ("no_hazard", "every access is ordered after those it conflicts with",
+         [Run(("--check",), shape) for shape in BUSY], "docs/simulator.md#is-it-in-order")]
 
 
 def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: str, called: Path) -> Verdict:

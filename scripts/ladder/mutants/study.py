@@ -11,8 +11,8 @@ import re
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
@@ -25,6 +25,7 @@ from ladder.mutants.judge import Case, Verdict
 from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, code_of, entries_of, key_of
 from ladder.results import data
 from ladder.results.data import Fields
+from ladder.shards import Shard
 
 COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "orders", "found_by", "named", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
@@ -327,30 +328,10 @@ def _leads_to(named: Iterable[int], line: int, others: Sequence[int]) -> bool:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which sites of all are looked at."""
-
-    shard: int = 1
-    shards: int = 1
-    lines: frozenset[int] = field(default_factory=frozenset)  # none: all lines
-
-    def __call__(self, number: int, site: Site) -> bool:
-        if self.lines and site.line not in self.lines:
-            return False
-        return number % self.shards == self.shard - 1
-
-
-def parse_shard(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text, re.ASCII)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise UsageError(f"--shard takes K/N with 1 <= K <= N, such as 2/4, not '{text}'.")
-    return int(match[1]), int(match[2])
-
-
-def chosen(all_kernels: Sequence[Kernel], choice: Choice) -> list[tuple[Kernel, Site]]:
-    pairs = [(kernel, site) for kernel in all_kernels for site in kernel.sites]
-    return [pair for number, pair in enumerate(pairs) if choice(number, pair[1])]
+def chosen(all_kernels: Sequence[Kernel], shard: Shard, lines: Collection[int] = ()) -> list[tuple[Kernel, Site]]:
+    """The sites of a part, on these lines; none: on all."""
+    pairs = shard.of([(kernel, site) for kernel in all_kernels for site in kernel.sites])
+    return [pair for pair in pairs if not lines or pair[1].line in lines]
 
 
 def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: int) -> list[tuple[Kernel, Site]]:

@@ -3,10 +3,9 @@ scripts/calibrate.py has recorded. A constant's value is rounded to three digits
 machine; all others (reported, fitted, assumed) stay as they are in the file."""
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Callable
@@ -77,6 +76,7 @@ def _case(rows: Rows, setting: str, clock: float) -> tuple[float, list[float], f
                                   received if "dram" in setting else 0.0], of("power by energy"))
 
 
+@cache
 def energy(rows: Rows, clock: float) -> Energy:
     """Fitted to all measurements of power, at `clock` GHz."""
     names = [s for s in rows.settings("power", "power by energy")
@@ -178,8 +178,7 @@ RULES = {
     "l2_useful_bytes": Rule(lambda r, _: kept_bytes(r), "residency: what all SMs have read once and is kept"),
     "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=65536 box=16384", 132),
                                   "load: all SMs from DRAM, 64 KiB each in flight"),
-    "store_latency": Rule(lambda r, _: _store(r, "rows=64 cols=128") - 16384 / (
-        16384 / (_store(r, "rows=128 cols=128") - _store(r, "rows=64 cols=128"))),
+    "store_latency": Rule(lambda r, _: 2 * _store(r, "rows=64 cols=128") - _store(r, "rows=128 cols=128"),
         "stores: TMA store of 16 KiB, read of its source, less the bytes"),
     "store_bytes_per_cycle": Rule(lambda r, _: 16384 / (_store(r, "rows=128 cols=128")
                                                         - _store(r, "rows=64 cols=128")),
@@ -227,11 +226,3 @@ def derived(constants: Iterable[Fields], rows: Iterable[Fields]) -> list[Fields]
             row.update(value=text_of(rule.value(measured, values)), kind="measured",
                        source=f"calibrate.py {rule.source}")
     return known
-
-
-def csv_text(rows: Iterable[Fields]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()

@@ -1,7 +1,6 @@
 """The timing model: its constants, and what it predicts beside what was measured."""
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
@@ -11,7 +10,7 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.levels import names
 from ladder.pages.blocks.options import Options, take_level
-from ladder.results import derivation, predicted
+from ladder.results import data, derivation, predicted
 from ladder.results.numbers import grouped
 from ladder.results.predicted import Compared
 
@@ -22,8 +21,7 @@ LIMIT_EDGES = ("4096", "8192")  # on the levels' pages
 def constants(context: Context, options: Options) -> str:
     """The constants of a GPU."""
     gpu = options.pop("gpu", "h200")
-    with open(context.root / derivation.CONSTANTS / f"{gpu}.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = data.read_rows(context.root / derivation.CONSTANTS / f"{gpu}.csv")[1]
     return markdown.table(["constant", "value", "unit", "kind", "source"],
                           [[f"`{row['name']}`", *(row[c] for c in ("value", "unit", "kind", "source"))]
                            for row in rows], "lr")
