@@ -1,11 +1,16 @@
 """Statements of the pages in docs/ that follow from the sources, and the block that only they have."""
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 from ladder.context import Context
 from ladder.levels import description, names
+from ladder.mutants.sites import Embedded
 from ladder.results import data, numbers
 from tests import support
 
@@ -75,6 +80,28 @@ class Statements(unittest.TestCase):
         there = set(re.findall(r"^  (--[a-z]+)", usage, re.MULTILINE)) - {"--help"}
         rows = re.findall(r"^\| (`--.*?) \|", (DOCS / "simulator.md").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertEqual(set(re.findall(r"--[a-z]+", " ".join(rows))), there)
+
+    def test_the_report_that_the_guide_shows(self) -> None:
+        """Level 05 on Hopper without its proxy fence, run as the page says. Dots stand for what is left out."""
+        text = (DOCS / "simulator.md").read_text(encoding="utf-8").partition("\n## Is it in order?\n")[2]
+        command, shown = re.findall(r"^```(?:bash)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[:2]
+        build = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
+        program = names.executable("level05_persistent", 90, build)
+        script, check, path, *arguments = command.split()
+        self.assertEqual((script, check, path), ("scripts/sim.sh", "--check", f"build/bin/{program.name}"))
+        if not program.exists():
+            self.skipTest(f"{program} is not built")
+        embedded = Embedded.find(program, 90)
+        fence, = (site for site in embedded.sites(90) if site.instruction.startswith("fence.proxy.async"))
+        with tempfile.TemporaryDirectory() as folder:
+            mutant = Path(folder) / program.name
+            embedded.write(embedded.without(fence.places), mutant)
+            environment = {**os.environ, "LADDER_SIM_DIR": str(build / "sim")}
+            answer = subprocess.run([support.ROOT / script, check, mutant, *arguments], env=environment,
+                                    capture_output=True, text=True, check=False)
+        self.assertEqual(answer.returncode, 86)
+        found = " ".join((answer.stdout + answer.stderr).split())
+        self.assertRegex(found, re.escape(" ".join(shown.split())).replace(r"\.\.\.", ".*"))
 
     def test_every_page_is_listed(self) -> None:
         text = (DOCS / "README.md").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,15 +81,17 @@ class Answers(unittest.TestCase):
         code, claims = self.grade(6, 90, names.kernel_path(files.ROOT, level_of(6), 90))
         self.assertEqual((code, [name for name, claim in claims.items() if not claim["holds"]]), (0, []))
 
-    def test_a_start_fails_at_the_new_claim_and_nowhere_else(self) -> None:
-        begun = subprocess.run([sys.executable, "-B", GRADE, "--start", "7", self.folder / "mine"], text=True,
-                               capture_output=True, check=False)
-        self.assertEqual(begun.returncode, 0, begun.stderr)
-        self.assertIn("do nothing twice", (self.folder / "mine" / "TASK.md").read_text(encoding="utf-8"))
-        code, claims = self.grade(7, 100, self.folder / "mine" / "kernel_sm100.cuh")
-        failed = [name for name, claim in claims.items() if not claim["holds"]]
-        self.assertEqual((code, failed), (1, ["useful_flops", "predicted_cycles"]))
-        self.assertEqual(claims["useful_flops"]["read"], "level07_dual_tile/README.md#the-problem")
+    def test_a_start_fails_at_the_new_claims_as_the_guide_shows(self) -> None:
+        guide = (files.ROOT / "docs" / "grader.md").read_text(encoding="utf-8")
+        commands, transcript = re.findall(r"^```(?:bash)?\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)[:2]
+        begin, grade = (line.partition("  #")[0].split() for line in commands.splitlines()[:2])
+        for command, code in ((begin, 0), (grade, 1)):
+            answer = subprocess.run([sys.executable, "-B", files.ROOT / command[0], *command[1:]], cwd=self.folder,
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(answer.returncode, code, answer.stderr)
+        self.assertEqual(answer.stdout, transcript)
+        task = (self.folder / "mine" / "TASK.md").read_text(encoding="utf-8")
+        self.assertIn(CLAIMS[6, 100][-1].sentence, task)
 
     def test_a_hang_is_told_with_the_command_that_shows_it(self) -> None:
         file = self.changed(3, 90, "mbarrier_init(smem_full(stage), 1);", "mbarrier_init(smem_full(stage), 2);")
