@@ -27,6 +27,23 @@ std::string lanes_text(Mask mask, Mask live) {
   return "lanes " + base::hex(mask);
 }
 
+/// Through which calls a lane has come, the last one first.
+std::string calls_text(const Program& program, const CallStack& calls, int lane) {
+  constexpr size_t kMost = 6;  // of the last, and the first is never left out
+  const std::vector<Activation>& stack = calls.lanes[static_cast<size_t>(lane) % 32];
+  std::string text;
+  for (size_t i = stack.size(); i-- > 0;) {
+    const size_t depth = stack.size() - i;
+    if (depth == kMost && i > 0) {
+      text += "    ... and " + base::grouped(i) + " calls more\n";
+      i = 0;
+    }
+    text += "  in " + readable_name(program.routines[stack[i].routine].function->name) + ", called at " +
+            program.describe(stack[i].call) + "\n";
+  }
+  return text;
+}
+
 std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
   if (barrier.history.empty()) return "; nobody has arrived in this phase";
   std::string text;
@@ -174,6 +191,7 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
     else
       text += ", " + lanes_text(active, warp->live);
     text += "\n";
+    if (warp->calls) text += calls_text(program, *warp->calls, lane >= 0 ? lane : std::countr_zero(split.mask));
   } else if (origin != nullptr) {
     text += "  in an asynchronous operation that was issued at " + program.describe(origin->pc) + "\n  by " +
             name_of(cluster.ctas[origin->cta_rank]) + ", warp " + std::to_string(origin->warp) + ", lane " +

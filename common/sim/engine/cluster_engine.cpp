@@ -100,12 +100,14 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
 
   const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
   cta.live_warps = count;
-  const uint64_t local_bytes = 32ull * program.local_bytes;
-  const uint64_t per_warp = base::round_up(uint64_t{program.register_bytes}, 64) + base::round_up(local_bytes, 64);
+  const uint64_t register_bytes = base::round_up(uint64_t{program.register_bytes}, 64);
+  const uint64_t per_warp = register_bytes + base::round_up(32ull * launch_.local_bytes, 64);
   auto& storage = storage_[rank];
   if (!storage) storage = std::make_unique_for_overwrite<uint8_t[]>(per_warp * count + 64);
   auto* registers_at = reinterpret_cast<uint8_t*>(base::round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
-  std::memset(registers_at, 0xFF, per_warp * count);
+  const bool has_stack =
+      launch_.local_bytes > program.local_bytes;  // what nobody calls for takes no memory of the host
+  if (!has_stack) std::memset(registers_at, 0xFF, per_warp * count);
   cta.warps = std::vector<Warp>(count);
 
   // setmaxnreg: with launch bounds, the compiler gives each thread the most registers that fit, and the CTA owns those.
@@ -125,7 +127,12 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
     const uint32_t lanes_here = std::min(32u, threads - 32 * i);
     warp.live = lanes_here == 32 ? kAllLanes : (1u << lanes_here) - 1;
     warp.registers = registers_at + i * per_warp;
-    warp.local = warp.registers + base::round_up(uint64_t{program.register_bytes}, 64);
+    warp.local = warp.registers + register_bytes;
+    if (has_stack) {
+      std::memset(warp.registers, 0xFF, register_bytes);
+      for (size_t lane = 0; lane < 32; ++lane)
+        std::memset(warp.local + lane * launch_.local_bytes, 0xFF, program.local_bytes);
+    }
     warp.max_registers = registers;
     warp.used = 1;
     warp.splits[0].mask = warp.live;
@@ -368,7 +375,7 @@ void ClusterEngine::check_spin(Warp& warp) {
   const Program& program = *launch_.program;
   const uint64_t changes = cluster_.changes;
   const Split start = warp.split();
-  const size_t local_bytes = 32ull * program.local_bytes;
+  const size_t local_bytes = 32ull * launch_.local_bytes;
   const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
   const std::vector<uint8_t> local(warp.local, warp.local + local_bytes);
   bool looks_around = false;
@@ -380,7 +387,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     if (looks_around && (!ready_.empty() || in_flight_ > 0)) return;
     const Split& here = warp.split();
-    if (here.pc != start.pc || here.mask != start.mask) continue;
+    if (here.pc != start.pc || here.mask != start.mask || here.depth != start.depth) continue;
     if (std::equal(registers.begin(), registers.end(), warp.registers) &&
         std::equal(local.begin(), local.end(), warp.local)) {
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};

@@ -19,8 +19,10 @@
 #include "common/base/text.h"
 #include "engine/demands.h"
 #include "engine/grid.h"
+#include "exec/core/call_graph.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
+#include "machine/address.h"
 #include "ptx/module.h"
 #include "ptx/rules/rules.h"
 #include "timing/counters.h"
@@ -84,6 +86,24 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
   return info;
 }
 
+/// Of a variable or function; 0: it has none.
+uint64_t address_of(const LoadedModule& module, const std::string& symbol) {
+  const auto found = [](const auto& places, const auto* what) {
+    const auto at = places.find(what);
+    return at == places.end() ? 0 : at->second;
+  };
+  const auto variable = module.image->globals.find(symbol);
+  if (variable != module.image->globals.end()) return found(module.placement.address, variable->second);
+  return found(module.placement.functions, find_body(*module.image, symbol));
+}
+
+/// Gives the module's functions addresses that no other of this device has.
+void place_functions(LoadedModule& module, uint64_t* next) {
+  for (const auto& function : module.image->functions) {
+    if (function->has_body) module.placement.functions[function.get()] = kCodeWindow + (*next += 16);
+  }
+}
+
 /// Gives the module's variables device memory. What is not initialised is zero, as the language says.
 bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcome) {
   constexpr size_t kMostVariables = 16'384;  // each takes pages of its own, so that what runs past it is noticed
@@ -113,17 +133,25 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
     module.variables[variable->name] = {at, variable->bytes};
   }
   for (const auto& variable : image.variables) {
+    const auto here = module.placement.address.find(variable.get());
+    if (here == module.placement.address.end()) continue;
     for (const ptx::Variable::Relocation& relocation : variable->relocations) {
-      const auto target = image.globals.find(relocation.symbol);
-      const auto here = module.placement.address.find(variable.get());
-      if (target == image.globals.end() || here == module.placement.address.end()) continue;
-      const auto address = module.placement.address.find(target->second);
-      if (address == module.placement.address.end()) continue;
-      const uint64_t value = (address->second + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
+      const uint64_t target = address_of(module, relocation.symbol);
+      if (target == 0) continue;
+      const uint64_t value = (target + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
       std::memcpy(reinterpret_cast<uint8_t*>(here->second) + relocation.at, &value, relocation.bytes);
     }
   }
   return true;
+}
+
+/// What calls of the program's routines may take of each thread's local memory: what the host allows, and for one call of
+/// each routine, so that only recursion can ask for more.
+uint64_t stack_bytes(const Program& program, uint64_t allowed) {
+  uint64_t frames = 0;
+  for (const Routine& routine : program.routines)
+    frames += base::round_up<uint64_t>(routine.frame_bytes, routine.frame_align) + routine.frame_align;
+  return program.routines.empty() ? 0 : base::round_up<uint64_t>(std::max(allowed, frames), 16);
 }
 
 /// As many as are asked for; of the host's processors all, if it is 0.
@@ -161,6 +189,7 @@ struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   std::vector<std::unique_ptr<Pending>> pending;  ///< each may overlap the one before it
   uint64_t launches = 0;
+  uint64_t functions_end = 0;      // of the addresses that functions have, in kCodeWindow
   void* grid_workspace = nullptr;  // of cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
@@ -197,6 +226,7 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome, 
                         (findings.size() > 1 ? "; and " + std::to_string(findings.size() - 1) + " more" : ""));
     }
   }
+  place_functions(*module, &impl_->functions_end);
   if (!place_variables(*module, memory_, outcome)) return nullptr;
   for (const auto& function : module->image->functions) {
     if (function->is_entry && function->has_body) module->kernels[function->name] = describe(*module->image, *function);
@@ -267,12 +297,14 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   };
   const Program& program = loaded.program(kernel.name);
   if (!program.impossible.empty()) return refuse(Status::LaunchOutOfResources, program.impossible);
-  constexpr uint32_t kMostLocalBytes = 512 * 1024;
-  if (program.local_bytes > kMostLocalBytes) {
-    return refuse(Status::LaunchOutOfResources, "it needs " + base::in_bytes(program.local_bytes) +
+  const uint64_t local_bytes = program.local_bytes + stack_bytes(program, config.stack_bytes);
+  constexpr uint64_t kMostLocalBytes = 512 * 1024;
+  if (local_bytes > kMostLocalBytes) {
+    return refuse(Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
                                                     " of local memory a thread, and a thread can have " +
                                                     base::grouped(kMostLocalBytes));
   }
+  launch.local_bytes = static_cast<uint32_t>(local_bytes);
   launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
   const uint32_t statics = Gpu::smem_reserved + program.static_smem;

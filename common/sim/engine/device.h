@@ -48,6 +48,7 @@ struct LaunchConfig {
   std::array<uint32_t, 3> block{1, 1, 1};    ///< threads
   std::array<uint32_t, 3> cluster{0, 0, 0};  ///< CTAs; 0: not given, the kernel's own or 1
   std::size_t dynamic_smem = 0;              ///< bytes
+  std::size_t stack_bytes = 1024;            ///< of each thread, for calls that are not inlined (cudaLimitStackSize)
   std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
   bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
   bool cooperative = false;                  ///< its CTAs may meet at a barrier of the grid

@@ -12,16 +12,20 @@ namespace {
 /// std::has_single_bit without a population count, which costs a call where it must run on any processor.
 bool is_single(uint32_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; }
 
-/// Chooses the split to run and merges splits that stand at the same place. Lowest pc first, so that lanes that took
-/// the longer way are waited for; now and then another, so that lanes which wait for those cannot be starved. `stop`
-/// becomes the pc at which the choice must be made anew.
+/// Does `a` run before `b`? The deepest call first, and in it the lowest pc: so that lanes that took the longer way are
+/// waited for.
+bool runs_first(const Split& a, const Split& b) { return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc; }
+
+/// Chooses the split to run and merges splits that stand at the same place. Now and then it is another than the first, so
+/// that lanes which wait for those that come later cannot be starved. `stop` becomes the pc at which the choice must be
+/// made anew.
 bool pick(Warp& warp, uint32_t* stop) {
   *stop = ~0u;
   if (is_single(warp.used)) {
     warp.current = static_cast<uint8_t>(std::countr_zero(warp.used));
     return warp.split().wait == Wait::None;
   }
-  int lowest = -1;
+  int first = -1;
   int ready = 0;
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
@@ -30,7 +34,7 @@ bool pick(Warp& warp, uint32_t* stop) {
     bool merged = false;
     for (uint32_t earlier = warp.used & ((1u << slot) - 1); earlier; earlier &= earlier - 1) {
       Split& other = warp.splits[std::countr_zero(earlier)];
-      if (other.wait != Wait::None || other.pc != split.pc) continue;
+      if (other.wait != Wait::None || other.pc != split.pc || other.depth != split.depth) continue;
       other.mask |= split.mask;
       split.mask = 0;
       warp.used &= ~(1u << slot);
@@ -39,10 +43,10 @@ bool pick(Warp& warp, uint32_t* stop) {
     }
     if (merged) continue;
     ++ready;
-    if (lowest < 0 || split.pc < warp.splits[lowest].pc) lowest = slot;
+    if (first < 0 || runs_first(split, warp.splits[first])) first = slot;
   }
-  if (lowest < 0) return false;
-  int chosen = lowest;
+  if (first < 0) return false;
+  int chosen = first;
   if (ready > 1 && ++warp.turn % 8 == 0) {
     // Round robin over the ready ones.
     for (int step = 1; step <= 32; ++step) {
@@ -57,7 +61,9 @@ bool pick(Warp& warp, uint32_t* stop) {
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
     const Split& other = warp.splits[slot];
-    if (slot != chosen && other.wait == Wait::None && other.pc > warp.split().pc && other.pc < *stop) *stop = other.pc;
+    if (slot != chosen && other.wait == Wait::None && other.depth == warp.split().depth && other.pc > warp.split().pc &&
+        other.pc < *stop)
+      *stop = other.pc;
   }
   return true;
 }
@@ -102,7 +108,7 @@ void run(Warp& warp, uint64_t horizon) {
         const Flow flow = op.run(warp, op, mask);
         if (flow == Flow::Next) [[likely]] {
           ++split.pc;
-        } else if (flow == Flow::Block) {
+        } else if (flow == Flow::Block || flow == Flow::Choose) {
           break;
         } else if (flow == Flow::Yield) {
           ++split.pc;

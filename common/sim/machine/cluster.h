@@ -43,6 +43,7 @@ struct Launch {
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint32_t smem_bytes = 0;  ///< of one CTA: reserved, static and dynamic
   uint32_t dynamic_smem = 0;
+  uint32_t local_bytes = 0;  ///< of one thread: the kernel's own, and behind it the stack, if it makes calls
   std::vector<uint8_t> parameters;
   uint64_t exact_budget =
       ~0ull;                     ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after

@@ -15,9 +15,11 @@ enum class Status : int {
   LaunchOutOfResources = 701,
   LaunchTimeout = 702,
   Assert = 710,
+  HardwareStackError = 714,
   IllegalInstruction = 715,
   MisalignedAddress = 716,
   InvalidAddressSpace = 717,
+  InvalidPc = 718,
   LaunchFailure = 719,
   NotSupported = 801,
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "machine/async.h"
+#include "machine/call_stack.h"
 
 namespace sim {
 
@@ -43,6 +44,7 @@ enum class Wait : uint8_t {
 struct Split {
   Mask mask = 0;  ///< 0: this slot is unused
   uint32_t pc = 0;
+  uint32_t depth = 0;  ///< calls that they are in
   Wait wait = Wait::None;
   uint32_t arguments[2] = {0, 0};  ///< of the wait, for reports and wake-ups: barrier address and parity, ...
   int32_t result = -1;             ///< predicate register that a successful wait sets
@@ -67,14 +69,15 @@ struct CopyGroups {
 
 struct Warp {
   Cta* cta = nullptr;
-  uint32_t index = 0;               ///< in the CTA
-  Mask live = 0;                    ///< lanes that exist and have not exited
-  uint8_t* registers = nullptr;     ///< slots; see exec/core/program.h
-  uint8_t* local = nullptr;         ///< local memory, lane after lane
-  uint64_t time = 0;                ///< this warp's clock, in cycles
-  uint64_t executed = 0;            ///< instructions
-  uint64_t executed_at_effect = 0;  ///< `executed` when the warp last did something that others can notice
-  uint64_t spin_check_at = 0;       ///< `executed` from which a warp without effects is to be looked at again
+  uint32_t index = 0;                ///< in the CTA
+  Mask live = 0;                     ///< lanes that exist and have not exited
+  uint8_t* registers = nullptr;      ///< slots; see exec/core/program.h
+  uint8_t* local = nullptr;          ///< local memory, lane after lane: Launch::local_bytes each
+  std::unique_ptr<CallStack> calls;  ///< from the first call on that was not inlined
+  uint64_t time = 0;                 ///< this warp's clock, in cycles
+  uint64_t executed = 0;             ///< instructions
+  uint64_t executed_at_effect = 0;   ///< `executed` when the warp last did something that others can notice
+  uint64_t spin_check_at = 0;        ///< `executed` from which a warp without effects is to be looked at again
 
   // Splits. Almost always there is one.
   std::array<Split, 32> splits;
@@ -83,11 +86,11 @@ struct Warp {
   uint8_t turn = 0;     ///< counts picks, to be fair between splits
   Split& split() { return splits[current]; }
 
-  /// A new split with these lanes at `pc`, taken from nobody: the caller removes them from where they were.
+  /// A new split with these lanes of the running one at `pc`; the caller removes them from where they were.
   Split& fork(Mask mask, uint32_t pc) {
     const int slot = std::countr_one(used);
     used |= 1u << slot;
-    splits[slot] = Split{.mask = mask, .pc = pc};
+    splits[slot] = Split{.mask = mask, .pc = pc, .depth = split().depth};
     return splits[slot];
   }
   bool has_ready_split() const {

@@ -136,14 +136,27 @@ namespace {
 
 struct Limits {
   std::map<cudaLimit, size_t> value = {
-      {cudaLimitStackSize, 1024},           {cudaLimitPrintfFifoSize, 8'650'752},
-      {cudaLimitMallocHeapSize, 8'388'608}, {cudaLimitDevRuntimePendingLaunchCount, 2048},
-      {cudaLimitMaxL2FetchGranularity, 64}, {cudaLimitPersistingL2CacheSize, 0},
+      {cudaLimitPrintfFifoSize, 8'650'752},          {cudaLimitMallocHeapSize, 8'388'608},
+      {cudaLimitDevRuntimePendingLaunchCount, 2048}, {cudaLimitMaxL2FetchGranularity, 64},
+      {cudaLimitPersistingL2CacheSize, 0},
   };
 };
 
-size_t& find_limit(cudaLimit limit) {
+/// The driver sets the stacks of all threads that can be resident aside, and none is larger than local memory.
+void check_stack(const Gpu& gpu, size_t bytes) {
+  constexpr size_t kMost = 512 * 1024;
+  if (bytes > kMost)
+    refuse(cudaErrorInvalidValue, "a thread has at most %zu bytes of local memory for its stack, not %zu.", kMost,
+           bytes);
+  const size_t threads = static_cast<size_t>(gpu.threads_per_sm) * static_cast<size_t>(gpu.sm_count);
+  if (bytes * threads > gpu.global_bytes)
+    refuse(cudaErrorMemoryAllocation, "stacks of %zu bytes for %zu threads are more than the memory of the device.",
+           bytes, threads);
+}
+
+size_t& find_limit(Process& process, cudaLimit limit) {
   static Limits limits;
+  if (limit == cudaLimitStackSize) return process.stack_limit;
   const auto found = limits.value.find(limit);
   if (limit == cudaLimitDevRuntimeSyncDepth) refuse(cudaErrorUnsupportedLimit, "this limit no longer exists.");
   if (found == limits.value.end()) refuse(cudaErrorInvalidValue, "there is no limit %d.", static_cast<int>(limit));
@@ -156,11 +169,14 @@ unsigned device_flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
 }  // namespace
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return call("cudaDeviceSetLimit", [&](Process&) { find_limit(limit) = value; });
+  return call("cudaDeviceSetLimit", [&](Process& process) {
+    if (limit == cudaLimitStackSize) check_stack(process.gpu(), value);
+    find_limit(process, limit) = value;
+  });
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  return call("cudaDeviceGetLimit", [&](Process&) { result(value, "pValue") = find_limit(limit); });
+  return call("cudaDeviceGetLimit", [&](Process& process) { result(value, "pValue") = find_limit(process, limit); });
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {

@@ -115,6 +115,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
   config.grid = as_array(launch.grid);
   config.block = as_array(launch.block);
   config.dynamic_smem = launch.dynamic_smem;
+  config.stack_bytes = process.stack_limit;
   config.max_dynamic_smem = max_dynamic_smem(process, kernel);
   config.nonportable_cluster = kernel.nonportable_cluster;
   config.cooperative = launch.cooperative;

@@ -91,6 +91,8 @@ bool is_fault(Status status) {
     case Status::IllegalInstruction:
     case Status::MisalignedAddress:
     case Status::InvalidAddressSpace:
+    case Status::InvalidPc:
+    case Status::HardwareStackError:
     case Status::LaunchFailure: return true;
     default: return false;
   }

@@ -72,6 +72,7 @@ class Process {
   } work;
   Registry registry;
   cudaError_t sticky = cudaSuccess;
+  std::size_t stack_limit = 1024;  ///< cudaLimitStackSize: bytes for the calls of a thread
 
  private:
   Process();

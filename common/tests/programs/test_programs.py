@@ -26,7 +26,7 @@ def cpu_seconds() -> float:
 
 class Programs(unittest.TestCase):
     def test_right_ones(self) -> None:
-        for program, passes in (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1)):
+        for program, passes in (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1), ("calls", 4)):
             for gpu in ("b200", "h200"):
                 for schedule in SCHEDULES:
                     with self.subTest(program=program, gpu=gpu, schedule=schedule):
@@ -43,6 +43,14 @@ class Programs(unittest.TestCase):
 
     def test_clusters_that_fit_as_measured_on_an_H200(self) -> None:
         self.assertIn("clusters that fit: 66 30 15 7\n", run("clusters_and_mma", sim=("--gpu", "h200")).stdout)
+
+
+class Calls(unittest.TestCase):
+    def test_a_stack_that_ends(self) -> None:
+        done = run("calls", "too_deep")
+        self.assertIn("too deep: cudaErrorHardwareStackError", done.stdout)
+        self.assertRegex(done.stderr, r"the stack overflows: down is called at depth \d+")
+        self.assertRegex(done.stderr, r"(?m)^  in down, called at call.*calls\.cu:\d+\)$")
 
 
 class HandOver(unittest.TestCase):

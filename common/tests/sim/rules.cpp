@@ -178,29 +178,6 @@ TEST(Rules, JudgedWholeOrWhenExecuted) {
   expect_success(bench.launch(text, {}));
 }
 
-TEST(Rules, FunctionsThatCallOneAnother) {
-  Bench bench;
-  const std::string fib =
-      ".func f() { .reg .pred %p; setp.ne.u32 %p, 0, 0; @%p call f; @%p call f; ret; }\n"
-      ".func g();\n.func h() { call g; call g; ret; }\n.func g() { .reg .pred %p; setp.ne.u32 %p, 0, 0; @%p call h; "
-      "@%p call h; ret; }\n";
-  Source source;
-  source.prologue = fib;
-  source.body = "call f; call h;";
-  expect_success(bench.launch(source, {}));  // each calls itself only where it does not come
-  source.prologue = ".func f() { call f; call f; ret; }\n";
-  source.body = "call f;";
-  expect_failure(bench.launch(source, {}), Status::IllegalInstruction, {"'f' calls itself"});
-  // Sixty levels of two calls each would be 2^60 copies.
-  source.prologue = ".func f0() { ret; }\n";
-  for (int i = 1; i <= 60; ++i) {
-    const std::string below = "f" + std::to_string(i - 1);
-    source.prologue += ".func f" + std::to_string(i) + "() { call " + below + "; call " + below + "; ret; }\n";
-  }
-  source.body = "call f60;";
-  expect_failure(bench.launch(source, {}), Status::LaunchOutOfResources, {"with all its calls inlined"});
-}
-
 TEST(Rules, WhatATextAsksFor) {
   Bench bench;
   Source source;

@@ -1,8 +1,10 @@
-// Calls of what the system provides: printf, assert, malloc. Other calls are inlined (exec/core/builder.cpp).
+// Calls of what the system provides: printf, assert, malloc. Other calls are inlined (exec/core/builder.cpp) or made
+// (routine.cpp).
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
+#include "exec/control/routine.h"
 #include "exec/core/families.h"
 #include "machine/address.h"
 
@@ -11,33 +13,30 @@ namespace {
 
 using ptx::Operand;
 
-/// Offsets in local memory.
+/// Offsets in the frame.
 struct SystemCall {
   std::array<int32_t, 5> arguments{-1, -1, -1, -1, -1};
   int32_t result = -1;
 };
 
-uint8_t* local_of(Warp& w, int lane, int32_t offset) {
-  return w.local + static_cast<size_t>(lane) * cluster_of(w).launch->program->local_bytes + offset;
-}
 /// The `index`-th argument, of so many bytes.
 uint64_t argument(Warp& w, const SystemCall& call, int lane, size_t index, size_t bytes) {
   uint64_t value = 0;
-  std::memcpy(&value, local_of(w, lane, call.arguments[index]), bytes);
+  std::memcpy(&value, in_frame(w, lane, static_cast<uint32_t>(call.arguments[index])), bytes);
   return value;
 }
 void return_value(Warp& w, const SystemCall& call, int lane, const void* value, size_t bytes) {
-  if (call.result >= 0) std::memcpy(local_of(w, lane, call.result), value, bytes);
+  if (call.result >= 0) std::memcpy(in_frame(w, lane, static_cast<uint32_t>(call.result)), value, bytes);
 }
 
 /// Host address of device data that a system call reads, with the room that is left there.
 const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
   if (in_local_window(address)) {
     const uint64_t offset = address & ~kWindowMask;
-    const uint32_t bytes = cluster_of(w).launch->program->local_bytes;
+    const uint32_t bytes = cluster_of(w).launch->local_bytes;
     if (offset >= bytes) throw Fault{Status::IllegalAddress, "printf: an argument lies outside local memory", lane};
     *room = bytes - offset;
-    return local_of(w, lane, static_cast<int32_t>(offset));
+    return w.local + static_cast<size_t>(lane) * bytes + offset;
   }
   const GlobalMemory::Allocation* found = cluster_of(w).launch->memory->find(address, 1);
   if (found == nullptr)
@@ -189,7 +188,7 @@ void decode_call(Decoder& d) {
   const bool has_results = !operands.empty() && operands[0].kind == Operand::Kind::Vector;
   const size_t name_at = has_results ? 1 : 0;
   const Operand& callee = d.operand(name_at);
-  if (callee.kind != Operand::Kind::Function) d.unsupported("calls through pointers are not supported");
+  if (callee.kind != Operand::Kind::Function) d.unsupported("its target is not a function");
   const auto* const function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                             [&](const SystemFunction& each) { return each.name == callee.text; });
   if (function == std::end(kFunctions)) {

@@ -252,7 +252,7 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
 
 void access_local(const LaneAccess& lanes, Access* access) {
   access->local = true;
-  const uint32_t stride = cluster_of(lanes.warp).launch->program->local_bytes;
+  const uint32_t stride = cluster_of(lanes.warp).launch->local_bytes;
   lanes.for_active([&](int lane) {
     if (lanes.address[lane] + lanes.bytes > stride) {
       throw Fault{Status::IllegalAddress,

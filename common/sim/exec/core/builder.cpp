@@ -1,12 +1,16 @@
 // Turns a kernel into a Program: lays out variables, gives registers their slots, inlines calls and resolves branches.
+// What is called through a pointer, and what calls itself, becomes a routine behind the kernel.
 // What an instruction means is left to its family (exec/core/families.h).
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "common/base/align.h"
 #include "common/base/text.h"
 #include "exec/control/branch.h"
+#include "exec/control/routine.h"
+#include "exec/core/call_graph.h"
 #include "exec/core/decoder.h"
 #include "exec/core/program.h"
 #include "machine/address.h"
@@ -20,8 +24,11 @@ using ptx::Type;
 
 constexpr int kScalarSlot = 32 * 4;  // a slot of 32-bit lanes
 
-// What a text can ask for: with all calls inlined, a kernel has this many instructions and bytes of registers a warp.
-constexpr size_t kMaxOps = 1'000'000;
+constexpr size_t kInlinedOps = 200'000;  // a kernel that has so many instructions does not grow by inlining any more
+
+// What a text can ask for: a kernel has this many instructions and bytes of registers a warp, with the functions that it
+// calls.
+constexpr size_t kMaxOps = 2'000'000;
 constexpr uint32_t kMaxRegisterBytes = 64u << 20;
 
 constexpr uint64_t kNoSharedMemoryHas = uint64_t{1} << 30;  // bytes: more than any launch is granted
@@ -36,26 +43,12 @@ Flow report_unknown(Warp& warp, const Unknown& unknown, Mask) {
   throw Fault{Status::IllegalInstruction, cluster_of(warp).launch->program->unknown[unknown.message]};
 }
 
-/// Arguments and results of a call that was inlined: bytes of local memory.
-struct LocalCopy {
-  uint32_t to, from;
-  uint64_t bytes;
-};
-Flow copy_local(Warp& warp, const LocalCopy& copy, Mask mask) {
-  const uint32_t stride = cluster_of(warp).launch->program->local_bytes;
-  for (Mask rest = mask; rest; rest &= rest - 1) {
-    uint8_t* local = warp.local + static_cast<size_t>(first_lane(rest)) * stride;
-    std::memmove(local + copy.to, local + copy.from, copy.bytes);
-  }
-  return Flow::Next;
-}
-
-// A function being decoded: the kernel, or a function inlined into it at one call.
+// A function being decoded: the kernel, a routine, or a function inlined into one of them at one call.
 struct Frame {
   const ptx::Function* function = nullptr;
-  int depth = 0;
+  enum class Kind : uint8_t { Kernel, Routine, Inlined } kind = Kind::Kernel;
   std::vector<int32_t> slots;                             // by register, -1: not yet used
-  std::map<const ptx::Variable*, uint32_t> local_offset;  // .local and call .param variables
+  std::map<const ptx::Variable*, uint32_t> local_offset;  // .local and call .param variables, in the stack frame
   std::vector<uint32_t> op_of;                            // by instruction
   std::vector<uint32_t> branches;                         // ops that jump to an instruction of this frame
   std::vector<uint32_t> returns;                          // ops that jump behind the call
@@ -64,7 +57,7 @@ struct Frame {
 class Builder final : public Decoder {
  public:
   Builder(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement)
-      : placement_(placement), result_(std::make_unique<Program>()) {
+      : placement_(placement), graph_(module), result_(std::make_unique<Program>()) {
     result_->module = &module;
     result_->kernel = &kernel;
   }
@@ -81,12 +74,16 @@ class Builder final : public Decoder {
     translate(frame);
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
+    result_->kernel_end = static_cast<uint32_t>(result_->ops.size());
+    const uint32_t kernel_frame = local_cursor_;
+    // Routines may call others.
+    for (size_t i = 0; i < result_->routines.size() && result_->ops.size() <= kMaxOps; ++i) translate_routine(i);
     if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
-      result_->impossible = "with all its calls inlined it has more than " + base::grouped(kMaxOps) +
+      result_->impossible = "with the functions that it calls it has more than " + base::grouped(kMaxOps) +
                             " instructions or " + base::in_bytes(kMaxRegisterBytes) + " of registers a warp";
     }
     result_->register_bytes = base::round_up(cursor_, 64u);
-    result_->local_bytes = base::round_up(local_cursor_, 16u);
+    result_->local_bytes = base::round_up(kernel_frame, 16u);
     result_->static_smem =
         static_cast<uint32_t>(std::min<uint64_t>(shared_cursor_ - Gpu::smem_reserved, kNoSharedMemoryHas));
     return std::move(result_);
@@ -102,7 +99,10 @@ class Builder final : public Decoder {
       case Operand::Kind::Special: return special(special_register(operand.text));
       case Operand::Kind::Variable: return variable_address(operand, type);
       case Operand::Kind::Function: {
-        unsupported("the name '" + operand.text + "' is not declared (or is a function whose address is taken)");
+        const auto found = placement_.functions.find(find_body(*result_->module, operand.text));
+        if (found == placement_.functions.end())
+          unsupported("there is no function '" + operand.text + "' in this image");
+        return constant(found->second, 8);
       }
       default: unsupported("an operand of a kind that this instruction does not take");
     }
@@ -146,7 +146,7 @@ class Builder final : public Decoder {
     return slot;
   }
 
-  int32_t scratch(int bytes) override { return allocate(32 * std::max(bytes, 4)); }
+  int32_t scratch(int bytes) override { return allocate_own(std::max(bytes, 4)); }
 
   Address address(const Operand& operand) override {
     const Operand& base = operand.kind == Operand::Kind::Address ? operand.elements[0] : operand;
@@ -169,16 +169,12 @@ class Builder final : public Decoder {
 
   bool is_kernel_parameter(const ptx::Variable* variable) const override {
     const auto& list = result_->kernel->parameters;
-    return frame_->depth == 0 && std::find(list.begin(), list.end(), variable) != list.end();
+    return frame_->kind == Frame::Kind::Kernel && std::find(list.begin(), list.end(), variable) != list.end();
   }
 
   uint32_t local_offset(const ptx::Variable* variable) override {
     const auto [entry, is_new] = frame_->local_offset.try_emplace(variable, 0);
-    if (is_new) {
-      const uint64_t begin = base::round_up<uint64_t>(local_cursor_, std::max<uint32_t>(variable->align, 8));
-      entry->second = static_cast<uint32_t>(std::min(begin, kNoThreadHas));
-      local_cursor_ = static_cast<uint32_t>(std::min(begin + variable->bytes, kNoThreadHas));
-    }
+    if (is_new) entry->second = allocate_local(variable->bytes, variable->align);
     return entry->second;
   }
 
@@ -214,6 +210,27 @@ class Builder final : public Decoder {
     predicate_cursor_ += 4;
     return predicate_cursor_ - 4;
   }
+  /// Slots of the function that is being decoded: a routine saves its own where it is entered again.
+  int32_t allocate_own(int lane_bytes) {
+    const int32_t slot = allocate(32 * lane_bytes);
+    if (routine_ == nullptr) return slot;
+    constexpr int kWord = 8;  // what is longer has its words one behind the other
+    for (int at = 0; at < lane_bytes; at += kWord)
+      routine_->registers.push_back({slot + 32 * at, static_cast<uint8_t>(std::min(lane_bytes - at, kWord))});
+    return slot;
+  }
+  int32_t allocate_own_predicate() {
+    const int32_t slot = allocate_predicate();
+    if (routine_ != nullptr) routine_->registers.push_back({slot, 0});
+    return slot;
+  }
+  uint32_t allocate_local(uint64_t bytes, uint32_t align) {
+    align = std::max(align, 8u);
+    const uint64_t begin = std::min(base::round_up<uint64_t>(local_cursor_, align), kNoThreadHas);
+    local_cursor_ = static_cast<uint32_t>(std::min(begin + bytes, kNoThreadHas));
+    if (routine_ != nullptr) routine_->frame_align = std::max(routine_->frame_align, align);
+    return static_cast<uint32_t>(begin);
+  }
   int32_t predicate_constant(bool value) {
     int32_t& slot = predicate_constants_[value ? 1 : 0];
     if (slot < 0) {
@@ -240,7 +257,8 @@ class Builder final : public Decoder {
   int32_t slot_of(uint32_t reg) {
     int32_t& slot = frame_->slots[reg];
     if (slot < 0) {
-      slot = frame_->function->registers[reg].type == Type::Pred ? allocate_predicate() : allocate(slot_bytes(reg));
+      slot = frame_->function->registers[reg].type == Type::Pred ? allocate_own_predicate()
+                                                                 : allocate_own(slot_bytes(reg) / 32);
     }
     return slot;
   }
@@ -273,25 +291,17 @@ class Builder final : public Decoder {
       shared_cursor_ += variable->bytes;
     };
     // Module-scope variables cost a kernel only what it, or a function it calls, mentions.
-    std::vector<const ptx::Function*> reachable{&kernel};
-    for (size_t i = 0; i < reachable.size() && i < 1000; ++i) {
-      for (const ptx::Variable* variable : reachable[i]->variables) place(variable);
-      for (const ptx::Instruction& instruction : reachable[i]->instructions) {
+    for (const ptx::Function* function : graph_.reachable(kernel)) {
+      for (const ptx::Variable* variable : function->variables) place(variable);
+      for (const ptx::Instruction& instruction : function->instructions) {
         track_ |= instruction.opcode == "wgmma" || instruction.opcode == "tcgen05";
         for (const Operand& operand : instruction.operands)
           visit(operand, [&](const Operand& leaf) {
-            if (leaf.kind == Operand::Kind::Variable) {
-              place(leaf.variable);
-              if (leaf.variable->space == ptx::Space::Shared && leaf.variable->external) {
-                result_->dynamic_align = std::max(result_->dynamic_align, leaf.variable->align);
-                result_->dynamic_smem_used = true;
-              }
-            } else if (leaf.kind == Operand::Kind::Function) {
-              const ptx::Function* callee = result_->module->find(leaf.text);
-              if (callee != nullptr && callee->has_body &&
-                  std::find(reachable.begin(), reachable.end(), callee) == reachable.end()) {
-                reachable.push_back(callee);
-              }
+            if (leaf.kind != Operand::Kind::Variable) return;
+            place(leaf.variable);
+            if (leaf.variable->space == ptx::Space::Shared && leaf.variable->external) {
+              result_->dynamic_align = std::max(result_->dynamic_align, leaf.variable->align);
+              result_->dynamic_smem_used = true;
             }
           });
       }
@@ -324,16 +334,29 @@ class Builder final : public Decoder {
         return special({bytes == 8 ? SpecialKind::SharedAddress64 : SpecialKind::SharedAddress32,
                         offset + static_cast<uint32_t>(operand.value)});
       }
-      case ptx::Space::Local: return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
+      case ptx::Space::Local:
+        return frame_address(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
       case ptx::Space::Param: {
         if (is_kernel_parameter(&variable)) {
           return constant(variable.offset + static_cast<uint64_t>(operand.value), bytes);
         }
-        return constant(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
+        return frame_address(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
       }
       default: unsupported("the variable '" + variable.name + "' is in a space that is not supported");
     }
   }
+  /// A slot with the address of a byte of the stack frame. The kernel's frame begins at 0; where a routine's is, shows when it
+  /// is called.
+  int32_t frame_address(uint64_t offset, int bytes) {
+    if (routine_ == nullptr) return constant(offset, bytes);
+    const auto [known, is_new] = frame_addresses_.try_emplace({offset, bytes}, 0);
+    if (is_new) {
+      known->second = allocate_own(bytes);
+      routine_->addresses.push_back({known->second, static_cast<uint32_t>(offset), bytes == 8});
+    }
+    return known->second;
+  }
+
   // ---- instructions
   Op& append(const ptx::Instruction& instruction) {
     Op added;
@@ -369,7 +392,6 @@ class Builder final : public Decoder {
     const ptx::Function& function = *frame.function;
     frame.slots.assign(function.registers.size(), -1);
     frame.op_of.assign(function.instructions.size() + 1, 0);
-    stack_.push_back(&function);
     const std::map<size_t, std::string>& problems = problems_of(function);
     for (size_t i = 0; i < function.instructions.size(); ++i) {
       const ptx::Instruction& instruction = function.instructions[i];
@@ -380,12 +402,16 @@ class Builder final : public Decoder {
         emit_unknown("not PTX: " + problem->second);
         continue;
       }
-      if (instruction.opcode == "call" && inline_call(instruction)) continue;
+      if (instruction.opcode == "call" && translate_call(instruction)) continue;
       append(instruction);
       set_guard(instruction);
-      if (instruction.opcode == "ret" && frame.depth > 0) {
-        emit<jump>({});
-        frame.returns.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
+      if (instruction.opcode == "ret" && frame.kind != Frame::Kind::Kernel) {
+        if (frame.kind == Frame::Kind::Routine) {
+          emit<return_from_routine>({});
+        } else {
+          emit<jump>({});
+          frame.returns.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
+        }
         continue;
       }
       decode_one(instruction);
@@ -402,7 +428,6 @@ class Builder final : public Decoder {
       for (uint32_t& target : result_->branch_tables[operands<IndexedBranch>(op).table]) target = frame.op_of[target];
     }
     for (const uint32_t jump : frame.returns) set_target(jump, end);
-    stack_.pop_back();
     frame_ = caller;
   }
 
@@ -428,11 +453,18 @@ class Builder final : public Decoder {
   }
 
   void decode_one(const ptx::Instruction& instruction) {
-    try {
+    attempt(instruction, [&] {
       decode_instruction(*this);
       if (op->run == nullptr) unsupported("this form is unknown");
       if (const std::string* modifier = unknown_modifier())
         unsupported("the modifier ." + *modifier + " is unknown here");
+    });
+  }
+  /// Runs `decode`, which makes something of the op appended last. If it cannot, the op reports that.
+  template <class F>
+  void attempt(const ptx::Instruction& instruction, F decode) {
+    try {
+      decode();
     } catch (const Unsupported& problem) {
       decode_as_unknown(instruction, problem.reason);
     } catch (const std::out_of_range&) { decode_as_unknown(instruction, "its operands are not those of this form"); }
@@ -446,24 +478,30 @@ class Builder final : public Decoder {
     emit_unknown("the simulated device does not know the instruction '" + instruction.form() + "': " + reason);
   }
 
-  /// True if the call was replaced by the callee's body. Calls of the system (vprintf, ...) are left to control.cpp.
-  bool inline_call(const ptx::Instruction& instruction) {
-    const std::vector<Operand>& operands = instruction.operands;
-    // call (results), function, (arguments);   call function, (arguments);   call function;
-    const bool has_results = !operands.empty() && operands[0].kind == Operand::Kind::Vector;
-    const size_t name_at = has_results ? 1 : 0;
-    if (operands.size() <= name_at || operands[name_at].kind != Operand::Kind::Function) return false;
-    const ptx::Function* callee = result_->module->find(operands[name_at].text);
-    if (callee == nullptr || !callee->has_body) return false;
-    if (std::find(stack_.begin(), stack_.end(), callee) != stack_.end() || result_->ops.size() > kMaxOps) {
-      append(instruction);
-      set_guard(instruction);
-      emit_unknown("'" + callee->name + "' calls itself: the simulated device inlines calls and cannot run recursion");
+  // ---- calls
+
+  /// False: it is a call of the system (vprintf, ...), which is left to exec/control/call.cpp.
+  bool translate_call(const ptx::Instruction& instruction) {
+    const CallOperands operands(instruction);
+    if (operands.target == nullptr) return false;
+    if (operands.target->kind == Operand::Kind::Register) {
+      for (const ptx::Function* taken : graph_.address_taken()) routine_of(*taken);
+      call_for_real(instruction, operands, nullptr);
       return true;
     }
+    const ptx::Function* const callee = graph_.callee(instruction);
+    if (callee == nullptr) return false;
+    if (graph_.calls_itself(*callee) || result_->ops.size() > kInlinedOps)
+      call_for_real(instruction, operands, callee);
+    else
+      inline_call(instruction, operands, *callee);
+    return true;
+  }
+
+  void inline_call(const ptx::Instruction& instruction, const CallOperands& operands, const ptx::Function& callee) {
     Frame inner;
-    inner.function = callee;
-    inner.depth = frame_->depth + 1;
+    inner.function = &callee;
+    inner.kind = Frame::Kind::Inlined;
 
     // Lanes whose guard is false jump over the body.
     uint32_t skip = 0;
@@ -475,39 +513,151 @@ class Builder final : public Decoder {
       emit<jump>({});
       skip = static_cast<uint32_t>(result_->ops.size() - 1);
     }
-    static const std::vector<Operand> nothing;
-    const std::vector<Operand>& arguments = operands.size() > name_at + 1 ? operands[name_at + 1].elements : nothing;
-    const std::vector<Operand>& results = has_results ? operands[0].elements : nothing;
-    const auto copy = [&](const ptx::Variable* to, uint32_t to_offset, uint32_t from_offset) {
-      append(instruction);
-      emit<copy_local>({to_offset, from_offset, to->bytes});
-    };
-    for (size_t i = 0; i < arguments.size() && i < callee->parameters.size(); ++i) {
-      if (arguments[i].kind != Operand::Kind::Variable) continue;
-      const uint32_t from = local_offset(arguments[i].variable);
-      Frame* const outer = frame_;
-      frame_ = &inner;
-      const uint32_t to = local_offset(callee->parameters[i]);
+    const auto place_in_callee = [&](const ptx::Variable* variable) {
+      Frame* const outer = std::exchange(frame_, &inner);
+      const uint32_t offset = local_offset(variable);
       frame_ = outer;
-      copy(callee->parameters[i], to, from);
+      return offset;
+    };
+    for (size_t i = 0; i < operands.arguments.size() && i < callee.parameters.size(); ++i) {
+      const ptx::Variable& parameter = *callee.parameters[i];
+      if (operands.arguments[i].kind == Operand::Kind::Variable) {
+        const uint32_t from = local_offset(operands.arguments[i].variable), to = place_in_callee(&parameter);
+        append(instruction);
+        emit<copy_in_frame>({to, from, parameter.bytes});
+      } else {
+        put_into_frame(instruction, operands.arguments[i], parameter, place_in_callee(&parameter));
+      }
     }
     translate(inner);
-    for (size_t i = 0; i < results.size() && i < callee->results.size(); ++i) {
-      if (results[i].kind != Operand::Kind::Variable) continue;
-      Frame* const outer = frame_;
-      frame_ = &inner;
-      const uint32_t from = local_offset(callee->results[i]);
-      frame_ = outer;
-      copy(callee->results[i], local_offset(results[i].variable), from);
+    for (size_t i = 0; i < operands.results.size() && i < callee.results.size(); ++i) {
+      const ptx::Variable& result = *callee.results[i];
+      const uint32_t from = place_in_callee(&result);
+      if (operands.results[i].kind == Operand::Kind::Variable) {
+        const uint32_t to = local_offset(operands.results[i].variable);
+        append(instruction);
+        emit<copy_in_frame>({to, from, result.bytes});
+      } else {
+        take_from_frame(instruction, operands.results[i], result, from);
+      }
     }
     if (guarded) set_target(skip, static_cast<uint32_t>(result_->ops.size()));
-    return true;
+  }
+
+  /// `callee`: nullptr: whatever the pointer points at, which takes and returns what its prototype says.
+  void call_for_real(const ptx::Instruction& instruction, const CallOperands& operands, const ptx::Function* callee) {
+    const std::vector<ptx::Variable*>* results = callee != nullptr ? &callee->results : nullptr;
+    const std::vector<ptx::Variable*>* parameters = callee != nullptr ? &callee->parameters : nullptr;
+    if (callee == nullptr) {
+      for (const ptx::CallPrototype& prototype : frame_->function->prototypes) {
+        if (prototype.name != instruction.operands.back().text) continue;
+        const ptx::Function* const target =
+            prototype.is_target_list ? result_->module->find(prototype.targets[0]) : nullptr;
+        results = target != nullptr ? &target->results : &prototype.results;
+        parameters = target != nullptr ? &target->parameters : &prototype.parameters;
+      }
+    }
+    RoutineCall call;
+    for (size_t i = 0; i < operands.arguments.size(); ++i) {
+      const ptx::Variable& parameter = *(*parameters)[i];
+      const bool is_variable = operands.arguments[i].kind == Operand::Kind::Variable;
+      const uint32_t at =
+          is_variable ? local_offset(operands.arguments[i].variable) : allocate_local(parameter.bytes, parameter.align);
+      if (!is_variable) put_into_frame(instruction, operands.arguments[i], parameter, at);
+      call.arguments.push_back({at, static_cast<uint32_t>(parameter.bytes)});
+    }
+    for (size_t i = 0; i < operands.results.size(); ++i) {
+      const ptx::Variable& result = *(*results)[i];
+      const bool is_variable = operands.results[i].kind == Operand::Kind::Variable;
+      call.results.push_back(
+          {is_variable ? local_offset(operands.results[i].variable) : allocate_local(result.bytes, result.align),
+           static_cast<uint32_t>(result.bytes)});
+    }
+    append(instruction);
+    set_guard(instruction);
+    const std::vector<Passed> returned = call.results;
+    attempt(instruction, [&] {
+      if (callee != nullptr)
+        call.routine = routine_of(*callee);
+      else
+        call.pointer = source(*operands.target, Type::B64);
+      emit<call_routine>(std::move(call));
+    });
+    for (size_t i = 0; i < operands.results.size(); ++i) {
+      if (operands.results[i].kind != Operand::Kind::Variable)
+        take_from_frame(instruction, operands.results[i], *(*results)[i], returned[i].offset);
+    }
+  }
+
+  void put_into_frame(const ptx::Instruction& call, const Operand& value, const ptx::Variable& parameter,
+                      uint32_t offset) {
+    append(call);
+    set_guard(call);
+    const auto bytes = static_cast<uint32_t>(parameter.bytes);
+    const Type as = bytes == 8                    ? (parameter.type == Type::F64 ? Type::F64 : Type::B64)
+                    : parameter.type == Type::F32 ? Type::F32
+                                                  : Type::B32;
+    attempt(call, [&] {
+      if (bytes > 8) unsupported("an argument of more than 64 bits in a register");
+      emit<register_to_frame>({source(value, as), offset, bytes});
+    });
+  }
+  void take_from_frame(const ptx::Instruction& call, const Operand& target, const ptx::Variable& result,
+                       uint32_t offset) {
+    if (target.kind == Operand::Kind::Sink) return;
+    append(call);
+    set_guard(call);
+    const auto bytes = static_cast<uint32_t>(result.bytes);
+    attempt(call, [&] {
+      if (bytes > 8) unsupported("a result of more than 64 bits in a register");
+      emit<frame_to_register>({destination(target, std::max(static_cast<int>(bytes), 4)), offset, bytes});
+    });
+  }
+
+  /// The index of the routine that this function becomes.
+  uint32_t routine_of(const ptx::Function& function) {
+    const auto [known, is_new] = routine_index_.try_emplace(&function, static_cast<uint32_t>(result_->routines.size()));
+    if (is_new) {
+      Routine routine;
+      routine.function = &function;
+      result_->routines.push_back(std::move(routine));
+      if (const auto at = placement_.functions.find(&function); at != placement_.functions.end())
+        result_->routine_at[at->second] = known->second;
+    }
+    return known->second;
+  }
+
+  void translate_routine(size_t index) {
+    Routine routine;
+    routine.function = result_->routines[index].function;
+    routine.entry = static_cast<uint32_t>(result_->ops.size());
+    routine_ = &routine;
+    frame_addresses_.clear();
+    local_cursor_ = 0;
+    Frame frame;
+    frame.function = routine.function;
+    frame.kind = Frame::Kind::Routine;
+    frame_ = &frame;
+    for (const ptx::Variable* each : routine.function->parameters)
+      routine.parameters.push_back({local_offset(each), static_cast<uint32_t>(each->bytes)});
+    for (const ptx::Variable* each : routine.function->results)
+      routine.results.push_back({local_offset(each), static_cast<uint32_t>(each->bytes)});
+    translate(frame);
+    append_exit();
+    emit<return_from_routine>({});     // a function's body may end without `ret`
+    constexpr uint32_t kLinkage = 16;  // where to return to, and to which frame
+    routine.frame_bytes = base::round_up(local_cursor_ + kLinkage, 16u);
+    frame_ = nullptr, routine_ = nullptr;
+    result_->routines[index] = std::move(routine);
   }
 
   const Placement& placement_;
+  CallGraph graph_;
   std::unique_ptr<Program> result_;
   Frame* frame_ = nullptr;
-  std::vector<const ptx::Function*> stack_;  // of functions being inlined into one another
+  Routine* routine_ = nullptr;                                   // that is being decoded; nullptr: the kernel itself
+  std::map<std::pair<uint64_t, int>, int32_t> frame_addresses_;  // of that routine
+  std::map<const ptx::Function*, uint32_t> routine_index_;
   std::map<const ptx::Function*, std::map<size_t, std::string>> problems_;
   bool track_ = false;
 

@@ -24,10 +24,11 @@ namespace sim {
 
 /// What the warp does after an instruction.
 enum class Flow : uint8_t {
-  Next,   ///< go on behind it
-  Jump,   ///< the handler has set the split's pc
-  Block,  ///< the split waits at the instruction (machine/wake.h)
-  Yield,  ///< go on behind it, but let others run first (a fruitless poll)
+  Next,    ///< go on behind it
+  Jump,    ///< the handler has set the split's pc
+  Choose,  ///< the handler has set the split's pc, and another split may have to run first
+  Block,   ///< the split waits at the instruction (machine/wake.h)
+  Yield,   ///< go on behind it, but let others run first (a fruitless poll)
 };
 
 struct Op;

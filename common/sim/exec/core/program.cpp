@@ -30,7 +30,7 @@ std::string Program::source_line(uint32_t pc) const {
   if (pc >= ops.size()) return "?";
   const std::vector<const ptx::SourceLocation*> calls = calls_of(pc);
   if (calls.empty()) return "PTX line " + std::to_string(instructions[ops[pc].source]->line);
-  return file_and_line(*module, *calls[std::min(entry_calls, calls.size() - 1)]);
+  return file_and_line(*module, *calls[pc < kernel_end ? std::min(entry_calls, calls.size() - 1) : 0]);
 }
 
 std::string Program::innermost_line(uint32_t pc) const {
@@ -50,7 +50,7 @@ std::vector<const ptx::SourceLocation*> Program::calls_of(uint32_t pc) const {
 
 void Program::find_body() {
   std::vector<std::vector<const ptx::SourceLocation*>> all;
-  for (uint32_t pc = 0; pc < ops.size(); ++pc) {
+  for (uint32_t pc = 0; pc < kernel_end; ++pc) {
     if (auto calls = calls_of(pc); !calls.empty()) all.push_back(std::move(calls));
   }
   const size_t most = all.size() - all.size() / 10;

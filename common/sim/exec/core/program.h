@@ -1,5 +1,5 @@
-// A kernel ready to run: a flat list of decoded instructions, calls inlined, every name replaced by a slot or an
-// offset.
+// A kernel ready to run: a flat list of decoded instructions, every name replaced by a slot or an offset. Calls are inlined
+// but for recursion and calls through pointers: routines, behind the kernel's own instructions.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "exec/control/routine.h"
 #include "exec/core/op.h"
 #include "exec/core/special.h"
 #include "ptx/module.h"
@@ -17,7 +18,28 @@ namespace sim {
 
 /// Addresses of a module's variables on the device.
 struct Placement {
-  std::unordered_map<const ptx::Variable*, uint64_t> address;  ///< .global and .const: generic addresses
+  std::unordered_map<const ptx::Variable*, uint64_t> address;    ///< .global and .const: generic addresses
+  std::unordered_map<const ptx::Function*, uint64_t> functions;  ///< those with a body, in kCodeWindow
+};
+
+/// A function that is called (exec/control/routine.h).
+struct Routine {
+  const ptx::Function* function = nullptr;
+  uint32_t entry = 0;                       ///< index into Program::ops
+  uint32_t frame_bytes = 0;                 ///< of local memory, for each call
+  uint32_t frame_align = 16;                ///< bytes
+  std::vector<Passed> parameters, results;  ///< in the frame
+  struct Kept {
+    int32_t slot;
+    uint8_t bytes;  ///< of a lane; 0: a predicate
+  };
+  std::vector<Kept> registers;
+  struct FrameAddress {
+    int32_t slot;
+    uint32_t offset;
+    bool wide;  ///< 64 bits
+  };
+  std::vector<FrameAddress> addresses;  ///< slots with the addresses of its variables, filled in at each call
 };
 
 struct Program {
@@ -29,6 +51,9 @@ struct Program {
   std::vector<std::unique_ptr<RegisterUse>> uses;
   std::vector<std::string> unknown;  ///< instructions that were not understood: what is reported if one is executed
   std::vector<std::vector<uint32_t>> branch_tables;  ///< of brx.idx: indices into ops
+  std::vector<Routine> routines;
+  std::unordered_map<uint64_t, uint32_t> routine_at;  ///< by address: index into routines
+  uint32_t kernel_end = 0;                            ///< ops from here on are of routines
 
   uint32_t register_bytes = 0;  ///< of a warp's register block
   struct Constant {
@@ -43,7 +68,7 @@ struct Program {
   };
   std::vector<Special> specials;
 
-  uint32_t local_bytes = 0;                                    ///< per thread
+  uint32_t local_bytes = 0;                                    ///< of the kernel's own frame, per thread
   uint32_t static_smem = 0;                                    ///< bytes
   uint32_t dynamic_align = 16;                                 ///< of the `extern __shared__` arrays
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
