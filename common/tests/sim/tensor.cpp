@@ -26,7 +26,17 @@ const Type kTypes[] = {{Element::BF16, tensor::Format::BF16, 16}, {Element::F16,
 tensor::Row row_of(const Type& type, const std::vector<uint32_t>& elements) {
   tensor::Row row{};
   const auto bytes = static_cast<size_t>(bytes_of(type.element));
-  for (size_t i = 0; i < elements.size(); ++i) std::memcpy(&row[i * bytes], &elements[i], bytes);
+  if (type.element_bits >= 8) {
+    for (size_t i = 0; i < elements.size(); ++i) std::memcpy(&row[i * bytes], &elements[i], bytes);
+    return row;
+  }
+  const auto width = static_cast<size_t>(type.element_bits);  // sixteen packed into the beginning of 16 bytes
+  for (size_t i = 0; i < elements.size(); ++i) {
+    for (size_t bit = 0; bit < width; ++bit) {
+      const size_t at = 128 * (i / 16) + width * (i % 16) + bit;
+      row[at / 8] = static_cast<uint8_t>(row[at / 8] | (elements[i] >> bit & 1) << at % 8);
+    }
+  }
   return row;
 }
 template <size_t N>
@@ -252,6 +262,118 @@ TEST(Vectors, EqualTheDefinition) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+/// Sparse instructions and FP4 with factors, on every instruction set.
+TEST(Vectors, DeepOnesEqualTheDefinition) {
+  constexpr int kColumns = 4;
+  Dice dice(7);
+  for (int round = 0; round < 2 * kKinds; ++round) {
+    static tensor::DeepLaneTile a;
+    static tensor::DeepColumnTile b[kColumns];
+    const Type& type = kTypes[static_cast<size_t>(round % 2)];
+    const auto roll = [&](float& value, int16_t& exponent) {
+      tensor::Row row = row_of(type, {element_of_kind(type, round / 2, dice)});
+      tensor::widen(type.format, row.data(), 1, &value);
+      exponent = tensor::model_exponent(value, tensor::min_exponent(type.format));
+    };
+    Arithmetic how;
+    how.k = 64, how.result = round % 3 == 0 ? tensor::Result::F16 : tensor::Result::F32;
+    for (int k = 0; k < how.k; ++k) {
+      for (int lane = 0; lane < tensor::kLanes; ++lane) {
+        if (dice.next() % 2 == 0)
+          a.value[k][lane] = 0, a.exponent[k][lane] = tensor::kAbsentExponent;
+        else
+          roll(a.value[k][lane], a.exponent[k][lane]);
+      }
+      for (auto& column : b) roll(column.value[k], column.exponent[k]);
+    }
+    uint32_t start[kColumns][tensor::kLanes];
+    for (auto& column : start) {
+      for (uint32_t& each : column) each = accumulator_of_kind(round, dice, how.result == tensor::Result::F16);
+    }
+    for (const tensor::Kernels& set : tensor::all_kernels()) {
+      uint32_t cells[kColumns][tensor::kLanes];
+      std::memcpy(cells, start, sizeof cells);
+      uint32_t* const pointers[] = {cells[0], cells[1], cells[2], cells[3]};
+      set.deep_columns(how, a, b, pointers, kColumns, true, 0x7FFF'FFFF);
+      for (size_t c = 0; c < kColumns; ++c) {
+        for (size_t lane = 0; lane < 32; ++lane) {
+          float values[64];
+          int16_t exponents[64];
+          for (size_t k = 0; k < 64; ++k) values[k] = a.value[k][lane], exponents[k] = a.exponent[k][lane];
+          const uint32_t expected = lane == 31 ? start[c][lane]
+                                               : tensor::multiply_one(how, values, exponents, b[c].value, b[c].exponent,
+                                                                      start[c][lane], true);
+          ASSERT_EQ(cells[c][lane], expected) << set.name << " round " << round << " column " << c << " lane " << lane;
+        }
+      }
+    }
+  }
+}
+
+TEST(Vectors, Fp4EqualsTheIntegerModel) {
+  constexpr size_t kColumns = 4;
+  Dice dice(8);
+  for (int round = 0; round < 12; ++round) {
+    const bool ue8m0 = round % 2 == 0;
+    const auto factor = [&] {
+      if (dice.next() % 32 == 0) return ue8m0 ? 0xFFu : 0x7Fu;  // NaN
+      return ue8m0 ? static_cast<uint32_t>(dice.between(round < 6 ? 120 : 0, round < 6 ? 134 : 254))
+                   : static_cast<uint32_t>(dice.between(0, 0x7E));
+    };
+    const auto set_factor = [&](uint32_t code, float& value, int16_t& exponent) {
+      const bool nan = code == (ue8m0 ? 0xFFu : 0x7Fu);
+      if (ue8m0)
+        value = std::ldexp(1.0f, static_cast<int>(code) - 127),
+        exponent = static_cast<int16_t>(static_cast<int>(code) - 127);
+      else
+        value = tensor::values_of(tensor::Format::E4M3)[code], exponent = tensor::model_exponent(value, -6);
+      if (nan) value = NAN, exponent = tensor::kSpecialExponent;
+    };
+    const float* const values = tensor::values_of(tensor::Format::E2M1x2);
+    static tensor::Fp4Lanes a;
+    static tensor::Fp4Column b[kColumns];
+    std::vector<std::vector<uint32_t>> a_codes(32), b_codes(kColumns), a_factors(32), b_factors(kColumns);
+    for (size_t lane = 0; lane < 32; ++lane) {
+      for (size_t k = 0; k < 64; ++k) {
+        a_codes[lane].push_back(dice.word() & 15);
+        a.value[k][lane] = values[a_codes[lane][k]];
+      }
+      for (size_t block = 0; block < 4; ++block) {
+        a_factors[lane].push_back(factor());
+        set_factor(a_factors[lane][block], a.factor[block][lane], a.exponent[block][lane]);
+      }
+    }
+    for (size_t c = 0; c < kColumns; ++c) {
+      for (size_t k = 0; k < 64; ++k) {
+        b_codes[c].push_back(dice.word() & 15);
+        b[c].value[k] = values[b_codes[c][k]];
+      }
+      for (size_t block = 0; block < 4; ++block) {
+        b_factors[c].push_back(factor());
+        set_factor(b_factors[c][block], b[c].factor[block], b[c].exponent[block]);
+      }
+    }
+    uint32_t start[kColumns][32];
+    for (auto& column : start) {
+      for (uint32_t& each : column) each = accumulator_of_kind(round, dice, false);
+    }
+    Arithmetic how;
+    how.k = 64;
+    for (const tensor::Kernels& set : tensor::all_kernels()) {
+      uint32_t cells[kColumns][32];
+      std::memcpy(cells, start, sizeof cells);
+      uint32_t* const pointers[] = {cells[0], cells[1], cells[2], cells[3]};
+      set.fp4_columns(how, a, b, pointers, kColumns, true, tensor::kEveryLane);
+      for (size_t c = 0; c < kColumns; ++c) {
+        for (size_t lane = 0; lane < 32; ++lane)
+          ASSERT_EQ(cells[c][lane], fp4_output(a_codes[lane], b_codes[c], false, a_factors[lane], b_factors[c], ue8m0,
+                                               start[c][lane], true))
+              << set.name << " round " << round << " column " << c << " lane " << lane;
       }
     }
   }

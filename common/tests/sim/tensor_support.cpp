@@ -68,15 +68,48 @@ int64_t shifted(int64_t value, int by) {  // toward zero
   return by <= -63 ? 0 : value >> -by;
 }
 
+/// sum * 2^unit, toward zero.
+uint32_t truncated(int64_t sum, int unit) {
+  if (sum == 0) return 0;
+  const bool negative = sum < 0;
+  const auto magnitude = static_cast<uint64_t>(negative ? -sum : sum);
+  const int leading = 63 - std::countl_zero(magnitude), exponent = leading + unit;
+  const uint32_t sign = negative ? 0x8000'0000 : 0;
+  if (exponent >= 128) return sign | 0x7F80'0000;
+  if (exponent < -126) {  // multiples of 2^-149
+    const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), unit + 149));
+    return fraction == 0 ? 0 : sign | fraction;
+  }
+  const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), 23 - leading)) & 0x7F'FFFF;
+  return sign | static_cast<uint32_t>(exponent + 127) << 23 | fraction;
+}
+
 }  // namespace
 
 int bytes_of(Element element) {
   return element == Element::TF32 ? 4 : element == Element::F16 || element == Element::BF16 ? 2 : 1;
 }
 
+int bits_of_element(Element element) {
+  switch (element) {
+    case Element::E2M1: return 4;
+    case Element::E2M3:
+    case Element::E3M2: return 6;
+    default: return 8 * bytes_of(element);
+  }
+}
+
+uint32_t element_of_row(const std::vector<uint8_t>& row, Element element, int i) {
+  const int bits = bits_of_element(element), bit = bits < 8 ? 128 * (i / 16) + bits * (i % 16) : bits * i;
+  uint64_t word = 0;
+  for (int byte = std::min(bit / 8 + 4, 31); byte >= bit / 8; --byte)
+    word = word << 8 | row.at(static_cast<size_t>(byte));
+  return static_cast<uint32_t>(word >> bit % 8 & ((uint64_t{1} << bits) - 1));
+}
+
 uint32_t exact_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
                       const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate,
-                      int fraction_bits, bool half) {
+                      int fraction_bits, bool half, int scale) {
   const Format c_format = half ? Format{5, 10, 15, true, false} : Format{8, 23, 127, true, false};
   struct Term {
     int64_t magnitude;
@@ -101,7 +134,7 @@ uint32_t exact_output(Element a_element, Element b_element, const std::vector<ui
     } else if (x.infinite || y.infinite) {
       infinity(negative);
     } else {
-      terms.push_back({x.significand * y.significand, x.exponent + y.exponent,
+      terms.push_back({x.significand * y.significand, x.exponent + y.exponent + scale,
                        format_of(a_element).fraction_bits + format_of(b_element).fraction_bits, negative});
     }
   }
@@ -138,16 +171,44 @@ uint32_t exact_output(Element a_element, Element b_element, const std::vector<ui
     const int e = std::ilogb(x);
     return sign | static_cast<uint32_t>(e + 15) << 10 | (static_cast<uint32_t>(std::ldexp(x, 10 - e)) & 1023);
   }
-  if (sum == 0) return 0;
-  const int leading = 63 - std::countl_zero(magnitude), exponent = leading + top - fraction_bits;
-  const uint32_t sign = negative ? 0x8000'0000 : 0;
-  if (exponent >= 128) return sign | 0x7F80'0000;
-  if (exponent < -126) {  // multiples of 2^-149
-    const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), top - fraction_bits + 149));
-    return fraction == 0 ? 0 : sign | fraction;
+  return truncated(sum, top - fraction_bits);
+}
+
+uint32_t fp4_output(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, bool negative,
+                    const std::vector<uint32_t>& a_factors, const std::vector<uint32_t>& b_factors, bool ue8m0,
+                    uint32_t c, bool accumulate) {
+  const auto factor = [&](uint32_t code) {
+    if (!ue8m0) return decode(Element::E4M3, code & 0x7F);
+    Number n;  // in the form of E4M3: three places
+    n.nan = code == 0xFF, n.significand = 8, n.exponent = static_cast<int>(code) - 127;
+    return n;
+  };
+  const Format f32{8, 23, 127, true, false};
+  const Number start = decode(f32, accumulate ? c : 0);
+  bool nan = start.nan;
+  int top = start.significand != 0 ? start.exponent : -133;
+  struct Block {
+    int64_t significand;
+    int exponent;
+  };
+  std::vector<Block> blocks;
+  for (size_t block = 0; block < 4; ++block) {
+    double sum = 0;
+    for (size_t k = 16 * block; k < 16 * block + 16; ++k)
+      sum += value_of(Element::E2M1, a[k]) * value_of(Element::E2M1, b[k]);
+    const Number x = factor(a_factors[block]), y = factor(b_factors[block]);
+    nan |= x.nan || y.nan;
+    const auto quarters = static_cast<int64_t>(4 * (negative ? -sum : sum));
+    if (x.significand == 0 || y.significand == 0) continue;
+    blocks.push_back({quarters * x.significand * y.significand, x.exponent + y.exponent});
+    top = std::max(top, x.exponent + y.exponent);
   }
-  const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), 23 - leading)) & 0x7F'FFFF;
-  return sign | static_cast<uint32_t>(exponent + 127) << 23 | fraction;
+  if (nan) return 0x7FFF'FFFF;
+  if (start.infinite) return c;
+  const auto toward_zero = [](int64_t value, int by) { return value < 0 ? -shifted(-value, by) : shifted(value, by); };
+  int64_t total = toward_zero(start.negative ? -start.significand : start.significand, 35 - 23 + start.exponent - top);
+  for (const Block& each : blocks) total += toward_zero(each.significand, 35 - 8 + each.exponent - top);
+  return truncated(total, top - 35);
 }
 
 uint32_t fast_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
@@ -209,6 +270,21 @@ uint64_t common_fields(const OperandLayout& layout) {
 }
 }  // namespace
 
+uint32_t format_code(Element element) {
+  switch (element) {
+    case Element::F16:
+    case Element::E4M3:
+    case Element::U8: return 0;
+    case Element::BF16:
+    case Element::E5M2:
+    case Element::S8: return 1;
+    case Element::TF32: return 2;
+    case Element::E2M3: return 3;
+    case Element::E3M2: return 4;
+    default: return 5;
+  }
+}
+
 uint64_t tcgen05_descriptor(const OperandLayout& layout) {
   const uint64_t codes[] = {0, 6, 4, 2, 1};
   return common_fields(layout) | uint64_t{1} << 46 | codes[static_cast<size_t>(layout.swizzle)] << 61;
@@ -242,10 +318,12 @@ OperandLayout dense_layout(Swizzle swizzle, bool mn_major, int element_bytes, in
 std::vector<uint32_t> read_row(const std::vector<uint8_t>& shared, uint32_t shared_begin, const OperandLayout& layout,
                                Element element, int row) {
   const int bytes = bytes_of(element);
-  std::vector<uint32_t> values(static_cast<size_t>(32 / bytes));
-  for (size_t k = 0; k < values.size(); ++k)
-    std::memcpy(&values[k], &shared.at(element_offset(layout, bytes, row, static_cast<int>(k)) - shared_begin),
-                static_cast<size_t>(bytes));
+  std::vector<uint8_t> stored(32);
+  for (int k = 0; k < 32 / bytes; ++k)
+    std::memcpy(&stored[static_cast<size_t>(k * bytes)],
+                &shared.at(element_offset(layout, bytes, row, k) - shared_begin), static_cast<size_t>(bytes));
+  std::vector<uint32_t> values;
+  for (int k = 0; k < 32 / bytes; ++k) values.push_back(element_of_row(stored, element, k));
   return values;
 }
 
@@ -261,9 +339,6 @@ void fill_elements(std::vector<uint8_t>& bytes, Element element, uint64_t seed) 
       case Element::TF32: bits = (bits & 0x807F'FFFF) | (exponent + 127) << 23; break;
       case Element::E4M3: bits = (bits & 0x7F) == 0x7F ? 0x38 : bits; break;
       case Element::E5M2: bits = (bits & 0x83) | (exponent + 15) << 2; break;
-      case Element::E2M3:
-      case Element::E3M2: bits &= 0x3F; break;
-      case Element::E2M1: bits &= 0xF; break;
       default: break;
     }
     std::memcpy(&bytes[i], &bits, size);

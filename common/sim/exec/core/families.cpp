@@ -67,8 +67,6 @@ constexpr Missing kMissing[] = {
     {"mma", "sp::ordered_metadata", "sparse products (mma.sp)"},
     {"mma", "block_scale", "products with scaled blocks"},
     {"wgmma", "sp", "sparse products (wgmma.mma_async.sp)"},
-    {"tcgen05", "mma.sp", "sparse products (tcgen05.mma.sp)"},
-    {"tcgen05", "mma.block_scale", "products with scaled blocks (tcgen05.mma .block_scale)"},
     {"tcgen05", "shift", "shifts of tensor memory (tcgen05.shift)"},
     {"st", "bulk", "stores of many zeros (st.bulk)"},
     {"multimem", "", "multicast memory (multimem)"},

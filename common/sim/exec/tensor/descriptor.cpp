@@ -32,7 +32,7 @@ uint32_t physical(const Descriptor& d, uint32_t linear) {
 
 /// Linear address of 16-byte chunk `chunk` of row `row`, K-major.
 uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
-  const auto r = static_cast<uint32_t>(row), c = static_cast<uint32_t>(chunk);
+  const auto r = static_cast<uint32_t>(row), c = static_cast<uint32_t>(chunk) + d.k_offset / 16;
   if (d.swizzle == Swizzle::None) return d.start + r % 8 * 16 + r / 8 * d.stride + c * d.leading;
   return d.start + r % 8 * static_cast<uint32_t>(span(d.swizzle)) + r / 8 * d.stride + c * 16;
 }
@@ -40,7 +40,8 @@ uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
 /// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction. An atom holds 8 values of
 /// k, the one with 32-byte atoms 4.
 uint32_t element_address(const Descriptor& d, int row, int k) {
-  const auto r = static_cast<uint32_t>(row), kk = static_cast<uint32_t>(k), bytes = static_cast<uint32_t>(d.element);
+  const auto r = static_cast<uint32_t>(row), bytes = static_cast<uint32_t>(d.element),
+             kk = static_cast<uint32_t>(k) + d.k_offset / bytes;
   const uint32_t per_span = static_cast<uint32_t>(span(d.swizzle)) / bytes,
                  deep = d.swizzle == Swizzle::Bytes128Atom32 ? 4 : 8;
   if (d.swizzle == Swizzle::None)

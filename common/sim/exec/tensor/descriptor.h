@@ -17,7 +17,8 @@ struct Descriptor {
   uint32_t base_offset = 0;
   Swizzle swizzle = Swizzle::None;
   bool mn_major = false;
-  int element = 2;  ///< bytes
+  int element = 2;        ///< bytes
+  uint32_t k_offset = 0;  ///< bytes of K to leave out at the beginning
 };
 
 /// Decodes the 64 bits. Throws Fault on reserved bits and on encodings of the other generation. `operand` is "A" or

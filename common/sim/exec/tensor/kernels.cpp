@@ -13,7 +13,7 @@ namespace sim::tensor {
 
 // The definition. Terms become integers in units of 2^(top - fraction_bits).
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
-                      const int16_t* b_exponent, uint32_t acc, bool accumulate) {
+                      const int16_t* b_exponent, uint32_t acc, bool accumulate, int scale) {
   if (how.result == Result::S32) {
     int64_t sum = accumulate ? static_cast<int32_t>(acc) : 0;
     for (int k = 0; k < how.k; ++k) sum += static_cast<int64_t>(a[k]) * static_cast<int64_t>(b[k]);
@@ -23,13 +23,14 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   const float c = !accumulate ? 0.0f : half ? f16_to_float(static_cast<uint16_t>(acc)) : std::bit_cast<float>(acc);
   if (!how.exact) {
     float sum = c;
-    for (int k = 0; k < how.k; ++k) sum = std::fma(a[k], b[k], sum);
+    for (int k = 0; k < how.k; ++k) sum = std::fma(std::ldexp(a[k], scale), b[k], sum);
     return half ? float_to_f16_rn(sum) : std::bit_cast<uint32_t>(canonical(sum));
   }
 
   // NaN and infinity first.
   bool nan = std::isnan(c), plus = c == INFINITY, minus = c == -INFINITY;
   for (int k = 0; k < how.k; ++k) {
+    if (a_exponent[k] == kAbsentExponent) continue;
     const double product = static_cast<double>(a[k]) * static_cast<double>(b[k]);
     nan |= std::isnan(product);
     plus |= product == static_cast<double>(INFINITY);
@@ -41,12 +42,14 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   int top = -133;
   if (c != 0) top = std::max(top, std::max(std::ilogb(c), half ? -14 : -126));
   for (int k = 0; k < how.k; ++k) {
-    if (a[k] != 0 && b[k] != 0) top = std::max(top, a_exponent[k] + b_exponent[k]);
+    if (a[k] != 0 && b[k] != 0) top = std::max(top, a_exponent[k] + b_exponent[k] + scale);
   }
   const int unit = top - how.fraction_bits;
   int64_t sum = static_cast<int64_t>(std::trunc(std::ldexp(static_cast<double>(c), -unit)));
   for (int k = 0; k < how.k; ++k) {
-    sum += static_cast<int64_t>(std::trunc(std::ldexp(static_cast<double>(a[k]) * static_cast<double>(b[k]), -unit)));
+    if (a_exponent[k] == kAbsentExponent) continue;
+    const double product = static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    sum += static_cast<int64_t>(std::trunc(std::ldexp(product, scale - unit)));
   }
   const double value = std::ldexp(static_cast<double>(sum), unit);
   if (half) return double_to_f16(value);
@@ -99,15 +102,16 @@ std::vector<Kernels> all_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
-    all.push_back(
-        {avx512::columns, avx512::fragments, avx512::pack_lanes, avx512::pack_columns, avx512::pack_quads, "AVX-512"});
+    all.push_back({avx512::columns, avx512::deep_columns, avx512::fp4_columns, avx512::fragments, avx512::pack_lanes,
+                   avx512::pack_columns, avx512::pack_quads, "AVX-512"});
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    all.push_back({avx2::columns, avx2::fragments, avx2::pack_lanes, avx2::pack_columns, avx2::pack_quads, "AVX2"});
+    all.push_back({avx2::columns, avx2::deep_columns, avx2::fp4_columns, avx2::fragments, avx2::pack_lanes,
+                   avx2::pack_columns, avx2::pack_quads, "AVX2"});
   }
 #endif
-  all.push_back({baseline::columns, baseline::fragments, baseline::pack_lanes, baseline::pack_columns,
-                 baseline::pack_quads, "baseline"});
+  all.push_back({baseline::columns, baseline::deep_columns, baseline::fp4_columns, baseline::fragments,
+                 baseline::pack_lanes, baseline::pack_columns, baseline::pack_quads, "baseline"});
   return all;
 }
 

@@ -42,6 +42,13 @@ struct Kernels {
   /// With `accumulate` false the old contents are ignored. Only the lanes in `mask` are written. a[step].
   void (*columns)(const Arithmetic& how, const LaneTile* a, const ColumnTile* b, uint32_t* const* acc, int columns,
                   bool accumulate, uint32_t mask);
+  /// The same for one sparse instruction.
+  void (*deep_columns)(const Arithmetic& how, const DeepLaneTile& a, const DeepColumnTile* b, uint32_t* const* acc,
+                       int columns, bool accumulate, uint32_t mask);
+  /// The same for FP4 with factors. Exact: the sum of each block's products, times both factors, aligned to the greatest
+  /// exponent of factors and accumulator, truncated to 35 binary places, and added.
+  void (*fp4_columns)(const Arithmetic& how, const Fp4Lanes& a, const Fp4Column* b, uint32_t* const* acc, int columns,
+                      bool accumulate, uint32_t mask);
   /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h +
   /// p uses a[2 * step + h] and b[2g + p].
   void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
@@ -60,8 +67,9 @@ const Kernels& kernels();
 /// All that this processor can run, best first. They give the same bits.
 std::vector<Kernels> all_kernels();
 
-/// The reference of both: one output, straight from the definition, any input. `acc` as above.
+/// The reference of both: one output, straight from the definition, any input. `acc` as above. Every product is multiplied
+/// by 2^scale.
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
-                      const int16_t* b_exponent, uint32_t acc, bool accumulate);
+                      const int16_t* b_exponent, uint32_t acc, bool accumulate, int scale = 0);
 
 }  // namespace sim::tensor

@@ -16,6 +16,16 @@ int element_bytes(Format format) {
   }
 }
 
+int stored_bits(Format format) {
+  switch (format) {
+    case Format::E2M3:
+    case Format::E3M2: return 6;
+    case Format::E2M1:
+    case Format::E2M1x2: return 4;
+    default: return 8 * element_bytes(format);
+  }
+}
+
 int min_exponent(Format format) {
   switch (format) {
     case Format::F16:
@@ -23,7 +33,8 @@ int min_exponent(Format format) {
     case Format::E4M3: return -6;
     case Format::E3M2: return -2;
     case Format::E2M3:
-    case Format::E2M1: return 0;
+    case Format::E2M1:
+    case Format::E2M1x2: return 0;
     default: return -126;
   }
 }
@@ -38,7 +49,35 @@ float small_float(uint8_t bits, int e, int m, int bias) {
   return bits >> (e + m) & 1 ? -magnitude : magnitude;
 }
 
+float value_of_code(Format format, uint8_t code) {
+  switch (format) {
+    case Format::E4M3: return e4m3_to_float(code);
+    case Format::E5M2: return e5m2_to_float(code);
+    case Format::E2M3: return small_float(code, 2, 3, 1);
+    case Format::E3M2: return small_float(code, 3, 2, 3);
+    case Format::E2M1:
+    case Format::E2M1x2: return small_float(code, 2, 1, 1);
+    case Format::S8: return static_cast<float>(static_cast<int8_t>(code));
+    default: return static_cast<float>(code);
+  }
+}
+
 }  // namespace
+
+uint32_t code_at(Format format, const uint8_t* row, int i) {
+  const uint8_t* const sixteen = row + i / 16 * 16;
+  const int within = i % 16;
+  switch (format) {
+    case Format::E2M1x2: return row[i / 2] >> 4 * (i % 2) & 15u;
+    case Format::E2M1: return sixteen[within / 2] >> 4 * (within % 2) & 15u;
+    case Format::E2M3:
+    case Format::E3M2: {
+      const int bit = 6 * within;
+      return (sixteen[bit / 8] | static_cast<uint32_t>(sixteen[bit / 8 + 1]) << 8) >> bit % 8 & 63u;
+    }
+    default: return row[i];
+  }
+}
 
 void widen(Format format, const uint8_t* bytes, int k, float* out) {
   switch (format) {
@@ -63,39 +102,20 @@ void widen(Format format, const uint8_t* bytes, int k, float* out) {
         out[i] = std::bit_cast<float>(word & ~0x1FFFu);
       }
       break;
-    case Format::E4M3:
-      for (int i = 0; i < k; ++i) out[i] = e4m3_to_float(bytes[i]);
-      break;
-    case Format::E5M2:
-      for (int i = 0; i < k; ++i) out[i] = e5m2_to_float(bytes[i]);
-      break;
-    case Format::E2M3:
-      for (int i = 0; i < k; ++i) out[i] = small_float(bytes[i], 2, 3, 1);
-      break;
-    case Format::E3M2:
-      for (int i = 0; i < k; ++i) out[i] = small_float(bytes[i], 3, 2, 3);
-      break;
-    case Format::E2M1:
-      for (int i = 0; i < k; ++i) out[i] = small_float(bytes[i], 2, 1, 1);
-      break;
-    case Format::S8:
-      for (int i = 0; i < k; ++i) out[i] = static_cast<float>(static_cast<int8_t>(bytes[i]));
-      break;
-    case Format::U8:
-      for (int i = 0; i < k; ++i) out[i] = static_cast<float>(bytes[i]);
-      break;
+    default: {
+      const float* const values = values_of(format);
+      for (int i = 0; i < k; ++i) out[i] = values[code_at(format, bytes, i)];
+    }
   }
 }
 
 const float* values_of(Format format) {
   static const auto tables = [] {
-    std::array<std::array<float, 256>, 10> all{};
+    std::array<std::array<float, 256>, 11> all{};
     for (size_t f = 0; f < all.size(); ++f) {
       if (element_bytes(static_cast<Format>(f)) != 1) continue;
-      for (size_t bits = 0; bits < 256; ++bits) {
-        const auto byte = static_cast<uint8_t>(bits);
-        widen(static_cast<Format>(f), &byte, 1, &all[f][bits]);
-      }
+      for (size_t code = 0; code < 256; ++code)
+        all[f][code] = value_of_code(static_cast<Format>(f), static_cast<uint8_t>(code));
     }
     return all;
   }();

@@ -8,11 +8,15 @@
 
 namespace sim::tensor {
 
-enum class Format : uint8_t { F16, BF16, TF32, E4M3, E5M2, S8, U8, E2M3, E3M2, E2M1 };
-/// Bytes of an element in memory; the 6- and 4-bit formats occupy a byte each in kind::f8f6f4.
+/// Of elements of four and six bits, sixteen lie packed at the beginning of 16 bytes, of which the rest is free, as TMA writes
+/// them (16U4_ALIGN16B, 16U6_ALIGN16B); of E2M1x2, two are a byte.
+enum class Format : uint8_t { F16, BF16, TF32, E4M3, E5M2, S8, U8, E2M3, E3M2, E2M1, E2M1x2 };
+/// Bytes that an element takes in memory. For two E2M1x2: 1.
 int element_bytes(Format format);
-/// Elements along K that one instruction consumes: 32 bytes of each row.
-inline int instruction_k(Format format) { return 32 / element_bytes(format); }
+/// Bits that make an element.
+int stored_bits(Format format);
+/// Elements along K that one dense instruction consumes: 32 bytes of each row.
+inline int instruction_k(Format format) { return format == Format::E2M1x2 ? 64 : 32 / element_bytes(format); }
 /// The smallest exponent of a normal number: subnormals count with it.
 int min_exponent(Format format);
 
@@ -26,17 +30,41 @@ using Row = std::array<uint8_t, 32>;
 /// Exponents of values that are no ordinary numbers, chosen so that sums of two of them stay recognisable in 16 bits.
 inline constexpr int16_t kZeroExponent = -8000;
 inline constexpr int16_t kSpecialExponent = 16000;  ///< infinity, NaN
+/// Nothing is multiplied here, not even a zero: a place that a sparse row leaves out.
+inline constexpr int16_t kAbsentExponent = kZeroExponent - 1;
 
 /// 32 rows of A, one per lane: value[k][lane]. Exponents are filled only for exact arithmetic.
-struct alignas(64) LaneTile {
-  float value[kMaxK][kLanes];
-  int16_t exponent[kMaxK][kLanes];
+template <int K>
+struct alignas(64) LaneTileOf {
+  static constexpr int kDepth = K;
+  float value[K][kLanes];
+  int16_t exponent[K][kLanes];
 };
+using LaneTile = LaneTileOf<kMaxK>;
 
 /// B for lanes that all multiply the same column: value[k] per column.
-struct alignas(64) ColumnTile {
-  float value[kMaxK];
-  int16_t exponent[kMaxK];
+template <int K>
+struct alignas(64) ColumnTileOf {
+  float value[K];
+  int16_t exponent[K];
+};
+using ColumnTile = ColumnTileOf<kMaxK>;
+
+/// A sparse instruction multiplies twice as many; A's rows have zeros between their elements.
+using DeepLaneTile = LaneTileOf<2 * kMaxK>;
+using DeepColumnTile = ColumnTileOf<2 * kMaxK>;
+
+/// FP4 whose blocks have factors: each row and column is four blocks, with the factor of each and its exponent.
+inline constexpr int kFp4Blocks = 4, kMaxFp4K = 128;
+struct alignas(64) Fp4Lanes {
+  float value[kMaxFp4K][kLanes];
+  float factor[kFp4Blocks][kLanes];
+  int16_t exponent[kFp4Blocks][kLanes];
+};
+struct alignas(64) Fp4Column {
+  float value[kMaxFp4K];
+  float factor[kFp4Blocks];
+  int16_t exponent[kFp4Blocks];
 };
 
 /// B for Hopper's fragments: a register holds, in lane l, column 2 * (l % 4) + parity of a group of 8. quad[k][l % 4].
@@ -45,7 +73,10 @@ struct alignas(64) QuadTile {
   int16_t exponent[kMaxK][4];
 };
 
-/// Widens `k` elements at `bytes` (contiguous) to floats; integers to their value, FP4 and FP6 from one byte each.
+/// The pattern of element `i` of a row, for formats of at most eight bits.
+uint32_t code_at(Format format, const uint8_t* row, int i);
+
+/// Widens `k` elements of a row at `bytes` to floats; integers to their value.
 void widen(Format format, const uint8_t* bytes, int k, float* out);
 
 /// The values of all patterns of an FP8, FP6 or FP4 format.

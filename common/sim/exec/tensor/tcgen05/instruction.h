@@ -7,20 +7,37 @@
 
 namespace sim::tcgen05 {
 
-enum class Kind : uint8_t { F16, TF32, F8F6F4, I8 };
+enum class Kind : uint8_t { F16, TF32, F8F6F4, I8, MXF8F6F4, MXF4, MXF4NVF4 };
+/// Blocks of A and B have factors, in tensor memory.
+inline bool is_scaled(Kind kind) { return kind >= Kind::MXF8F6F4; }
+/// A and B are FP4, two to a byte.
+inline bool is_fp4(Kind kind) { return kind >= Kind::MXF4; }
 
 struct Instruction {
-  int m, n, k;
+  int m, n, k;  ///< k: of A and B as they are multiplied, its zeros included if A is sparse
   tensor::Format a, b;
   tensor::Result result;
   bool a_mn_major, b_mn_major, negate_a, negate_b;
+  bool sparse = false;
+  int selector = 0;                ///< sparse: which column of the metadata
+  int factors = 0;                 ///< of a row of A and of a column of B: 0 (none), 1, 2, 4
+  bool ue8m0 = false;              ///< factors are powers of two; otherwise UE4M3
+  int a_factor = 0, b_factor = 0;  ///< the byte of a cell at which they begin
 
   bool operator==(const Instruction&) const = default;
 };
 
-/// Decodes the descriptor for an instruction of this kind. `stationary`: tcgen05.mma.ws. Throws Fault on what does not
-/// exist or is not supported.
-Instruction decode_instruction(uint32_t bits, Kind kind, int group, bool stationary);
+/// What the instruction's modifiers say.
+struct Variant {
+  Kind kind = Kind::F16;
+  int group = 1;            ///< CTAs
+  bool stationary = false;  ///< tcgen05.mma.ws
+  bool sparse = false;      ///< tcgen05.mma.sp
+  int factors = 0;          ///< .scale_vec::1X, 2X, 4X
+};
+
+/// Decodes the descriptor for such an instruction. Throws Fault on what does not exist or is not supported.
+Instruction decode_instruction(uint32_t bits, const Variant& variant);
 
 [[noreturn]] void bad_instruction(uint32_t bits, const std::string& message);
 

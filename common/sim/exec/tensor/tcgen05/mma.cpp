@@ -3,14 +3,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "check/observer.h"
 #include "check/report.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "exec/tensor/descriptor.h"
-#include "exec/tensor/tcgen05/group.h"
-#include "exec/tensor/tcgen05/instruction.h"
+#include "exec/tensor/tcgen05/operands.h"
 #include "exec/tensor/types.h"
 
 namespace sim {
@@ -21,58 +20,26 @@ using ptx::Operand;
 using ptx::Type;
 using tensor::Format;
 
-/// Where 32 rows of A meet a range of columns in one CTA's tensor memory.
-struct Strip {
-  int first_row;  // of this CTA's rows of A
-  int first_n, count_n;
-  int lane, column;  // of the first cell
-  uint32_t mask;     // which of the 32 lanes are written
-};
-
-std::vector<Strip> strips_of(const Instruction& in, int group, bool stationary, uint32_t address) {
-  const int lane = tmem_lane(address), column = tmem_column(address);
-  std::vector<Strip> strips;
-  const auto full = [&](int row, int n, int count, int at_lane) {
-    strips.push_back({row, n, count, at_lane, column, kAllLanes});
-  };
-  if (in.m / group == 128) {  // layouts A and D: row = lane
-    for (int row = 0; row < 128; row += 32) full(row, 0, in.n, row);
-  } else if (stationary) {  // layouts E and G: as many parts of N one above the other as fit the lanes
-    const int parts = 128 / in.m;
-    for (int part = 0; part < parts; ++part) {
-      for (int row = 0; row < in.m; row += 32) full(row, part * in.n / parts, in.n / parts, in.m * part + row);
-    }
-  } else if (group == 2) {  // layout B: 64 rows, the halves of N one above the other
-    for (int half = 0; half < 2; ++half) {
-      for (int row = 0; row < 64; row += 32) full(row, half * in.n / 2, in.n / 2, 64 * half + row);
-    }
-  } else {  // layout F: 16 rows in each quarter of the lanes, at offset 0 or 16
-    for (int quarter = 0; quarter < 4; ++quarter)
-      strips.push_back({16 * quarter, 0, in.n, 32 * quarter, column, 0xFFFFu << (lane & 16)});
-  }
-  return strips;
-}
-
 class Mma final : public AsyncOperation {
  public:
-  Instruction in;
-  int group = 1;
+  Operands operands;
   bool stationary = false;  // tcgen05.mma.ws
   uint32_t leader = 0;      // rank of the even CTA (group 2) or of the CTA
-  uint32_t d = 0, a_tmem = 0;
-  bool a_in_tmem = false, accumulate = false;
+  uint32_t d = 0;
+  bool accumulate = false;
   int scale_d = 0;
-  tensor::Descriptor a, b;
   uint64_t a_bits = 0, b_bits = 0;     // the descriptors as they were given
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
   bool takes_along(Cluster& cluster, AsyncOperation& next) override {
     auto* const other = dynamic_cast<Mma*>(&next);
     if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
-    if (!cluster.exact_arithmetic_is_over() || in.result == tensor::Result::S32 || scale_d != 0) return false;
-    if (other->in != in || other->group != group || other->stationary != stationary || other->leader != leader ||
-        other->d != d || other->a_in_tmem != a_in_tmem || other->disabled != disabled || other->scale_d != 0 ||
-        !other->accumulate)
+    const Operands &own = operands, &others = other->operands;
+    if (!cluster.exact_arithmetic_is_over() || own.in.result == tensor::Result::S32 || scale_d != 0) return false;
+    if (own.in.sparse || own.in.factors != 0) return false;
+    if (others.in != own.in || others.group != own.group || other->stationary != stationary ||
+        other->leader != leader || other->d != d || others.a_in_tmem != own.a_in_tmem || other->disabled != disabled ||
+        other->scale_d != 0 || !other->accumulate)
       return false;
     along_.push_back(other);
     return other->is_done_ = true;
@@ -81,28 +48,40 @@ class Mma final : public AsyncOperation {
   void complete(Cluster& cluster) override {
     if (!cluster.launch->moves_data) return;
     const bool is_exact = cluster.exact_arithmetic(multiply_adds());
-    if (!is_done_) multiply(cluster, is_exact);
+    const Instruction& in = operands.in;
+    if (is_done_)
+      ;  // with one before
+    else if (in.a == Format::E2M1x2)
+      multiply_special<tensor::Fp4Lanes, tensor::Fp4Column>(cluster, is_exact);
+    else if (in.sparse)
+      multiply_special<tensor::DeepLaneTile, tensor::DeepColumnTile>(cluster, is_exact);
+    else if (in.factors != 0)
+      multiply_special<tensor::LaneTile, tensor::ColumnTile>(cluster, is_exact);
+    else
+      multiply(cluster, is_exact);
     ++cluster.changes;
     tensor::count_multiply_adds(cluster, multiply_adds());
   }
   std::string describe() const override {
+    const Instruction& in = operands.in;
     return "MMA " + std::to_string(in.m) + "x" + std::to_string(in.n) + "x" + std::to_string(in.k);
   }
   Footprint footprint() const override {
     using Space = Footprint::Place::Space;
-    Footprint used{.bytes = 32ull * static_cast<uint64_t>(in.m + in.n)};
+    const Operands& o = operands;
+    Footprint used{.bytes = 32ull * static_cast<uint64_t>(o.in.m + (o.in.sparse ? 2 : 1) * o.in.n)};
     used.overwrites = !accumulate;
-    if (!a_in_tmem) used.descriptors.push_back(a_bits);
+    if (!o.a_in_tmem) used.descriptors.push_back(a_bits);
     used.descriptors.push_back(b_bits);
-    for (int c = 0; c < group; ++c) {
+    for (int c = 0; c < o.group; ++c) {
       const uint32_t rank = leader + static_cast<uint32_t>(c);
-      if (a_in_tmem)
-        used.places.push_back({Space::Tensor, false, rank, a_tmem & 0xFFFF, 8});
-      else
-        used.places.push_back({Space::Shared, false, rank, a.start, tensor::extent(a, in.m / group)});
-      used.places.push_back({Space::Shared, false, rank, b.start, tensor::extent(b, in.n / group)});
+      if (!o.a_in_tmem) used.places.push_back({Space::Shared, false, rank, o.a.start, tensor::extent(o.a, o.rows())});
+      for (const Columns& each : o.sources())
+        used.places.push_back(
+            {Space::Tensor, false, rank, static_cast<uint32_t>(each.first), static_cast<uint32_t>(each.count)});
+      used.places.push_back({Space::Shared, false, rank, o.b.start, tensor::extent(o.b, o.columns())});
       uint32_t columns = 0;
-      for (const Strip& strip : strips_of(in, group, stationary, d))
+      for (const Strip& strip : strips_of(o.in, o.group, stationary, d))
         columns = std::max(columns, static_cast<uint32_t>(strip.count_n));
       used.places.push_back({Space::Tensor, true, rank, d & 0xFFFF, columns});
     }
@@ -111,81 +90,165 @@ class Mma final : public AsyncOperation {
 
  private:
   uint64_t multiply_adds() const {
+    const Instruction& in = operands.in;
     return static_cast<uint64_t>(in.m) * static_cast<uint64_t>(in.n) * static_cast<uint64_t>(in.k);
   }
 
-  static void check_allocated(const Cta& cta, const char* operand, uint32_t address, int columns) {
-    const int first = tmem_column(address);
-    if (cta.tmem.allocated(first, columns)) return;
-    throw Fault{Status::LaunchFailure, std::string(operand) + " of the MMA needs tensor memory columns " +
-                                           std::to_string(first) + ".." + std::to_string(first + columns - 1) + " of " +
-                                           name_of(cta) + ", where allocated are: " + cta.tmem.describe()};
+  /// The CTA that holds this share, with all that the instruction needs in its memories.
+  Cta& checked_cta(Cluster& cluster, int c, const std::vector<Strip>& strips) const {
+    Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+    int needed = 0;
+    for (const Strip& strip : strips) needed = std::max(needed, strip.count_n);
+    check_allocated(cta, {"D", tmem_column(d), needed});
+    check_operands(cta, *this);
+    return cta;
+  }
+  static void check_operands(const Cta& cta, const Mma& mma) {
+    for (const Columns& each : mma.operands.sources()) check_allocated(cta, each);
+    if (!mma.operands.a_in_tmem) tensor::check_tile(cta, mma.operands.a, mma.operands.rows(), "A");
+  }
+  static void check_allocated(const Cta& cta, const Columns& columns) {
+    if (cta.tmem.allocated(columns.first, columns.count)) return;
+    throw Fault{Status::LaunchFailure, std::string(columns.operand) + " of the MMA needs tensor memory columns " +
+                                           std::to_string(columns.first) + ".." +
+                                           std::to_string(columns.first + columns.count - 1) + " of " + name_of(cta) +
+                                           ", where allocated are: " + cta.tmem.describe()};
   }
 
   void multiply(Cluster& cluster, bool is_exact) {
+    const Instruction& in = operands.in;
     const tensor::Kernels& kernels = tensor::kernels();
     std::array<const Mma*, tensor::kMaxSteps> steps{this};
     std::copy(along_.begin(), along_.end(), steps.begin() + 1);
     const tensor::Arithmetic how{
         .exact = is_exact, .k = in.k, .result = in.result, .steps = 1 + static_cast<int>(along_.size()), .pitch = in.n};
-    const int rows = in.m / group, columns = in.n / group;
+    const int columns = operands.columns();
 
     // B: each CTA of the group holds its share of the columns.
     static thread_local std::array<tensor::ColumnTile, 256 * tensor::kMaxSteps> b_tiles;
     static thread_local std::array<tensor::Row, 256> b_rows;
     for (int step = 0; step < how.steps; ++step) {
-      for (int c = 0; c < group; ++c) {
+      for (int c = 0; c < operands.group; ++c) {
         Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
-        const tensor::Descriptor& operand = steps[static_cast<size_t>(step)]->b;
+        const tensor::Descriptor& operand = steps[static_cast<size_t>(step)]->operands.b;
         tensor::check_tile(cta, operand, columns, "B");
         tensor::read_rows(cta, operand, 0, columns, b_rows.data());
         kernels.pack_columns({.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact}, b_rows.data(),
                              columns, &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
       }
     }
-    for (int c = 0; c < group; ++c) {
-      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
-      const std::vector<Strip> strips = strips_of(in, group, stationary, d);
-      int needed = 0;
-      for (const Strip& strip : strips) needed = std::max(needed, strip.count_n);
-      check_allocated(cta, "D", d, needed);
-      for (int step = 0; step < how.steps; ++step) {
-        const Mma& mma = *steps[static_cast<size_t>(step)];
-        if (!a_in_tmem)
-          tensor::check_tile(cta, mma.a, rows, "A");
-        else
-          check_allocated(cta, "A", mma.a_tmem, 8);
-      }
+    const std::vector<Strip> strips = strips_of(in, operands.group, stationary, d);
+    for (int c = 0; c < operands.group; ++c) {
+      Cta& cta = checked_cta(cluster, c, strips);
+      for (const Mma* const other : along_) check_operands(cta, *other);
       int last_row = -1;
       tensor::LaneTile a_tiles[tensor::kMaxSteps];
       for (const Strip& strip : strips) {
-        for (int step = 0; step < how.steps && strip.first_row != last_row; ++step)
-          steps[static_cast<size_t>(step)]->fill_a(cta, strip, rows, how.exact, &a_tiles[step]);
+        for (int step = 0; step < how.steps && strip.first_row != last_row; ++step) {
+          std::array<tensor::Row, tensor::kLanes> rows;
+          read_a(cta, steps[static_cast<size_t>(step)]->operands, strip, rows.data());
+          kernels.pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = how.exact}, rows.data(), 1,
+                             &a_tiles[step]);
+        }
         last_row = strip.first_row;
-        multiply_strip(cta, c, strip, how, a_tiles, &b_tiles[static_cast<size_t>(strip.first_n)]);
+        for_cells(cta, c, strip, [&](uint32_t* const* cells, uint32_t mask) {
+          kernels.columns(how, a_tiles, &b_tiles[static_cast<size_t>(strip.first_n)], cells, strip.count_n, accumulate,
+                          mask);
+        });
       }
     }
   }
 
-  void fill_a(Cta& cta, const Strip& strip, int rows, bool exact, tensor::LaneTile* tile) const {
-    const int shift = strip.mask == 0xFFFF'0000u ? 16 : 0;
-    const int count = std::min(std::popcount(strip.mask), rows - strip.first_row);
-    std::array<tensor::Row, tensor::kLanes> lanes_of_a{};  // lanes without a row get zeros
-    if (!a_in_tmem) {
-      tensor::read_rows(cta, a, strip.first_row, count, &lanes_of_a[static_cast<size_t>(shift)]);
-    } else {
-      for (int column = 0; column < 8; ++column) {
-        const uint32_t* const cells = cta.tmem.column(tmem_column(a_tmem) + column) + strip.lane;
-        for (int lane = shift; lane < shift + count; ++lane)
-          std::memcpy(lanes_of_a[static_cast<size_t>(lane)].data() + 4 * column, &cells[lane], 4);
+  /// The same with a sparse A, or with factors of blocks of A and B.
+  template <class A, class B>
+  void multiply_special(Cluster& cluster, bool is_exact) {
+    const Instruction& in = operands.in;
+    tensor::Arithmetic how{.exact = is_exact, .k = in.k, .result = in.result};
+    static thread_local std::array<B, 256> plain, with_factors;
+    for (int c = 0; c < operands.group; ++c) {
+      Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
+      for (const tensor::Descriptor& part : operands.b_parts()) tensor::check_tile(cta, part, operands.columns(), "B");
+      pack_b(cta, operands, &plain[static_cast<size_t>(c * operands.columns())]);
+    }
+    // A place that a row leaves out is a zero in fast arithmetic, which must not meet an infinity.
+    if constexpr (!std::is_same_v<B, tensor::Fp4Column>) {
+      for (int n = 0; n < in.n && in.sparse && !how.exact; ++n) {
+        const int16_t* const exponents = plain[static_cast<size_t>(n)].exponent;
+        how.exact = std::find(exponents, exponents + in.k, tensor::kSpecialExponent) != exponents + in.k;
       }
     }
-    tensor::kernels().pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = exact},
-                                 lanes_of_a.data(), 1, tile);
+    const std::vector<Strip> strips = strips_of(in, operands.group, stationary, d);
+    std::array<FactorCodes, 256> b_codes, known;  // of this quarter's factors; those that are in `with_factors`
+    bool any_known = false;
+    for (int c = 0; c < operands.group; ++c) {
+      Cta& cta = checked_cta(cluster, c, strips);
+      for (const Strip& strip : strips) {
+        A a;
+        pack_a(cta, operands, strip, &a);
+        std::array<FactorCodes, tensor::kLanes> a_codes;
+        tensor::Arithmetic here = how;
+        bool is_wide = false;
+        if (in.factors != 0) {
+          const int quarter = strip.lane / 32;
+          read_factors(cta, in, tmem_column(operands.a_factors), in.a_factor, quarter, strip.first_row, tensor::kLanes,
+                       a_codes.data());
+          read_factors(cta, in, tmem_column(operands.b_factors), in.b_factor, quarter, 0, in.n, b_codes.data());
+          is_wide = in.ue8m0 && (has_wide(a_codes.data(), tensor::kLanes) || has_wide(b_codes.data(), in.n));
+          if (!any_known || !std::equal(b_codes.begin(), b_codes.begin() + in.n, known.begin())) {
+            std::copy_n(plain.begin(), in.n, with_factors.begin());
+            for (size_t n = 0; n < static_cast<size_t>(in.n); ++n) apply_factors(in, b_codes[n], &with_factors[n]);
+            known = b_codes, any_known = true;
+          }
+        }
+        const B* const b = in.factors != 0 ? with_factors.data() : plain.data();
+        for_cells(cta, c, strip, [&](uint32_t* const* cells, uint32_t mask) {
+          if constexpr (std::is_same_v<A, tensor::Fp4Lanes>) {
+            apply_factors(in, a_codes.data(), &a);
+            here.exact |= is_wide;
+            tensor::kernels().fp4_columns(here, a, b, cells, in.n, accumulate, mask);
+          } else if (is_wide) {
+            multiply_wide(how, a, a_codes.data(), plain.data(), b_codes.data(), cells, mask);
+          } else {
+            if (in.factors != 0) apply_factors(in, a_codes.data(), &a);
+            if constexpr (std::is_same_v<A, tensor::DeepLaneTile>)
+              tensor::kernels().deep_columns(here, a, b, cells, in.n, accumulate, mask);
+            else
+              tensor::kernels().columns(here, &a, b, cells, in.n, accumulate, mask);
+          }
+        });
+      }
+    }
   }
 
-  void multiply_strip(Cta& cta, int c, const Strip& strip, const tensor::Arithmetic& how,
-                      const tensor::LaneTile* a_tiles, const tensor::ColumnTile* columns) const {
+  static bool has_wide(const FactorCodes* codes, int count) {
+    const auto is_wide = [](uint8_t code) { return code != 0xFF && code > 127 + kWideFactor; };
+    return std::any_of(codes, codes + count,
+                       [&](const FactorCodes& each) { return std::any_of(each.begin(), each.end(), is_wide); });
+  }
+
+  /// One output after the other, with powers of two that no product in FP32 could take.
+  template <class A, class B>
+  void multiply_wide(tensor::Arithmetic how, const A& a, const FactorCodes* a_codes, const B* b,
+                     const FactorCodes* b_codes, uint32_t* const* cells, uint32_t mask) const {
+    how.exact = true;
+    for (Mask rest = mask; rest; rest &= rest - 1) {
+      const int lane = first_lane(rest);
+      float values[A::kDepth];
+      int16_t exponents[A::kDepth];
+      for (int k = 0; k < how.k; ++k) values[k] = a.value[k][lane], exponents[k] = a.exponent[k][lane];
+      for (int n = 0; n < operands.in.n; ++n) {
+        const uint8_t code_a = a_codes[lane][0], code_b = b_codes[n][0];
+        uint32_t& cell = cells[n][lane];
+        cell = code_a == 0xFF || code_b == 0xFF ? 0x7FFF'FFFF
+                                                : multiply_one(how, values, exponents, b[n].value, b[n].exponent, cell,
+                                                               accumulate, code_a + code_b - 2 * 127);
+      }
+    }
+  }
+
+  /// Calls f(pointers to the strip's accumulators, column by column; the lanes to be written).
+  template <class F>
+  void for_cells(Cta& cta, int c, const Strip& strip, F f) const {
     uint32_t* cells[256];
     for (int n = 0; n < strip.count_n; ++n) cells[n] = cta.tmem.column(strip.column + n) + strip.lane;
     const uint32_t off = disabled[static_cast<size_t>(4 * c + strip.lane / 32)];
@@ -198,7 +261,7 @@ class Mma final : public AsyncOperation {
         }
       }
     }
-    tensor::kernels().columns(how, a_tiles, columns, cells, strip.count_n, accumulate, mask);
+    f(cells, mask);
   }
 
   std::vector<Mma*> along_;  // those that follow in the queue, and are done with this one
@@ -216,48 +279,118 @@ void check_transposed(const tensor::Descriptor& d, Format format, const char* op
 
 struct MmaOperands {
   TmemOperand d;
-  int32_t a = -1;  ///< slot of a descriptor, or of an address in tensor memory
-  int32_t b = -1;  ///< slot of a descriptor
+  int32_t a = -1;                              ///< slot of a descriptor, or
+  TmemOperand a_tmem;                          ///< where A is in tensor memory
+  int32_t b = -1;                              ///< slot of a descriptor
+  TmemOperand metadata, a_factors, b_factors;  ///< if the variant has them
   int32_t instruction = -1;
   PredicateOperand accumulate;
   std::vector<int32_t> disabled;  ///< slots of masks: lanes of D that are not written
   int scale_d = 0;
-  int group = 1;
-  Kind kind = Kind::F16;
-  bool a_in_tmem = false, stationary = false;
+  Variant variant;
+  bool a_in_tmem = false;
 };
+
+/// Throws Fault unless an operand in tensor memory begins at lane 0.
+uint32_t from_lane_0(uint32_t address, const char* operand, int lane) {
+  if (tmem_lane(address) == 0) return address;
+  throw Fault{Status::IllegalInstruction,
+              std::string(operand) + " of the MMA start at TMEM lane " + std::to_string(tmem_lane(address)) +
+                  "; they take all lanes, from 0 on",
+              lane};
+}
+
+/// What the instruction's operands name, for one lane. Throws Fault.
+Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, uint64_t* b_bits) {
+  const uint32_t instruction = lanes<uint32_t>(w, o.instruction)[lane];
+  Operands all;
+  all.in = decode_instruction(instruction, o.variant);
+  all.group = o.variant.group;
+  all.a_in_tmem = o.a_in_tmem;
+  if (o.a_in_tmem)
+    all.a_tmem = o.a_tmem.of(w, lane);
+  else
+    all.a = tensor::decode_tcgen05(*a_bits = lanes<uint64_t>(w, o.a)[lane], "A");
+  all.b = tensor::decode_tcgen05(*b_bits = lanes<uint64_t>(w, o.b)[lane], "B");
+  all.a.mn_major = all.in.a_mn_major, all.b.mn_major = all.in.b_mn_major;
+  all.a.element = tensor::element_bytes(all.in.a), all.b.element = tensor::element_bytes(all.in.b);
+  if (!o.a_in_tmem)
+    check_transposed(all.a, all.in.a, "A");
+  else if (all.in.a_mn_major)
+    bad_instruction(instruction, "asks to transpose A, which cannot be done in tensor memory");
+  else if (all.in.a != Format::E2M1x2 && tensor::stored_bits(all.in.a) < 8)
+    bad_instruction(instruction,
+                    "names elements of four or six bits for an A in tensor memory, which is not supported: "
+                    "nothing tells reliably where in a byte they lie");
+  check_transposed(all.b, all.in.b, "B");
+  if (o.variant.sparse) {
+    all.metadata = from_lane_0(o.metadata.of(w, lane), "the metadata", lane);
+    if (all.metadata % 2 != 0)
+      throw Fault{Status::IllegalInstruction,
+                  "the metadata of the MMA start at the odd TMEM column " + std::to_string(tmem_column(all.metadata)) +
+                      "; the address is that of a pair of columns, of which the "
+                      "instruction descriptor selects one (bits 0..1)",
+                  lane};
+    if (!all.b.mn_major && all.b.swizzle == Swizzle::Bytes32)
+      throw Fault{Status::IllegalInstruction,
+                  "B of a sparse MMA has 64 bytes of K, which a K-major layout with the 32-byte swizzle cannot hold",
+                  lane};
+  }
+  if (all.in.factors != 0) {
+    // The upper two bits name a byte of the cell; the instruction descriptor says it, too.
+    constexpr uint32_t kPlace = 0x3FFF'FFFF;
+    all.a_factors = from_lane_0(o.a_factors.of(w, lane) & kPlace, "the factors of A", lane);
+    all.b_factors = from_lane_0(o.b_factors.of(w, lane) & kPlace, "the factors of B", lane);
+  }
+  return all;
+}
+
+/// What the order checker learns of it.
+order::World::Mma seen_of(Cluster& cluster, const Mma& mma) {
+  const Operands& o = mma.operands;
+  order::World::Mma seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma.accumulate};
+  // Accumulators are the same if place and shape are.
+  seen.accumulator = uint64_t{mma.d} << 32 | static_cast<uint64_t>(o.in.m) << 16 | static_cast<uint64_t>(o.in.n) << 2 |
+                     static_cast<uint64_t>(o.group);
+  for (int c = 0; c < o.group; ++c) {
+    order::Cta& cta = Observer::checked(cluster.ctas[mma.leader + static_cast<uint32_t>(c)]);
+    const auto operand = [&](const tensor::Descriptor& descriptor, int rows) {
+      for (const order::Range& range : tensor::tile_ranges(descriptor, 0, rows)) seen.operands.push_back({&cta, range});
+    };
+    for (const tensor::Descriptor& part : o.b_parts()) operand(part, o.columns());
+    if (!o.a_in_tmem) operand(o.a, o.rows());
+    for (const Columns& each : o.sources()) {
+      for (const order::Range& range : order::World::tensor_range(0, 128, each.first, each.count))
+        seen.sources.push_back({&cta, range});
+    }
+    for (const Strip& strip : strips_of(o.in, o.group, mma.stationary, mma.d)) {
+      const bool whole = strip.mask == kAllLanes;
+      const int first = strip.lane + (strip.mask == 0xFFFF'0000u ? 16 : 0);
+      for (const order::Range& range : order::World::tensor_range(first, whole ? 32 : 16, strip.column, strip.count_n))
+        seen.results.push_back({&cta, range});
+    }
+  }
+  return seen;
+}
 
 Flow mma(Warp& w, const MmaOperands& o, Mask m) {
   require(w);
   if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
+  const int group = o.variant.group;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    const uint32_t instruction = lanes<uint32_t>(w, o.instruction)[lane];
     auto mma = std::make_unique<Mma>();
-    mma->group = o.group;
-    mma->stationary = o.stationary;
-    mma->in = decode_instruction(instruction, o.kind, o.group, o.stationary);
-    if (o.group == 2) peer_of(*w.cta, "tcgen05.mma");
-    mma->leader = leader_of(*w.cta, o.group);
+    mma->operands = operands_of(w, o, lane, &mma->a_bits, &mma->b_bits);
+    const Instruction& in = mma->operands.in;
+    mma->stationary = o.variant.stationary;
+    if (group == 2) peer_of(*w.cta, "tcgen05.mma");
+    mma->leader = leader_of(*w.cta, group);
     mma->d = o.d.of(w, lane);
-    mma->a_in_tmem = o.a_in_tmem;
-    if (o.a_in_tmem)
-      mma->a_tmem = lanes<uint32_t>(w, o.a)[lane];
-    else
-      mma->a = tensor::decode_tcgen05(mma->a_bits = lanes<uint64_t>(w, o.a)[lane], "A");
-    mma->b = tensor::decode_tcgen05(mma->b_bits = lanes<uint64_t>(w, o.b)[lane], "B");
-    mma->a.mn_major = mma->in.a_mn_major, mma->b.mn_major = mma->in.b_mn_major;
-    mma->a.element = tensor::element_bytes(mma->in.a), mma->b.element = tensor::element_bytes(mma->in.b);
     mma->accumulate = (o.accumulate.read(w) >> lane & 1) != 0;
     mma->scale_d = o.scale_d;
-    if (!o.a_in_tmem)
-      check_transposed(mma->a, mma->in.a, "A");
-    else if (mma->in.a_mn_major)
-      bad_instruction(instruction, "asks to transpose A, which cannot be done in tensor memory");
-    check_transposed(mma->b, mma->in.b, "B");
     const int d_lane = tmem_lane(mma->d);
-    const bool layout_f = mma->in.m / o.group == 64 && o.group == 1 && !o.stationary;
+    const bool layout_f = in.m / group == 64 && group == 1 && !mma->stationary;
     if ((layout_f ? d_lane & ~16 : d_lane) != 0) {
       throw Fault{
           Status::IllegalInstruction,
@@ -270,41 +403,14 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
 
-    if (cluster.observer != nullptr) {
-      order::World::Mma seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma->accumulate};
-      // Accumulators are the same if place and shape are.
-      seen.accumulator = uint64_t{mma->d} << 32 | static_cast<uint64_t>(mma->in.m) << 16 |
-                         static_cast<uint64_t>(mma->in.n) << 2 | static_cast<uint64_t>(o.group);
-      for (int c = 0; c < o.group; ++c) {
-        order::Cta& cta = Observer::checked(cluster.ctas[mma->leader + static_cast<uint32_t>(c)]);
-        const auto operand = [&](const tensor::Descriptor& descriptor, int rows) {
-          for (const order::Range& range : tensor::tile_ranges(descriptor, 0, rows))
-            seen.operands.push_back({&cta, range});
-        };
-        operand(mma->b, mma->in.n / o.group);
-        if (!o.a_in_tmem)
-          operand(mma->a, mma->in.m / o.group);
-        else
-          for (const order::Range& range : order::World::tensor_range(0, 128, tmem_column(mma->a_tmem), 8))
-            seen.sources.push_back({&cta, range});
-        for (const Strip& strip : strips_of(mma->in, o.group, o.stationary, mma->d)) {
-          const bool whole = strip.mask == kAllLanes;
-          const int first = strip.lane + (strip.mask == 0xFFFF'0000u ? 16 : 0);
-          for (const order::Range& range :
-               order::World::tensor_range(first, whole ? 32 : 16, strip.column, strip.count_n))
-            seen.results.push_back({&cta, range});
-        }
-      }
-      cluster.observer->tensor_operation(w, lane, seen);
-    }
-    const auto flops = 2ull * static_cast<uint64_t>(mma->in.m == 64 ? 128 : mma->in.m) *
-                       static_cast<uint64_t>(mma->in.n) * static_cast<uint64_t>(mma->in.k);
-    if (cluster.demands != nullptr) {
-      cluster.demands->note_mma(w, {mma->in.m, mma->in.n, mma->in.k, o.group, o.a_in_tmem, false}, mma->leader);
-    }
+    if (cluster.observer != nullptr) cluster.observer->tensor_operation(w, lane, seen_of(cluster, *mma));
+    // As many as of BF16: 32 bytes of K take the same time, whatever they hold.
+    const uint64_t flops = 2ull * static_cast<uint64_t>(in.m == 64 ? 128 : in.m) * static_cast<uint64_t>(in.n) * 16;
+    if (cluster.demands != nullptr)
+      cluster.demands->note_mma(w, {in.m, in.n, in.k, group, o.a_in_tmem, false}, mma->leader);
     const Costs& costs = cluster.costs();
     const When when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
-                    .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * o.group),
+                    .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * group),
                     .latency = static_cast<uint64_t>(costs.mma_latency),
                     .order = &queue_of(w, lane)};
     submit(w, lane, std::move(mma), when);
@@ -315,26 +421,48 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
 
 void decode_mma(Decoder& d) {
   static constexpr std::pair<std::string_view, Kind> kKinds[] = {
-      {"kind::f16", Kind::F16}, {"kind::tf32", Kind::TF32}, {"kind::f8f6f4", Kind::F8F6F4}, {"kind::i8", Kind::I8}};
+      {"kind::f16", Kind::F16},          {"kind::tf32", Kind::TF32},
+      {"kind::f8f6f4", Kind::F8F6F4},    {"kind::i8", Kind::I8},
+      {"kind::mxf4", Kind::MXF4},        {"kind::mxf8f6f4", Kind::MXF8F6F4},
+      {"kind::mxf4nvf4", Kind::MXF4NVF4}};
   MmaOperands o;
-  o.kind = d.one_of(kKinds, "block-scaled kinds");
-  o.group = group_of(d);
-  o.stationary = d.has("ws");
-  if (o.stationary) {
-    if (o.group == 2) d.unsupported(".ws works on one CTA");
+  Variant& v = o.variant;
+  v.kind = d.one_of(kKinds, "this kind");
+  v.group = group_of(d);
+  v.stationary = d.has("ws");
+  v.sparse = d.has("sp");
+  if (v.stationary) {
+    if (v.sparse) d.unsupported("a sparse A with B at rest (.ws)");
+    if (v.group == 2) d.unsupported(".ws works on one CTA");
     if (d.is_vector(4) || d.count() > 5) d.unsupported("masks of tcgen05.mma.ws");
   }
-  o.d = TmemOperand::decode(d, 0);
-  const Operand& a = d.operand(1);
+  if (is_scaled(v.kind)) {
+    d.ignore({"block_scale"});
+    constexpr int kFactors[] = {1, 2, 4, 4};
+    const int which = d.which({"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16"});
+    const int usual = v.kind == Kind::MXF8F6F4 ? 1 : 2;  // .block32, or nothing said
+    d.ignore({"block32"});
+    v.factors = which >= 0 ? kFactors[which] : usual;
+  }
+  size_t at = 0;
+  o.d = TmemOperand::decode(d, at++);
+  const Operand& a = d.operand(at);
   o.a_in_tmem = a.kind == Operand::Kind::Address;
-  o.a = o.a_in_tmem ? d.source(d.inside(a, 0), Type::B32) : d.source(a, Type::B64);
-  o.b = d.source(2, Type::B64);
-  if (d.register_bits(d.operand(3)) > 32) {
+  if (o.a_in_tmem)
+    o.a_tmem = TmemOperand::decode(d, at);
+  else
+    o.a = d.source(a, Type::B64);
+  o.b = d.source(++at, Type::B64);
+  if (v.sparse) o.metadata = TmemOperand::decode(d, ++at);
+  if (d.register_bits(d.operand(++at)) > 32) {
     d.unsupported(
         "the instruction descriptor is a 32-bit register, and this one has 64 (CUTLASS keeps it in the upper half)");
   }
-  o.instruction = d.source(3, Type::B32);
-  size_t at = 4;
+  o.instruction = d.source(at++, Type::B32);
+  if (is_scaled(v.kind)) {
+    o.a_factors = TmemOperand::decode(d, at++);
+    o.b_factors = TmemOperand::decode(d, at++);
+  }
   if (at < d.count() && d.is_vector(at)) {
     o.disabled = d.sources(d.operand(at++), Type::B32);
     if (o.disabled.size() > 8) d.unsupported("more than eight lane masks");
