@@ -1,5 +1,5 @@
 // Copies and fills of linear memory and of variables.
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 #include "runtime/transfer.h"
 
 using namespace sim;
@@ -13,9 +13,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 SIM_PER_THREAD(cudaMemcpy, _ptds)
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return call("cudaMemcpyAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) { copy(process, to, from, bytes, kind); });
-  });
+  return call("cudaMemcpyAsync", [&](Process& process) { in_order(process, stream, copy_of(to, from, bytes, kind)); });
 }
 SIM_PER_THREAD(cudaMemcpyAsync, _ptsz)
 
@@ -30,40 +28,18 @@ SIM_PER_THREAD(cudaMemcpy2D, _ptds)
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpy2DAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) {
-      copy(process, to, {to_pitch}, from, {from_pitch}, {width, height}, kind);
-    });
+    in_order(process, stream, copy_of(to, to_pitch, from, from_pitch, width, height, kind));
   });
 }
 SIM_PER_THREAD(cudaMemcpy2DAsync, _ptsz)
 
-namespace {
-
-void copy_3d(Process& process, const cudaMemcpy3DParms* parameters) {
-  const cudaMemcpy3DParms& p = result(parameters, "p");
-  if (p.srcArray != nullptr || p.dstArray != nullptr) {
-    refuse(cudaErrorNotSupported, "CUDA arrays are not simulated: use linear memory (cudaMalloc3D).");
-  }
-  const auto first = [](const cudaPitchedPtr& memory, const cudaPos& at) {
-    return static_cast<char*>(memory.ptr) + (at.z * memory.ysize + at.y) * memory.pitch + at.x;
-  };
-  const auto layout = [](const cudaPitchedPtr& memory) { return Layout{memory.pitch, memory.pitch * memory.ysize}; };
-  copy(process, first(p.dstPtr, p.dstPos), layout(p.dstPtr), first(p.srcPtr, p.srcPos), layout(p.srcPtr),
-       {p.extent.width, p.extent.height, p.extent.depth}, p.kind);
-}
-
-}  // namespace
-
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
-  return call("cudaMemcpy3D", [&](Process& process) { copy_3d(process, parameters); });
+  return call("cudaMemcpy3D", [&](Process& process) { copy(process, result(parameters, "p")); });
 }
 SIM_PER_THREAD(cudaMemcpy3D, _ptds)
 
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
-  return call("cudaMemcpy3DAsync", [&](Process& process) {
-    const cudaMemcpy3DParms copied = result(parameters, "p");
-    in_order(process, stream, cudaGraphNodeTypeMemcpy, [=](Process& process) { copy_3d(process, &copied); });
-  });
+  return call("cudaMemcpy3DAsync", [&](Process& process) { in_order(process, stream, result(parameters, "p")); });
 }
 SIM_PER_THREAD(cudaMemcpy3DAsync, _ptsz)
 
@@ -80,8 +56,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return call("cudaMemcpyPeerAsync", [&](Process& process) {
     check_device(to_device);
     check_device(from_device);
-    in_order(process, stream, cudaGraphNodeTypeMemcpy,
-             [=](Process& process) { copy(process, to, from, bytes, cudaMemcpyDeviceToDevice); });
+    in_order(process, stream, copy_of(to, from, bytes, cudaMemcpyDeviceToDevice));
   });
 }
 
@@ -90,15 +65,14 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   return call("cudaMemset", [&](Process& process) {
     enter_stream(process, nullptr);  // the host does not wait for fills
-    fill(process, to, {}, {bytes}, static_cast<uint32_t>(value));
+    fill(process, {to, {}, {bytes}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset, _ptds)
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemset,
-             [=](Process& process) { fill(process, to, {}, {bytes}, static_cast<uint32_t>(value)); });
+    in_order(process, stream, Fill{to, {}, {bytes}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemsetAsync, _ptsz)
@@ -106,16 +80,14 @@ SIM_PER_THREAD(cudaMemsetAsync, _ptsz)
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
   return call("cudaMemset2D", [&](Process& process) {
     enter_stream(process, nullptr);
-    fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
+    fill(process, {to, {pitch}, {width, height}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset2D, _ptds)
 
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   return call("cudaMemset2DAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemset, [=](Process& process) {
-      fill(process, to, {pitch}, {width, height}, static_cast<uint32_t>(value));
-    });
+    in_order(process, stream, Fill{to, {pitch}, {width, height}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset2DAsync, _ptsz)
@@ -123,85 +95,51 @@ SIM_PER_THREAD(cudaMemset2DAsync, _ptsz)
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
   return call("cudaMemset3D", [&](Process& process) {
     enter_stream(process, nullptr);
-    fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
-         static_cast<uint32_t>(value));
+    fill(process, {to.ptr,
+                   {to.pitch, to.pitch * to.ysize},
+                   {extent.width, extent.height, extent.depth},
+                   static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset3D, _ptds)
 
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
   return call("cudaMemset3DAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemset, [=](Process& process) {
-      fill(process, to.ptr, {to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
-           static_cast<uint32_t>(value));
-    });
+    in_order(process, stream,
+             Fill{to.ptr,
+                  {to.pitch, to.pitch * to.ysize},
+                  {extent.width, extent.height, extent.depth},
+                  static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset3DAsync, _ptsz)
 
 // ------------------------------------------------------------------------------- __device__, __constant__, __managed__
 
-namespace {
-
-Variable& find_variable(Process& process, const void* symbol) {
-  Variable* variable = process.registry.find_variable(symbol);
-  if (variable == nullptr) {
-    refuse(cudaErrorInvalidSymbol, "%p is not a __device__ or __constant__ variable of this program.", symbol);
-  }
-  return *variable;
-}
-
-void* bytes_of(Process& process, const void* symbol, std::size_t bytes, std::size_t offset) {
-  Variable& variable = find_variable(process, symbol);
-  if (offset > variable.bytes || bytes > variable.bytes - offset) {
-    refuse(cudaErrorInvalidValue, "%s at byte %s do not fit into %s, which has %s.", in_bytes(bytes).c_str(),
-           grouped(offset).c_str(), variable.name.c_str(), in_bytes(variable.bytes).c_str());
-  }
-  return static_cast<char*>(variable.address(process)) + offset;
-}
-
-void copy_to(Process& process, const void* symbol, const void* from, std::size_t bytes, std::size_t offset,
-             cudaMemcpyKind kind) {
-  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
-    refuse(cudaErrorInvalidMemcpyDirection, "a symbol can only be the destination of a copy to the device.");
-  }
-  copy(process, bytes_of(process, symbol, bytes, offset), from, bytes, kind);
-}
-
-void copy_from(Process& process, void* to, const void* symbol, std::size_t bytes, std::size_t offset,
-               cudaMemcpyKind kind) {
-  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
-    refuse(cudaErrorInvalidMemcpyDirection, "a symbol can only be the source of a copy from the device.");
-  }
-  copy(process, to, bytes_of(process, symbol, bytes, offset), bytes, kind);
-}
-
-}  // namespace
-
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  return call("cudaMemcpyToSymbol", [&](Process& process) { copy_to(process, symbol, from, bytes, offset, kind); });
+  return call("cudaMemcpyToSymbol",
+              [&](Process& process) { copy(process, copy_to_symbol(process, symbol, from, bytes, offset, kind)); });
 }
 SIM_PER_THREAD(cudaMemcpyToSymbol, _ptds)
 
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyToSymbolAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemcpy,
-             [=](Process& process) { copy_to(process, symbol, from, bytes, offset, kind); });
+    in_order(process, stream, copy_to_symbol(process, symbol, from, bytes, offset, kind));
   });
 }
 SIM_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz)
 
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  return call("cudaMemcpyFromSymbol", [&](Process& process) { copy_from(process, to, symbol, bytes, offset, kind); });
+  return call("cudaMemcpyFromSymbol",
+              [&](Process& process) { copy(process, copy_from_symbol(process, to, symbol, bytes, offset, kind)); });
 }
 SIM_PER_THREAD(cudaMemcpyFromSymbol, _ptds)
 
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
   return call("cudaMemcpyFromSymbolAsync", [&](Process& process) {
-    in_order(process, stream, cudaGraphNodeTypeMemcpy,
-             [=](Process& process) { copy_from(process, to, symbol, bytes, offset, kind); });
+    in_order(process, stream, copy_from_symbol(process, to, symbol, bytes, offset, kind));
   });
 }
 SIM_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)

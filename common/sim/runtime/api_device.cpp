@@ -4,7 +4,7 @@
 #include <map>
 
 #include "runtime/attributes.h"
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 #include "runtime/process.h"
 
 using namespace sim;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 
 using namespace sim;
 using namespace sim::runtime;
@@ -39,7 +39,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     launch_in_order(process, config->stream, find_kernel(process, function), request);
     if (!events.empty()) process.settle();
     for (cudaEvent_t event : events) {
-      if (!capture_record(config->stream, event)) record_event(process, event, config->stream);
+      if (!capture_record(config->stream, event)) record_event(process, event, name_of(config->stream));
     }
   });
 }

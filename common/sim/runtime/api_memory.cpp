@@ -1,7 +1,7 @@
 // Allocation of linear memory, and what programs ask about pointers.
 #include <map>
 
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 #include "runtime/transfer.h"
 
 using namespace sim;

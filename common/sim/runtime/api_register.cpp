@@ -1,7 +1,7 @@
 // What nvcc's generated code calls: registration before main, and the two halves of kernel<<<...>>>(...).
 #include <vector>
 
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 #include "runtime/streams.h"
 
 using namespace sim;

@@ -1,7 +1,7 @@
 // Streams, events, and what waits for them. All work is done when the call that asks for it returns, so nothing waits.
 #include <chrono>
 
-#include "runtime/graph.h"
+#include "runtime/capture.h"
 
 using namespace sim;
 using namespace sim::runtime;
@@ -49,9 +49,8 @@ SIM_PER_THREAD(cudaStreamQuery, _ptsz)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   return call("cudaStreamWaitEvent", [&](Process& process) {
     find_stream(stream);
-    const Event& known = find_event(event);
-    if (capture_wait(stream, event)) return;
-    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream), known.work);
+    find_event(event);
+    if (!capture_wait(stream, event)) wait_for_event(process, event, name_of(stream));
   });
 }
 SIM_PER_THREAD(cudaStreamWaitEvent, _ptsz)
@@ -160,7 +159,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     if ((flags & ~cudaEventRecordExternal) != 0) refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
     find_stream(stream);
     find_event(event);
-    if (!capture_record(stream, event)) record_event(process, event, stream);
+    if (!capture_record(stream, event)) record_event(process, event, name_of(stream));
   });
 }
 SIM_PER_THREAD(cudaEventRecordWithFlags, _ptsz)

@@ -1,8 +1,8 @@
 // The driver's memory: the runtime's, with addresses that are numbers.
 #include <cstring>
 
+#include "runtime/capture.h"
 #include "runtime/driver.h"
-#include "runtime/transfer.h"
 
 using namespace sim;
 using namespace sim::runtime;
@@ -115,36 +115,40 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
 
 namespace {
 
-CUresult fill_units(const char* name, CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
-  return without_trace([&] {
-    return call(name, [&](Process& process) { fill(process, pointer_to(to), {}, {count * unit}, value, unit); });
-  });
+Fill units(CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
+  return {pointer_to(to), {}, {count * unit}, value, unit};
+}
+CUresult fill_now(const char* name, const Fill& what) {
+  return without_trace([&] { return call(name, [&](Process& process) { fill(process, what); }); });
+}
+CUresult fill_in_order(const char* name, const Fill& what, CUstream stream) {
+  return without_trace([&] { return call(name, [&](Process& process) { in_order(process, stream, what); }); });
 }
 
 }  // namespace
 
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
-  return fill_units("cuMemsetD8", to, value, 1, count);
+  return fill_now("cuMemsetD8", units(to, value, 1, count));
 }
 
 CUresult cuMemsetD16(CUdeviceptr to, unsigned short value, size_t count) {
-  return fill_units("cuMemsetD16", to, value, 2, count);
+  return fill_now("cuMemsetD16", units(to, value, 2, count));
 }
 
 CUresult cuMemsetD32(CUdeviceptr to, unsigned value, size_t count) {
-  return fill_units("cuMemsetD32", to, value, 4, count);
+  return fill_now("cuMemsetD32", units(to, value, 4, count));
 }
 
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream) {
-  return fill_units("cuMemsetD8Async", to, value, 1, count);
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  return fill_in_order("cuMemsetD8Async", units(to, value, 1, count), stream);
 }
 
-CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream) {
-  return fill_units("cuMemsetD16Async", to, value, 2, count);
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
+  return fill_in_order("cuMemsetD16Async", units(to, value, 2, count), stream);
 }
 
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream) {
-  return fill_units("cuMemsetD32Async", to, value, 4, count);
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+  return fill_in_order("cuMemsetD32Async", units(to, value, 4, count), stream);
 }
 
 // For programs compiled with --default-stream per-thread.

@@ -1,5 +1,4 @@
-// CUDA graphs: what is given to a stream that is captured is noted instead of done, and done as often as the graph is
-// launched. Nodes keep the order of the calls, in which every dependency is kept.
+// CUDA graphs: work that is noted instead of done, with what it must wait for, and done as often as the graph is launched.
 #pragma once
 
 #include <functional>
@@ -7,7 +6,7 @@
 #include <vector>
 
 #include "runtime/launch.h"
-#include "runtime/streams.h"
+#include "runtime/transfer.h"
 
 namespace sim::runtime {
 
@@ -22,27 +21,79 @@ struct KernelWork {
   std::vector<void*> arguments();
 };
 
+class Graph;
+
+/// Of what is there for its type.
 struct GraphNode {
+  struct Dependency {
+    GraphNode* on;
+    cudaGraphEdgeData data;
+  };
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-  std::function<void(Process&)> work;  ///< of copies and fills
+  Graph* graph = nullptr;
+  std::vector<Dependency> dependencies;  ///< on nodes of the same graph
+  std::shared_ptr<GraphNode> origin;     ///< that it is a copy of; null: of none
+  bool enabled = true;
+
   KernelWork kernel;
-  cudaHostFn_t host = nullptr;
-  void* host_data = nullptr;
+  cudaMemcpy3DParms copy{};
+  Fill fill{};
+  cudaHostNodeParams host{};
+  cudaEvent_t event = nullptr;
+  std::shared_ptr<Graph> child;
 };
 
-/// Does the work of a stream now, or notes it where the stream is captured.
-void in_order(Process& process, cudaStream_t stream, cudaGraphNodeType type, std::function<void(Process&)> work);
-/// The same for a kernel.
-void launch_in_order(Process& process, cudaStream_t stream, Kernel& kernel, const Launch& launch);
-/// Notes a host function; false if the stream is not captured.
-bool capture_host_function(cudaStream_t stream, cudaHostFn_t function, void* data);
+/// An object of the program that lives as long as graphs refer to it.
+struct UserObject {
+  void* data = nullptr;
+  cudaHostFn_t destroy = nullptr;
+  unsigned references = 0;
+};
 
-/// Events carry a capture from stream to stream. False: nothing is captured, and the event is a moment.
-bool capture_record(cudaStream_t stream, cudaEvent_t event);
-bool capture_wait(cudaStream_t stream, cudaEvent_t event);
+class Graph : public std::enable_shared_from_this<Graph> {
+ public:
+  Graph();
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
 
-/// Nobody can wait for a stream that is captured: refuses, and the capture is lost.
-void refuse_while_captured(cudaStream_t stream);
-void refuse_while_any_is_captured();
+  std::vector<std::shared_ptr<GraphNode>> nodes;  ///< in the order in which they were added
+  std::vector<UserObject*> objects;               ///< once for each reference
+  bool is_owned = false;  ///< by a node, or by what is instantiated: it is not the program's to destroy
+
+  GraphNode& add(cudaGraphNodeType type);
+  void remove(GraphNode& node);
+  /// A graph of its own with the same nodes, which remember where they come from; graphs of nodes are copied, too.
+  std::shared_ptr<Graph> clone();
+  /// The node that is a copy of `origin`, or of a copy of it, here or in a graph of a node; nullptr: there is none.
+  GraphNode* copy_of(const GraphNode& origin);
+};
+
+/// Live graphs and nodes by handle; refuse anything else.
+Graph& find_graph(cudaGraph_t graph);
+GraphNode& find_node(cudaGraphNode_t node);
+GraphNode& find_node(cudaGraphNode_t node, cudaGraphNodeType type);
+inline cudaGraph_t handle_of(Graph& graph) { return reinterpret_cast<cudaGraph_t>(&graph); }
+inline cudaGraphNode_t handle_of(GraphNode& node) { return reinterpret_cast<cudaGraphNode_t>(&node); }
+
+/// The program's graphs. A graph that a node or a capture refers to lives on.
+cudaGraph_t keep(std::shared_ptr<Graph> graph);
+void forget(Graph& graph);
+
+/// A node of a graph that is to be launched, after others of the list.
+struct Step {
+  std::shared_ptr<GraphNode> node;
+  std::vector<size_t> after;
+  uint64_t lane = 0;  ///< from 0: of the streams that its nodes could be put into; chains share one
+};
+/// The graph's nodes, those of its nodes' graphs among them, in an order that dependencies allow: in the default schedule as
+/// they were added, in the latest those that the fewest wait for last, under a seed at random. Refuses a graph with a cycle.
+std::vector<Step> steps_of(Process& process, const Graph& graph);
+
+/// Executes a node that is no host function, in the stream that the call at hand is in.
+void execute(Process& process, GraphNode& node);
+
+/// One reference less; the last one runs the object's destructor.
+void release(UserObject& object, unsigned count);
 
 }  // namespace sim::runtime

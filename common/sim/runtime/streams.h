@@ -37,8 +37,9 @@ void enter_stream(Process& process, cudaStream_t handle);
 cudaEvent_t create_event(unsigned flags);
 void destroy_event(cudaEvent_t handle);
 Event& find_event(cudaEvent_t handle);
-void record_event(Process& process, cudaEvent_t handle, cudaStream_t stream);
-/// The host waits for what the event stands for.
+void record_event(Process& process, cudaEvent_t handle, order::StreamName stream);
+/// The host waits for what the event stands for; a stream does.
 void wait_for_event(Process& process, cudaEvent_t handle);
+void wait_for_event(Process& process, cudaEvent_t handle, order::StreamName stream);
 
 }  // namespace sim::runtime

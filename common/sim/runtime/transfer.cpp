@@ -99,7 +99,66 @@ void copy(Process& process, void* to, Layout to_layout, const void* from, Layout
   }
 }
 
-void fill(Process& process, void* to, Layout layout, Shape shape, uint32_t value, std::size_t unit) {
+void copy(Process& process, const cudaMemcpy3DParms& p) {
+  if (p.srcArray != nullptr || p.dstArray != nullptr)
+    refuse(cudaErrorNotSupported, "CUDA arrays are not simulated: use linear memory (cudaMalloc3D).");
+  const auto first = [](const cudaPitchedPtr& memory, const cudaPos& at) {
+    return static_cast<char*>(memory.ptr) + (at.z * memory.ysize + at.y) * memory.pitch + at.x;
+  };
+  const auto layout = [](const cudaPitchedPtr& memory) { return Layout{memory.pitch, memory.pitch * memory.ysize}; };
+  copy(process, first(p.dstPtr, p.dstPos), layout(p.dstPtr), first(p.srcPtr, p.srcPos), layout(p.srcPtr),
+       {p.extent.width, p.extent.height, p.extent.depth}, p.kind);
+}
+
+cudaMemcpy3DParms copy_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+                          std::size_t rows, cudaMemcpyKind kind) {
+  cudaMemcpy3DParms p{};
+  p.dstPtr = {to, to_pitch, width, rows};
+  p.srcPtr = {const_cast<void*>(from), from_pitch, width, rows};
+  p.extent = {width, rows, 1};
+  p.kind = kind;
+  return p;
+}
+
+Variable& find_variable(Process& process, const void* symbol) {
+  Variable* variable = process.registry.find_variable(symbol);
+  if (variable == nullptr) {
+    refuse(cudaErrorInvalidSymbol, "%p is not a __device__ or __constant__ variable of this program.", symbol);
+  }
+  return *variable;
+}
+
+namespace {
+
+void* bytes_of(Process& process, const void* symbol, std::size_t bytes, std::size_t offset) {
+  Variable& variable = find_variable(process, symbol);
+  if (offset > variable.bytes || bytes > variable.bytes - offset) {
+    refuse(cudaErrorInvalidValue, "%s at byte %s do not fit into %s, which has %s.", in_bytes(bytes).c_str(),
+           grouped(offset).c_str(), variable.name.c_str(), in_bytes(variable.bytes).c_str());
+  }
+  return static_cast<char*>(variable.address(process)) + offset;
+}
+
+}  // namespace
+
+cudaMemcpy3DParms copy_to_symbol(Process& process, const void* symbol, const void* from, std::size_t bytes,
+                                 std::size_t offset, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
+    refuse(cudaErrorInvalidMemcpyDirection, "a symbol can only be the destination of a copy to the device.");
+  }
+  return copy_of(bytes_of(process, symbol, bytes, offset), from, bytes, kind);
+}
+
+cudaMemcpy3DParms copy_from_symbol(Process& process, void* to, const void* symbol, std::size_t bytes,
+                                   std::size_t offset, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) {
+    refuse(cudaErrorInvalidMemcpyDirection, "a symbol can only be the source of a copy from the device.");
+  }
+  return copy_of(to, bytes_of(process, symbol, bytes, offset), bytes, kind);
+}
+
+void fill(Process& process, const Fill& what) {
+  const auto& [to, layout, shape, value, unit] = what;
   if (shape.empty()) return;
   if (shape.rows > 1 && layout.pitch < shape.width) {
     refuse(cudaErrorInvalidValue, "the pitch of %s is less than the width of %s.", in_bytes(layout.pitch).c_str(),

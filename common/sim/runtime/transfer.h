@@ -27,8 +27,30 @@ inline void copy(Process& process, void* to, const void* from, std::size_t bytes
   copy(process, to, {}, from, {}, {bytes}, kind);
 }
 
-/// Fills with a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
-void fill(Process& process, void* to, Layout layout, Shape shape, uint32_t value, std::size_t unit = 1);
+/// The same, of linear memory, as the API's structure has it.
+void copy(Process& process, const cudaMemcpy3DParms& parameters);
+cudaMemcpy3DParms copy_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+                          std::size_t rows, cudaMemcpyKind kind);
+inline cudaMemcpy3DParms copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return copy_of(to, bytes, from, bytes, bytes, 1, kind);
+}
+/// The program's variable behind this address; refuses anything else.
+Variable& find_variable(Process& process, const void* symbol);
+/// To or from it.
+cudaMemcpy3DParms copy_to_symbol(Process& process, const void* symbol, const void* from, std::size_t bytes,
+                                 std::size_t offset, cudaMemcpyKind kind);
+cudaMemcpy3DParms copy_from_symbol(Process& process, void* to, const void* symbol, std::size_t bytes,
+                                   std::size_t offset, cudaMemcpyKind kind);
+
+/// Memory that gets a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
+struct Fill {
+  void* to = nullptr;
+  Layout layout;
+  Shape shape;
+  uint32_t value = 0;
+  std::size_t unit = 1;
+};
+void fill(Process& process, const Fill& fill);
 
 /// A new allocation, refused when it does not fit. 0 bytes give a null pointer, as the real runtime does.
 void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind);

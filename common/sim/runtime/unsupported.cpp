@@ -13,8 +13,8 @@ namespace {
 const char* advice(std::string_view name) {
   using Advice = std::pair<std::string_view, const char*>;
   constexpr std::array FAMILIES = {
-      Advice{"Graph", "Run the program without CUDA graphs: launch its kernels one by one."},
-      Advice{"Capture", "Run the program without CUDA graphs: launch its kernels one by one."},
+      Advice{"Graph",
+             "Graphs of kernels, copies, fills, host functions, events and graphs are simulated, and no others."},
       Advice{"Array", "Textures and CUDA arrays are not simulated: use linear memory."},
       Advice{"Texture", "Textures and CUDA arrays are not simulated: use linear memory."},
       Advice{"TexRef", "Textures and CUDA arrays are not simulated: use linear memory."},

@@ -26,7 +26,8 @@ def cpu_seconds() -> float:
 
 class Programs(unittest.TestCase):
     def test_right_ones(self) -> None:
-        for program, passes in (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1), ("calls", 4)):
+        programs = (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1), ("graph_nodes", 1), ("calls", 4))
+        for program, passes in programs:
             for gpu in ("b200", "h200"):
                 for schedule in SCHEDULES:
                     with self.subTest(program=program, gpu=gpu, schedule=schedule):
@@ -51,6 +52,14 @@ class Calls(unittest.TestCase):
         self.assertIn("too deep: cudaErrorHardwareStackError", done.stdout)
         self.assertRegex(done.stderr, r"the stack overflows: down is called at depth \d+")
         self.assertRegex(done.stderr, r"(?m)^  in down, called at call.*calls\.cu:\d+\)$")
+
+
+class Graphs(unittest.TestCase):
+    def test_a_dependency_that_is_missing(self) -> None:
+        checked = run("graph_nodes", "race", sim=("--check",))
+        self.assertEqual(checked.returncode, 86)
+        self.assertIn("error (launches) in kernel sum", checked.stderr)
+        self.assertIn("race: wrong", run("graph_nodes", "race", sim=("--latest",)).stdout)
 
 
 class HandOver(unittest.TestCase):

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     CUdeviceptr memory = 0;
     if (cuInit(0) != CUDA_SUCCESS || cuDeviceGetName(name, sizeof name, 0) != CUDA_SUCCESS) return 4;
     if (cuMemAlloc(&memory, 16) != CUDA_SUCCESS || cuMemFree(memory) != CUDA_SUCCESS) return 5;
-    if (argc > 1) cuGraphCreate(nullptr, 0);
+    if (argc > 1) cuGraphConditionalHandleCreate(nullptr, nullptr, nullptr, 0, 0);
 #endif
   }
   std::printf("%s\n", name);

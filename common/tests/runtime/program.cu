@@ -142,8 +142,8 @@ int main(int argc, char** argv) {
     bounded<<<1, 65>>>();
     std::cout << "refused " << cudaGetLastError() << "\n";
   } else if (mode == "graph") {
-    cudaGraph_t graph;
-    cudaGraphCreate(&graph, 0);
+    cudaGraphConditionalHandle handle;
+    cudaGraphConditionalHandleCreate(&handle, nullptr, 0, 0);
   } else if (mode == "idle") {
     std::cout << "idle\n";
   }

@@ -1,0 +1,69 @@
+#include "runtime/graph_nodes.h"
+
+#include "runtime/streams.h"
+
+namespace sim::runtime {
+
+void set_kernel(Process& process, GraphNode& node, const cudaKernelNodeParams* given) {
+  const cudaKernelNodeParams& p = result(given, "nodeParams");
+  if (p.kernelParams == nullptr && p.extra != nullptr)
+    refuse(cudaErrorNotSupported, "arguments of a kernel node in one buffer (extra) are not simulated.");
+  Launch how = node.kernel.launch;
+  how.grid = p.gridDim, how.block = p.blockDim, how.dynamic_smem = p.sharedMemBytes, how.arguments = p.kernelParams;
+  node.kernel = {process, find_kernel(process, p.func), how};
+}
+
+void set_fill(GraphNode& node, const cudaMemsetParams& p) {
+  if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4)
+    refuse(cudaErrorInvalidValue, "the elements of a fill have 1, 2 or 4 bytes, not %u.", p.elementSize);
+  node.fill = {p.dst, {p.pitch}, {p.width * p.elementSize, p.height}, p.value, p.elementSize};
+}
+
+void set_host(GraphNode& node, const cudaHostNodeParams& p) {
+  if (p.fn == nullptr) refuse(cudaErrorInvalidValue, "fn is a null pointer.");
+  node.host = p;
+}
+
+void set_event(GraphNode& node, cudaEvent_t event) {
+  find_event(event);
+  node.event = event;
+}
+
+void set_child(GraphNode& node, Graph& graph) {
+  node.child = graph.clone();
+  node.child->is_owned = true;
+}
+
+void set_content(Process& process, GraphNode& node, const cudaGraphNodeParams& p) {
+  switch (p.type) {
+    case cudaGraphNodeTypeKernel: {
+      const cudaKernelNodeParams same{p.kernel.func,
+                                      {p.kernel.gridDim.x, p.kernel.gridDim.y, p.kernel.gridDim.z},
+                                      {p.kernel.blockDim.x, p.kernel.blockDim.y, p.kernel.blockDim.z},
+                                      p.kernel.sharedMemBytes,
+                                      p.kernel.kernelParams,
+                                      p.kernel.extra};
+      return set_kernel(process, node, &same);
+    }
+    case cudaGraphNodeTypeMemcpy: node.copy = p.memcpy.copyParams; return;
+    case cudaGraphNodeTypeMemset:
+      return set_fill(
+          node, {p.memset.dst, p.memset.pitch, p.memset.value, p.memset.elementSize, p.memset.width, p.memset.height});
+    case cudaGraphNodeTypeHost: return set_host(node, {p.host.fn, p.host.userData});
+    case cudaGraphNodeTypeGraph: return set_child(node, find_graph(p.graph.graph));
+    case cudaGraphNodeTypeEmpty: return;
+    case cudaGraphNodeTypeWaitEvent: return set_event(node, p.eventWait.event);
+    case cudaGraphNodeTypeEventRecord: return set_event(node, p.eventRecord.event);
+    case cudaGraphNodeTypeMemAlloc:
+    case cudaGraphNodeTypeMemFree:
+      refuse(cudaErrorNotSupported, "nodes that allocate or free memory are not simulated: allocate before the graph.");
+    case cudaGraphNodeTypeConditional:
+      refuse(cudaErrorNotSupported, "conditional nodes are not simulated: launch a graph for each way.");
+    case cudaGraphNodeTypeExtSemaphoreSignal:
+    case cudaGraphNodeTypeExtSemaphoreWait:
+      refuse(cudaErrorNotSupported, "nodes for external semaphores are not simulated.");
+    default: refuse(cudaErrorInvalidValue, "there is no type %d of nodes.", static_cast<int>(p.type));
+  }
+}
+
+}  // namespace sim::runtime
