@@ -130,6 +130,13 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
   return "";
 }
 
+/// "waits for registers of its warp" as several do it: "wait for registers of their warp".
+std::string of_several(std::string what) {
+  what.erase(what.find(' ') - 1, 1);
+  const size_t its = what.substr(0, what.find('\n')).find(" its ");
+  return its == std::string::npos ? what : what.replace(its, 5, " their ");
+}
+
 }  // namespace
 
 std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier) {
@@ -224,7 +231,7 @@ std::string explain_deadlock(const Cluster& cluster) {
       const auto& warps = groups[key];
       text += warps.size() == 1 ? "    warp " : "    warps ";
       for (size_t i = 0; i < warps.size(); ++i) text += (i ? ", " : "") + warps[i];
-      text += " " + key + "\n";
+      text += " " + (warps.size() == 1 ? key : of_several(key)) + "\n";
     }
     if (exited > 0 && !cta.exited)
       text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";

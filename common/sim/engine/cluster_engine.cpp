@@ -21,6 +21,7 @@ constexpr uint64_t kLongSlice = 4096;        // the same, when nothing else is a
 constexpr uint64_t kSuspicious = 1u << 22;   // instructions without effect before a warp is suspected of spinning
 constexpr uint64_t kHopeless = 400'000'000;  // the same, before it is reported without proof
 constexpr uint64_t kIdleRounds = 20'000;     // rounds of polling in vain before a deadlock is reported
+constexpr uint64_t kHeldBackOf = 8;          // operations of which the latest schedule holds one back
 constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedule may hold an operation back
 
 }  // namespace
@@ -213,6 +214,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
     }
   }
   if (recorder_) scheduled->event = recorder_->issued(*operation, issued, start, start + when.busy);
+  if (schedule_.policy == SchedulePolicy::Latest) scheduled->held_back = random_.below(kHeldBackOf) == 0;
   scheduled->operation = std::move(operation);
   scheduled->time = start + when.busy + latency;
   scheduled->sequence = sequence_++;

@@ -23,7 +23,8 @@ struct Scheduled {
   uint64_t time = 0;      ///< when it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
-  uint32_t event = 0;  ///< its number in the trace, while somebody traces
+  uint32_t event = 0;      ///< its number in the trace, while somebody traces
+  bool held_back = false;  ///< by the latest schedule, until nothing else can happen
 };
 
 /// What went wrong in a cluster, already explained.
@@ -89,10 +90,13 @@ class ClusterEngine final : public Scheduler {
     bool operator>(const ReadyWarp& other) const { return time != other.time ? time > other.time : tie > other.tie; }
   };
   /// Which operation's turn comes after the other's. The latest schedule takes the newest one first: what is independent of
-  /// it, and was issued before, is not complete for that.
+  /// it, and was issued before, is not complete for that. Those that it holds back come when there is nothing else, the
+  /// oldest first.
   struct Later {
     bool newest_first;
     bool operator()(const std::shared_ptr<Scheduled>& a, const std::shared_ptr<Scheduled>& b) const {
+      if (a->held_back != b->held_back) return a->held_back;
+      if (a->held_back) return a->sequence > b->sequence;
       if (newest_first) return a->sequence < b->sequence;
       return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
     }

@@ -41,7 +41,7 @@ TEST(Deadlock, MbarrierNamesWhatIsMissingAndWhoHasArrived) {
   expect_failure(
       outcome, Status::LaunchTimeout,
       {"deadlock in kernel k", "CTA (0)", "warps 0, 1, 2, 3",
-       "waits for the mbarrier at smem_full, parity 0: phase 0 still needs 1 arrival and 4,096 bytes (of 2 arrivals)",
+       "wait for the mbarrier at smem_full, parity 0: phase 0 still needs 1 arrival and 4,096 bytes (of 2 arrivals)",
        "so far: expect_tx 4,096 by rank 0 warp 0 at kernel.cuh:20, 1 arrival by rank 0 warp 0",
        "mbarrier.try_wait.parity.shared::cta.b64", "PTX line", "level99/kernel.cuh:30"});
   expect_failure(run(kInit + "wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait;"),
@@ -63,7 +63,7 @@ TEST(Deadlock, PollingAnMbarrierIsOneToo) {
   const double before = cpu_seconds();
   expect_failure(run(kInit + "wait: mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; "
                              "nanosleep.u32 40; bra wait; end:"),
-                 Status::LaunchTimeout, {"deadlock", "polls without seeing anything change"});
+                 Status::LaunchTimeout, {"deadlock", "poll without seeing anything change"});
   EXPECT_LT(cpu_seconds() - before, 10);
 }
 
@@ -71,7 +71,7 @@ TEST(Deadlock, BarriersOfCtasAndClusters) {
   expect_failure(run("@%p2 bra other;\n.loc 1 40 1\nbar.sync 0; bra end;\nother:\n.loc 1 50 1\nbar.sync 1, 64; end:"),
                  Status::LaunchTimeout,
                  {"warp 0 waits at barrier 1: 32 of 64 threads have arrived", "kernel.cuh:50",
-                  "warps 1, 2, 3 waits at barrier 0: 96 of 128 threads have arrived", "kernel.cuh:40"});
+                  "warps 1, 2, 3 wait at barrier 0: 96 of 128 threads have arrived", "kernel.cuh:40"});
   expect_failure(
       run("setp.eq.u32 %p4, %r1, 1; @%p4 bra wait; barrier.cluster.arrive; barrier.cluster.wait; exit; wait: bar.sync "
           "1, 128; ld.shared.u32 %r4, [%r7]; setp.eq.u32 %p5, %r4, 1; @%p5 bra end; bar.sync 2, 256; end:",
@@ -81,7 +81,7 @@ TEST(Deadlock, BarriersOfCtasAndClusters) {
                      "other: @%p2 bar.sync 3, 128;",
                      128, 2, 2),
                  Status::LaunchTimeout,
-                 {"CTA (0), rank 0 of its cluster", "waits at the cluster barrier: 128 of 160 threads have arrived",
+                 {"CTA (0), rank 0 of its cluster", "wait at the cluster barrier: 128 of 160 threads have arrived",
                   "CTA (1), rank 1 of its cluster", "waits at barrier 3: 32 of 128 threads", "3 warps have exited"});
 }
 
@@ -144,14 +144,14 @@ TEST(Spin, ForEverIsReportedWithinSeconds) {
                 {"spins for ever", "the same registers"});
   expect_report("top: ld.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;", {"spins for ever"}, 32);
   expect_report("top: ld.volatile.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
-                {"polls without seeing anything change"});
+                {"poll without seeing anything change"});
   expect_report("top: ld.volatile.global.u32 %r4, [%rd1]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
-                {"polls without seeing anything change"});
+                {"poll without seeing anything change"});
   expect_report(
       "top: ld.acquire.gpu.global.u32 %r4, [%rd1]; st.shared.u32 [%r7], 5; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
-      {"polls without seeing anything change"});  // stores the same again and again
+      {"poll without seeing anything change"});  // stores the same again and again
   expect_report("mov.u32 %r4, 0; top: atom.global.cas.b32 %r5, [%rd1], 7, 8; setp.ne.u32 %p4, %r5, 7; @%p4 bra top;",
-                {"polls without seeing anything change"});
+                {"poll without seeing anything change"});
   expect_report("{ .local .align 4 .b8 stack[8]; top: st.local.u32 [stack], 1; ld.local.u32 %r4, [stack]; bra top; }",
                 {"spins for ever"}, 32);
   expect_report(kInit +

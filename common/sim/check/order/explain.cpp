@@ -501,6 +501,17 @@ void World::wgmma_unfenced(const By& by, uint32_t before) {
 
 // ---- the end of a CTA
 
+/// Where the thread ends that waits for a barrier, or any.
+std::string World::end_of(const Cta& target, const Barrier& barrier) const {
+  const Event* end = nullptr;
+  for (const Warp& warp : target.warps) {
+    const Event* const exit =
+        warp.event_after(0, kAll, [](const Event& event) { return event.kind == Event::Kind::Exit; });
+    if (exit != nullptr && (end == nullptr || barrier.has_waited(warp.index))) end = exit;
+  }
+  return end == nullptr ? "" : " at " + names_.line(end->site);
+}
+
 void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows) {
   for (const Barrier::Arrival& each : barrier.arrivals) {
     const bool by_phase = each.phase <= barrier.completed &&
@@ -532,7 +543,8 @@ void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, co
           "a wait (mbarrier.try_wait) for the phase of " + names_.shared(offset) +
           " in which it arrives, by a thread of " + names_.cta(target) +
           (barrier.waited_at == 0 ? ", which never waits there"
-                                  : ", which last waits there at " + names_.line(barrier.waited_at));
+                                  : ", which last waits there at " + names_.line(barrier.waited_at)) +
+          ", before its end" + end_of(target, barrier);
       finding.missing = each.asynchronous ? wait
                         : habit == Habit::RelaxedClusterExit
                             ? "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"

@@ -315,6 +315,7 @@ class World {
   void unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released);
   /// Nothing that has been said to a barrier may still be on its way.
   void check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
+  std::string end_of(const Cta& target, const Barrier& barrier) const;
   void unfinished(Cta& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
 
   void collect();

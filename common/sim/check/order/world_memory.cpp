@@ -100,6 +100,8 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
     Access issue = before;  // has its thread told, after it issued, without waiting?
     issue.row = before.warp, issue.position = before.issued;
     if (unknown(issue, lanes, context, context.lanes, knows.now, kHappened) == 0) {
+      // All lanes wait at once; those that have told have not told for the others.
+      if (missing != lanes) return Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing);
       return Verdict::habit_of(before.role == Role::TensorLoad ? Habit::LoadWithoutWait : Habit::StoreWithoutWait,
                                Lack::Everything, lanes);
     }

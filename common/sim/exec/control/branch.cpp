@@ -58,8 +58,8 @@ Flow indexed_branch(Warp& w, const IndexedBranch& branch, Mask m) {
 namespace {
 
 Flow exit_thread(Warp& w, const NoOperands&, Mask m) {
-  ++w.split().pc;
   exit_lanes(w, m);
+  ++w.split().pc;  // of the lanes that are left
   return Flow::Jump;
 }
 
