@@ -153,14 +153,19 @@ void LaunchCheck::fold_in(World& world) {
     next_writer = 0;
     next_readers.clear();
   };
-  world.for_global([&](const Access& access, uint64_t begin, uint64_t end, bool wrote) {
+  std::vector<uint32_t> traces;  // of accesses, by their number
+  world.for_global([&](uint32_t access_number, const Access& access, uint64_t begin, uint64_t end, bool wrote) {
     if (begin != next.begin || end != next.end) {
       take();
       next = {begin, end};
     }
-    const Trace trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
-                      access.silent, access.issuer,         access.warp, {}};
-    const uint32_t which = past_.trace(trace, [&] { return names_->instruction(access.site); });
+    if (traces.size() <= access_number) traces.resize(access_number + 1);
+    uint32_t& which = traces[access_number];
+    if (which == 0) {
+      const Trace trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+                        access.silent, access.issuer,         access.warp, {}};
+      which = past_.trace(trace, [&] { return names_->instruction(access.site); });
+    }
     if (wrote)
       next_writer = which;
     else if (std::find(next_readers.begin(), next_readers.end(), which) == next_readers.end())

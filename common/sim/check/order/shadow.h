@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -88,18 +89,24 @@ class Shadow {
  private:
   static constexpr size_t kCells = 256;
   static constexpr uint32_t kSplit = 0xFFFF'FFFFu;  // in `write`: `read` is an index into words_
-  using Page = std::array<Cell, kCells>;
+  struct Page {
+    std::array<Cell, kCells> cells;
+    std::array<uint64_t, kCells / 64> touched{};  // a bit per cell
+  };
 
   template <class F>
   void visit(uint64_t number, Page& page, F f) {
-    for (size_t i = 0; i < kCells; ++i) {
-      Cell& cell = page[i];
-      const uint64_t begin = (number * kCells + i) * kCell;
-      if (is_split(cell)) {
-        for (size_t word = 0; word < 4; ++word)
-          f(words_[cell.read][word], begin + word * kWord, static_cast<uint32_t>(kWord));
-      } else if (cell.write != 0 || cell.read != 0) {
-        f(cell, begin, static_cast<uint32_t>(kCell));
+    for (size_t part = 0; part < page.touched.size(); ++part) {
+      for (uint64_t rest = page.touched[part]; rest; rest &= rest - 1) {
+        const size_t i = part * 64 + static_cast<size_t>(std::countr_zero(rest));
+        Cell& cell = page.cells[i];
+        const uint64_t begin = (number * kCells + i) * kCell;
+        if (is_split(cell)) {
+          for (size_t word = 0; word < 4; ++word)
+            f(words_[cell.read][word], begin + word * kWord, static_cast<uint32_t>(kWord));
+        } else if (cell.write != 0 || cell.read != 0) {
+          f(cell, begin, static_cast<uint32_t>(kCell));
+        }
       }
     }
   }
@@ -111,7 +118,9 @@ class Shadow {
       if (!page) page = std::make_unique<Page>();
       last_ = page.get(), last_number_ = number;
     }
-    return (*last_)[address / kCell % kCells];
+    const uint64_t cell = address / kCell % kCells;
+    last_->touched[cell / 64] |= uint64_t{1} << cell % 64;
+    return last_->cells[cell];
   }
   uint32_t split(Cell& cell);
   /// Makes one cell of four words again, if they say the same.

@@ -257,12 +257,12 @@ class World {
   /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
   void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }
   void grid_wait(const By& by);
-  /// Calls f(access, begin, end, writes) for the last writers and the readers since of all global memory, by address.
+  /// Calls f(number of the access, access, begin, end, writes) for the last writers and the readers since of all global memory, by address.
   template <class F>
   void for_global(F f) {
     global_.for_all_sorted([&](const Cell& cell, uint64_t begin, uint32_t bytes) {
-      for (const uint32_t each : sets_.members(cell.write)) f(accesses_[each], begin, begin + bytes, true);
-      for (const uint32_t each : sets_.members(cell.read)) f(accesses_[each], begin, begin + bytes, false);
+      for (const uint32_t each : sets_.members(cell.write)) f(each, accesses_[each], begin, begin + bytes, true);
+      for (const uint32_t each : sets_.members(cell.read)) f(each, accesses_[each], begin, begin + bytes, false);
     });
   }
 

@@ -320,10 +320,21 @@ void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, 
   const uint32_t number = record(std::move(access));
   if (is_store) last_stores_.push_back(number);
   if (gapless || all_one) return touch(shadow, {address[first], address[last] + bytes}, number, context);
-  for (Mask rest = lanes; rest; rest &= rest - 1) {
-    const uint64_t begin = address[std::countr_zero(rest)];
-    touch(shadow, {begin, begin + bytes}, number, context);
+  // What lanes touch side by side, or together, is one range.
+  std::array<uint64_t, 32> begins;
+  size_t count = 0;
+  for (Mask rest = lanes; rest; rest &= rest - 1) begins[count++] = address[std::countr_zero(rest)];
+  const auto end = begins.begin() + static_cast<ptrdiff_t>(count);
+  if (!std::is_sorted(begins.begin(), end)) std::sort(begins.begin(), end);
+  Range range{begins[0], begins[0] + bytes};
+  for (auto begin = begins.begin() + 1; begin != end; ++begin) {
+    if (*begin > range.end) {
+      touch(shadow, range, number, context);
+      range.begin = *begin;
+    }
+    range.end = *begin + bytes;
   }
+  touch(shadow, range, number, context);
 }
 
 void World::access(const By& by, const LaneAccess& what) {
