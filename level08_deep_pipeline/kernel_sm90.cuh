@@ -6,8 +6,8 @@
 // load, and where SMs are left over for which no cluster of four fits, pairs run beside them. Every byte of A and B is used for
 // more products that way, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
-// warps of their own store it, and the consumers are at the next tile by then. No more CTAs run than are needed; and where
-// the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
+// warps of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
+// more CTAs run than are needed; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 //
 // Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
@@ -26,8 +26,8 @@
 //   smem_empty[s]   8 per peer                           a lane of each consumer warp, of     producer
 //                                                        every peer; after D the store
 //                                                        warps, for all of these
-// Named barriers, one of each per consumer: D_FULL, where its store warp waits until the consumer has written its rows of D,
-// and D_EMPTY, where the consumer waits until the store warp has seen the rows before leave.
+// Named barriers, one of each per consumer: D_FIRST and D_REST, where its store warp waits until the consumer has written the
+// first pieces of its rows of D, and the others; and D_EMPTY, where the consumer waits until the rows before have left.
 #pragma once
 
 #include <cuda.h>
@@ -87,11 +87,13 @@ struct Config {
   static constexpr int BLOCK_N = SHAPE.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
-  static constexpr int WGMMA_N = BLOCK_N;
+  // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side.
+  static constexpr int CONSUMERS_M = BLOCK_M > 64 ? 2 : 1, CONSUMERS_N = 2 / CONSUMERS_M;
+  static constexpr int WGMMA_N = BLOCK_N / CONSUMERS_N;
   static constexpr int WGMMA_K = 16;
   static constexpr int NUM_STAGES = SHAPE.stages;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
-  static constexpr int NUM_BANDS = BLOCK_M / NUM_CONSUMERS / WGMMA_M;    // [L08] per consumer, in a whole tile
+  static constexpr int NUM_BANDS = BLOCK_M / CONSUMERS_M / WGMMA_M;      // [L08] per consumer, in a whole tile
   static constexpr int HALF_BANDS = NUM_BANDS > 1 ? NUM_BANDS / 2 : 1;   // and in half of one
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
   static constexpr int FIRST_STORE_WARP = 1;                             // [L08] one for each consumer
@@ -100,11 +102,12 @@ struct Config {
   static constexpr int CONSUMER_REGISTERS = 232;
   static constexpr int SWIZZLE_GROUP_SIZE = SHAPE.group;       // rows of patches that a group covers before n advances
   static constexpr bool CUTS_LAST_WAVE = SHAPE.cut_last_wave;  // [L08]
-  static constexpr int D_FULL_BARRIER = 1;                     // [L08] consumer c's rows of D are written: number 1 + c
-  static constexpr int D_EMPTY_BARRIER = 3;                    // and TMA has read them: number 3 + c
-  static constexpr int D_BARRIER_THREADS = 128 + 32;           // the consumer's, and its store warp's
+  static constexpr int D_FIRST_BARRIER = 1;           // [L08] consumer c's first pieces are written: number 1 + c
+  static constexpr int D_REST_BARRIER = 3;            // the others, too: number 3 + c
+  static constexpr int D_EMPTY_BARRIER = 5;           // and TMA has read them all: number 5 + c
+  static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
 
-  static constexpr int A_BOX_ROWS = NUM_CONSUMERS * WGMMA_M;  // [L08] one band of each consumer
+  static constexpr int A_BOX_ROWS = CONSUMERS_M * WGMMA_M;  // [L08] one band of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
   static constexpr int A_LOAD_ROWS =
       A_BOX_ROWS / CLUSTER_N;  // [L08] of these, that one CTA loads for all that share it
@@ -114,10 +117,10 @@ struct Config {
   static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = BLOCK_N % 64 == 0 ? 64 : 32;  // [L08] columns of a piece of D: one span of its swizzle
+  static constexpr int CD_N = WGMMA_N % 64 == 0 ? 64 : 32;  // [L08] columns of a piece of D: one span of its swizzle
   static constexpr mma::Swizzle CD_SWIZZLE = CD_N == 64 ? mma::Swizzle::B128 : mma::Swizzle::B64;
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
-  static constexpr int CD_PIECES = BLOCK_N / CD_N;        // per band
+  static constexpr int CD_PIECES = WGMMA_N / CD_N;        // per band
   static constexpr int D_PIECES = NUM_BANDS * CD_PIECES;  // per consumer
   static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - NUM_STAGES * STAGE_BYTES;
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
@@ -129,6 +132,9 @@ struct Config {
   // Where the consumer waits for its stage: before the first piece that goes there. (In half a tile perhaps none does.)
   static constexpr int HALF_PIECES = HALF_BANDS * CD_PIECES;
   static constexpr int WAITING_PIECE = std::min(OWN_PIECES, HALF_PIECES - 1);
+  // The first pieces leave while the consumer writes the others: those beside the ring, or half of what lies in one place.
+  static constexpr int FIRST_PIECES =
+      std::min(OWN_PIECES > 0 && RING_PIECES > 0 ? OWN_PIECES : D_PIECES / 2, HALF_PIECES - 1);
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
   static constexpr int LEAD = NUM_STAGES - D_STAGES;
@@ -138,8 +144,8 @@ struct Config {
   static constexpr int K_BLOCK_CYCLES = NUM_BANDS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
   static constexpr int IDLE_CYCLES = K_BLOCK_CYCLES * (100 - Options::tc_util_percent) / Options::tc_util_percent;
 
-  static_assert(BLOCK_M % (NUM_CONSUMERS * WGMMA_M) == 0 && BLOCK_N % CD_N == 0 && BLOCK_N <= 256);
-  static_assert(NUM_BANDS * BLOCK_N / 2 <= 192, "accumulators per thread: more would spill");
+  static_assert(BLOCK_M % (CONSUMERS_M * WGMMA_M) == 0 && WGMMA_N % CD_N == 0 && BLOCK_N <= 256);
+  static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(!CUTS_LAST_WAVE || NUM_BANDS % 2 == 0, "half a tile is half of each consumer's bands");
   // A warpgroup that asks for more registers than the others have given back waits for ever.
@@ -229,6 +235,10 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
                 (n_block * schedule.patch_n + tile_column % schedule.patch_n) * Config::BLOCK_N,
                 half ? Config::HALF_BANDS : Config::NUM_BANDS};
   };
+
+  // [L08] Which rows or columns of a tile are a consumer's.
+  const auto m_part = [](int consumer) { return Config::CONSUMERS_M > 1 ? consumer : 0; };
+  const auto n_part = [](int consumer) { return Config::CONSUMERS_N > 1 ? consumer : 0; };
 
   const uint32_t base = ptx::smem_address(smem);
   const auto smem_full = [&](int stage) { return base + Smem::SMEM_FULL + 8 * stage; };
@@ -352,39 +362,40 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
         const int stage = stage_of_d(index, consumer).stage;
         if constexpr (Options::early_release) tell_consumer();  // what was stored before has been read
-        ptx::bar_sync(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the rows of this tile are there
+        // A piece at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
+        const auto store = [&](int first, int end) {
+          for (int piece = first; piece < end; ++piece) {
+            const int row = (m_part(consumer) * item.bands + piece / Config::CD_PIECES) * Config::WGMMA_M;
+            const int col = n_part(consumer) * Config::WGMMA_N + piece % Config::CD_PIECES * Config::CD_N;
+            ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + col, item.row + row, cd_piece(piece, stage, consumer));
+            ptx::cp_async_bulk_commit_group();
+            ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
+          }
+        };
+        ptx::bar_sync(Config::D_FIRST_BARRIER + consumer,
+                      Config::D_BARRIER_THREADS);  // the first of this tile are there
+        if (ptx::elect_sync()) store(0, Config::FIRST_PIECES);
+        __syncwarp();  // bar.sync and bar.arrive want converged warps
+        ptx::bar_sync(Config::D_REST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // and the others
         if (ptx::elect_sync()) {
-          // A piece at a time: TMA works in order, and the next tile's loads shall not queue behind all of D.
-          const auto store = [&](int first, int end) {
-            for (int piece = first; piece < end; ++piece) {
-              const int row = (consumer * item.bands + piece / Config::CD_PIECES) * Config::WGMMA_M;
-              ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + piece % Config::CD_PIECES * Config::CD_N,
-                                               item.row + row, cd_piece(piece, stage, consumer));
-              ptx::cp_async_bulk_commit_group();
-              ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
-            }
-          };
-          const int pieces = item.bands * Config::CD_PIECES;
-          store(Config::OWN_PIECES, pieces);  // those in the ring first: somebody waits for their stage
+          store(Config::FIRST_PIECES, item.bands * Config::CD_PIECES);
           if constexpr (Config::D_STAGES > 0) {
             constexpr int ARRIVALS = Config::EMPTY_ARRIVALS * Config::D_STAGES / Config::NUM_CONSUMERS;
             for (int i = 0; i < Config::NUM_PEERS; ++i) arrive_at_peer(i, smem_empty(stage), ARRIVALS);
           }
-          store(0, min(Config::OWN_PIECES, pieces));
         }
-        __syncwarp();  // bar.sync and bar.arrive want converged warps
+        __syncwarp();
         if constexpr (!Options::early_release) tell_consumer();
       }
     }
-    __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
-  } else {         // [L03] consumers
+  } else {  // [L03] consumers
     ptx::setmaxnreg_inc<Config::CONSUMER_REGISTERS>();
     const int consumer = static_cast<int>(warpgroup_idx) - 1;
     mma::SmemDescriptorSm90 descriptor{.start_address = stage_a(0),
                                        .stride_byte_offset = 8 * 128,  // from 8 rows of 128 bytes to the next 8
                                        .swizzle = mma::Swizzle::B128};
     const uint64_t a_desc = descriptor.encode();
-    descriptor.start_address = stage_b(0);
+    descriptor.start_address = stage_b(0) + n_part(consumer) * Config::WGMMA_N * Config::BLOCK_K * 2;
     const uint64_t b_desc = descriptor.encode();
     // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'. [L07] In a cluster it
     // reports to every peer, a lane for each. No data is passed on: the arrivals need no release at cluster scope.
@@ -392,12 +403,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       if (lane_idx < Config::NUM_PEERS) arrive_at_peer(static_cast<int>(lane_idx), smem_empty(stage), 1);
     };
     constexpr uint32_t A_BAND_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from one band's rows of A to the next's
-    float accumulators[Config::NUM_BANDS][Config::WGMMA_N / 2];               // [which 64 rows][fragment]
+    float accumulators[Config::NUM_BANDS][Config::WGMMA_N / 2] = {};          // [which 64 rows][fragment]
+    // [L08] Where A has no rows for a consumer, it multiplies nothing: that leaves its energy to the loads.
+    const bool idle =
+        Config::NUM_BANDS * Config::CLUSTER_SIZE == 1 && m_part(consumer) * Config::WGMMA_M >= a_load_rows;
     int last_stage = 0;     // of the K block whose MMAs were issued last
     bool released = false;  // whether that stage has been given back
     // [L08] The MMAs of one item. The number of bands is the compiler's to know: accumulators are registers.
     const auto multiply = [&]<int BANDS>(bool first_item) {
-      const uint64_t a_mine = mma::advance(a_desc, consumer * BANDS * A_BAND_BYTES);
+      const uint64_t a_mine = mma::advance(a_desc, m_part(consumer) * BANDS * A_BAND_BYTES);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(ring.stage), ring.phase);  // the operands have arrived
         __syncwarp();                                           // wgmma wants converged warps
@@ -405,7 +419,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         const uint64_t a_stage = mma::advance(a_mine, ring.stage * Config::STAGE_BYTES);
         const uint64_t b_stage = mma::advance(b_desc, ring.stage * Config::STAGE_BYTES);
 #pragma unroll
-        for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K; ++kk) {
+        for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K && !idle; ++kk) {
           const uint32_t k_bytes = kk * Config::WGMMA_K * 2;  // inside the swizzle span: just move the start address
 #pragma unroll
           for (int band = 0; band < BANDS; ++band) {
@@ -437,6 +451,10 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const auto wait_for_store_warp = [&] {
       ptx::bar_sync(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
     };
+    const auto tell_store_warp = [&](int barrier) {
+      ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
+      ptx::bar_arrive(barrier + consumer, Config::D_BARRIER_THREADS);
+    };
     for (int index = place; index < schedule.items; index += schedule.places) {
       const Item item = item_at(index);
       if (!Config::CUTS_LAST_WAVE || item.bands == Config::NUM_BANDS)
@@ -466,6 +484,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const uint32_t swizzle = Options::swizzled_cd ? row / (64 / Config::CD_N) % (Config::CD_N / 8) : 0;
           const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
           const int piece = band * Config::CD_PIECES + column / Config::CD_N;
+          if (piece == Config::FIRST_PIECES && column % Config::CD_N == 0) tell_store_warp(Config::D_FIRST_BARRIER);
           if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
             ptx::mbarrier_wait(smem_full(stage), phase);             // the stage is ours
             if (Config::D_STAGES > 1 && k_blocks <= Config::LEAD) {  // no K block has come since the other's became D's
@@ -478,20 +497,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
                            pair(i + 4), pair(i + 6));
         }
       }
-      ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
-      ptx::bar_arrive(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // my rows are there
+      tell_store_warp(Config::D_REST_BARRIER);
       if constexpr (!Options::early_release) wait_for_store_warp();
     }
   }
 
-  // Step 5: tear down. [L08] This launch ends after the one that it runs beside: who waits for it has waited for both. Orders
-  // everything that the other stored before that end.
+  // Step 5: tear down. No CTA may exit while a peer still loads into it, or arrives at its barriers: the drain has seen to that.
+  // [L08] This launch ends after the one that it runs beside: who waits for it has waited for both. Orders everything that the
+  // other stored before that end.
   if (beside) ptx::griddepcontrol_wait();
-  // No CTA may exit while a peer still loads into it, or arrives at its barriers.
-  if constexpr (Config::CLUSTER_SIZE > 1) {
-    ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();  // the drain has seen to that by itself, and so would this alone
-  }
 }
 
 // -------------------------------------------------------------------------------------------------------------- launch
@@ -623,7 +637,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   return cudaSuccess;
 }
 
-/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW.
+/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW, 6 FLAT.
 inline int choose_shape(const harness::Problem& problem) {
   return choose_shape(problem.m, problem.n, problem.k, count_sms());
 }
@@ -663,10 +677,12 @@ inline harness::Description describe() {
                  holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
                          : "one lane of each consumer warp, of every peer",
                  "producer", 1}};
-  d.named_barriers = {{"D_FULL_BARRIER", Config::D_FULL_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
-                       "a consumer's rows of D are written"},
-                      {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
-                       "TMA has read them"}};
+  d.named_barriers = {
+      {"D_FIRST_BARRIER", Config::D_FIRST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+       "the first pieces of a consumer's rows of D are written"},
+      {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
+      {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+       "TMA has read them"}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
              {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},
              {"warp 3", "none: registers are given back by whole warpgroups"},

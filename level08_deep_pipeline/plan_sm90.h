@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 // Options, for example nvcc -DCLUSTER_CTAS=2. The defaults are the level; the README shows what each of the others is worth.
 #ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
@@ -94,6 +95,15 @@ inline constexpr TileShape NARROW = {.block_m = 128,
                                      .cluster_n = CLUSTER_CTAS > 1 ? 2 : 1,
                                      .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                      .cut_last_wave = false};
+/// For so few rows of A that all CTAs read the same ones: L2 sends them to many at a time, as long as they are not multicast. So
+/// pairs share B, and the tile of a CTA is one band high.
+inline constexpr TileShape FLAT = {.block_m = 64,
+                                   .block_n = 128,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 8,
+                                   .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                   .cut_last_wave = false};
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -181,7 +191,8 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// that come through L2, whichever takes longer. Measured on an H200, as are the elements' costs.
 constexpr double k_block_time(const TileShape& shape, double element_cost, const Plan& plan, int m, int k) {
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
-  const int a_rows = m > shape.block_m ? shape.block_m / sharers : 0;  // one row of tiles: L2 merges what all ask for
+  const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
+  const int a_rows = one_row ? 0 : shape.block_m / sharers;
   const int b_rows = shape.block_n / shape.cluster_m;
   const int row_cost = k % 64 == 0 ? 60 : 140;  // 128 bytes in one line of L2, or across two
   return std::max(element_cost * shape.block_m * shape.block_n, 1.0 * row_cost * (a_rows + b_rows));
@@ -194,11 +205,17 @@ constexpr double time(const TileShape& shape, double element_cost, int m, int n,
   return (plan.waves * ((k + 63) / 64) + FIRST_AND_LAST) * k_block_time(shape, element_cost, plan, m, k);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW.
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW, 6 FLAT.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
-  const double times[] = {time(TALL, 1.00, m, n, k, num_sms),  time(SLIM, 1.04, m, n, k, num_sms),
-                          time(WIDE, 1.02, m, n, k, num_sms),  time(ODD, 1.02, m, n, k, num_sms),
-                          time(SMALL, 1.05, m, n, k, num_sms), time(NARROW, 1.30, m, n, k, num_sms)};
+  const bool one_flat_row = m > FLAT.block_m && m <= FLAT.cluster_m * FLAT.block_m && k >= MIN_SHARED_K;
+  constexpr double NEVER = std::numeric_limits<double>::infinity();
+  const double times[] = {time(TALL, 1.000, m, n, k, num_sms),
+                          time(SLIM, 1.040, m, n, k, num_sms),
+                          time(WIDE, 1.015, m, n, k, num_sms),
+                          time(ODD, 1.015, m, n, k, num_sms),
+                          time(SMALL, 1.120, m, n, k, num_sms),
+                          time(NARROW, 1.300, m, n, k, num_sms),
+                          one_flat_row ? time(FLAT, 1.250, m, n, k, num_sms) : NEVER};
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }
 

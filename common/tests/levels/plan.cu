@@ -5,6 +5,7 @@
 
 namespace {
 
+using level08::FLAT;
 using level08::make_plan;
 using level08::NARROW;
 using level08::ODD;
@@ -75,7 +76,7 @@ void expect_sound(const TileShape& shape, int k) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  for (const TileShape& shape : {TALL, SLIM, WIDE, ODD, SMALL, NARROW}) {
+  for (const TileShape& shape : {TALL, SLIM, WIDE, ODD, SMALL, NARROW, FLAT}) {
     expect_sound(shape, 64);
     expect_sound(shape, 8192);
   }
@@ -99,7 +100,7 @@ TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
     for (const TileShape& shape : {TALL, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
-  for (const TileShape& shape : {SLIM, WIDE, SMALL, NARROW}) {  // pairs find room everywhere
+  for (const TileShape& shape : {SLIM, WIDE, SMALL, NARROW, FLAT}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
     EXPECT_TRUE(plan.main.places == 0 || plan.strip.places == 0);
   }
@@ -113,14 +114,16 @@ TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
 
 // By hand: the waves that each shape needs, times its tile.
 TEST(Choice, FitsTheLastWave) {
-  enum { TALL_256x192, SLIM_256x96, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64 };
+  enum { TALL_256x192, SLIM_256x96, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64, FLAT_64x128 };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
   for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
-  for (const int edge : {3584, 4096, 7168}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
+  for (const int edge : {2048, 3584, 4096, 7168}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
   for (const int edge : {2560, 5120}) EXPECT_EQ(cube(edge), ODD_128x224) << edge;
-  EXPECT_EQ(cube(2048), SMALL_128x128);
   for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
-  for (const int m : {1, 16, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
+  EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), ODD_128x224);
+  EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
+  for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
+  for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
   // Rows of K that lie across lines of L2: clusters of eight load the fewest.
   EXPECT_EQ(level08::choose_shape(2000, 7000, 5000, H200_SMS), ODD_128x224);
   EXPECT_GT(make_plan(ODD, 2000, 7000, 5000, H200_SMS).main.places, 0);
