@@ -37,6 +37,15 @@ class Programs(unittest.TestCase):
                         self.assertNotIn("warning", done.stderr)
                         self.assertNotIn("sim: check", done.stderr)
 
+    def test_sparse_products(self) -> None:
+        for gpu, passes in (("b200", 1), ("h200", 2)):
+            for schedule in SCHEDULES:
+                with self.subTest(gpu=gpu, schedule=schedule):
+                    done = run("sparse", sim=("--gpu", gpu, *schedule))
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
+                    self.assertNotIn("sim: check", done.stderr)
+
     def test_printf_in_order(self) -> None:
         lines = run("samples").stdout.splitlines()[-4:]
         says = "thread {} of block {} says hello, {:.2f}"

@@ -68,8 +68,8 @@ int64_t shifted(int64_t value, int by) {  // toward zero
   return by <= -63 ? 0 : value >> -by;
 }
 
-/// sum * 2^unit, toward zero.
-uint32_t truncated(int64_t sum, int unit) {
+/// sum * 2^unit, toward zero, with so many places behind the first.
+uint32_t truncated(int64_t sum, int unit, int kept = 23) {
   if (sum == 0) return 0;
   const bool negative = sum < 0;
   const auto magnitude = static_cast<uint64_t>(negative ? -sum : sum);
@@ -80,11 +80,14 @@ uint32_t truncated(int64_t sum, int unit) {
     const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), unit + 149));
     return fraction == 0 ? 0 : sign | fraction;
   }
-  const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), 23 - leading)) & 0x7F'FFFF;
+  const auto cut = ~((1u << (23 - kept)) - 1);
+  const auto fraction = static_cast<uint32_t>(shifted(static_cast<int64_t>(magnitude), 23 - leading)) & 0x7F'FFFF & cut;
   return sign | static_cast<uint32_t>(exponent + 127) << 23 | fraction;
 }
 
 }  // namespace
+
+float element_value(Element element, uint32_t bits) { return static_cast<float>(value_of(element, bits)); }
 
 int bytes_of(Element element) {
   return element == Element::TF32 ? 4 : element == Element::F16 || element == Element::BF16 ? 2 : 1;
@@ -171,7 +174,7 @@ uint32_t exact_output(Element a_element, Element b_element, const std::vector<ui
     const int e = std::ilogb(x);
     return sign | static_cast<uint32_t>(e + 15) << 10 | (static_cast<uint32_t>(std::ldexp(x, 10 - e)) & 1023);
   }
-  return truncated(sum, top - fraction_bits);
+  return truncated(sum, top - fraction_bits, std::min(fraction_bits, 23));
 }
 
 uint32_t fp4_output(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, bool negative,

@@ -363,6 +363,26 @@ Source product_of_fragments(const std::string& form, const std::string& type, si
   return source;
 }
 
+/// FP8 in mma.sync: as F16, the lower halves of the registers, then the upper ones; then C (SASS of ptxas 13.0, and an H200).
+uint32_t fp8_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
+                    const std::vector<uint32_t>& b, uint32_t c) {
+  const auto as_half = [](Element element, uint32_t code) -> uint32_t {
+    return element == Element::E5M2
+               ? code << 8
+               : std::bit_cast<uint16_t>(static_cast<_Float16>(element_value(Element::E4M3, code)));
+  };
+  uint32_t sum = 0;
+  for (size_t part = 0; part < 2; ++part) {
+    std::vector<uint32_t> x, y;
+    for (size_t k = 0; k < a.size(); ++k) {
+      if (k / 2 % 2 == part) x.push_back(as_half(a_element, a[k])), y.push_back(as_half(b_element, b[k]));
+    }
+    sum = exact_output(Element::F16, Element::F16, x, y, false, false, sum, part == 1);
+  }
+  const float total = float_of(c) + float_of(sum);
+  return std::isnan(total) ? 0x7FFF'FFFF : bits_of(total);
+}
+
 TEST(MmaSync, ShapesAndTypes) {
   struct Form {
     int k;
@@ -428,11 +448,116 @@ TEST(MmaSync, ShapesAndTypes) {
           return f.result == 0 ? registers[i / 2] >> (16 * (i % 2)) & 0xFFFF : registers[i];
         };
         const uint32_t start = field(&in[lane * each + a_count + b_count]);
-        const uint32_t expected = f.result == 2
-                                      ? integer_output(f.a, f.b, a, b, start, true)
-                                      : exact_output(f.a, f.b, a, b, false, false, start, true, 25, f.result == 0);
+        const bool is_fp8 = f.a == Element::E4M3 || f.a == Element::E5M2;
+        const uint32_t expected = f.result == 2 ? integer_output(f.a, f.b, a, b, start, true)
+                                  : is_fp8      ? fp8_output(f.a, f.b, a, b, start)
+                                           : exact_output(f.a, f.b, a, b, false, false, start, true, 25, f.result == 0);
         EXPECT_EQ(field(out + lane * c_count), expected)
             << "k" << f.k << " " << type_name(f.a) << " lane " << lane << " register " << i;
+      }
+    }
+  }
+}
+
+/// mma.sp by the ISA's tables: which lane's metadata are those of a row and of a chunk of K, and what they select.
+struct SparseForm {
+  const char* text;
+  int element_bits, k, selector;
+  bool selects_pairs, selects_one;  ///< pairs of eight elements, one of two; else two of four
+  /// Lane of the group of four, and bit, with the metadata of `row` and of chunk `i` of K.
+  int (*lane)(int row, int i);
+  int (*bit)(int row, int i);
+};
+TEST(MmaSp, MetadataByTheTablesOfTheIsa) {
+  const auto halves = [](int row, int i) { return 4 * (i % 4) + (row >= 8 ? 16 : 0); };
+  const auto whole = [](int, int i) { return 4 * (i % 8); };
+  const SparseForm forms[] = {
+      {"m16n8k16.row.col.f32.f16.f16.f32", 16, 16, 2, false, false, [](int, int) { return 2; }, halves},
+      {"m16n8k32.row.col.f32.f16.f16.f32", 16, 32, 1, false, false, [](int, int i) { return 2 + i / 4; }, halves},
+      {"m16n8k8.row.col.f32.tf32.tf32.f32", 32, 8, 3, false, true, [](int, int) { return 3; }, halves},
+      {"m16n8k16.row.col.f32.tf32.tf32.f32", 32, 16, 0, false, true, [](int, int i) { return i / 4; }, halves},
+      {"m16n8k32.row.col.s32.s8.s8.s32", 8, 32, 1, false, false, [](int row, int) { return 2 + row / 8; }, whole},
+      {"m16n8k64.row.col.s32.s8.s8.s32", 8, 64, 0, false, false, [](int row, int i) { return i / 8 * 2 + row / 8; },
+       whole},
+      {"m16n8k64.row.col.s32.s4.s4.s32", 4, 64, 0, true, false, [](int row, int) { return row / 8; }, whole},
+      {"m16n8k128.row.col.s32.s4.s4.s32", 4, 128, 0, true, false, [](int row, int i) { return i / 8 * 2 + row / 8; },
+       whole},
+  };
+  for (const SparseForm& f : forms) {
+    // Patterns of small numbers: sums are exact.
+    const int per_word = 32 / f.element_bits, chunk = f.selects_one ? 2 : f.selects_pairs ? 8 : 4;
+    const int b_count = f.k / per_word / 4, a_count = b_count;  // half of K, twice the rows
+    const auto code_of = [&](int number) -> uint32_t {
+      if (f.element_bits == 16) return std::bit_cast<uint16_t>(static_cast<_Float16>(number));
+      if (f.element_bits == 32) return bits_of(static_cast<float>(number));
+      return static_cast<uint32_t>(number) & ((1u << f.element_bits) - 1);
+    };
+    Dice dice(11);
+    int a[16][64], b[8][128], nibbles[16][16];
+    uint32_t metadata[32];
+    for (uint32_t& word : metadata) word = f.selects_one ? 0x4E4E'E4E4 : 0x94E8'D4C9;  // of lanes that nobody asks
+    for (int row = 0; row < 16; ++row) {
+      for (int i = 0; i < f.k / 2; ++i) a[row][i] = dice.between(-3, 3);
+      for (int i = 0; i < f.k / chunk; ++i) {
+        const int two[6] = {0x4, 0x8, 0x9, 0xC, 0xD, 0xE};
+        nibbles[row][i] = f.selects_one ? two[dice.between(0, 1) * 5] : two[dice.between(0, 5)];
+        uint32_t& word = metadata[row % 8 * 4 + f.lane(row, i)];
+        const int at = f.bit(row, i);
+        word = (word & ~(15u << at)) | static_cast<uint32_t>(nibbles[row][i]) << at;
+      }
+    }
+    for (auto& column : b) {
+      for (int i = 0; i < f.k; ++i) column[i] = dice.between(-3, 3);
+    }
+    std::vector<uint32_t> in;
+    for (int lane = 0; lane < 32; ++lane) {
+      const auto word_of = [&](const int* numbers, int first) {
+        uint32_t word = 0;
+        for (int e = 0; e < per_word; ++e) word |= code_of(numbers[first + e]) << (e * f.element_bits);
+        return word;
+      };
+      for (int i = 0; i < a_count; ++i)
+        in.push_back(word_of(a[lane / 4 + 8 * (i % 2)], (4 * (i / 2) + lane % 4) * per_word));
+      for (int i = 0; i < b_count; ++i) in.push_back(word_of(b[lane / 4], (4 * i + lane % 4) * per_word));
+      in.push_back(metadata[lane]);
+    }
+    Bench bench;
+    const auto* from = bench.upload(in);
+    auto* out = bench.allocate<uint32_t>(32 * 4);
+    const int each = a_count + b_count + 1;
+    Source source;
+    source.parameters = ".param .u64 in, .param .u64 out";
+    source.body =
+        ".reg .b32 a<8>, b<8>, e, c; .reg .b32 d<4>; mov.b32 c, 0; ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; "
+        "mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, " +
+        std::to_string(4 * each) +
+        "; add.u64 %rd1, %rd1, %rd3; mul.wide.u32 %rd3, %r1, 16; add.u64 %rd2, %rd2, %rd3;\n";
+    for (int i = 0; i < each; ++i) {
+      const std::string name = i < a_count             ? "a" + std::to_string(i)
+                               : i < a_count + b_count ? "b" + std::to_string(i - a_count)
+                                                       : "e";
+      source.body += "ld.global.b32 " + name + ", [%rd1+" + std::to_string(4 * i) + "];\n";
+    }
+    source.body += std::string("mma.sp::ordered_metadata.sync.aligned.") + f.text + " {d0, d1, d2, d3}, " +
+                   list_of("a", a_count) + ", " + list_of("b", b_count) + ", {c, c, c, c}, e, " +
+                   std::to_string(f.selector) + "; st.global.v4.b32 [%rd2], {d0, d1, d2, d3};";
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    const Outcome outcome = bench.launch(source, config, from, out);
+    ASSERT_EQ(outcome.status, Status::Success) << f.text << outcome.report;
+    for (int row = 0; row < 16; ++row) {
+      for (int column = 0; column < 8; ++column) {
+        int sum = 0;
+        for (int i = 0; i < f.k / 2; ++i) {
+          const int here = i / (chunk / 2), within = i % (chunk / 2), nibble = nibbles[row][here];
+          const int place = f.selects_one     ? nibble >> 3
+                            : f.selects_pairs ? 2 * (nibble >> 2 * (within / 2) & 3) + within % 2
+                                              : nibble >> 2 * within & 3;
+          sum += a[row][i] * b[column][chunk * here + place];
+        }
+        const uint32_t got = out[(row % 8 * 4 + column / 2) * 4 + row / 8 * 2 + column % 2];
+        EXPECT_EQ(f.element_bits > 8 ? static_cast<int>(float_of(got)) : static_cast<int>(got), sum)
+            << f.text << " row " << row << " column " << column;
       }
     }
   }

@@ -63,10 +63,7 @@ struct Missing {
   std::string_view opcode, words, what;
 };
 constexpr Missing kMissing[] = {
-    {"mma", "sp", "sparse products (mma.sp)"},
-    {"mma", "sp::ordered_metadata", "sparse products (mma.sp)"},
     {"mma", "block_scale", "products with scaled blocks"},
-    {"wgmma", "sp", "sparse products (wgmma.mma_async.sp)"},
     {"tcgen05", "shift", "shifts of tensor memory (tcgen05.shift)"},
     {"st", "bulk", "stores of many zeros (st.bulk)"},
     {"multimem", "", "multicast memory (multimem)"},

@@ -55,8 +55,8 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   if (half) return double_to_f16(value);
   if (sum == 0) return 0;
   if (std::fabs(value) >= 0x1p128) return std::bit_cast<uint32_t>(value > 0 ? INFINITY : -INFINITY);
-  // Truncate to 24 bits, or to multiples of 2^-149 below the normal range.
-  const int last_place = std::max(std::ilogb(value) - 23, -149);
+  // Truncate to 24 bits, or to as many as the terms had, or to multiples of 2^-149 below the normal range.
+  const int last_place = std::max(std::ilogb(value) - std::min(23, how.fraction_bits), -149);
   const auto narrow = static_cast<float>(std::ldexp(std::trunc(std::ldexp(value, -last_place)), last_place));
   return narrow == 0 ? 0 : std::bit_cast<uint32_t>(narrow);
 }
@@ -102,16 +102,17 @@ std::vector<Kernels> all_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
-    all.push_back({avx512::columns, avx512::deep_columns, avx512::fp4_columns, avx512::fragments, avx512::pack_lanes,
-                   avx512::pack_columns, avx512::pack_quads, "AVX-512"});
+    all.push_back({avx512::columns, avx512::deep_columns, avx512::fp4_columns, avx512::fragments,
+                   avx512::deep_fragments, avx512::pack_lanes, avx512::pack_columns, avx512::pack_quads, "AVX-512"});
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    all.push_back({avx2::columns, avx2::deep_columns, avx2::fp4_columns, avx2::fragments, avx2::pack_lanes,
-                   avx2::pack_columns, avx2::pack_quads, "AVX2"});
+    all.push_back({avx2::columns, avx2::deep_columns, avx2::fp4_columns, avx2::fragments, avx2::deep_fragments,
+                   avx2::pack_lanes, avx2::pack_columns, avx2::pack_quads, "AVX2"});
   }
 #endif
   all.push_back({baseline::columns, baseline::deep_columns, baseline::fp4_columns, baseline::fragments,
-                 baseline::pack_lanes, baseline::pack_columns, baseline::pack_quads, "baseline"});
+                 baseline::deep_fragments, baseline::pack_lanes, baseline::pack_columns, baseline::pack_quads,
+                 "baseline"});
   return all;
 }
 

@@ -21,7 +21,7 @@ enum class Result : uint8_t { F32, F16, S32 };
 struct Arithmetic {
   bool exact = true;
   int k = 16;              ///< products per instruction
-  int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper
+  int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper, of an FP32 result too
   Result result = Result::F32;
   /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The tiles of
   /// B of the next one begin `pitch` tiles further on.
@@ -53,6 +53,9 @@ struct Kernels {
   /// p uses a[2 * step + h] and b[2g + p].
   void (*fragments)(const Arithmetic& how, const LaneTile* a, const QuadTile* b, uint32_t* const* acc, int groups,
                     bool accumulate);
+  /// The same for one sparse instruction.
+  void (*deep_fragments)(const Arithmetic& how, const DeepLaneTile* a, const DeepQuadTile* b, uint32_t* const* acc,
+                         int groups, bool accumulate);
   /// 32 / `repeat` rows of A, each for `repeat` lanes (1 or 4).
   void (*pack_lanes)(const Packing& how, const Row* rows, int repeat, LaneTile* out);
   /// `count` columns of B, a tile for each.

@@ -68,10 +68,13 @@ struct alignas(64) Fp4Column {
 };
 
 /// B for Hopper's fragments: a register holds, in lane l, column 2 * (l % 4) + parity of a group of 8. quad[k][l % 4].
-struct alignas(64) QuadTile {
-  float value[kMaxK][4];
-  int16_t exponent[kMaxK][4];
+template <int K>
+struct alignas(64) QuadTileOf {
+  float value[K][4];
+  int16_t exponent[K][4];
 };
+using QuadTile = QuadTileOf<kMaxK>;
+using DeepQuadTile = QuadTileOf<2 * kMaxK>;
 
 /// The pattern of element `i` of a row, for formats of at most eight bits.
 uint32_t code_at(Format format, const uint8_t* row, int i);

@@ -2,13 +2,16 @@
 // instructions, each at its own time. Each multiplies its own 16 rows when it has issued the instruction, in its order,
 // whatever the others do: nothing in the ISA says more. Hardware, and the schedule that resembles it, wait until all four
 // have issued it, and complete it for the four at once (Launch::warpgroups_as_one).
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
+#include "exec/tensor/metadata.h"
 #include "exec/tensor/types.h"
 
 namespace sim {
@@ -31,8 +34,15 @@ struct WgmmaOperands {
   bool a_in_registers = false;
   PredicateOperand accumulate{};  ///< scale-d
   bool negate_a = false, negate_b = false, transpose_a = false, transpose_b = false;
+  bool saturates = false;  ///< of integers
+  bool are_bits = false;   ///< elements of one bit: .and.popc
+  bool is_sparse = false;  ///< A's rows are stored as 32 bytes, B's columns have 64
+  tensor::MetadataLayout layout;
+  int32_t metadata = -1;  ///< slot
 
-  int k() const { return tensor::instruction_k(a_format); }
+  bool is_fp8() const { return a_format == Format::E4M3 || a_format == Format::E5M2; }
+  int stored_k() const { return are_bits ? 256 : tensor::instruction_k(a_format); }
+  int k() const { return is_sparse ? 2 * stored_k() : stored_k(); }
   /// The tiles that descriptors of A and B stand for.
   tensor::Descriptor tile_a(uint64_t descriptor) const {
     tensor::Descriptor tile = tensor::decode_wgmma(descriptor, "A");
@@ -44,7 +54,13 @@ struct WgmmaOperands {
     tile.mn_major = transpose_b, tile.element = tensor::element_bytes(b_format);
     return tile;
   }
-  uint64_t multiply_adds() const { return 64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(k()); }
+  /// Of a sparse one: with the other 32 bytes of K.
+  tensor::Descriptor tile_b_behind(uint64_t descriptor) const {
+    tensor::Descriptor tile = tile_b(descriptor);
+    tile.k_offset = 32;
+    return tile;
+  }
+  uint64_t multiply_adds() const { return 64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(stored_k()); }
 };
 
 }  // namespace
@@ -57,6 +73,7 @@ struct Cta::Warpgroup {
     uint32_t issued = 0;                                                 // bit per warp
     std::array<uint32_t, 4> pending{};                                   // numbers of the warps' pending registers
     std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a_registers;  // A from registers: [warp][register][lane]
+    std::array<std::array<uint32_t, 32>, 4> metadata;                    // [warp][lane]
     Origin origin;
   };
   std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
@@ -128,7 +145,7 @@ class Wgmma final : public AsyncOperation {
     auto* const other = dynamic_cast<Wgmma*>(&next);
     if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
     const WgmmaOperands &mine = operands(), &theirs = other->operands();
-    if (!cluster.exact_arithmetic_is_over() || mine.result == tensor::Result::S32) return false;
+    if (!cluster.exact_arithmetic_is_over() || mine.result == tensor::Result::S32 || mine.is_sparse) return false;
     if (theirs.n != mine.n || theirs.a_format != mine.a_format || theirs.b_format != mine.b_format ||
         theirs.result != mine.result || theirs.accumulators != mine.accumulators || !other->entry->accumulate)
       return false;
@@ -158,7 +175,7 @@ class Wgmma final : public AsyncOperation {
   Footprint footprint() const override {
     using Space = Footprint::Place::Space;
     const WgmmaOperands& o = operands();
-    Footprint used{.bytes = 32ull * static_cast<uint64_t>(o.n + (o.a_in_registers ? 0 : 64))};
+    Footprint used{.bytes = 32ull * static_cast<uint64_t>(o.n * (o.is_sparse ? 2 : 1) + (o.a_in_registers ? 0 : 64))};
     used.overwrites = !entry->accumulate;
     if (!o.a_in_registers) used.descriptors.push_back(entry->a);
     used.descriptors.push_back(entry->b);
@@ -175,6 +192,8 @@ class Wgmma final : public AsyncOperation {
  private:
   void multiply(bool is_exact) {
     const WgmmaOperands& o = operands();
+    if (o.is_sparse) return multiply_sparse(is_exact);
+    if (o.are_bits) return multiply_bits();
     std::array<const Wgmma*, tensor::kMaxSteps> steps{this};
     std::copy(along_.begin(), along_.end(), steps.begin() + 1);
     tensor::Arithmetic how{.exact = is_exact,
@@ -182,7 +201,7 @@ class Wgmma final : public AsyncOperation {
                            .result = o.result,
                            .steps = 1 + static_cast<int>(along_.size()),
                            .pitch = o.n / 4};
-    if (o.a_format == Format::E4M3 || o.a_format == Format::E5M2) how.fraction_bits = 13;
+    if (o.is_fp8()) how.fraction_bits = 13;
 
     static thread_local std::array<tensor::QuadTile, 64 * tensor::kMaxSteps> b_tiles;
     for (int step = 0; step < how.steps; ++step)
@@ -191,7 +210,61 @@ class Wgmma final : public AsyncOperation {
       tensor::LaneTile a_tiles[2 * tensor::kMaxSteps];
       for (int step = 0; step < how.steps; ++step)
         steps[static_cast<size_t>(step)]->pack_a(how, warp, &a_tiles[2 * step]);
-      multiply_fragments(cta->warps[4 * group + warp], how, a_tiles, b_tiles.data());
+      multiply_fragments(cta->warps[4 * group + warp], [&](uint32_t* const* accumulators) {
+        tensor::kernels().fragments(how, a_tiles, b_tiles.data(), accumulators, o.n / 8, adds());
+      });
+    }
+  }
+
+  void multiply_sparse(bool is_exact) {
+    const WgmmaOperands& o = operands();
+    tensor::Arithmetic how{.exact = is_exact, .k = o.k(), .result = o.result};
+    if (o.is_fp8()) how.fraction_bits = 13;
+    std::array<tensor::Row, 256> rows[2];
+    for (const bool behind : {false, true}) {
+      const tensor::Descriptor b = behind ? o.tile_b_behind(entry->b) : o.tile_b(entry->b);
+      tensor::check_tile(*cta, b, o.n, "B");
+      tensor::read_rows(*cta, b, 0, o.n, rows[behind].data());
+    }
+    static thread_local std::array<tensor::DeepQuadTile, 64> b_tiles;
+    tensor::pack_deep_quads({.format = o.b_format, .k = how.k, .negate = o.negate_b}, rows[0].data(), rows[1].data(),
+                            o.n, b_tiles.data());
+    // Fast arithmetic multiplies by the zeros between A's elements, too.
+    how.exact |= tensor::has_specials(b_tiles.data(), o.n / 4, how.k);
+    const tensor::Arithmetic stored{.exact = true, .k = o.stored_k()};
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
+      tensor::LaneTile a_stored[2];
+      pack_a(stored, warp, a_stored);
+      const tensor::Nibbles nibbles = tensor::read_metadata(o.layout, entry->metadata[warp].data());
+      tensor::DeepLaneTile a_tiles[2];
+      for (size_t h = 0; h < 2; ++h) tensor::spread_lanes(o.a_format, how.k, nibbles, 8 * h, a_stored[h], &a_tiles[h]);
+      multiply_fragments(cta->warps[4 * group + warp], [&](uint32_t* const* accumulators) {
+        tensor::kernels().deep_fragments(how, a_tiles, b_tiles.data(), accumulators, o.n / 8, adds());
+      });
+    }
+  }
+
+  /// D = the number of places of K in which a row of A and a column of B have a one.
+  void multiply_bits() const {
+    const WgmmaOperands& o = operands();
+    const tensor::Descriptor b = o.tile_b(entry->b);
+    tensor::check_tile(*cta, b, o.n, "B");
+    std::array<tensor::Row, 256> columns;
+    tensor::read_rows(*cta, b, 0, o.n, columns.data());
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
+      std::array<tensor::Row, 8> rows[2];
+      for (int h = 0; h < 2; ++h) read_a(warp, h, rows[h].data());
+      multiply_fragments(cta->warps[4 * group + warp], [&](uint32_t* const* accumulators) {
+        for (size_t i = 0; i < o.accumulators.size(); ++i) {
+          for (size_t lane = 0; lane < 32; ++lane) {
+            const tensor::Row &row = rows[i / 2 % 2][lane / 4], &column = columns[8 * (i / 4) + 2 * (lane % 4) + i % 2];
+            uint32_t sum = adds() ? accumulators[i][lane] : 0;
+            for (size_t k = 0; k < row.size(); ++k)
+              sum += static_cast<uint32_t>(std::popcount(static_cast<uint8_t>(row[k] & column[k])));
+            accumulators[i][lane] = sum;
+          }
+        }
+      });
     }
   }
 
@@ -207,30 +280,44 @@ class Wgmma final : public AsyncOperation {
 
   void pack_a(const tensor::Arithmetic& how, size_t warp, tensor::LaneTile* tiles) const {
     const WgmmaOperands& o = operands();
-    tensor::Descriptor a;
-    if (!o.a_in_registers) {
-      a = o.tile_a(entry->a);
-      tensor::check_tile(*cta, a, 64, "A");
-    }
     for (int h = 0; h < 2; ++h) {
       std::array<tensor::Row, 8> rows;
-      if (o.a_in_registers)
-        register_rows(warp, h, rows.data());
-      else
-        tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows.data());
+      read_a(warp, h, rows.data());
       tensor::kernels().pack_lanes({.format = o.a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact},
                                    rows.data(), 4, &tiles[h]);
     }
   }
 
-  void multiply_fragments(Warp& target, const tensor::Arithmetic& how, const tensor::LaneTile* a_tiles,
-                          const tensor::QuadTile* b_tiles) const {
+  /// Rows 8 h to 8 h + 7 of those that belong to a warp.
+  void read_a(size_t warp, int h, tensor::Row* rows) const {
+    const WgmmaOperands& o = operands();
+    if (o.a_in_registers) return register_rows(warp, h, rows);
+    const tensor::Descriptor a = o.tile_a(entry->a);
+    if (h == 0) tensor::check_tile(*cta, a, 64, "A");
+    tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows);
+  }
+
+  /// Are products added to the accumulators at once? Sums that saturate are added at the end.
+  bool adds() const { return entry->accumulate && !operands().saturates; }
+
+  /// Calls multiply(accumulators), with F16 ones a cell for each.
+  template <class F>
+  void multiply_fragments(Warp& target, F multiply) const {
     const WgmmaOperands& o = operands();
     const size_t registers = o.accumulators.size();
     uint32_t* accumulators[128];
     if (o.result != tensor::Result::F16) {
       for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, o.accumulators[i]);
-      tensor::kernels().fragments(how, a_tiles, b_tiles, accumulators, o.n / 8, entry->accumulate);
+      if (!o.saturates || !entry->accumulate) return multiply(accumulators);
+      std::array<std::array<int32_t, 32>, 128> before;
+      for (size_t i = 0; i < registers; ++i) std::memcpy(before[i].data(), accumulators[i], sizeof before[i]);
+      multiply(accumulators);
+      for (size_t i = 0; i < registers; ++i) {
+        for (size_t lane = 0; lane < 32; ++lane) {
+          const int64_t sum = int64_t{before[i][lane]} + static_cast<int32_t>(accumulators[i][lane]);
+          accumulators[i][lane] = static_cast<uint32_t>(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX));
+        }
+      }
       return;
     }
     alignas(64) std::array<std::array<uint32_t, 32>, 128> halves;
@@ -239,7 +326,7 @@ class Wgmma final : public AsyncOperation {
       for (size_t l = 0; l < 32; ++l) halves[2 * i][l] = packed[l] & 0xFFFF, halves[2 * i + 1][l] = packed[l] >> 16;
       accumulators[2 * i] = halves[2 * i].data(), accumulators[2 * i + 1] = halves[2 * i + 1].data();
     }
-    tensor::kernels().fragments(how, a_tiles, b_tiles, accumulators, o.n / 8, entry->accumulate);
+    multiply(accumulators);
     for (size_t i = 0; i < registers; ++i) {
       auto* packed = lanes<uint32_t>(target, o.accumulators[i]);
       for (size_t l = 0; l < 32; ++l) packed[l] = halves[2 * i][l] | halves[2 * i + 1][l] << 16;
@@ -310,17 +397,23 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   entry.a = a, entry.b = b, entry.accumulate = accumulate;
   if (!o.a_in_registers) tensor::decode_wgmma(a, "A");
   tensor::decode_wgmma(b, "B");
-  if (o.a_in_registers) {
-    for (size_t i = 0; i < 4; ++i) {
-      const int32_t slot = o.a_registers[i];
-      if (is_pending(w, slot))
-        throw Fault{Status::LaunchFailure,
-                    "wgmma takes A from a register that an unfinished operation has still to write"};
-      std::memcpy(entry.a_registers[w.index % 4][i].data(), lanes<uint32_t>(w, slot), 128);
+  const auto copy_register = [&](int32_t slot, const char* what, std::array<uint32_t, 32>& to) {
+    if (is_pending(w, slot)) {
+      throw Fault{Status::LaunchFailure, std::string("wgmma takes ") + what +
+                                             " from a register that an unfinished operation has still to write"};
     }
+    std::memcpy(to.data(), lanes<uint32_t>(w, slot), sizeof to);
+  };
+  if (o.a_in_registers) {
+    for (size_t i = 0; i < 4; ++i) copy_register(o.a_registers[i], "A", entry.a_registers[w.index % 4][i]);
   }
+  if (o.is_sparse) copy_register(o.metadata, "metadata", entry.metadata[w.index % 4]);
   if (Observer* const observer = observer_of(w)) {
     std::vector<order::Range> ranges = tensor::tile_ranges(o.tile_b(b), 0, o.n);
+    if (o.is_sparse) {
+      const auto behind = tensor::tile_ranges(o.tile_b_behind(b), 0, o.n);
+      ranges.insert(ranges.end(), behind.begin(), behind.end());
+    }
     if (!o.a_in_registers) {  // of A, a warp reads its own rows
       const auto rows = tensor::tile_ranges(o.tile_a(a), static_cast<int>(w.index % 4) * 16, 16);
       ranges.insert(ranges.end(), rows.begin(), rows.end());
@@ -396,8 +489,16 @@ void decode_mma_async(Decoder& d) {
   d.for_modifiers(
       [&](const std::string& modifier) { return std::sscanf(modifier.c_str(), "m64n%dk%d", &o.n, &k) == 2; });
   const std::vector<Type> types = tensor::types_of(d);
-  if (o.n < 8 || o.n > 256 || o.n % 8 != 0 || types.size() != 3) d.unsupported("this shape or these types");
-  o.a_format = tensor::format_of(d, types[1]), o.b_format = tensor::format_of(d, types[2]);
+  o.are_bits = d.has("b1");
+  if (o.n < 8 || o.n > 256 || o.n % 8 != 0 || types.size() != (o.are_bits ? 1 : 3))
+    d.unsupported("this shape or these types");
+  if (o.are_bits) {
+    d.ignore({"b1", "and", "popc"});
+    o.a_format = o.b_format = Format::U8;  // bits are bytes of memory like any
+  } else {
+    o.a_format = tensor::format_of(d, types[1]), o.b_format = tensor::format_of(d, types[2]);
+  }
+  o.saturates = d.has("satfinite");
   o.result = tensor::result_of(types[0]);
   o.accumulators = d.destinations(d.operand(0), 4);
   if (o.accumulators.size() != static_cast<size_t>(o.result == tensor::Result::F16 ? o.n / 4 : o.n / 2))
@@ -411,8 +512,16 @@ void decode_mma_async(Decoder& d) {
     o.a = d.source(1, Type::B64);
   }
   o.b = d.source(2, Type::B64);
-  o.accumulate = d.predicate_source(d.operand(3));
-  size_t at = 4;
+  size_t at = 3;
+  o.is_sparse = d.has("sp");
+  if (o.is_sparse) {
+    o.layout = {.is_small = tensor::element_bytes(o.a_format) == 1,
+                .per_row = o.a_format == Format::TF32 ? o.k() / 2 : o.k() / 4,
+                .selector = static_cast<int>(d.immediate(4))};
+    o.metadata = d.source(3, Type::B32);
+    at = 5;
+  }
+  o.accumulate = d.predicate_source(d.operand(at++));
   if (o.result != tensor::Result::S32 && at < d.count()) {
     o.negate_a = d.immediate(at++) < 0;
     o.negate_b = d.immediate(at++) < 0;

@@ -51,7 +51,8 @@ constexpr Row kRows[] = {
     {"cvt", "[.{$round}].f64.bf16", "=1, 2", "7.8 sm_90"},
     {"cvt", "[.{$round}][.ftz].f32.bf16", "=1, 2", "7.1 sm_80"},
     {"cvt", ".rna[.satfinite].tf32.f32", "=bits32, f32", "7.0 sm_80"},
-    {"cvt", ".{rn|rz}[.relu][.satfinite].tf32.f32", "=bits32, f32", "7.8 sm_90"},
+    {"cvt", ".{rn|rz}[.relu].tf32.f32", "=bits32, f32", "7.8 sm_90"},
+    {"cvt", ".{rn|rz}[.relu].satfinite.tf32.f32", "=bits32, f32", "8.6 sm_100"},
 
     // ---- two or four at a time. The first source becomes the upper half.
     {"cvt", ".{rn|rz}[.relu][.satfinite].{f16x2|bf16x2}.f32", "=1, f32, f32", "7.0 sm_80"},

@@ -189,38 +189,38 @@ constexpr Row kRows[] = {
     {"wgmma.mma_async", MMA INT_COLUMNS("k256") ".s32.b1.b1.and.popc",
      "{n/2 %s32}<D>, u64 or {4 b32}<A>, u64<B>, !pred:0..1<scale-d>", "8.0 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k32.f32.{f16|bf16}.=",
-     "{n/2 %f32}<D>, u64<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/2 %f32}<D>, u64<A>, u64<B>, %b32<metadata>, #b32:0..1<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, "
      "#b32:{-1|1}<imm-scale-b>, #b32:0..1<imm-trans-a>, #b32:0..1<imm-trans-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k32.f32.{f16|bf16}.=",
-     "{n/2 %f32}<D>, {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/2 %f32}<D>, {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..1<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, "
      "#b32:{-1|1}<imm-scale-b>, #b32:0..1<imm-trans-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k32.f16.f16.f16",
-     "{n/4 %f16x2}<D>, u64<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/4 %f16x2}<D>, u64<A>, u64<B>, %b32<metadata>, #b32:0..1<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, "
      "#b32:{-1|1}<imm-scale-b>, #b32:0..1<imm-trans-a>, #b32:0..1<imm-trans-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k32.f16.f16.f16",
-     "{n/4 %f16x2}<D>, {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/4 %f16x2}<D>, {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..1<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, #b32:{-1|1}<imm-scale-b>, #b32:0..1<imm-trans-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k16.f32.tf32.tf32",
-     "{n/2 %f32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/2 %f32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..1<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, #b32:{-1|1}<imm-scale-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k64.f32" FP8,
-     "{n/2 %f32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/2 %f32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, #b32:{-1|1}<imm-scale-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA ".m64n(8..256/8)k64.f16" FP8,
-     "{n/4 %f16x2}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>, "
+     "{n/4 %f16x2}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0<selector>, !pred:0..1<scale-d>, "
      "#b32:{-1|1}<imm-scale-a>, #b32:{-1|1}<imm-scale-b>",
      "8.2 sm_90a"},
     {"wgmma.mma_async", ".sp" MMA INT_COLUMNS("k64") "[.satfinite].s32" INT8,
-     "{n/2 %s32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0..3<selector>, !pred:0..1<scale-d>",
+     "{n/2 %s32}<D>, u64 or {4 b32}<A>, u64<B>, %b32<metadata>, #b32:0<selector>, !pred:0..1<scale-d>",
      "8.2 sm_90a"},
     {"wgmma.fence", ".sync[.aligned]", "", "8.0 sm_90a"},
     {"wgmma.commit_group", ".sync[.aligned]", "", "8.0 sm_90a"},
