@@ -505,6 +505,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   // Step 5: tear down. No CTA may exit while a peer still loads into it, or arrives at its barriers: the drain has seen to that.
   // [L08] This launch ends after the one that it runs beside: who waits for it has waited for both. Orders everything that the
   // other stored before that end.
+  __syncwarp();  // the wait holds up a whole warp: not before the lane that was elected has done its work
   if (beside) ptx::griddepcontrol_wait();
 }
 
