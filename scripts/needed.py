@@ -23,8 +23,8 @@ from pathlib import Path
 
 from ladder import command, files, shards
 from ladder.levels import names
-from ladder.mutants import study
-from ladder.mutants.sites import key_of
+from ladder.mutants import study, weaken
+from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results.data import Fields
 
@@ -47,6 +47,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--check", action="store_true",
                         help="record nothing: compare with what is recorded, and see that all sites are there")
     parser.add_argument("--open", action="store_true", help="only sites of which nothing is recorded, or no proof")
+    parser.add_argument("--weaken", action="store_true",
+                        help="record nothing: leave the sites there, but less than they should be (wrong parity, "
+                             "count, scope, ...), in each way in turn, and list what is said")
     parser.add_argument("--no-proofs", action="store_true",
                         help="do not try to prove that what nobody misses is redundant: what is recorded of it stays")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
@@ -103,6 +106,16 @@ def differences(output: Path, rows: Sequence[Fields], kernels: Sequence[Kernel])
     return found
 
 
+def weaken_all(pairs: Sequence[tuple[Kernel, Site]], jobs: int) -> int:
+    """Says what is said of each; last how many of how many."""
+    said: Counter[str] = Counter()
+    for one in weaken.look_at(pairs, jobs):
+        said[one.verdict.kind or "nothing is said"] += 1
+        print(one, flush=True)
+    print(f"{sum(said.values())} weakened: " + ", ".join(f"{count} {kind}" for kind, count in said.most_common()) + ".")
+    return 0
+
+
 def main() -> int:
     options = parse()
     command.heed_sigterm()
@@ -119,6 +132,8 @@ def main() -> int:
         pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
     if not pairs:
         raise command.UsageError("there is no such site.")
+    if options.weaken:
+        return weaken_all(pairs, options.jobs)
     rows: list[Fields] = []
     known = {key_of(row): row for row in study.recorded(options.output)}
     found = study.look_at(pairs, options.jobs, not options.no_proofs)

@@ -731,6 +731,24 @@ TEST(Order, AWaiterMayNotBeLapped) {
   }
 }
 
+TEST(Order, OneLaneTellsForAWarpThatHasWaitedAsOne) {
+  for (const bool meets : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.init(0, 1032);
+    story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
+    story.wait(story.all(0, 1, 11), 1024);
+    if (meets) story.world.sync_warp(story.all(0, 1, 12));
+    story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
+    story.wait(story.lane0(0, 0, 14), 1032);
+    story.arrive(story.lane0(0, 0, 15), 0, 1024, true);
+    if (meets)
+      story.expect_silence();
+    else
+      story.expect("warp-synchronous", "lanes 1 to 31 must tell");
+  }
+}
+
 TEST(Order, ALoadTellsThatItsThreadHasWaited) {
   // Warp 1 waits for the fresh barrier and loads; that its bytes have landed says that its wait was over.
   for (const bool waits_before : {true, false}) {

@@ -187,8 +187,12 @@ class Study:
     def instead(self, site: Site, instruction: str, case: Case) -> Verdict:
         """With another instruction in its place."""
         lines = self.kernel.embedded.lines
-        text = "\n".join(instruction if index in site.places else line for index, line in enumerate(lines))
-        return self._judge(text, case, ()).beyond(self._run(Change(), case, ()))
+        return self.judge_text("\n".join(instruction if index in site.places else line
+                                         for index, line in enumerate(lines)), case)
+
+    def judge_text(self, ptx: str, case: Case) -> Verdict:
+        """What is said of the kernel with this PTX, and not of the kernel as it is."""
+        return self._judge(ptx, case, ()).beyond(self._run(Change(), case, ()))
 
     def prove(self, site: Site) -> Fields:
         """That it is redundant: another site without which, and without this one, something is reported that neither of

@@ -434,10 +434,16 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
 void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {
   const bool as_one =
       (missing & ~barrier.open.happened().known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0;
-  if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
+  // Lanes of a warp have waited at the same instruction, and some of them have told.
+  const bool in_lockstep = std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const Barrier::Waiter& each) {
+    return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
+           barrier.open.happened().known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
+  });
+  const Habit habit = as_one ? Habit::WarpgroupRelease : in_lockstep ? Habit::WarpSynchronous : Habit::kCount;
+  if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const uint32_t line = names_.first_of_line(waiter.site);
   const Findings::Key key =
-      as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseHeld, line, line);
+      habit != Habit::kCount ? Findings::key(habit, line, line) : Findings::key(Rule::PhaseHeld, line, line);
   tell(key, target.place.cluster, 0, [&] {
     Finding finding;
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
