@@ -55,6 +55,23 @@ TEST(Checked, ABarrierOfTheWarp) {
   expect_found(neighbour(""), "habit warp-synchronous");
 }
 
+TEST(Checked, BytesOfOneWordByDifferentCtas) {
+  for (const bool same : {false, true}) {
+    Bench bench(checked(), "h200");
+    auto* const data = bench.upload(std::vector<uint32_t>(64));
+    Source source;
+    source.parameters = ".param .u64 data";
+    source.body = "ld.param.u64 %rd1, [data]; mov.u32 %r1, %ctaid.x; mul.lo.u32 %r2, %r1, " +
+                  std::string(same ? "0" : "1") + "; cvt.u64.u32 %rd2, %r2; add.u64 %rd1, %rd1, %rd2; " +
+                  "add.u32 %r1, %r1, 7; st.global.u8 [%rd1], %r1;";
+    LaunchConfig config;
+    config.grid = {4, 1, 1};
+    config.block = {1, 1, 1};
+    const Outcome outcome = bench.launch(source, config, data);
+    EXPECT_EQ(outcome.report.find("error (write after write)") != std::string::npos, same) << outcome.report;
+  }
+}
+
 TEST(Checked, VolatileAccessesOfAWarpCountOnLockstep) {
   // Each lane adds what its neighbour has; without a barrier of the warp it may find it before or after that one has added.
   const auto reduce = [](const std::string& access, const std::string& between) {

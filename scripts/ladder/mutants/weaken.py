@@ -1,6 +1,9 @@
 """Synchronisation that is there, but less than it should be: narrower scopes, relaxed instead of releasing, the wrong
-parity, count, bytes, group or kind of fence. Each instruction of a kernel is weakened in turn, in the PTX, in each way that fits
-it; then the kernel runs with --check."""
+parity, count, bytes, group or kind of fence. Each instruction of a kernel is weakened in turn, in the PTX, in each way
+that fits it; then the kernel runs with --check.
+
+Where nothing is said, less was enough. A relaxed wait sees what its phase counts itself, bytes and tensor work; a
+relaxed arrival hands back what was only read; and barrier.cluster.arrive may be relaxed after fence.mbarrier_init."""
 from __future__ import annotations
 
 import concurrent.futures

@@ -435,10 +435,11 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
   const bool as_one =
       (missing & ~barrier.open.happened().known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0;
   // Lanes of a warp have waited at the same instruction, and some of them have told.
-  const bool in_lockstep = std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const Barrier::Waiter& each) {
-    return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
-           barrier.open.happened().known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
-  });
+  const bool in_lockstep =
+      std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const Barrier::Waiter& each) {
+        return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
+               barrier.open.happened().known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
+      });
   const Habit habit = as_one ? Habit::WarpgroupRelease : in_lockstep ? Habit::WarpSynchronous : Habit::kCount;
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const uint32_t line = names_.first_of_line(waiter.site);

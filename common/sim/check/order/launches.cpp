@@ -1,6 +1,7 @@
 #include "check/order/launches.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sim::order {
 namespace {
@@ -51,7 +52,7 @@ Clock LaunchCheck::after_wait(const Clock& before) {
 void LaunchCheck::check_past(World& world, const Access& access, const By& by, const Range& range, const Clock& knows) {
   const Names& names = *names_;
   if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
-  earlier_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
+  earlier_.for_each(range.begin, range.end, [&](const Past::Known& known, uint64_t begin, uint64_t end) {
     const auto ask = [&](uint32_t which, bool wrote) {
       if (which == 0) return;
       const Trace& before = earlier_[which];
@@ -73,9 +74,9 @@ void LaunchCheck::check_past(World& world, const Access& access, const By& by, c
         return finding;
       });
     };
-    ask(run.writer, true);
+    ask(known.write, true);
     if (!access.writes) return;
-    for (const uint32_t reader : run.readers) ask(reader, false);
+    for (const uint32_t reader : known.readers()) ask(reader, false);
   });
 }
 
@@ -121,43 +122,34 @@ void LaunchCheck::fold(World& world) {
 }
 
 void LaunchCheck::fold_in(World& world) {
-  // Neighbours that say the same are one.
-  Range range{0, 0};
-  uint32_t writer = 0;
-  std::vector<uint32_t> readers;
-  const auto flush = [&] {
-    if (range.end == range.begin) return;
-    past_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t begin, uint64_t end) {
-      const Range part{begin, end};
-      const auto against = [&](uint32_t which, bool wrote) {
-        if (which == 0) return;
-        if (writer != 0) clash(past_[which], past_[writer], wrote, true, part);
-        for (const uint32_t reader : readers) clash(past_[which], past_[reader], wrote, false, part);
-      };
-      against(run.writer, true);
-      for (const uint32_t reader : run.readers) against(reader, false);
-    });
-    if (writer != 0) past_.write(range.begin, range.end, writer);
-    for (const uint32_t reader : readers) past_.read(range.begin, range.end, reader);
-  };
-  Range next{0, 0};
-  uint32_t next_writer = 0;
-  std::vector<uint32_t> next_readers;
-  const auto take = [&] {
-    if (next.begin == range.end && next_writer == writer && next_readers == readers) {
-      range.end = next.end;
-    } else {
-      flush();
-      range = next, writer = next_writer, readers = next_readers;
+  struct Part {
+    Range range{0, 0};
+    uint32_t writer = 0;
+    std::vector<uint32_t> readers = {};
+    void add(uint32_t trace, bool wrote) {
+      if (wrote)
+        writer = trace;
+      else if (std::find(readers.begin(), readers.end(), trace) == readers.end())
+        readers.push_back(trace);
     }
-    next_writer = 0;
-    next_readers.clear();
+  };
+  // Neighbours that say the same are one; bytes that are no whole words stand alone.
+  std::vector<Part> parts;
+  Part next;
+  const auto take = [&] {
+    const bool continues = !parts.empty() && parts.back().range.end == next.range.begin &&
+                           parts.back().writer == next.writer && parts.back().readers == next.readers;
+    if (continues)
+      parts.back().range.end = next.range.end;
+    else if (next.writer != 0 || !next.readers.empty())
+      parts.push_back(std::move(next));
+    next = {};
   };
   std::vector<uint32_t> traces;  // of accesses, by their number
   world.for_global([&](uint32_t access_number, const Access& access, uint64_t begin, uint64_t end, bool wrote) {
-    if (begin != next.begin || end != next.end) {
+    if (begin != next.range.begin || end != next.range.end) {
       take();
-      next = {begin, end};
+      next.range = {begin, end};
     }
     if (traces.size() <= access_number) traces.resize(access_number + 1);
     uint32_t& which = traces[access_number];
@@ -166,13 +158,34 @@ void LaunchCheck::fold_in(World& world) {
                         access.silent, access.issuer,         access.warp, {}};
       which = past_.trace(trace, [&] { return names_->instruction(access.site); });
     }
-    if (wrote)
-      next_writer = which;
-    else if (std::find(next_readers.begin(), next_readers.end(), which) == next_readers.end())
-      next_readers.push_back(which);
+    const auto bytes = static_cast<uint32_t>(end - begin);
+    const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
+    const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
+    if (mine == all) return next.add(which, wrote);
+    for (uint32_t rest = mine; rest;) {
+      const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+      const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
+      rest &= ~(((1u << count) - 1) << first);
+      parts.push_back({{begin + first, begin + first + count}});
+      parts.back().add(which, wrote);
+    }
   });
   take();
-  flush();
+  for (const Part& part : parts) {
+    past_.for_each(part.range.begin, part.range.end, [&](const Past::Known& known, uint64_t begin, uint64_t end) {
+      const auto against = [&](uint32_t which, bool wrote) {
+        if (which == 0) return;
+        if (part.writer != 0) clash(past_[which], past_[part.writer], wrote, true, {begin, end});
+        for (const uint32_t reader : part.readers) clash(past_[which], past_[reader], wrote, false, {begin, end});
+      };
+      against(known.write, true);
+      for (const uint32_t reader : known.readers()) against(reader, false);
+    });
+  }
+  for (const Part& part : parts) {
+    if (part.writer != 0) past_.write(part.range.begin, part.range.end, part.writer);
+    for (const uint32_t reader : part.readers) past_.read(part.range.begin, part.range.end, reader);
+  }
 }
 
 // ---- streams
@@ -239,7 +252,7 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
   std::string wrong;
   const auto ask = [&](const Range& range, bool writing) {
     if (past_.newest() < start.below) return;
-    past_.for_each(range.begin, range.end, [&](const Past::Run& run, uint64_t, uint64_t) {
+    past_.for_each(range.begin, range.end, [&](const Past::Known& known, uint64_t, uint64_t) {
       const auto against = [&](uint32_t which, bool wrote) {
         if (which == 0 || !wrong.empty() || start.contains(past_[which].launch)) return;
         const Trace& before = past_[which];
@@ -249,9 +262,9 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
                           : "overwrites what this reads") +
                 ", and nothing waits for it: " + before.text + ", " + side_of(before) + "\n";
       };
-      against(run.writer, true);
+      against(known.write, true);
       if (!writing) return;
-      for (const uint32_t reader : run.readers) against(reader, false);
+      for (const uint32_t reader : known.readers()) against(reader, false);
     });
   };
   for (const Range& range : reads) ask(range, false);

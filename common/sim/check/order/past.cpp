@@ -33,7 +33,7 @@ void Past::unite(uint64_t begin, uint64_t end) {
   if (at != runs_.begin()) --at;
   while (at != runs_.end() && at->first <= end) {
     const auto next = std::next(at);
-    if (next != runs_.end() && next->first == at->second.end && next->second.same(at->second)) {
+    if (next != runs_.end() && next->first == at->second.end && next->second.known == at->second.known) {
       at->second.end = next->second.end;
       runs_.erase(next);
     } else {
@@ -43,33 +43,38 @@ void Past::unite(uint64_t begin, uint64_t end) {
 }
 
 void Past::write(uint64_t begin, uint64_t end, uint32_t writer) {
+  if (!is_run(begin, end))
+    return cells_.for_each(begin, end, [&](Known& known, uint64_t, uint32_t) { known = {writer}; });
   cut(begin, end);
-  runs_[begin] = Run{end, writer, {}};
+  runs_[begin] = Run{end, {writer}};
   unite(begin, end);
 }
 
+void Past::add_reader(Known& known, uint32_t reader) const {
+  const Trace& mine = traces_[reader];
+  for (uint32_t* const each : {&known.read, &known.more[0], &known.more[1]}) {
+    if (*each == 0) {
+      *each = reader;
+      return;
+    }
+    const Trace& other = traces_[*each];
+    if (*each == reader || (other.launch == mine.launch && other.cluster == mine.cluster)) return;
+  }
+}
+
 void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
+  if (!is_run(begin, end))
+    return cells_.for_each(begin, end, [&](Known& known, uint64_t, uint32_t) { add_reader(known, reader); });
   split(begin);
   split(end);
-  const auto add = [&](Run& run) {
-    const Trace& mine = traces_[reader];
-    for (uint32_t& each : run.readers) {
-      if (each == 0) {
-        each = reader;
-        return;
-      }
-      const Trace& other = traces_[each];
-      if (each == reader || (other.launch == mine.launch && other.cluster == mine.cluster)) return;
-    }
-  };
   uint64_t at = begin;
   auto run = runs_.lower_bound(begin);
   while (at < end) {
     if (run == runs_.end() || run->first > at) {
       const uint64_t stop = run == runs_.end() ? end : std::min(end, run->first);
-      run = runs_.emplace_hint(run, at, Run{stop, 0, {}});
+      run = runs_.emplace_hint(run, at, Run{stop, {}});
     }
-    add(run->second);
+    add_reader(run->second.known, reader);
     at = run->second.end;
     ++run;
   }
@@ -79,16 +84,24 @@ void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
 void Past::add(const Past& later) {
   std::vector<uint32_t> renamed(later.traces_.size(), 0);
   for (size_t i = 1; i < renamed.size(); ++i) renamed[i] = number_of(later.traces_[i]);
-  for (const auto& [begin, run] : later.runs_) {
-    if (run.writer != 0) write(begin, run.end, renamed[run.writer]);
-    for (const uint32_t reader : run.readers) {
-      if (reader != 0) read(begin, run.end, renamed[reader]);
+  const auto add = [&](const Known& known, uint64_t begin, uint64_t end) {
+    if (known.write != 0) write(begin, end, renamed[known.write]);
+    for (const uint32_t reader : known.readers()) {
+      if (reader != 0) read(begin, end, renamed[reader]);
     }
-  }
+  };
+  later.cells_.for_all([&](const Known& known, uint64_t begin, uint32_t bytes) { add(known, begin, begin + bytes); });
+  for (const auto& [begin, run] : later.runs_) add(run.known, begin, run.end);
+}
+
+void Past::forget(uint64_t begin, uint64_t end) {
+  cut(begin, end);
+  cells_.forget((begin + kWord - 1) / kWord * kWord, end / kWord * kWord);
 }
 
 void Past::clear() {
   runs_.clear();
+  cells_.clear();
   traces_.resize(1);
   numbers_.clear();
   newest_ = 0;

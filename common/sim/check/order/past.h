@@ -1,5 +1,5 @@
-// Who touched global memory in launches, and in clusters, that have come to an end: intervals with the last writer and
-// some readers since.
+// Who touched global memory in launches, and in clusters, that have come to an end: the last writer and some readers since, of
+// cells of 16 bytes; and of intervals, where they are long, as the host's are, or no whole words.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "check/order/access.h"
+#include "check/order/shadow.h"
 
 namespace sim::order {
 
@@ -30,12 +31,12 @@ struct Trace {
 
 class Past {
  public:
-  static constexpr size_t kReaders = 3;  ///< of different clusters or launches: one of them is not the writer's
-  struct Run {
-    uint64_t end = 0;
-    uint32_t writer = 0;  ///< numbers of traces; 0 is none
-    std::array<uint32_t, kReaders> readers{};
-    bool same(const Run& other) const { return writer == other.writer && readers == other.readers; }
+  /// Numbers of traces; 0 is none. Readers are of different clusters or launches: one of them is not the writer's.
+  struct Known {
+    uint32_t write = 0, read = 0;
+    std::array<uint32_t, 2> more{};
+    bool operator==(const Known&) const = default;
+    std::array<uint32_t, 3> readers() const { return {read, more[0], more[1]}; }
   };
 
   /// Its number; a new one gets its text from `words`.
@@ -47,13 +48,15 @@ class Past {
   }
   const Trace& operator[](uint32_t number) const { return traces_[number]; }
 
-  /// Calls f(run, begin, end) for what is known of parts of a range.
+  /// Calls f(known, begin, end) for what is known of parts of a range. Of a part it may be called twice: what came later does
+  /// not always hide what was before.
   template <class F>
   void for_each(uint64_t begin, uint64_t end, F f) const {
+    cells_.for_known(begin / kWord * kWord, (end + kWord - 1) / kWord * kWord, f);
     auto at = runs_.upper_bound(begin);
     if (at != runs_.begin() && std::prev(at)->second.end > begin) --at;
     for (; at != runs_.end() && at->first < end; ++at)
-      f(at->second, std::max(begin, at->first), std::min(end, at->second.end));
+      f(at->second.known, std::max(begin, at->first), std::min(end, at->second.end));
   }
   void write(uint64_t begin, uint64_t end, uint32_t writer);
   void read(uint64_t begin, uint64_t end, uint32_t reader);
@@ -61,12 +64,22 @@ class Past {
   void add(const Past& later);
 
   uint64_t newest() const { return newest_; }  ///< launch
-  bool empty() const { return runs_.empty(); }
+  bool empty() const { return runs_.empty() && cells_.pages() == 0; }
   void clear();
-  void forget(uint64_t begin, uint64_t end) { cut(begin, end); }
+  void forget(uint64_t begin, uint64_t end);
 
  private:
   uint32_t number_of(const Trace& trace);
+  static constexpr uint64_t kWord = Shadow::kWord, kLong = 1u << 16;
+  static bool is_run(uint64_t begin, uint64_t end) {
+    return begin % kWord != 0 || end % kWord != 0 || end - begin >= kLong;
+  }
+  void add_reader(Known& known, uint32_t reader) const;
+
+  struct Run {
+    uint64_t end = 0;
+    Known known;
+  };
   using Runs = std::map<uint64_t, Run>;
   /// Makes room: nothing is known of [begin, end) any more.
   void cut(uint64_t begin, uint64_t end);
@@ -75,6 +88,7 @@ class Past {
   void unite(uint64_t begin, uint64_t end);
 
   Runs runs_;
+  Pages<Known> cells_;
   std::vector<Trace> traces_ = std::vector<Trace>(1);
   std::map<std::tuple<uint64_t, uint32_t, uint32_t, Role, bool, bool>, uint32_t> numbers_;
   uint64_t newest_ = 0;

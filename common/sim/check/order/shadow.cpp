@@ -41,35 +41,4 @@ void Sets::sweep() {
   }
 }
 
-void Shadow::clear() {
-  pages_.clear();
-  words_.clear();
-  free_words_.clear();
-  last_ = nullptr;
-}
-
-uint32_t Shadow::split(Cell& cell) {
-  if (is_split(cell)) return cell.read;
-  uint32_t index = 0;
-  if (!free_words_.empty()) {
-    index = free_words_.back();
-    free_words_.pop_back();
-  } else {
-    index = static_cast<uint32_t>(words_.size());
-    words_.emplace_back();
-  }
-  words_[index].fill(cell);
-  cell = {kSplit, index};
-  return index;
-}
-
-void Shadow::unite(uint64_t address) {
-  Cell& cell = find(address);
-  const auto& words = words_[cell.read];
-  if (!(words[0] == words[1] && words[0] == words[2] && words[0] == words[3])) return;
-  const uint32_t index = cell.read;
-  cell = words[0];
-  free_words_.push_back(index);
-}
-
 }  // namespace sim::order

@@ -46,7 +46,9 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-class Shadow {
+/// Something to say of each place in memory. A cell has two numbers, `write` and `read`, that are 0 where nothing is known.
+template <class Cell>
+class Pages {
  public:
   static constexpr uint64_t kCell = 16, kWord = 4;
 
@@ -72,18 +74,40 @@ class Shadow {
   }
   /// Calls f(cell, begin, bytes) for everything that was ever touched.
   template <class F>
-  void for_all(F f) {
-    for (auto& [number, page] : pages_) visit(number, *page, f);
+  void for_all(F f) const {
+    for (const auto& [number, page] : pages_) visit(number, *page, f);
   }
   /// The same, by address.
   template <class F>
-  void for_all_sorted(F f) {
+  void for_all_sorted(F f) const {
     std::vector<uint64_t> numbers;
     for (const auto& each : pages_) numbers.push_back(each.first);
     std::sort(numbers.begin(), numbers.end());
-    for (const uint64_t number : numbers) visit(number, *pages_[number], f);
+    for (const uint64_t number : numbers) visit(number, *pages_.at(number), f);
   }
-  void clear();
+  /// Calls f(cell, begin, end) for the parts of [begin, end), which are whole words, of which anything is known.
+  template <class F>
+  void for_known(uint64_t begin, uint64_t end, F f) const {
+    for (uint64_t at = begin; at < end;) {
+      const uint64_t number = at / kCell / kCells, stop = std::min(end, (number + 1) * kCells * kCell);
+      if (const auto found = pages_.find(number); found != pages_.end()) known_of(*found->second, at, stop, f);
+      at = stop;
+    }
+  }
+  /// Nothing is known of these whole words any more.
+  void forget(uint64_t begin, uint64_t end) {
+    for (uint64_t at = begin; at < end;) {
+      const uint64_t stop = std::min(end, (at / kCell / kCells + 1) * kCells * kCell);
+      if (pages_.contains(at / kCell / kCells)) for_each(at, stop, [](Cell& cell, uint64_t, uint32_t) { cell = {}; });
+      at = stop;
+    }
+  }
+  void clear() {
+    pages_.clear();
+    words_.clear();
+    free_words_.clear();
+    last_ = nullptr;
+  }
   size_t pages() const { return pages_.size(); }
 
  private:
@@ -95,11 +119,11 @@ class Shadow {
   };
 
   template <class F>
-  void visit(uint64_t number, Page& page, F f) {
+  void visit(uint64_t number, const Page& page, F f) const {
     for (size_t part = 0; part < page.touched.size(); ++part) {
       for (uint64_t rest = page.touched[part]; rest; rest &= rest - 1) {
         const size_t i = part * 64 + static_cast<size_t>(std::countr_zero(rest));
-        Cell& cell = page.cells[i];
+        const Cell& cell = page.cells[i];
         const uint64_t begin = (number * kCells + i) * kCell;
         if (is_split(cell)) {
           for (size_t word = 0; word < 4; ++word)
@@ -122,9 +146,43 @@ class Shadow {
     last_->touched[cell / 64] |= uint64_t{1} << cell % 64;
     return last_->cells[cell];
   }
-  uint32_t split(Cell& cell);
+  template <class F>
+  void known_of(const Page& page, uint64_t begin, uint64_t end, F f) const {
+    while (begin < end) {
+      const uint64_t index = begin / kCell % kCells, stop = std::min(end, begin / kCell * kCell + kCell);
+      const Cell& cell = page.cells[index];
+      if (!is_split(cell)) {
+        if (cell.write != 0 || cell.read != 0) f(cell, begin, stop);
+      } else {
+        for (uint64_t word = begin; word < stop; word += kWord)
+          f(words_[cell.read][word % kCell / kWord], word, word + kWord);
+      }
+      begin = stop;
+    }
+  }
+  uint32_t split(Cell& cell) {
+    if (is_split(cell)) return cell.read;
+    uint32_t index = 0;
+    if (!free_words_.empty()) {
+      index = free_words_.back();
+      free_words_.pop_back();
+    } else {
+      index = static_cast<uint32_t>(words_.size());
+      words_.emplace_back();
+    }
+    words_[index].fill(cell);
+    cell.write = kSplit, cell.read = index;
+    return index;
+  }
   /// Makes one cell of four words again, if they say the same.
-  void unite(uint64_t address);
+  void unite(uint64_t address) {
+    Cell& cell = find(address);
+    const auto& words = words_[cell.read];
+    if (!(words[0] == words[1] && words[0] == words[2] && words[0] == words[3])) return;
+    const uint32_t index = cell.read;
+    cell = words[0];
+    free_words_.push_back(index);
+  }
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   Page* last_ = nullptr;
@@ -132,5 +190,8 @@ class Shadow {
   std::vector<std::array<Cell, 4>> words_;
   std::vector<uint32_t> free_words_;
 };
+
+/// The accesses of a launch, or of a CTA.
+using Shadow = Pages<Cell>;
 
 }  // namespace sim::order
