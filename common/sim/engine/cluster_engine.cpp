@@ -18,11 +18,22 @@ namespace {
 
 constexpr uint64_t kSlice = 64;              // cycles that a warp may run ahead of what happens next
 constexpr uint64_t kLongSlice = 4096;        // the same, when nothing else is about to happen
-constexpr uint64_t kSuspicious = 1u << 22;   // instructions without effect before a warp is suspected of spinning
+constexpr uint64_t kSuspicious = 1u << 16;   // instructions without effect before a warp is suspected of spinning
+constexpr uint64_t kIdleLong = 1u << 22;     // the same, before it is taken for granted
 constexpr uint64_t kHopeless = 400'000'000;  // the same, before it is reported without proof
-constexpr uint64_t kIdleRounds = 20'000;     // rounds of polling in vain before a deadlock is reported
-constexpr uint64_t kHeldBackOf = 8;          // operations of which the latest schedule holds one back
-constexpr uint64_t kHeldBack = 1u << 20;     // cycles for which a seeded schedule may hold an operation back
+// Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
+constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
+constexpr uint64_t kIdleWork = 30'000'000;    // instructions: a second or so
+constexpr uint64_t kWakeWork = 64;            // instructions that take as long as it takes to wake a warp
+constexpr uint32_t kOutOfPatience = ~0u / 2;  // fruitless polls: where nothing has happened one more look will do
+constexpr uint64_t kClockStep = 1u << 22;  // cycles that pass at once for a warp that does nothing but watch the clock
+constexpr uint64_t kHeldBackOf = 8;        // operations of which the latest schedule holds one back
+constexpr uint64_t kHeldBack = 1u << 20;   // cycles for which a seeded schedule may hold an operation back
+
+bool reads_clock(const ptx::Instruction& in) {
+  return in.opcode == "mov" && in.operands.size() == 2 && in.operands[1].kind == ptx::Operand::Kind::Special &&
+         (in.operands[1].text.starts_with("clock") || in.operands[1].text.starts_with("globaltimer"));
+}
 
 }  // namespace
 
@@ -51,8 +62,8 @@ void ClusterEngine::start(uint32_t number) {
   operations_.clear();
   ready_ = {};
   now_ = sequence_ = tie_ = in_flight_ = 0;
-  idle_changes_ = idle_rounds_ = 0;
-  idle_step_ = 64;
+  idle_changes_ = 0;
+  restart_idle();
   if (recorder_) recorder_->start();
 
   cluster_.launch = &launch_;
@@ -149,7 +160,7 @@ void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
       Warp& warp = cta.warps[index];
       warp.alone = true;
       try {
-        for (uint64_t polls = 0; warp.used != 0 && polls < kIdleRounds; ++polls) {
+        for (uint64_t polls = 0; warp.used != 0 && polls < kMostIdleRounds; ++polls) {
           while (warp.used != 0 && warp.has_ready_split()) run_warp(warp, warp.time + kLongSlice);
           for_waiting(warp, Wait::Poll, [&](uint8_t split) { look_again(warp, split); });
           if (warp.used != 0 && !warp.has_ready_split()) break;
@@ -266,10 +277,12 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
                                          : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
   if (recorder_) recorder_->runs(warp);
+  const uint64_t before = warp.executed;
   try {
     run_warp(warp, horizon);
   } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
   if (recorder_) recorder_->ran(warp);
+  idle_work_ += warp.executed - before + kWakeWork;
   if (warp.executed - warp.executed_at_effect > kSuspicious && warp.executed >= warp.spin_check_at && warp.used != 0)
     check_spin(warp);
   push(warp);
@@ -309,13 +322,13 @@ void ClusterEngine::complete_next() {
 
 bool ClusterEngine::wake_pollers(bool force) {
   if (!force && idle_changes_ == cluster_.changes) return false;
-  if (idle_changes_ != cluster_.changes) idle_rounds_ = 0, idle_step_ = 64;
+  if (idle_changes_ != cluster_.changes) restart_idle();
   idle_changes_ = cluster_.changes;
   bool any = false;
   for (Cta& cta : cluster_.ctas) {
     for (Warp& warp : cta.warps) {
       for_waiting(warp, Wait::Poll, [&](uint8_t split) {
-        warp.polls = 0;
+        warp.polls = force ? kOutOfPatience : 0;
         any = true;
         retry(warp, split, force ? idle_step_ : 0);
       });
@@ -359,41 +372,70 @@ bool ClusterEngine::time_out_waiters() {
 
 void ClusterEngine::poke() { wake_pollers(true); }
 
-void ClusterEngine::pass_time() {
+void ClusterEngine::restart_idle() {
+  idle_rounds_ = idle_work_ = 0;
+  idle_step_ = 64;
+}
+
+void ClusterEngine::pass_time(uint64_t clusters) {
   if (time_out_waiters()) return;
-  if (idle_changes_ != cluster_.changes) idle_rounds_ = 0, idle_step_ = 64;
-  if (++idle_rounds_ > kIdleRounds || !wake_pollers(true)) deadlock();
-  if (idle_rounds_ % 64 == 0 && idle_step_ < (1u << 20)) idle_step_ *= 2;
+  if (idle_changes_ != cluster_.changes) restart_idle();
+  ++idle_rounds_;
+  const bool is_over = idle_rounds_ > kMostIdleRounds ||
+                       (idle_rounds_ > kFewestIdleRounds && idle_work_ > kIdleWork / std::max<uint64_t>(clusters, 1));
+  if (is_over || !wake_pollers(true)) deadlock();
+  if (idle_rounds_ % 4 == 0 && idle_step_ < (1u << 24)) idle_step_ *= 2;
+}
+
+bool ClusterEngine::anybody_polls() const {
+  for (const Cta& cta : cluster_.ctas) {
+    for (const Warp& warp : cta.warps) {
+      if (is_waiting(warp, Wait::Poll)) return true;
+    }
+  }
+  return false;
 }
 
 void ClusterEngine::check_spin(Warp& warp) {
-  if (warp.executed - warp.executed_at_effect > kHopeless) {
-    throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
-  }
-  warp.spin_check_at = warp.executed + kSuspicious;
+  const uint64_t idle = warp.executed - warp.executed_at_effect;
+  if (idle > kHopeless) { throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)}; }
+  warp.spin_check_at = warp.executed + std::min(idle, kIdleLong);
   if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
-  // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
-  // and it has looked at nothing that others could change, it will for ever.
+  // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own, it
+  // will for ever, unless it has looked at what others could change: then it polls.
   const Program& program = *launch_.program;
   const uint64_t changes = cluster_.changes;
   const Split start = warp.split();
   const size_t local_bytes = 32ull * launch_.local_bytes;
   const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
   const std::vector<uint8_t> local(warp.local, warp.local + local_bytes);
-  bool looks_around = false;
-  for (int step = 0; step < 4096; ++step) {
-    looks_around |= !program.ops[warp.split().pc].pure;
+  bool looks_around = false, watches_clock = false;
+  int lap = 0;  // instructions of one round
+  const int steps = static_cast<int>(std::clamp<uint64_t>(idle / 256, 256, 4096));
+  for (int step = 0; step < steps; ++step) {
+    const Op& op = program.ops[warp.split().pc];
+    looks_around |= !op.pure;
+    watches_clock |= reads_clock(*program.instructions[op.source]);
     try {
       run_warp(warp, warp.time + 1);
     } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
     if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
-    if (looks_around && (!ready_.empty() || in_flight_ > 0)) return;
     const Split& here = warp.split();
     if (here.pc != start.pc || here.mask != start.mask || here.depth != start.depth) continue;
+    if (lap == 0) lap = step + 1;
     if (std::equal(registers.begin(), registers.end(), warp.registers) &&
         std::equal(local.begin(), local.end(), warp.local)) {
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
+      if (!looks_around || (ready_.empty() && in_flight_ == 0 && !program.needs_order && !anybody_polls()))
+        throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
+      warp.split().block(Wait::Poll);
+      warp.spin_check_at = warp.executed + 1;
+      return;
     }
+  }
+  constexpr int kShortLap = 64;
+  if (watches_clock && idle > kIdleLong && lap > 0 && lap <= kShortLap) {
+    warp.time += kClockStep;
+    warp.spin_check_at = warp.executed + kLongSlice;
   }
 }
 

@@ -62,8 +62,8 @@ class ClusterEngine final : public Scheduler {
   /// Called when the cluster is Idle and other clusters may have changed something.
   void poke();
   /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that
-  /// has been tried for long enough.
-  void pass_time();
+  /// has been tried for long enough: the more clusters take turns on this thread, the fewer times.
+  void pass_time(uint64_t clusters);
 
   /// Does any lane wait for the launch before?
   bool waits_for_launch() const;
@@ -110,6 +110,8 @@ class ClusterEngine final : public Scheduler {
   void check_spin(Warp& warp);
   bool wake_pollers(bool force);
   bool time_out_waiters();
+  void restart_idle();
+  bool anybody_polls() const;
   /// Hands what was recorded over to the trace.
   void end_trace();
   [[noreturn]] void deadlock();
@@ -131,7 +133,7 @@ class ClusterEngine final : public Scheduler {
   bool walking_ = false;
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
-  uint64_t idle_rounds_ = 0, idle_step_ = 64;
+  uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
   Trace* trace_;
   std::unique_ptr<Recorder> recorder_;  // while somebody traces
 };

@@ -36,7 +36,7 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, Tra
     if (engine.waits_for_launch())
       engine.launch_before_ended();
     else
-      engine.pass_time();
+      engine.pass_time(1);
   }
 }
 

@@ -110,11 +110,12 @@ class InTurns {
   /// left.
   bool round() {
     fill();
-    bool any_active = false, any_moved = false;
+    bool any_moved = false;
+    uint64_t active = 0;
     for (size_t launch = launches_.size(); launch-- > 0;) {
       for (Slot& slot : slots_) {
         if (!slot.active || slot.launch != launch) continue;
-        any_active = true;
+        ++active;
         any_moved |= turn(slot);
       }
     }
@@ -124,9 +125,9 @@ class InTurns {
       if (any_moved)
         slot.engine->poke();
       else
-        slot.engine->pass_time();
+        slot.engine->pass_time(active);
     }
-    return any_active;
+    return active > 0;
   }
 
   const Schedule& schedule_;

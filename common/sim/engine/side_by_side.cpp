@@ -103,7 +103,7 @@ bool advance(ClusterEngine& engine, const Launch& launch, bool until_dependents_
     if (until_dependents_start && engine.cluster().lets_dependents_start()) return false;
     if (state != ClusterEngine::State::Idle) continue;
     if (engine.waits_for_launch() && !launch.predecessor->done()) return false;
-    engine.pass_time();
+    engine.pass_time(1);
   }
 }
 

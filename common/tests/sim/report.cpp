@@ -133,9 +133,9 @@ TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
 
 TEST(Spin, ForEverIsReportedWithinSeconds) {
   const auto expect_report = [](const std::string& body, std::initializer_list<std::string_view> texts,
-                                uint32_t threads = 128) {
+                                uint32_t threads = 128, uint32_t ctas = 1) {
     const double before = cpu_seconds();
-    expect_failure(run(body, threads), Status::LaunchTimeout, texts);
+    expect_failure(run(body, threads, ctas), Status::LaunchTimeout, texts);
     EXPECT_LT(cpu_seconds() - before, 10) << body;
   };
   expect_report(".loc 1 60 1\ntop: bra top;", {"spins for ever", "kernel.cuh:60", "CTA (0), warp"});
@@ -158,6 +158,11 @@ TEST(Spin, ForEverIsReportedWithinSeconds) {
                     "top: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; st.shared.u32 [%r7], "
                     "3; bra top; end:",
                 {"deadlock", "2 arrivals"});
+  // By all warps: of a CTA, with loads that nobody calls volatile, and of a whole GPU.
+  expect_report("top: ld.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
+                {"poll without seeing anything change"}, 1024);
+  expect_report("top: ld.volatile.global.u32 %r4, [%rd1]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
+                {"poll without seeing anything change"}, 1024, 296);
 }
 
 TEST(Spin, LongWorkIsNotOne) {
@@ -174,6 +179,16 @@ TEST(Spin, LongWorkIsNotOne) {
       run("mov.u64 %rd3, %globaltimer; add.s64 %rd3, %rd3, 3000000; top: ld.volatile.shared.u32 %r4, [%r7]; mov.u64 "
           "%rd4, %globaltimer; setp.lt.u64 %p4, %rd4, %rd3; @%p4 bra top;",
           64));
+  // A second of the GPU; and warps that wait, with loads that nobody calls volatile, for one that computes.
+  expect_success(
+      run("mov.u64 %rd3, %clock64; add.s64 %rd3, %rd3, 2000000000; top: mov.u64 %rd4, %clock64; setp.lt.s64 %p4, %rd4, "
+          "%rd3; @%p4 bra top;",
+          64));
+  expect_success(
+      run("st.shared.u32 [%r7], 0; bar.sync 0; mov.u32 %r4, 0; @!%p2 bra wait; top: mad.lo.u32 %r5, %r4, %r4, %r5; "
+          "add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 3000000; @%p4 bra top; st.shared.u32 [%r7], 1; bra end; wait: "
+          "ld.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra wait; end:",
+          128));
 }
 
 TEST(Report, NamesEverything) {

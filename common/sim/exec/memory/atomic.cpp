@@ -63,6 +63,7 @@ Flow exchange128(Warp& w, const Exchange128& o, Mask m) {
   Access access;
   resolve(w, o.at, 16, m, AccessKind::Atomic, &access);
   const bool compares = o.swap >= 0;
+  bool changed = false;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const auto value = [&](int32_t slot) { return RegisterLanes<Wide>(w, slot).get(lane); };
@@ -71,8 +72,10 @@ Flow exchange128(Warp& w, const Exchange128& o, Mask m) {
     const bool writes = !compares || old == value(o.operand);
     const Wide fresh = value(compares ? o.swap : o.operand);
     if (writes) std::memcpy(access.host[lane], &fresh, sizeof fresh);
+    changed |= writes && !(fresh == old);
     RegisterLanes<Wide>(w, o.old).set(lane, old);
   }
+  if (!changed) return poll(w);
   note_effect(w);
   return Flow::Next;
 }
