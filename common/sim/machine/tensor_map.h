@@ -8,8 +8,26 @@ namespace sim {
 /// How 16-byte chunks (with atoms: larger ones) are permuted in shared memory. CUtensorMapSwizzle.
 enum class Swizzle : uint8_t { None, Bytes32, Bytes64, Bytes128, Bytes128Atom32, Bytes128Atom32Flip8, Bytes128Atom64 };
 
-/// CUtensorMapDataType, as far as it is read here.
-enum class TensorDataType : uint8_t { U8, U16, U32, S32, U64, S64, F16, F32, F64, BF16, F32Ftz };
+/// CUtensorMapDataType. Of the last three, sixteen elements are packed in global memory. In shared memory they are as they
+/// were, or each sixteen begin 16 bytes.
+enum class TensorDataType : uint8_t {
+  U8,
+  U16,
+  U32,
+  S32,
+  U64,
+  S64,
+  F16,
+  F32,
+  F64,
+  BF16,
+  F32Ftz,
+  TF32,
+  TF32Ftz,
+  Four,        ///< 16U4_ALIGN8B
+  FourSpread,  ///< 16U4_ALIGN16B
+  SixSpread,   ///< 16U6_ALIGN16B
+};
 
 /// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/) and edited by tensormap.replace. Enums are
 /// bytes with the driver API's values.
@@ -20,7 +38,7 @@ struct TensorMap {
   uint8_t data_type;         ///< TensorDataType
   uint8_t rank;              ///< 1..5
   uint8_t unused;            ///< bit 21 of the second word: some libraries clear it for small tensors
-  uint8_t element_bytes;     ///< 1, 2, 4, 8
+  uint8_t element_bytes;     ///< 1, 2, 4, 8; 0 of packed types
   uint32_t magic;            ///< MAGIC: anything else is not a tensor map
   uint64_t strides[4];       ///< bytes, dimensions 1..rank-1
   uint32_t dims_minus_1[5];  ///< elements, innermost first; a dimension may be 2^32
@@ -35,6 +53,12 @@ struct TensorMap {
   Swizzle swizzle_mode() const { return static_cast<Swizzle>(swizzle); }
   TensorDataType element_type() const { return static_cast<TensorDataType>(data_type); }
   bool fills_with_nan() const { return oob_fill != 0; }
+  bool is_packed() const { return element_type() >= TensorDataType::Four; }
+  bool is_spread() const { return element_type() >= TensorDataType::FourSpread; }
+  /// Of an element in global memory.
+  uint32_t bits() const {
+    return !is_packed() ? 8u * element_bytes : element_type() == TensorDataType::SixSpread ? 6 : 4;
+  }
 };
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) <= 64);
 

@@ -178,7 +178,7 @@ void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
   }
 
   // Not in the documentation, but measured: a box must fit into the shared memory of an SM.
-  const std::size_t box_bytes = box_elements * static_cast<std::size_t>(type.bits) / 8;
+  const std::size_t box_bytes = box_elements * static_cast<std::size_t>(is_spread(a.data_type) ? 8 : type.bits) / 8;
   require(box_bytes <= static_cast<std::size_t>(gpu.smem_per_sm),
           "the box has %s; it cannot be larger than the %s of shared memory of an SM.", in_bytes(box_bytes).c_str(),
           in_bytes(static_cast<unsigned>(gpu.smem_per_sm)).c_str());
@@ -189,7 +189,7 @@ TensorMap encode(const TensorMapArguments& a) {
   map.address = reinterpret_cast<uintptr_t>(a.global_address);
   map.data_type = static_cast<uint8_t>(a.data_type);
   map.rank = static_cast<uint8_t>(a.rank);
-  map.element_bytes = static_cast<uint8_t>(DATA_TYPES[a.data_type].bits / 8);
+  map.element_bytes = static_cast<uint8_t>(DATA_TYPES[a.data_type].bits / 8);  // 0: packed
   map.magic = TensorMap::MAGIC;
   for (cuuint32_t i = 0; i < a.rank; ++i) {
     if (i + 1 < a.rank) map.strides[i] = a.global_strides[i];
@@ -212,10 +212,6 @@ EncodedTensorMap encode_tensor_map(const TensorMapArguments& arguments, const Gp
     check_enums(arguments, gpu);
     check_pointers(arguments, memory);
     check_shape(arguments, gpu);
-    if (is_packed(arguments.data_type)) {
-      throw Broken{CUDA_ERROR_NOT_SUPPORTED, format("tensorDataType is %s: packed types are not simulated.",
-                                                    DATA_TYPES[arguments.data_type].name)};
-    }
     return {CUDA_SUCCESS, "", encode(arguments)};
   } catch (const Broken& broken) { return {broken.error, broken.problem, {}}; }
 }

@@ -218,7 +218,8 @@ TEST(TensorMaps, PackedTypes) {
     c.data_type = packed;
     c.box[0] = 128;
     c.swizzle = 0;
-    EXPECT_EQ(c.encode(B200).error, CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(c.encode(B200).error, CUDA_SUCCESS) << c.encode(B200).problem;
+    EXPECT_EQ(c.encode(B200).map.bits(), packed == 15 ? 6u : 4u);
   }
   const int align8 = 13, align16 = 14, six = 15;
   refused([&](Case& c) { c.data_type = align8, c.dim[0] = 255, c.swizzle = 0, c.box[0] = 128; }, "globalDim[0]", B200);

@@ -546,6 +546,122 @@ TEST(TensorStore, GroupsCompleteInOrderAndReadsFirst) {
 
 // ---- faults, as hardware gives them
 
+// ---- packed types: elements of four and six bits
+
+/// Six rows of 128 elements at (128, 5) of a tensor of 256 x 9: two rows lie outside.
+struct Packed {
+  int type;  ///< CUtensorMapDataType
+  int swizzle;
+  uint32_t bits() const { return type == 15 ? 6 : 4; }
+  bool is_spread() const { return type != 13; }  ///< sixteen begin 16 bytes of shared memory
+  uint32_t row_bytes() const { return 128 * bits() / 8; }
+  uint32_t pitch() const { return is_spread() || swizzle == 3 ? 128 : row_bytes(); }
+  static constexpr uint32_t kRows = 6, kInside = 4, kStride = 224;
+  MapSpec spec(const void* address) const {
+    return {.address = address,
+            .data_type = type,
+            .element_bytes = 0,
+            .dims = {256, 9},
+            .strides = {kStride},
+            .box = {128, kRows},
+            .swizzle = swizzle};
+  }
+  /// Calls f(offset in the tensor, offset in shared memory, bytes, is it inside) for sixteen elements each.
+  template <class F>
+  void for_sixteens(F f) const {
+    for (uint32_t row = 0; row < kRows; ++row) {
+      for (uint32_t i = 0; i < 128; i += 16) {
+        const uint32_t linear = kBase + row * pitch() + (is_spread() ? i : i / 2),
+                       at = (swizzle_bits(swizzle, linear & ~15u) | (linear & 15)) - kBase;
+        f((5 + row) * kStride + (128 + i) * bits() / 8, at, 2 * bits(), row < kInside);
+      }
+    }
+  }
+};
+constexpr Packed kPacked[] = {{13, 0}, {13, 3}, {14, 0}, {14, 3}, {14, 4}, {15, 0}, {15, 3}};
+
+TEST(Packed, LoadsLeaveRoomBehindSixteen) {
+  for (const Packed& c : kPacked) {
+    Bench bench;
+    const std::vector<uint8_t> tensor = random_bytes(9 * Packed::kStride, 7), before = random_bytes(kShared, 3);
+    auto* to = bench.allocate<uint8_t>(kShared);
+    LaunchConfig config;
+    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
+    const Source source = shared_kernel(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r15], [%rd13, " +
+        coordinates(2) + "], [%r9];" + kWait);
+    const Outcome outcome = bench.launch(source, config, make_map(c.spec(bench.upload(tensor))), pack({128, 5}),
+                                         bench.upload(before), to, 0, c.row_bytes() * Packed::kRows, kShared, nullptr);
+    expect_success(outcome);
+    std::vector<uint8_t> expected = before;
+    if (c.pitch() > c.row_bytes() && !c.is_spread()) {
+      // Between the rows of a box that is narrower than its swizzle everything stays.
+    } else {
+      std::fill_n(expected.begin(), c.pitch() * Packed::kRows, 0xFF);  // what nobody may count on
+    }
+    c.for_sixteens([&](uint32_t from, uint32_t at, uint32_t bytes, bool inside) {
+      for (uint32_t i = 0; i < bytes; ++i) expected.at(at + i) = inside ? tensor.at(from + i) : 0;
+    });
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to)) << "type " << c.type << " swizzle " << c.swizzle;
+  }
+}
+
+TEST(Packed, StoresTakeTheLowerSixBitsOfBytes) {
+  for (const Packed& c : kPacked) {
+    Bench bench;
+    const std::vector<uint8_t> shared = random_bytes(kShared, 3);
+    std::vector<uint8_t> tensor = random_bytes(9 * Packed::kStride, 17);
+    auto* const device_tensor = bench.upload(tensor);
+    LaunchConfig config;
+    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
+    const Source source =
+        shared_kernel("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd13, " + coordinates(2) +
+                      "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
+    const Outcome outcome =
+        bench.launch(source, config, make_map(c.spec(device_tensor)), pack({128, 5}), bench.upload(shared),
+                     bench.allocate<uint8_t>(kShared), 0, c.row_bytes() * Packed::kRows, kShared, nullptr);
+    if (c.type == 14) {
+      expect_failure(outcome, Status::IllegalInstruction, {"16U4_ALIGN16B", "only loads"});
+      continue;
+    }
+    expect_success(outcome);
+    c.for_sixteens([&](uint32_t to, uint32_t at, uint32_t bytes, bool inside) {
+      if (!inside) return;
+      for (uint32_t i = 0; i < bytes; ++i) tensor.at(to + i) = c.bits() == 4 ? shared.at(at + i) : 0;
+      for (uint32_t i = 0; i < 16 && c.bits() == 6; ++i) {
+        for (uint32_t bit = 0; bit < 6; ++bit)
+          tensor.at(to + (6 * i + bit) / 8) |=
+              static_cast<uint8_t>((shared.at(at + i) >> bit & 1) << (6 * i + bit) % 8);
+      }
+    });
+    EXPECT_TRUE(std::equal(tensor.begin(), tensor.end(), device_tensor))
+        << "type " << c.type << " swizzle " << c.swizzle;
+  }
+}
+
+TEST(Packed, WhatTheyDoNotHave) {
+  const auto run = [](const Packed& c, int32_t x, bool nan, const std::string& body) {
+    Bench bench;
+    MapSpec spec = c.spec(bench.allocate<uint8_t>(9 * Packed::kStride));
+    spec.nan_fill = nan;
+    LaunchConfig config;
+    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
+    return bench.launch(shared_kernel(body), config, make_map(spec), pack({x, 0}), bench.allocate<uint8_t>(kShared),
+                        bench.allocate<uint8_t>(kShared), 0, 0, kShared, nullptr);
+  };
+  const std::string load =
+      "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(2) +
+      "], [%r9];";
+  expect_failure(run({15, 0}, 64, false, load), Status::IllegalInstruction, {"coordinate 64", "multiple of 128"});
+  expect_failure(run({13, 0}, 16, false, load), Status::IllegalInstruction, {"coordinate 16 is 8 bytes"});
+  expect_failure(run({14, 0}, 0, true, load), Status::IllegalInstruction, {"no NaNs"});
+  expect_failure(run({13, 0}, 0, false,
+                     "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd13, " + coordinates(2) +
+                         "], [%r15];"),
+                 Status::IllegalInstruction, {"no packed types"});
+}
+
 TEST(TensorFaults, CoordinatesAlignmentAndMaps) {
   Case c{.dims = {128, 64}, .strides = {256}, .box = {64, 8}, .element_strides = {}, .at = {0, 0}};
   const auto run = [](const Case& each, bool store, const std::string& change = "") {

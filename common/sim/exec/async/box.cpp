@@ -91,13 +91,21 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
                                                   std::to_string(i) + "): only loads may start outside"};
     }
   }
-  box.inner_bytes = box.count[0] * box.map.element_bytes;
-  box.pitch = std::max(span_bytes(box.map.swizzle_mode()), box.inner_bytes);
-  if ((box.coordinate[0] * box.map.element_bytes) % 16 != 0) {
+  box.inner_bytes = box.count[0] * box.map.bits() / 8;
+  box.shared_bytes = box.map.is_spread() ? box.count[0] : box.inner_bytes;
+  box.pitch = std::max(span_bytes(box.map.swizzle_mode()), box.shared_bytes);
+  if (box.map.is_spread() && box.coordinate[0] % 128 != 0)
+    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(box.coordinate[0]) +
+                                                " must be a multiple of 128 with 16U4_ALIGN16B and 16U6_ALIGN16B"};
+  if (box.coordinate[0] * box.map.bits() % 128 != 0) {
     throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(box.coordinate[0]) + " is " +
-                                                std::to_string(box.coordinate[0] * box.map.element_bytes) +
+                                                std::to_string(box.start()) +
                                                 " bytes, but TMA needs a multiple of 16 bytes"};
   }
+  if (box.map.is_packed() && box.map.fills_with_nan())
+    throw Fault{Status::IllegalInstruction, "packed tensors (16U4, 16U6) have no NaNs to fill with"};
+  if (is_store && box.map.element_type() == TensorDataType::FourSpread)
+    throw Fault{Status::IllegalInstruction, "TMA stores have no tensors of 16U4_ALIGN16B: only loads do"};
   return box;
 }
 
@@ -113,23 +121,40 @@ void for_chunks(Swizzle swizzle, uint32_t offset, uint32_t bytes, F f) {
 
 }  // namespace
 
-void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes) {
+void row_to_shared(Cta& cta, const Box& box, uint32_t offset, const uint8_t* row) {
   uint8_t* const shared = cta.smem.data();
-  for_chunks(swizzle, offset, bytes,
+  const Swizzle swizzle = box.map.swizzle_mode();
+  if (box.map.is_spread()) {
+    const uint32_t bytes = 2 * box.map.bits();  // of sixteen
+    for (uint32_t i = 0; i < box.shared_bytes; i += 16)
+      std::memcpy(shared + swizzled(swizzle, offset + i), row + i / 16 * bytes, bytes);
+    return;
+  }
+  for_chunks(swizzle, offset, box.inner_bytes,
              [=](uint32_t at, uint32_t i, size_t count) { std::memcpy(shared + at, row + i, count); });
 }
 
-void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes) {
+void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* row) {
   const uint8_t* const shared = cta.smem.data();
-  for_chunks(swizzle, offset, bytes,
+  const Swizzle swizzle = box.map.swizzle_mode();
+  if (box.map.is_spread()) {
+    std::memset(row, 0, box.inner_bytes);
+    for (uint32_t i = 0; i < box.shared_bytes; ++i) {
+      const uint32_t six = shared[swizzled(swizzle, offset + i / 16 * 16) + i % 16] & 63u, bit = 6 * i;
+      row[bit / 8] = static_cast<uint8_t>(row[bit / 8] | six << bit % 8);
+      if (bit % 8 > 2) row[bit / 8 + 1] = static_cast<uint8_t>(six >> (8 - bit % 8));
+    }
+    return;
+  }
+  for_chunks(swizzle, offset, box.inner_bytes,
              [=](uint32_t at, uint32_t i, size_t count) { std::memcpy(row + i, shared + at, count); });
 }
 
 std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset) {
-  if (box.pitch == box.inner_bytes) return {{offset, offset + uint64_t{box.footprint()}}};
+  if (box.pitch == box.shared_bytes) return {{offset, offset + uint64_t{box.footprint()}}};
   std::vector<order::Range> ranges;  // a box that is narrower than its swizzle: what lies between the rows is free
   for (uint32_t row = 0; row < box.rows; ++row) {
-    for (uint32_t at = 0; at < box.inner_bytes; at += 16) {
+    for (uint32_t at = 0; at < box.shared_bytes; at += 16) {
       const uint64_t begin = swizzled(box.map.swizzle_mode(), offset + row * box.pitch + at);
       ranges.push_back({begin, begin + 16});
     }

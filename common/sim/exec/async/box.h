@@ -23,12 +23,15 @@ struct Box {
   TensorMap map;
   std::array<int64_t, 5> coordinate{};
   std::array<uint32_t, 5> count{};                       ///< elements per dimension: ceil(box / element stride)
-  uint32_t inner_bytes = 0;                              ///< of one row of the box
-  uint32_t pitch = 0;                                    ///< bytes from row to row in shared memory
+  uint32_t inner_bytes = 0;                              ///< of one row of the box in global memory
+  uint32_t shared_bytes = 0;                             ///< in shared memory: more, if its elements are spread
+  uint32_t pitch = 0;                                    ///< from row to row in shared memory
   uint32_t rows = 0;                                     ///< product of the outer counts
   uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
   /// Bytes between which it lies in shared memory.
-  uint32_t footprint() const { return map.swizzle_mode() == Swizzle::None ? bytes() : rows * pitch; }
+  uint32_t footprint() const { return rows * (map.swizzle_mode() == Swizzle::None ? shared_bytes : pitch); }
+  /// Where its rows begin, in bytes of a row of the tensor.
+  int64_t start() const { return coordinate[0] * map.bits() / 8; }
   /// Its bytes and its part of the tensor, for traces.
   Footprint outline() const {
     return {.bytes = bytes(),
@@ -49,8 +52,8 @@ uint32_t swizzled(Swizzle mode, uint32_t address);
 template <class F>
 void for_rows(const Box& box, F f) {
   const TensorMap& map = box.map;
-  const int64_t start = box.coordinate[0] * map.element_bytes;
-  const int64_t width = (int64_t{map.dims_minus_1[0]} + 1) * map.element_bytes;
+  const int64_t start = box.start();
+  const int64_t width = (int64_t{map.dims_minus_1[0]} + 1) * map.bits() / 8;
   const int64_t first = std::max<int64_t>(0, -start), last = std::min<int64_t>(box.inner_bytes, width - start);
   std::array<uint32_t, 5> at{};
   for (uint32_t row = 0; row < box.rows; ++row) {
@@ -69,9 +72,10 @@ void for_rows(const Box& box, F f) {
   }
 }
 
-/// Copies a row, in 16-byte chunks, from `row` to its swizzled place at `offset`, or back.
-void row_to_shared(Cta& cta, Swizzle swizzle, uint32_t offset, const uint8_t* row, uint32_t bytes);
-void row_from_shared(const Cta& cta, Swizzle swizzle, uint32_t offset, uint8_t* row, uint32_t bytes);
+/// Copies a row of the box as it is in global memory, in 16-byte chunks, from `row` to its swizzled place at `offset`, or
+/// back. What lies between spread elements stays as it was; of bytes that hold six bits each, these are packed on the way back.
+void row_to_shared(Cta& cta, const Box& box, uint32_t offset, const uint8_t* row);
+void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* row);
 
 /// The bytes of shared memory that it occupies at `offset`, and those of global memory that lie inside the tensor. A
 /// store's rows end at a multiple of 16 bytes.

@@ -78,11 +78,10 @@ void mark_layout(Cta& cta, uint32_t offset, uint32_t bytes, uint8_t layout) {
 void poison(Cta& cta, uint32_t offset, uint32_t bytes) { std::memset(cta.smem.data() + offset, 0xFF, bytes); }
 
 void poison(Cta& cta, uint32_t offset, const Box& box) {
-  if (box.pitch == box.inner_bytes) return poison(cta, offset, box.footprint());
+  if (box.pitch == box.shared_bytes) return poison(cta, offset, box.footprint());
   std::array<uint8_t, 128> row;  // of a box that is narrower than its swizzle: what lies between the rows stays
   row.fill(0xFF);
-  for (uint32_t i = 0; i < box.rows; ++i)
-    row_to_shared(cta, box.map.swizzle_mode(), offset + i * box.pitch, row.data(), box.inner_bytes);
+  for (uint32_t i = 0; i < box.rows; ++i) row_to_shared(cta, box, offset + i * box.pitch, row.data());
 }
 
 bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {

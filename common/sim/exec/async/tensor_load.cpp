@@ -60,7 +60,7 @@ class TensorLoad final : public AsyncOperation {
         }
       }
       for (const Credit& credit : to.credits)
-        row_to_shared(cluster.ctas[credit.destination], box.map.swizzle_mode(), to.offset + at, from, box.inner_bytes);
+        row_to_shared(cluster.ctas[credit.destination], box, to.offset + at, from);
     });
     arrive(cluster);
   }
@@ -92,7 +92,7 @@ void note(Warp& w, const TensorLoad& load) {
                         .slot = static_cast<uint16_t>(load.to.barrier / 8)};
   for (const Credit& credit : load.to.credits)
     site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
-  cluster_of(w).demands->note_load(w, site, static_cast<int32_t>(load.box.coordinate[0] * load.box.map.element_bytes),
+  cluster_of(w).demands->note_load(w, site, static_cast<int32_t>(load.box.start()),
                                    static_cast<int32_t>(load.box.coordinate[1]));
 }
 

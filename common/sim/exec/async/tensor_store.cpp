@@ -56,7 +56,7 @@ class TensorStore final : public AsyncOperation {
     write->data.resize(box.bytes());
     uint32_t at = 0;
     for_rows(box, [&](uint64_t address, uint32_t shared, int64_t first, int64_t last) {
-      row_from_shared(cta, box.map.swizzle_mode(), offset + shared, write->data.data() + at, box.inner_bytes);
+      row_from_shared(cta, box, offset + shared, write->data.data() + at);
       // A ragged end is written up to the next 16 bytes, as measured; rows are clipped exactly.
       const int64_t end = std::min<int64_t>((last + 15) / 16 * 16, box.inner_bytes);
       if (address != 0 && last > first && cluster.launch->moves_data)
@@ -81,6 +81,8 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
     const int lane = first_lane(rest);
     auto store = std::make_unique<TensorStore>();
     store->box = make_box(w, o.tensor, lane, true);
+    if (o.how != Reduction::None && store->box.map.is_packed())
+      throw Fault{Status::IllegalInstruction, "TMA reductions have no packed types (16U4, 16U6)", lane};
     const uint32_t from = shared_address(w, o.from, lane, "TMA store");
     shared_location(cluster, *w.cta, from, store->box.footprint(), 128, true, "TMA store");
     store->offset = from & kSharedOffsetMask;
