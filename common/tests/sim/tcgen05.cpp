@@ -680,6 +680,23 @@ TEST(Copy, ShapesAndBroadcasts) {
 
 // ---- descriptors
 
+TEST(Copy, ReadsNoMoreThanItsRows) {
+  // 512 bytes at the very end of shared memory.
+  std::vector<uint8_t> shared(16 * 1024);
+  for (size_t i = 0; i < shared.size(); ++i) shared[i] = static_cast<uint8_t>(i * 7);
+  const OperandLayout last{.swizzle = Swizzle::None,
+                           .start = kBase + static_cast<uint32_t>(shared.size()) - 512,
+                           .leading = 128,
+                           .stride = 128};
+  const Result run = run_tensor(1,
+                                "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd6; "
+                                "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];",
+                                true, shared, random_tmem(1, 3), tcgen05_descriptor(last), 0, 0, 32, false);
+  expect_success(run.outcome);
+  for (size_t lane = 0; lane < 128; ++lane)
+    EXPECT_EQ(std::memcmp(&run.tmem[cell(0, lane, 32)], &shared[shared.size() - 512 + lane % 32 * 16], 16), 0);
+}
+
 TEST(Descriptors, ErrorsAreNamed) {
   const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 128, kBase),
                       b = dense_layout(Swizzle::B128, false, 2, 64, kBase + 32 * 1024);

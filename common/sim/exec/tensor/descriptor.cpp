@@ -132,16 +132,17 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
   const auto visit = [&](bool all, auto f) {
     if (!d.mn_major) {
       for (int row = 0; row < rows; row += all ? 1 : 8) {
-        for (int chunk = 0; chunk < 2; ++chunk) f(chunk_address(d, row, chunk));
+        for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) f(chunk_address(d, row, chunk));
       }
       return;
     }
-    for (int k = 0; k < 32 / d.element; k += all ? 1 : 4) {
+    for (int k = 0; k < d.k_bytes / d.element; k += all ? 1 : 4) {
       for (int row = 0; row < rows; row += 16 / d.element) f(element_address(d, row, k));
     }
   };
   // Addresses grow with the row and with k, and the swizzle stays within 128 bytes.
-  const uint32_t last = d.mn_major ? element_address(d, rows - 1, 32 / d.element - 1) : chunk_address(d, rows - 1, 1);
+  const uint32_t last = d.mn_major ? element_address(d, rows - 1, d.k_bytes / d.element - 1)
+                                   : chunk_address(d, rows - 1, d.k_bytes / 16 - 1);
   if (d.start < Gpu::smem_reserved || (last | 127u) >= cta.smem.size()) visit(true, check_bounds);
   if (!cta.layout.empty()) visit(false, check_layout);
 }
@@ -157,11 +158,11 @@ std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) 
   };
   if (!d.mn_major) {
     for (int row = first; row < first + rows; ++row) {
-      for (int chunk = 0; chunk < 2; ++chunk) add(chunk_address(d, row, chunk));
+      for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) add(chunk_address(d, row, chunk));
     }
     return ranges;
   }
-  for (int k = 0; k < 32 / d.element; ++k) {
+  for (int k = 0; k < d.k_bytes / d.element; ++k) {
     for (int row = first; row < first + rows; row += 16 / d.element) add(element_address(d, row, k));
   }
   return ranges;
@@ -178,7 +179,7 @@ void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int coun
   const uint8_t* const memory = cta.smem.data();
   if (!d.mn_major) {
     for (int row = 0; row < count; ++row) {
-      for (int chunk = 0; chunk < 2; ++chunk)
+      for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk)
         std::memcpy(out[row].data() + 16 * chunk, memory + physical(d, chunk_address(d, first + row, chunk)), 16);
     }
     return;
@@ -186,7 +187,7 @@ void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int coun
   // 16 bytes hold as many rows of one k as there are elements in them.
   const auto size = static_cast<size_t>(d.element);
   const int chunk = 16 / d.element;
-  for (int k = 0; k < 32 / d.element; ++k) {
+  for (int k = 0; k < d.k_bytes / d.element; ++k) {
     for (int row = first; row < first + count; row = row / chunk * chunk + chunk) {
       const uint8_t* const from = memory + physical(d, element_address(d, row, k));
       const int here = std::min(chunk - row % chunk, first + count - row);

@@ -19,6 +19,7 @@ struct Descriptor {
   bool mn_major = false;
   int element = 2;        ///< bytes
   uint32_t k_offset = 0;  ///< bytes of K to leave out at the beginning
+  int k_bytes = 32;       ///< of K in each row; 16 where tcgen05.cp copies 128 bits
 };
 
 /// Decodes the 64 bits. Throws Fault on reserved bits and on encodings of the other generation. `operand` is "A" or

@@ -74,6 +74,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
     copy->rank = leader_of(*w.cta, o.group);
     copy->address = o.to.of(w, lane);
     copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
+    copy->source.k_bytes = o.shape.bytes;
     if (cluster.observer != nullptr) {
       order::World::Mma seen{
           .group = static_cast<uint32_t>(o.group), .result = order::Role::TensorCopy, .accumulates = false};
