@@ -46,6 +46,15 @@ class Programs(unittest.TestCase):
                     self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
                     self.assertNotIn("sim: check", done.stderr)
 
+    def test_narrow_types(self) -> None:
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                done = run("narrow", sim=("--gpu", "b200", *schedule))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(done.stdout.count("PASSED"), 3, done.stdout)
+                self.assertNotIn("warning", done.stderr)
+                self.assertNotIn("sim: check", done.stderr)
+
     def test_printf_in_order(self) -> None:
         lines = run("samples").stdout.splitlines()[-4:]
         says = "thread {} of block {} says hello, {:.2f}"
