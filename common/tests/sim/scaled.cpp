@@ -489,6 +489,20 @@ TEST(Scaled, WhatDoesNotExistIsRefused) {
   fails(sparse, 1, {"sparsity selector", "only kind::f16 and kind::tf32"});
 }
 
+TEST(Scaled, WhatIsNotKnownHasItsName) {
+  const auto [a, b] = layouts(mx8());
+  const auto fails = [&](const std::string& body, std::string_view name) {
+    const Result run = run_tensor(1, body, true, std::vector<uint8_t>(kBytes), random_tmem(1, 3), tcgen05_descriptor(a),
+                                  tcgen05_descriptor(b), 0, kAccumulators, false);
+    expect_failure(run.outcome, Status::IllegalInstruction, {name, "not simulated"});
+  };
+  fails("tcgen05.shift.cta_group::1.down [%r31];", "tcgen05.shift");
+  fails("tcgen05.cp.cta_group::1.4x256b [%r31], %rd6;", "tcgen05.cp.4x256b");
+  fails("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%r31], %rd6;", "tcgen05.cp .b8x16");
+  fails("tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::lastuse [%r31], [%r16], %rd7, %r30, %p5;", ".ashift");
+  fails("tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r31], %rd6, %rd7, [%r16], %r30, %p5;", "tcgen05.mma.ws.sp");
+}
+
 TEST(Sparse, MetadataThatMeanNothing) {
   const auto fails = [](Case c, uint32_t word, std::initializer_list<std::string_view> texts) {
     c.sparse = true;
