@@ -30,9 +30,12 @@ from ladder.shards import Shard
 COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "orders", "found_by", "named", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
-# Those of a level's configurations that are studied where it is not asked for another; of other levels all.
+# Those of a level's configurations that are studied where it is not asked for another; of other levels all. Not here:
+# level 08's 128x224, whose clusters of eight take long.
 STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",),
-           ("level08_deep_pipeline", 90): ("256x192", "128x256", "128x128")}
+           ("level08_deep_pipeline", 90): ("256x192", "256x96", "128x256", "128x128", "128x64", "64x128")}
+# K from which on a configuration's CTAs share what they load; below it they do nothing together (plan_sm90.h).
+SHARED_FROM_K = {("level08_deep_pipeline", 90, "128x64"): 3072}
 # Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
               "griddepcontrol.launch_dependents": "speed, not order",
@@ -78,7 +81,7 @@ class Kernel:
         return names.kernel_path(files.ROOT, self.level, self.arch).read_text(encoding="utf-8").splitlines()
 
 
-def cases(d: Description) -> tuple[Case, ...]:
+def cases(d: Description, shared_from_k: int = 0) -> tuple[Case, ...]:
     """Small problems, ragged in every extent. In the first the ring of stages turns more than once within a tile; in
     the second a tile is done before the ring has turned once, so that nothing but the epilogue's own synchronisation
     keeps one tile from the next. Clusters that stay take several tiles each."""
@@ -89,6 +92,8 @@ def cases(d: Description) -> tuple[Case, ...]:
     found = [Case((m, n, long), d.cluster), Case((m, n, short), 2 * d.cluster), Case((m, n, 2 * long), 2 * d.cluster)]
     if d.cluster > 2:  # such clusters have smaller ones beside them
         found.append(Case((m, n, long), d.cluster + 2))
+    if shared_from_k:
+        found.insert(0, Case((m, n, shared_from_k + 8), d.cluster))
     return tuple(found)
 
 
@@ -106,7 +111,8 @@ def kernels(levels: Sequence[str], arches: Sequence[int], config: str, build: Pa
             described = description.describe(description.ask(program))
             known |= {d.config for d in described}
             wanted = (config,) if config else STUDIED.get((level, arch), tuple(d.config for d in described))
-            found += [Kernel(level, arch, d.config if len(described) > 1 else "", program, cases(d))
+            found += [Kernel(level, arch, d.config if len(described) > 1 else "", program,
+                             cases(d, SHARED_FROM_K.get((level, arch, d.config), 0)))
                       for d in described if d.config in wanted]
     if not found:
         raise UsageError(f"there is no kernel with --config {config}, only {', '.join(sorted(known))}." if config else
