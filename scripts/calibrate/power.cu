@@ -300,13 +300,18 @@ void run_power(Context& context) {
   bench.run({.name = "stores_l2", .store_pace = 1600, .store_in_l2 = true});
   // Together: as much as a kernel of the levels would, and more.
   for (const int n : {128, 256}) {
-    for (const int pace : {0, 600, 1200})
-      bench.run({.name = format("l2_pace%d_mma%d", pace, n), .mma_n = n, .source = Source::L2, .pace = pace});
+    for (const int pace : {0, 600, 1200}) {
+      bench.run({.name = format("l2_pace%d_mma%d", pace, n),
+                 .mma_n = n,
+                 .source = Source::L2,
+                 .pace = pace,
+                 .series = pace < 1200});
+    }
     bench.run({.name = format("shared_pace600_mma%d", n), .mma_n = n, .source = Source::SHARED, .pace = 600});
     bench.run(
         {.name = format("multicast2_pace600_mma%d", n), .mma_n = n, .source = Source::L2, .pace = 600, .cluster = 2});
-    bench.run({.name = format("dram_pace1200_mma%d", n), .mma_n = n, .source = Source::DRAM, .pace = 1200});
-    bench.run({.name = format("dram_pace2400_mma%d", n), .mma_n = n, .source = Source::DRAM, .pace = 2400});
+    for (const int pace : {0, 1200, 2400})
+      bench.run({.name = format("dram_pace%d_mma%d", pace, n), .mma_n = n, .source = Source::DRAM, .pace = pace});
     bench.run({.name = format("stores_dram_mma%d", n), .mma_n = n, .store_pace = 6000});
   }
   bench.run({.name = "multicast4_pace600_mma256", .mma_n = 256, .source = Source::L2, .pace = 600, .cluster = 4});

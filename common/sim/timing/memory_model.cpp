@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "timing/power_model.h"
+
 namespace sim::timing {
 namespace {
 
@@ -19,23 +21,29 @@ uint64_t scrambled(uint64_t x) {
 }  // namespace
 
 MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz)
-    : latency_(ticks(constants.l2_latency * ghz)),
+    : MemoryModel(constants, std::move(chunks), gpcs, ghz, power(ghz / constants.clock_max, constants.l2_clock_exponent),
+                  power(ghz / constants.clock_max, constants.dram_clock_exponent)) {}
+
+MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz, double l2,
+                         double dram)
+    : latency_(ticks(constants.l2_latency * ghz / l2)),
       dram_latency_(ticks(constants.dram_latency * ghz)),
-      merge_(ticks(constants.l2_merge * ghz)),
+      merge_(ticks(constants.l2_merge * ghz / l2)),
       spread_(ticks(constants.spread)),
       gpcs_(gpcs),
       chunks_(std::move(chunks)),
       first_piece_(static_cast<uint32_t>(chunks_.size())),
       capacity_(static_cast<int64_t>(constants.l2_useful_bytes)),
-      l2_(constants.l2_bytes_per_second / (ghz * 1e9)),
-      dram_(constants.dram_bytes_per_second / (ghz * 1e9)),
-      gpc_(gpcs, Queue(constants.gpc_bytes_per_second / (ghz * 1e9))),
-      gpc_out_(gpcs, Queue(constants.gpc_store_bytes_per_second / (ghz * 1e9))),
+      l2_(constants.l2_bytes_per_second * l2 / (ghz * 1e9)),
+      dram_(constants.dram_bytes_per_second * dram / (ghz * 1e9)),
+      gpc_(gpcs, Queue(constants.gpc_bytes_per_second * l2 / (ghz * 1e9))),
+      gpc_out_(gpcs, Queue(constants.gpc_store_bytes_per_second * l2 / (ghz * 1e9))),
       order_(chunks_.size() + 1),
       there_(chunks_.size(), 0),
       ready_(chunks_.size(), NEVER),
       asked_(first_piece_ * size_t{gpcs}, NEVER),
-      arrives_(first_piece_ * size_t{gpcs}, NEVER) {
+      arrives_(first_piece_ * size_t{gpcs}, NEVER),
+      askers_(first_piece_ * size_t{gpcs}, 0) {
   const auto pieces = static_cast<uint32_t>(capacity_ / PIECE + 2);
   for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i});
   order_.resize(chunks_.size() + 1);
@@ -76,12 +84,18 @@ void MemoryModel::fetch(uint32_t chunk, Tick now) {
   touch(chunk);
 }
 
-Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, Tick now, bool is_multicast) {
+Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Tick now, bool is_multicast) {
   const int64_t bytes = chunks_[chunk].bytes;
   const size_t mine = size_t{chunk} * gpcs_ + gpc;
   now += static_cast<Tick>(scrambled(++requests_) % static_cast<uint64_t>(spread_ + 1));
-  if (!is_multicast && now < asked_[mine] + merge_) return std::max(arrives_[mine], now + latency_);
+  const uint32_t asker = uint32_t{1} << tpc;
+  if (!is_multicast && now < asked_[mine] + merge_) {
+    if ((askers_[mine] & asker) == 0) l2_bytes_ += bytes;
+    askers_[mine] |= asker;
+    return std::max(arrives_[mine], now + latency_);
+  }
   asked_[mine] = now;
+  askers_[mine] = asker;
   l2_bytes_ += bytes;
   Tick there = std::max(gpc_[gpc].serve(now, bytes), l2_.serve(now, bytes));
   if (there_[chunk]) {

@@ -38,9 +38,9 @@ class MemoryModel {
   };
   MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz);
 
-  /// A chunk is asked for by an SM of this GPC at `now`: when it arrives there. Reads of one GPC that are near in time are one,
-  /// unless they are multicasts.
-  Tick read(uint32_t chunk, uint32_t gpc, Tick now, bool is_multicast = false);
+  /// A chunk is asked for by an SM of this GPC at `now`: when it arrives there. Reads of one GPC that are near in time are one
+  /// on their way, unless they are multicasts; those of the two SMs of a TPC are one for L2, too.
+  Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Tick now, bool is_multicast = false);
   /// Bytes of D leave an SM, in `sent` bytes of sectors: when the last is out of it. L2 joins what is sent in pieces.
   Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 
@@ -51,6 +51,8 @@ class MemoryModel {
   Tick dram_busy() const { return dram_.busy(); }
 
  private:
+  /// `l2`, `dram`: how fast they are at this clock, beside the highest one.
+  MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz, double l2, double dram);
   void touch(uint32_t chunk);
   void remove(uint32_t chunk);
   void make_room();
@@ -70,6 +72,7 @@ class MemoryModel {
   std::vector<uint8_t> there_;
   std::vector<Tick> ready_;            ///< when the chunk has come from DRAM
   std::vector<Tick> asked_, arrives_;  ///< by chunk and GPC: the last read
+  std::vector<uint32_t> askers_;       ///< by chunk and GPC: TPCs that took part in it
   int64_t held_ = 0;
   int64_t unplaced_ = 0;     ///< bytes of D that are less than a piece
   uint32_t next_piece_ = 0;  ///< of D, in L2: chunks behind all others, used in turn

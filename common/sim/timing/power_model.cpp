@@ -1,9 +1,7 @@
 #include "timing/power_model.h"
 
 namespace sim::timing {
-namespace {
 
-// Powers with our own arithmetic: libraries differ in the last digit.
 double power(double base, double exponent) {
   // exp(exponent * ln(base)) by series; base is near 1.
   double ln = 0, y = (base - 1) / (base + 1), term = y;
@@ -12,8 +10,6 @@ double power(double base, double exponent) {
   for (int i = 1; i < 30; ++i) sum += part *= x / i;
   return sum;
 }
-
-}  // namespace
 
 double watts(const Constants& c, const Activity& a, double ghz) {
   const double seconds = static_cast<double>(a.cycles) / (ghz * 1e9);
@@ -24,8 +20,10 @@ double watts(const Constants& c, const Activity& a, double ghz) {
   return c.power_idle + (core * power(ghz / c.power_clock, c.power_exponent) + dram) / seconds;
 }
 
+double highest_ghz(const Constants& c, const Activity& a) { return a.flops > 0 ? c.clock_max_mma : c.clock_max; }
+
 double clock_ghz(const Constants& c, const Activity& a, double cap) {
-  int low = 300, high = static_cast<int>(c.clock_max * 1000 + 0.5);
+  int low = 300, high = static_cast<int>(highest_ghz(c, a) * 1000 + 0.5);
   while (low < high) {
     const int middle = (low + high + 1) / 2;
     if (watts(c, a, middle / 1000.0) <= cap)

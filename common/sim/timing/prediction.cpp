@@ -1,5 +1,6 @@
 #include "timing/prediction.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -25,6 +26,10 @@ std::string limit(const Prediction& p) {
   if (r.tensor_share > 0.85) return "tensor cores";
   if (r.l2_share > 0.9) return "L2 bandwidth";
   return "latency: tensor cores wait for operands, or for the epilogue";
+}
+
+bool multiplies(std::span<const GridDemands> launches) {
+  return std::any_of(launches.begin(), launches.end(), [](const GridDemands& each) { return !each.sites.mmas.empty(); });
 }
 
 /// What a replay says, in numbers that may be added and scaled.
@@ -60,14 +65,15 @@ class Replays {
 
   Found within(double cap) {
     if (known_.empty()) replay_at(FIRST_GUESS * c_.clock_max);
+    const double highest = highest_ghz(c_, known_.begin()->second.activity);
     for (int pass = 0;; ++pass) {
       double ghz = 0;
       // What happens depends on the clock, and the clock on what happens.
-      for (double low = 0.3, high = c_.clock_max; high - low > 1e-4;) {
+      for (double low = 0.3, high = highest; high - low > 1e-4;) {
         ghz = (low + high) / 2;
         (watts(c_, about(ghz).activity, ghz) <= cap ? low : high) = ghz;
       }
-      ghz = std::min(std::floor(ghz * 1000 + 0.5) / 1000, c_.clock_max);
+      ghz = std::min(std::floor(ghz * 1000 + 0.5) / 1000, highest);
       if (pass == MOST_PASSES || std::fabs(nearest(ghz)->first - ghz) <= NEAR * ghz) return {ghz, about(ghz)};
       replay_at(ghz);
     }
@@ -119,7 +125,7 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
     p.launches = static_cast<int>(launches.size());
     for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
     if (power.kind == Kind::None || power.kind == Kind::Clock) {
-      p.ghz = power.kind == Kind::Clock ? power.ghz : c.clock_max;
+      p.ghz = power.kind == Kind::Clock ? power.ghz : multiplies(launches) ? c.clock_max_mma : c.clock_max;
       p.replayed = replay(launches, gpu, c, p.ghz);
     } else {
       std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();

@@ -67,7 +67,7 @@ struct Unit {
 };
 
 struct Sm {
-  uint32_t gpc = 0;
+  uint32_t gpc = 0, tpc = 0;
   double slowness = 0;  ///< 0 to 1: of its tensor cores, beside those of other SMs
   Unit tensor, load, store, lines, shared;
 };
@@ -163,7 +163,7 @@ class Replay {
     return sizes;
   }
 
-  /// CTAs are dealt to GPCs in turn.
+  /// Clusters are dealt to GPCs in turn; CTAs without any fill one GPC after the other, as was seen on an H200.
   void place_sms() {
     std::vector<int> sizes = gpu_.gpc_sms;
     if (sizes.empty()) sizes = equal_gpcs(gpu_.sm_count);
@@ -176,10 +176,14 @@ class Replay {
       for (uint32_t gpc = 0; gpc < sizes.size() && left > 0; ++gpc) {
         if (turn >= sizes[gpc] && turn < 64) continue;
         sms_.emplace_back().gpc = gpc;
+        sms_.back().tpc = static_cast<uint32_t>(turn / 2 % 32);
         --left;
       }
     }
     free_.assign(sms_.size(), 0);
+    by_gpc_.resize(sms_.size());
+    std::iota(by_gpc_.begin(), by_gpc_.end(), 0u);
+    std::stable_sort(by_gpc_.begin(), by_gpc_.end(), [&](uint32_t a, uint32_t b) { return sms_[a].gpc < sms_[b].gpc; });
     // As if at random, but the same everywhere: multiples of the golden ratio, without their whole parts.
     for (size_t i = 0; i < sms_.size(); ++i) sms_[i].slowness = static_cast<double>(i * 40'503 % 65'536) / 65'536;
   }
@@ -272,13 +276,18 @@ class Replay {
   /// SMs of one GPC with room for a cluster's CTAs; none: there are none.
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
     const uint32_t need = WHOLE / grid.ctas_per_sm;
+    if (grid.cluster_size == 1) {
+      const auto emptiest = std::min_element(by_gpc_.begin(), by_gpc_.end(),
+                                             [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
+      return WHOLE - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
+    }
     std::vector<std::vector<uint32_t>> by_gpc(gpcs_);
     for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
       for (uint32_t room = WHOLE - free_[sm]; room >= need; room -= need) {
         auto& found = by_gpc[sms_[sm].gpc];
         found.push_back(sm);
         if (found.size() == grid.cluster_size) return found;
-        if (grid.cluster_size > 1) break;
+        break;
       }
     }
     return {};
@@ -605,7 +614,7 @@ class Replay {
     Tick arrives = 0;
     for (uint32_t i = 0; i < count; ++i)
       arrives =
-          std::max(arrives, memory_->read(first + i, sm.gpc, begin + length * (i + 1) / count, site.to.size() > 1));
+          std::max(arrives, memory_->read(first + i, sm.gpc, sm.tpc, begin + length * (i + 1) / count, site.to.size() > 1));
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();
@@ -641,7 +650,8 @@ class Replay {
   ReplayLog* const log_;
   uint32_t gpcs_ = 1;
   std::vector<Sm> sms_;
-  std::vector<uint32_t> free_;  ///< by SM: what is taken of it
+  std::vector<uint32_t> free_;    ///< by SM: what is taken of it
+  std::vector<uint32_t> by_gpc_;  ///< SMs, those of a GPC together
   std::vector<MemoryModel::Chunk> chunk_list_;
   std::vector<std::vector<std::vector<uint32_t>>> chunks_;  ///< by launch, cluster, load: the first chunk
   std::vector<std::vector<uint32_t>> chunks_of_site_;       ///< by launch, site

@@ -46,7 +46,7 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   std::vector<MemoryModel::Chunk> chunks;
   for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i});
   MemoryModel memory(c, chunks, 1, 1.5);
-  const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, now) - now; };
+  const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, 0, now) - now; };
   const Tick miss = latency(0, 0), hit = latency(0, 1'000 * CYCLE);
   EXPECT_GT(miss, hit);
   EXPECT_EQ(memory.dram_read(), 16'384);
@@ -56,6 +56,33 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   EXPECT_EQ(memory.dram_read(), 4 * 16'384) << "the newest is still there";
   latency(0, 30'000 * CYCLE);
   EXPECT_EQ(memory.dram_read(), 5 * 16'384) << "the oldest had to leave";
+}
+
+TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 100;
+  MemoryModel memory(c, {{16'384, 0}}, 2, 1.5);
+  const Tick first = memory.read(0, 0, 0, 0);
+  EXPECT_EQ(memory.read(0, 0, 0, CYCLE), first) << "the other SM of the TPC";
+  EXPECT_EQ(memory.l2_bytes(), 16'384);
+  EXPECT_EQ(memory.read(0, 0, 1, CYCLE), first) << "another TPC of the GPC";
+  EXPECT_EQ(memory.l2_bytes(), 2 * 16'384);
+  EXPECT_GE(memory.read(0, 1, 0, CYCLE), first) << "another GPC";
+  EXPECT_EQ(memory.l2_bytes(), 3 * 16'384);
+  EXPECT_EQ(memory.dram_read(), 16'384);
+}
+
+TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0;
+  const auto nanoseconds = [&](double ghz) {
+    MemoryModel memory(c, {{128, 0}}, 1, ghz);
+    memory.read(0, 0, 0, 0);
+    const Tick later = 100'000 * CYCLE;
+    return static_cast<double>(memory.read(0, 0, 0, later) - later) / CYCLE / ghz;
+  };
+  EXPECT_GT(nanoseconds(1.0), 1.1 * nanoseconds(c.clock_max));
+  EXPECT_LT(nanoseconds(1.0), c.clock_max * nanoseconds(c.clock_max));
 }
 
 TEST(Power, TheClockIsTheHighestWithinTheLimit) {
@@ -69,6 +96,7 @@ TEST(Power, TheClockIsTheHighestWithinTheLimit) {
   EXPECT_LE(watts(c, activity, ghz), c.power_cap);
   EXPECT_GT(watts(c, activity, ghz + 0.001), c.power_cap);
   EXPECT_DOUBLE_EQ(clock_ghz(c, {.cycles = 1'000'000}, c.power_cap), c.clock_max);
+  EXPECT_DOUBLE_EQ(clock_ghz(c, {.cycles = 1'000'000, .flops = 1}, c.power_cap), c.clock_max_mma);
 }
 
 /// Two warps of a CTA: one loads `blocks` boxes into a ring of `stages`, the other multiplies.
@@ -185,7 +213,7 @@ TEST(Prediction, LimitsLowerTheClock) {
                    free = predict_at(grid, {Kind::None, 0}, c), chosen = predict_at(grid, {Kind::Clock, 1.2}, c);
   EXPECT_LT(sustained.ghz, burst.ghz);
   EXPECT_LT(burst.ghz, free.ghz);
-  EXPECT_DOUBLE_EQ(free.ghz, c.clock_max);
+  EXPECT_DOUBLE_EQ(free.ghz, c.clock_max_mma);
   EXPECT_DOUBLE_EQ(chosen.ghz, 1.2);
   EXPECT_NEAR(sustained.watts, c.power_cap, 0.005 * c.power_cap);
   EXPECT_NEAR(burst.watts, c.power_burst_cap, 0.005 * c.power_burst_cap);

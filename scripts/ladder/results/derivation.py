@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from math import log
 from pathlib import Path
 from statistics import median
 from typing import Callable
@@ -18,6 +19,7 @@ CLOCK_STEP = 0.05  # of the exponents that are tried
 # What the energy of FLOPs and bytes is fitted to. What is shared by all SMs merges to an unknown degree; a multicast to
 # four loses its way.
 ENERGY_CASES = ("waiting", "mma", "l2_stages", "l2_sms66", "l2_multicast2", "dram_", "l2_pace", "multicast2_pace")
+BURST_CASES = tuple(f"case=l2_pace{pace}_mma{n}" for pace in (0, 600) for n in (128, 256))
 NO_ENERGY_CASES = ("mma256_zeros",)
 CAPPED_W = 675.0  # a case that draws more is held back by the limit
 
@@ -97,13 +99,28 @@ def energy(rows: Rows, clock: float) -> Energy:
 
 
 def burst_cap(rows: Rows, clock: float) -> float:
-    """What MMAs draw in their first 60 ms, at the clock that they have then."""
+    """What MMAs beside loads from L2 draw in their first 60 ms, at the clock that they have then. (Alone, they draw less:
+    their highest clock is what limits them.)"""
     fitted = energy(rows, clock)
-    clocks = [rows("power", f"case=mma256 ms={ms}", "clock") for ms in range(20, 60, 2)]
-    hertz = median(clocks) * 1e6
-    flops = rows("power", "case=mma256", "FLOP per cycle of all SMs") * hertz
-    rise: float = (hertz / 1e9 / clock) ** fitted.exponent
-    return fitted.idle + flops * fitted.flop * rise
+    found = []
+    for case in BURST_CASES:
+        hertz = median(rows("power", f"{case} ms={ms}", "clock") for ms in range(20, 60, 2)) * 1e6
+        flops = rows("power", case, "FLOP per cycle of all SMs") * hertz
+        received = rows("power", case, "bytes received per cycle by all SMs") * hertz
+        rise: float = (hertz / 1e9 / clock) ** fitted.exponent
+        found.append(fitted.idle
+                     + rise * (flops * fitted.flop + received * (fitted.l2_byte + fitted.sm_byte)))
+    return median(found)
+
+
+def clock_exponent(rows: Rows, slow: str, fast: str) -> float:
+    """Of the bytes that come in a second, as the clock of the SMs goes down: between two cases of the power experiment,
+    both of which ask for more than there is."""
+    def of(case: str) -> tuple[float, float]:
+        ghz = rows("power", case, "sustained clock")
+        return ghz, ghz * rows("power", case, "bytes received per cycle by all SMs")
+    (slow_clock, slow_bytes), (fast_clock, fast_bytes) = of(f"case={slow}"), of(f"case={fast}")
+    return log(slow_bytes / fast_bytes) / log(slow_clock / fast_clock)
 
 
 @dataclass(frozen=True)
@@ -171,13 +188,17 @@ RULES = {
     "tma_row": Rule(_row, "latency: 32 KiB less 16 KiB, per row of 128 bytes"),
     "l2_latency": Rule(lambda r, _: (_latency(r, 16384, "hit") - 128 * _row(r, {})) / _clock(r),
                        "latency: 16 KiB from L2, less its rows"),
-    "dram_latency": Rule(lambda r, _: (_latency(r, 1024, "miss") - _latency(r, 1024, "hit")) / _clock(r),
-                         "latency: 1 KiB, miss less hit"),
+    "dram_latency": Rule(lambda r, _: (_latency(r, 16384, "miss") - _latency(r, 16384, "hit")) / _clock(r),
+                         "latency: 16 KiB, miss less hit"),
     "gpc_bytes_per_second": Rule(lambda r, _: _loaded(r, GPC, 18), "load: all SMs of a GPC; it has a clock of its own"),
     "l2_bytes_per_second": Rule(lambda r, _: _loaded(r, ALL, 132), "load: all SMs; L2 has a clock of its own"),
     "l2_useful_bytes": Rule(lambda r, _: kept_bytes(r), "residency: what all SMs have read once and is kept"),
-    "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=65536 box=16384", 132),
-                                  "load: all SMs from DRAM, 64 KiB each in flight"),
+    "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=131072 box=16384", 132),
+                                  "load: all SMs from DRAM, 128 KiB each in flight"),
+    "l2_clock_exponent": Rule(lambda r, _: clock_exponent(r, "l2_pace0_mma256", "l2_stages6"),
+                              "power: bytes from L2 in a second, beside MMAs and alone, by the clock"),
+    "dram_clock_exponent": Rule(lambda r, _: clock_exponent(r, "dram_pace0_mma256", "dram_stages4"),
+                                "power: bytes from DRAM in a second, beside MMAs and alone, by the clock"),
     "store_latency": Rule(lambda r, _: 2 * _store(r, "rows=64 cols=128") - _store(r, "rows=128 cols=128"),
         "stores: TMA store of 16 KiB, read of its source, less the bytes"),
     "store_bytes_per_cycle": Rule(lambda r, _: 16384 / (_store(r, "rows=128 cols=128")
@@ -205,8 +226,10 @@ RULES = {
                                           if (watts := r("power", s, "power by energy")) > CAPPED_W),
                       "power: median of what is held back"),
     "power_burst_cap": Rule(lambda r, c: burst_cap(r, c["power_clock"]),
-                            "power: MMAs in their first 60 ms, by their clock"),
+                            "power: MMAs beside loads from L2 in their first 60 ms, by their clock"),
     "clock_max": Rule(lambda r, _: _clock(r), "power: all SMs wait"),
+    "clock_max_mma": Rule(lambda r, _: r("power", f"case=mma256_sms{_sms(r) / 2:.0f}", "sustained clock") / 1000,
+                          "power: half of the SMs multiply, far below the limit"),
 }
 
 

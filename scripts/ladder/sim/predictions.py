@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ladder import files
-from ladder.command import UsageError
-from ladder.files import RESULTS
+from ladder.command import Failure, UsageError
+from ladder.files import RESULTS, SCRIPTS
 from ladder.levels import names
 from ladder.results.data import Fields
 from ladder.results.derivation import CONSTANTS
@@ -63,30 +63,40 @@ def text_of(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def run(point: Point, program: Path) -> tuple[Optional[Fields], str]:
-    """The point's row, or why there is none."""
+def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str] = (),
+        typed: str = "") -> tuple[list[dict[str, Any]], str]:
+    """The timing model's answers to one run of a program, in their order, and what the program printed. `typed`: what the
+    program reads. Raises Failure with the last sentence of a run that went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "predictions"
         done = subprocess.run(
-            [str(files.ROOT / "scripts" / "sim.sh"), "--timing", "--threads", "1",
-             "--gpu", LIKE.get(point.gpu, point.gpu),
-             "--constants", str(files.ROOT / CONSTANTS / f"{point.gpu}.csv"), "--power", ",".join(MODES.values()),
-             "--predictions", str(output), str(program), *point.arguments],
-            capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        if done.returncode != 0 or not output.exists():
-            said = done.stderr.strip().splitlines()
-            return None, f"{point.level} {point.size} on {point.gpu}: {said[-1] if said else done.returncode}"
-        # The last call's, where a program makes several.
-        found = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()][-len(MODES):]
+            [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", LIKE.get(gpu, gpu),
+             "--constants", str(files.ROOT / CONSTANTS / f"{gpu}.csv"), *(["--power", ",".join(powers)] if powers else []),
+             "--predictions", str(output), str(program), *arguments],
+            input=typed, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+    if done.returncode != 0 or not lines:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise Failure(said[-1] if said else f"exit code {done.returncode}")
+    return [json.loads(line) for line in lines], done.stdout
+
+
+def run(point: Point, program: Path) -> Fields:
+    """The point's row. Raises Failure with why there is none."""
+    try:
+        all_found, said = ask(program, point.arguments, point.gpu, tuple(MODES.values()))
+    except (Failure, subprocess.TimeoutExpired) as problem:
+        raise Failure(f"{point}: {problem}") from None
+    found = all_found[-len(MODES):]  # the last call's, where a program makes several
     fields: Fields = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
-                      "config": done.stdout.split()[-1]}
+                      "config": said.split()[-1]}
     for (mode, power), each in zip(MODES.items(), found):
         assert each["power"] == power
         fields.update({mode + name: text_of(each[key]) for name, key in OF_MODE.items()})
     fields.update({name: text_of(found[0][key]) for name, key in COMMON.items()})
     fields.update(dram_gb=text_of(found[0]["dram_read_gb"] + found[0]["dram_written_gb"]), kind="modelled",
                   gpu=point.gpu)
-    return fields, ""
+    return fields
 
 
 def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) -> tuple[list[Fields], list[str]]:
@@ -98,9 +108,11 @@ def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) ->
     rows: list[Fields] = []
     failures: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for fields, failure in pool.map(lambda point: run(point, programs[point]), points):
-            if fields is None:
-                failures.append(failure)
+        for future in [pool.submit(run, point, programs[point]) for point in points]:
+            try:
+                fields = future.result()
+            except Failure as failure:
+                failures.append(str(failure))
                 continue
             rows.append(fields)
             say(f"{fields['gpu']} {fields['level']:<26} {'x'.join(fields[axis] for axis in 'mnk'):<18} "

@@ -1,22 +1,21 @@
 """Ranks the points of a space without a GPU: each is compiled and handed to the simulated device's timing model."""
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
-from ladder.files import BUILD, SCRIPTS
+from ladder.files import BUILD
 from ladder.levels.shapes import Shape, shape_text, size_text
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.sim.predictions import text_of
+from ladder.sim.predictions import ask, text_of
 from ladder.tune import space
 from ladder.tune.sweep import Progress
 from ladder.tune.tuning import Request, build_programs, find_candidates, sizes_of, summary_of
@@ -26,29 +25,20 @@ GPUS = {90: "h200", 100: "b200"}
 SIZES = "4096,8192"
 COLUMNS = ("size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error", "status",
            "kind", "gpu")
-TIMEOUT_S = 300
 SEPARATED = 0.03  # what is nearer to the best than this, the model does not tell from it
 
 
-def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, object]]:
+def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, Any]]:
     """One prediction per size. Raises Failure with what went wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "predictions"
-        command = [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", GPUS[kernel.arch], "--predictions",
-                   str(output), str(program), "--type", kernel.element, "--arch", str(kernel.arch), "--sizes",
-                   ",".join(map(shape_text, sizes))]
-        done = subprocess.run(command, input=library + "\n", capture_output=True, text=True, timeout=TIMEOUT_S,
-                              check=False)
-        lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
-    found = [json.loads(line) for line in lines]
-    if done.returncode != 0 or len(found) != len(sizes):
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise Failure(said[-1] if said else f"exit code {done.returncode}")
+    arguments = ["--type", kernel.element, "--arch", str(kernel.arch), "--sizes", ",".join(map(shape_text, sizes))]
+    found, _ = ask(program, arguments, GPUS[kernel.arch], typed=library + "\n")
+    if len(found) != len(sizes):
+        raise Failure(f"{len(found)} predictions of {len(sizes)}")
     return found
 
 
-def useful_tflops(found: dict[str, object], shape: Shape) -> float:
-    return 2e-6 * shape[0] * shape[1] * shape[2] / float(str(found["us"]))
+def useful_tflops(found: dict[str, Any], shape: Shape) -> float:
+    return 2e-6 * shape[0] * shape[1] * shape[2] / float(found["us"])
 
 
 def rows_of(kernel: space.Kernel, candidate: space.Candidate, compiler: Compiler, program: Path,
@@ -64,7 +54,7 @@ def rows_of(kernel: space.Kernel, candidate: space.Candidate, compiler: Compiler
     return [{**fields, "size": size_text(size), "tflops": text_of(useful_tflops(found, size)),
              "cycles": text_of(found["cycles"]), "sm_mhz": text_of(found["mhz"]), "power_w": text_of(found["watts"]),
              "tensor_share": text_of(found["tensor_share"]),
-             "dram_gb": text_of(float(str(found["dram_read_gb"])) + float(str(found["dram_written_gb"]))),
+             "dram_gb": text_of(found["dram_read_gb"] + found["dram_written_gb"]),
              "limit": str(found["limit"]), "error": text_of(found["error"]), "status": "ok", "kind": "modelled",
              "gpu": gpu} for size, found in zip(sizes, predictions)]
 

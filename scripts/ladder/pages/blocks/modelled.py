@@ -35,6 +35,15 @@ def _percent(error: Optional[float]) -> str:
     return "" if error is None else f"{100 * error:+.1f} %"
 
 
+def _whole(value: str) -> str:
+    """More digits than the model or a measurement is good for would only look like knowledge."""
+    return f"{float(value):.0f}"
+
+
+def _gigabytes(value: str) -> str:
+    return f"{float(value):.2f}" if float(value) < 10 else f"{float(value):.1f}"
+
+
 def _worst_first(rows: Iterable[Compared]) -> list[Compared]:
     return sorted(rows, key=lambda each: -abs(each.error))
 
@@ -43,9 +52,9 @@ def beside_measured(context: Context, _: Options) -> str:
     """TFLOPS as modelled and as measured on an H200, the worst rows first."""
     rows = _worst_first(predicted.speeds(context))
     held = [each for each in rows if not each.fitted]
-    lines = [[names.short(each.measured["level"]), each.measured["m"], each.model["tflops"], each.measured["tflops"],
-              _percent(each.error), each.model["sm_mhz"], each.measured["sm_mhz"], _percent(each.other),
-              "fitted" if each.fitted else ""] for each in rows]
+    lines = [[names.short(each.measured["level"]), each.measured["m"], _whole(each.model["tflops"]),
+              _whole(each.measured["tflops"]), _percent(each.error), _whole(each.model["sm_mhz"]),
+              _whole(each.measured["sm_mhz"]), _percent(each.other), "fitted" if each.fitted else ""] for each in rows]
     worst = held[0]
     return (f"Mean error of the {len(held)} rows held out: **{_mean(each.error for each in held)}** of the sustained "
             f"TFLOPS, {_mean(each.other for each in held)} in bursts; the worst is "
@@ -99,7 +108,7 @@ def other_hopper(context: Context, _: Options) -> str:
     for (level, gpu, edge), row in known.items():
         if gpu == "h100":
             beside = known[level, "h200", edge]
-            lines.append([names.short(level), edge, f"{float(row['tflops']):.0f}", row["sm_mhz"],
+            lines.append([names.short(level), edge, f"{float(row['tflops']):.0f}", _whole(row["sm_mhz"]),
                           f"{float(beside['tflops']):.0f}", f"{float(row['tflops']) / float(beside['tflops']):.3f}",
                           f"{float(measured[level, edge]):.0f}", row["limit"]])
     lines.sort(key=lambda line: (int(line[1]), line[0]))
@@ -113,8 +122,8 @@ def limits(context: Context, options: Options) -> str:
     lines = []
     for (named, gpu, edge), row in predicted.recorded(context).items():
         if named == level and edge in LIMIT_EDGES:
-            lines.append([gpu.upper(), edge, f"{100 * float(row['tensor_share']):.0f} %", row["l2_gb"],
-                          row["dram_gb"], row["sm_mhz"], row["power_w"], row["limit"]])
+            lines.append([gpu.upper(), edge, f"{100 * float(row['tensor_share']):.0f} %", _gigabytes(row["l2_gb"]),
+                          _gigabytes(row["dram_gb"]), _whole(row["sm_mhz"]), _whole(row["power_w"]), row["limit"]])
     if not lines:
         raise ValueError(f"nothing is modelled of {level}")
     lines.sort(key=lambda line: (line[0], int(line[1])))
