@@ -10,6 +10,7 @@
 #include "engine/interpreter.h"
 #include "exec/core/program.h"
 #include "exec/core/special.h"
+#include "exec/core/unknown.h"
 #include "machine/wake.h"
 #include "timing/counters.h"
 
@@ -47,6 +48,11 @@ ClusterEngine::~ClusterEngine() = default;
 void ClusterEngine::trace_to(Trace* trace) {
   trace_ = trace;
   recorder_ = trace != nullptr ? std::make_unique<Recorder>(cluster_) : nullptr;
+}
+
+void ClusterEngine::record(timing::Recorder& recorder) {
+  cluster_.demands = &recorder;
+  if (!unknown_) unknown_ = std::make_unique<Unknown>(*launch_.program);
 }
 
 std::unique_ptr<order::World> ClusterEngine::take_order() {
@@ -88,6 +94,8 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.live_threads = size * launch_.threads_per_cta();
   storage_.resize(size);
   for (uint32_t rank = 0; rank < size; ++rank) make_cta(cluster_.ctas[rank], rank);
+  cluster_.unknown = unknown_.get();
+  if (unknown_) unknown_->start(cluster_, false);
   for (Cta& cta : cluster_.ctas) {
     for (Warp& warp : cta.warps) push(warp);
   }
@@ -154,6 +162,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
 
 void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
   start(number);
+  if (unknown_) unknown_->start(cluster_, true);
   walking_ = true;
   for (Cta& cta : cluster_.ctas) {
     for (const uint32_t index : warps) {

@@ -43,8 +43,9 @@ class ClusterEngine final : public Scheduler {
   /// another.
   void start(uint32_t number);
 
-  /// From now on this notes what the clusters demand; nullptr: nobody does.
-  void record(timing::Recorder* recorder) { cluster_.demands = recorder; }
+  /// From now on this notes what the clusters demand, and no data is moved: a value that is not known for that must decide
+  /// nothing.
+  void record(timing::Recorder& recorder);
   /// From the next cluster on, events go there, and not into the launch's trace; nullptr: nowhere.
   void trace_to(Trace* trace);
   /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): what they load does not depend on
@@ -136,6 +137,7 @@ class ClusterEngine final : public Scheduler {
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
   Trace* trace_;
   std::unique_ptr<Recorder> recorder_;  // while somebody traces
+  std::unique_ptr<Unknown> unknown_;    // while demands are noted
 };
 
 }  // namespace sim

@@ -27,7 +27,7 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, Tra
   timing::Recorder recorder(sites, demands);
   ClusterEngine engine(launch, {});
   engine.trace_to(trace);
-  engine.record(&recorder);
+  engine.record(recorder);
   engine.start(number);
   for (;;) {
     const ClusterEngine::State state = engine.run(1u << 16);
@@ -121,7 +121,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     for (uint32_t number = next.fetch_add(1); number < count; number = next.fetch_add(1)) {
       ClusterDemands mine = empty(launch);
       timing::Recorder recorder(sites, mine);
-      engine.record(&recorder);
+      engine.record(recorder);
       try {
         engine.walk(number, loading);
       } catch (Failure& problem) {

@@ -228,6 +228,7 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome, 
   }
   place_functions(*module, &impl_->functions_end);
   if (!place_variables(*module, memory_, outcome)) return nullptr;
+  module->placement.keeps_uses = options_.timing;
   for (const auto& function : module->image->functions) {
     if (function->is_entry && function->has_body) module->kernels[function->name] = describe(*module->image, *function);
   }

@@ -4,6 +4,7 @@
 #include "exec/core/op.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
+#include "exec/core/unknown.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -70,7 +71,7 @@ bool pick(Warp& warp, uint32_t* stop) {
 
 constexpr uint64_t kTurn = 256;  // instructions before another ready split of the warp gets a chance
 
-template <bool COUNTED, bool CHECKED>
+template <bool COUNTED, bool CHECKED, bool FOLLOWED>
 void run(Warp& warp, uint64_t horizon) {
   Cluster& cluster = cluster_of(warp);
   const Op* const ops = cluster.launch->program->ops.data();
@@ -84,6 +85,7 @@ void run(Warp& warp, uint64_t horizon) {
       const Op& op = ops[split.pc];
       Mask mask = split.mask;
       if (op.guard >= 0) mask &= predicate(warp, op.guard) ^ op.guard_flip;
+      if constexpr (FOLLOWED) cluster.unknown->before(warp, op, split.mask, mask);
       ++warp.time;
       ++warp.executed;
       if constexpr (COUNTED) {
@@ -97,6 +99,7 @@ void run(Warp& warp, uint64_t horizon) {
         if (has_pending(warp)) [[unlikely]] {
           const PendingCheck check = check_pending(warp, op, mask);
           if (check == PendingCheck::Deferred) {
+            if constexpr (FOLLOWED) cluster.unknown->after(warp, op, mask);
             ++split.pc;
             continue;
           }
@@ -106,6 +109,7 @@ void run(Warp& warp, uint64_t horizon) {
           }
         }
         const Flow flow = op.run(warp, op, mask);
+        if constexpr (FOLLOWED) cluster.unknown->after(warp, op, mask);
         if (flow == Flow::Next) [[likely]] {
           ++split.pc;
         } else if (flow == Flow::Block || flow == Flow::Choose) {
@@ -128,10 +132,12 @@ void run(Warp& warp, uint64_t horizon) {
 
 void run_warp(Warp& warp, uint64_t horizon) {
   const Cluster& cluster = cluster_of(warp);
-  if (cluster.observer != nullptr)
-    cluster.counters != nullptr ? run<true, true>(warp, horizon) : run<false, true>(warp, horizon);
+  if (cluster.unknown != nullptr)
+    run<false, false, true>(warp, horizon);
+  else if (cluster.observer != nullptr)
+    cluster.counters != nullptr ? run<true, true, false>(warp, horizon) : run<false, true, false>(warp, horizon);
   else
-    cluster.counters != nullptr ? run<true, false>(warp, horizon) : run<false, false>(warp, horizon);
+    cluster.counters != nullptr ? run<true, false, false>(warp, horizon) : run<false, false, false>(warp, horizon);
 }
 
 }  // namespace sim

@@ -29,6 +29,7 @@ class LaunchCheck;  // check/order/
 struct Signal;
 }  // namespace order
 struct Counters;  // timing/counters.h
+class Unknown;    // exec/core/unknown.h
 class Trace;      // timing/trace.h
 class Recorder;   // timing/recorder.h
 namespace timing {
@@ -109,6 +110,7 @@ struct Cluster {
   Recorder* recorder = nullptr;         ///< null: nobody traces
   Observer* observer = nullptr;         ///< of the order of accesses
   timing::Recorder* demands = nullptr;  ///< null: nobody notes what it demands
+  Unknown* unknown = nullptr;           ///< beside it: the values that a run without data does not know
   uint32_t number = 0;                  ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;

@@ -9,6 +9,7 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
+#include "exec/core/unknown.h"
 #include "exec/sync/mbarrier.h"
 
 namespace sim {
@@ -79,6 +80,7 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
     if (take > 0) global_location(cluster, from, take, o.bytes, false, "cp.async");
     copy->group[static_cast<size_t>(lane)] = begin_copy(w, lane);
     copy->pieces.push_back({static_cast<uint8_t>(lane), to, from, take, o.bytes - take});
+    if (cluster.unknown != nullptr) cluster.unknown->copied(w.cta->rank, to & kSharedOffsetMask, o.bytes);
   }
   if (cluster.observer != nullptr) cluster.observer->copied(w, m, to_offset, from_address, o.bytes, reading);
   submit(w, first_lane(m), std::move(copy), {.latency = static_cast<uint64_t>(cluster.costs().global_load)});

@@ -7,6 +7,7 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
+#include "exec/core/unknown.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -36,7 +37,12 @@ class TensorLoad final : public AsyncOperation {
 
   void complete(Cluster& cluster) override {
     if (!forgive_early_exit(cluster, origin, &to.credits)) return;
-    if (!cluster.launch->moves_data) return arrive(cluster);
+    if (!cluster.launch->moves_data) {
+      for (const Credit& credit : to.credits) {
+        if (cluster.unknown != nullptr) cluster.unknown->copied(credit.destination, to.offset, box.footprint());
+      }
+      return arrive(cluster);
+    }
     std::array<uint8_t, 256 * 16> row;
     for (const Credit& credit : to.credits)
       check_destination(cluster, credit.destination, to.offset, box.footprint(), 128, "TMA load");

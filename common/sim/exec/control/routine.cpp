@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
+#include "exec/core/unknown.h"
 
 namespace sim {
 namespace {
@@ -15,6 +16,12 @@ namespace {
 const Program& program_of(Warp& w) { return *cluster_of(w).launch->program; }
 
 uint8_t* local_of(Warp& w, int lane) { return w.local + static_cast<size_t>(lane) * cluster_of(w).launch->local_bytes; }
+
+void move_local(Warp& w, int lane, uint32_t to, uint32_t from, uint32_t bytes) {
+  uint8_t* const local = local_of(w, lane);
+  std::memmove(local + to, local + from, bytes);
+  if (Unknown* const unknown = cluster_of(w).unknown) unknown->moves_local(w, to, from, bytes, lane);
+}
 
 CallStack& calls_of(Warp& w) {
   if (!w.calls) w.calls = std::make_unique<CallStack>(program_of(w).routines.size(), program_of(w).local_bytes);
@@ -92,11 +99,10 @@ void enter(Warp& w, const RoutineCall& call, uint32_t target, CallStack& calls, 
   if (uint64_t{frame} + routine.frame_bytes > cluster_of(w).launch->local_bytes) overflow(w, routine, calls, lane);
   const bool is_nested = (calls.active[target] >> lane & 1) != 0;
   if (is_nested) save(w, routine, lane, calls.saved[index]);
-  uint8_t* const local = local_of(w, lane);
-  std::memset(local + frame, 0xFF, routine.frame_bytes);  // NaN: nobody wrote it
+  std::memset(local_of(w, lane) + frame, 0xFF, routine.frame_bytes);  // NaN: nobody wrote it
   for (size_t i = 0; i < call.arguments.size(); ++i)
-    std::memcpy(local + frame + routine.parameters[i].offset, local + calls.frame[index] + call.arguments[i].offset,
-                call.arguments[i].bytes);
+    move_local(w, lane, frame + routine.parameters[i].offset, calls.frame[index] + call.arguments[i].offset,
+               call.arguments[i].bytes);
   for (const Routine::FrameAddress& address : routine.addresses) {
     const uint32_t value = frame + address.offset;
     if (address.wide)
@@ -119,10 +125,9 @@ void leave(Warp& w, CallStack& calls, int lane) {
   calls.frame[index] = stack.empty() ? 0 : stack.back().frame;
   calls.top[index] = stack.empty() ? program.local_bytes : stack.back().top;
   const auto& call = operands<RoutineCall>(program.ops[ended.call]);
-  uint8_t* const local = local_of(w, lane);
   for (size_t i = 0; i < call.results.size(); ++i)
-    std::memcpy(local + calls.frame[index] + call.results[i].offset, local + ended.frame + routine.results[i].offset,
-                call.results[i].bytes);
+    move_local(w, lane, calls.frame[index] + call.results[i].offset, ended.frame + routine.results[i].offset,
+               call.results[i].bytes);
   if (ended.is_nested)
     restore(w, routine, lane, calls.saved[index]);
   else

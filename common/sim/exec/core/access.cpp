@@ -4,6 +4,7 @@
 
 #include "check/observer.h"
 #include "check/report.h"
+#include "exec/core/unknown.h"
 #include "timing/counters.h"
 
 namespace sim {
@@ -302,6 +303,9 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
     });
   }
   access->local = false;
+  Unknown* const unknown = cluster_of(warp).unknown;
+  if (unknown != nullptr) [[unlikely]]
+    unknown->require_known(warp, at.slot, mask);
 
   ptx::Space space = operand.space;
   bool cluster_space = operand.cluster;
@@ -328,9 +332,33 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
       access_global(lanes, access);
       if (Observer* const observer = observer_of(warp); observer != nullptr && space == ptx::Space::Global) [[unlikely]]
         observer->accessed(warp, mask, nullptr, lanes.address, bytes, role_of(kind));
+      // What kernels have written is not there, and which allocations they write nobody tells.
+      if (unknown != nullptr && space == ptx::Space::Global && lanes.kind != AccessKind::Store)
+        unknown->loads_unknown(mask);
       break;
-    case ptx::Space::Shared: access_shared(lanes, cluster_space, access); break;
-    case ptx::Space::Local: access_local(lanes, access); break;
+    case ptx::Space::Shared:
+      access_shared(lanes, cluster_space, access);
+      if (unknown != nullptr) {
+        lanes.for_active([&](int lane) {
+          const auto rank = static_cast<uint32_t>(lanes.address[lane] >> kSharedRankShift);
+          const auto offset = static_cast<uint32_t>(lanes.address[lane] & kSharedOffsetMask);
+          if (lanes.kind != AccessKind::Store) unknown->loads_shared(rank, offset, bytes, lane);
+          if (lanes.writes()) unknown->stores_shared(warp, rank, offset, bytes, lane, at.slot);
+        });
+      }
+      break;
+    case ptx::Space::Local:
+      access_local(lanes, access);
+      if (unknown != nullptr) {
+        lanes.for_active([&](int lane) {
+          const auto offset = static_cast<uint32_t>(lanes.address[lane]);
+          if (lanes.writes())
+            unknown->stores_local(warp, offset, bytes, lane, at.slot);
+          else
+            unknown->loads_local(warp, offset, bytes, lane);
+        });
+      }
+      break;
     case ptx::Space::Param: access_param(lanes, access); break;
     default: throw Fault{Status::InvalidAddressSpace, "an access of an unknown address space"};
   }

@@ -57,7 +57,7 @@ struct Frame {
 class Builder final : public Decoder {
  public:
   Builder(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement)
-      : placement_(placement), graph_(module), result_(std::make_unique<Program>()) {
+      : placement_(placement), graph_(module), result_(std::make_unique<Program>()), track_(placement.keeps_uses) {
     result_->module = &module;
     result_->kernel = &kernel;
   }
@@ -128,7 +128,7 @@ class Builder final : public Decoder {
     if (operand.kind != Operand::Kind::Register || frame_->function->registers[operand.reg].type != Type::Pred) {
       unsupported("a predicate is required");
     }
-    return {slot_of(operand.reg), flip};
+    return {read(slot_of(operand.reg), sizeof(Mask)), flip};
   }
 
   int register_bits(const Operand& operand) const override {
@@ -659,7 +659,7 @@ class Builder final : public Decoder {
   std::map<std::pair<uint64_t, int>, int32_t> frame_addresses_;  // of that routine
   std::map<const ptx::Function*, uint32_t> routine_index_;
   std::map<const ptx::Function*, std::map<size_t, std::string>> problems_;
-  bool track_ = false;
+  bool track_;
 
   uint32_t cursor_ = 0;
   int32_t predicate_cursor_ = 0;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "exec/core/program.h"
+#include "exec/core/unknown.h"
 
 namespace sim {
 
@@ -87,6 +88,7 @@ std::vector<Slot> joined(std::vector<Slot> slots) {
 }
 
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
+  if (Unknown* const unknown = cluster_of(warp).unknown) unknown->will_write(warp, slots);
   if (warp.alone) return 0;
   if (!warp.pending) {
     warp.pending = std::make_unique<PendingRegisters>();

@@ -1,0 +1,152 @@
+#include "exec/core/unknown.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "exec/core/program.h"
+
+namespace sim {
+namespace {
+
+// Whose registers hold data. What else is not pure decides something.
+constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom", "red",      "shfl",     "vote",      "match",
+                                          "redux", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"};
+
+[[noreturn]] void give_up(const char* what, Mask lanes) {
+  throw Fault{Status::NotSupported,
+              std::string("--timing: ") + what +
+                  " depends on data, which --timing neither moves nor computes: how long this kernel takes cannot be told",
+              first_lane(lanes)};
+}
+
+}  // namespace
+
+Unknown::Use Unknown::use_of(const Op& op, const Program& program) {
+  const ptx::Instruction& instruction = *program.instructions[op.source];
+  const std::string_view opcode = instruction.opcode;
+  if (opcode == "bra" || opcode == "brx" || opcode == "call" || opcode == "cp") return Use::Steers;
+  if (op.pure) return Use::Computes;
+  if (std::find(std::begin(kCarriers), std::end(kCarriers), opcode) != std::end(kCarriers)) return Use::Carries;
+  if (opcode == "tcgen05" && instruction.has("st")) return Use::Carries;
+  if ((opcode == "bar" || opcode == "barrier") && instruction.has("red")) return Use::Carries;
+  return Use::Decides;
+}
+
+Unknown::Unknown(const Program& program) : program_(program) {
+  for (const Op& op : program.ops) uses_.push_back(use_of(op, program));
+}
+
+void Unknown::start(const Cluster& cluster, bool alone) {
+  alone_ = alone;
+  local_bytes_ = cluster.launch->local_bytes;
+  warps_.assign(cluster.ctas.size(), {});
+  shared_.assign(cluster.ctas.size(), {});
+  for (size_t rank = 0; rank < cluster.ctas.size(); ++rank) {
+    const Cta& cta = cluster.ctas[rank];
+    warps_[rank].resize(cta.warps.size());
+    shared_[rank].assign(cta.smem.size(), alone);
+  }
+}
+
+Mask Unknown::read_by(const Warp& warp, const Op& op, int32_t but) const {
+  const std::vector<Mask>& registers = of(warp).registers;
+  Mask found = 0;
+  if (op.uses == nullptr || registers.empty()) return found;
+  for (const Slot& slot : op.uses->reads) {
+    if (slot.offset != but) found |= registers[index(slot.offset)];
+  }
+  return found;
+}
+
+void Unknown::before(const Warp& warp, const Op& op, Mask standing, Mask mask) {
+  op_ = &op;
+  loaded_ = 0;
+  read_ = read_by(warp, op) & mask;
+  const Use use = uses_[static_cast<size_t>(&op - program_.ops.data())];
+  if (op.guard >= 0 && !of(warp).registers.empty()) {
+    const Mask chosen = of(warp).registers[index(op.guard)] & standing;
+    if (chosen != 0 && use != Use::Computes) give_up("which lanes execute this instruction", chosen);
+    read_ |= chosen;
+  }
+  if (read_ != 0 && (use == Use::Steers || (use == Use::Decides && !alone_)))
+    give_up("what this instruction does", read_);
+  if (read_ != 0 && use == Use::Carries) read_ = kAllLanes;  // one lane's value may become another's
+}
+
+void Unknown::after(const Warp& warp, const Op& op, Mask mask) {
+  if (op.uses == nullptr || op.uses->writes.empty()) return;
+  std::vector<Mask>& registers = of(warp).registers;
+  const Mask unknown = read_ | loaded_;
+  if (registers.empty()) {
+    if (unknown == 0) return;
+    registers.assign(program_.register_bytes / 4 + 1, 0);
+  }
+  // Where the guard is unknown, so is whether the old value stays.
+  for (const Slot& slot : op.uses->writes) {
+    Mask& lanes = registers[index(slot.offset)];
+    lanes = (lanes & ~mask) | (unknown & (mask | (op.guard >= 0 ? read_ : 0)));
+  }
+}
+
+void Unknown::require_known(const Warp& warp, int32_t address_slot, Mask mask) const {
+  const std::vector<Mask>& registers = of(warp).registers;
+  if (registers.empty()) return;
+  if (const Mask lanes = registers[index(address_slot)] & mask; lanes != 0) give_up("what is accessed here", lanes);
+}
+
+void Unknown::loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane) {
+  const std::vector<bool>& shared = shared_[rank];
+  for (uint32_t i = offset; i < offset + bytes && i < shared.size(); ++i) {
+    if (shared[i]) loaded_ |= 1u << lane;
+  }
+}
+
+void Unknown::stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane,
+                            int32_t address_slot) {
+  std::vector<bool>& shared = shared_[rank];
+  const bool unknown = read_by(warp, *op_, address_slot) >> lane & 1;
+  for (uint32_t i = offset; i < offset + bytes && i < shared.size(); ++i) shared[i] = unknown;
+}
+
+void Unknown::loads_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane) {
+  const std::vector<bool>& local = of(warp).local;
+  if (local.empty()) return;
+  const size_t first = static_cast<size_t>(lane) * local_bytes_ + offset;
+  for (size_t i = first; i < first + bytes; ++i) {
+    if (local[i]) loaded_ |= 1u << lane;
+  }
+}
+
+void Unknown::stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot) {
+  std::vector<bool>& local = of(warp).local;
+  const bool unknown = read_by(warp, *op_, address_slot) >> lane & 1;
+  if (local.empty()) {
+    if (!unknown) return;
+    local.assign(size_t{32} * local_bytes_, false);
+  }
+  const size_t first = static_cast<size_t>(lane) * local_bytes_ + offset;
+  for (size_t i = first; i < first + bytes; ++i) local[i] = unknown;
+}
+
+void Unknown::moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane) {
+  std::vector<bool>& local = of(warp).local;
+  if (local.empty()) return;
+  const size_t first = static_cast<size_t>(lane) * local_bytes_;
+  for (uint64_t i = 0; i < bytes; ++i) local[first + to + i] = local[first + from + i];
+}
+
+void Unknown::copied(uint32_t rank, uint32_t first, uint32_t count) {
+  std::vector<bool>& shared = shared_[rank];
+  const size_t end = std::min<size_t>(size_t{first} + count, shared.size());
+  for (size_t i = first; i < end; ++i) shared[i] = true;
+}
+
+void Unknown::will_write(const Warp& warp, const std::vector<Slot>& slots) {
+  std::vector<Mask>& registers = of(warp).registers;
+  if (registers.empty()) registers.assign(program_.register_bytes / 4 + 1, 0);
+  for (const Slot& slot : slots) {  // of several registers, side by side
+    for (size_t i = index(slot.offset); i < index(slot.offset + slot.bytes); ++i) registers[i] = kAllLanes;
+  }
+}
+
+}  // namespace sim

@@ -1,0 +1,75 @@
+// What a run without data does not know: values that come from memory which nobody has filled, and what follows from them.
+// They are followed through registers and memory. Kernels may compute with them and store them; where one decides which way
+// a lane goes, or what it accesses, the run ends with a sentence: what the kernel demands cannot be told.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exec/core/op.h"
+
+namespace sim {
+
+struct Program;
+
+class Unknown {
+ public:
+  explicit Unknown(const Program& program);
+
+  /// Another cluster begins. `alone`: its warps are executed each by itself, so that what others store is not known either.
+  void start(const Cluster& cluster, bool alone);
+
+  /// An instruction is about to be executed for `mask`, which its guard has chosen among the lanes that stand at it. Throws
+  /// Fault.
+  void before(const Warp& warp, const Op& op, Mask standing, Mask mask);
+  /// It has been executed, or (if it is a move) will be as soon as its source is there.
+  void after(const Warp& warp, const Op& op, Mask mask);
+
+  // --- told by instructions, between the two
+
+  /// Throws Fault if an address of these lanes follows from what is not known.
+  void require_known(const Warp& warp, int32_t address_slot, Mask mask) const;
+  void loads_unknown(Mask mask) { loaded_ |= mask; }
+  /// One lane's ordinary access of shared or of its local memory.
+  void loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane);
+  void stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);
+  void loads_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane);
+  void stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);
+  /// Arguments and results of a call.
+  void moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane);
+  /// Bytes of shared memory that a copy should fill.
+  void copied(uint32_t rank, uint32_t first, uint32_t count);
+  /// Registers that tensor cores or tensor memory should fill.
+  void will_write(const Warp& warp, const std::vector<Slot>& slots);
+
+ private:
+  struct OfWarp {
+    std::vector<Mask> registers;  ///< by 4 bytes of the register block: lanes in which the slot there is unknown
+    std::vector<bool> local;      ///< by byte, lane after lane
+  };
+  OfWarp& of(const Warp& warp) { return warps_[warp.cta->rank][warp.index]; }
+  const OfWarp& of(const Warp& warp) const { return warps_[warp.cta->rank][warp.index]; }
+  static size_t index(int32_t slot) { return static_cast<size_t>(slot) / 4; }
+  /// Lanes in which any of what `op` reads is unknown, but for one slot.
+  Mask read_by(const Warp& warp, const Op& op, int32_t but = -1) const;
+
+  /// What an instruction does with the values that it reads.
+  enum class Use : uint8_t {
+    Computes,  ///< each lane for itself
+    Carries,   ///< to memory, to other lanes, through tensor cores
+    Steers,    ///< where to go, what to load
+    Decides,   ///< whom to wait for, what to multiply: no matter while a warp is executed alone
+  };
+  static Use use_of(const Op& op, const Program& program);
+
+  const Program& program_;
+  bool alone_ = false;
+  uint32_t local_bytes_ = 0;                ///< of a lane
+  std::vector<Use> uses_;                   ///< by op
+  std::vector<std::vector<OfWarp>> warps_;  ///< by rank and index
+  std::vector<std::vector<bool>> shared_;   ///< by rank and byte
+  const Op* op_ = nullptr;                  ///< being executed
+  Mask loaded_ = 0, read_ = 0;              ///< by it
+};
+
+}  // namespace sim
