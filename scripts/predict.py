@@ -6,6 +6,7 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
     scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv
     scripts/predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
     scripts/predict.py --check             predicts a few points again, and compares them with what is recorded
+    scripts/predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
 
 The same sources give the same figures, to the last digit, on every machine.
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from ladder import command, files
 from ladder.levels import names
 from ladder.results import data
-from ladder.sim import predictions
+from ladder.sim import ablations, predictions
 
 
 def check(build: Path) -> int:
@@ -30,6 +31,19 @@ def check(build: Path) -> int:
                 failures.append(f"{row['level']} {row['m']} on {row['gpu']}: {name} is {row[name]}, and was {value}")
     if failures:
         command.give_up(1, "\n".join([*failures, "If that is meant: scripts/predict.py --record"]))
+    return 0
+
+
+def record_ablations(build: Path, only: str) -> int:
+    """Of the levels named in `only`, with the others' rows kept."""
+    levels = names.choose_levels(only, names.all_levels())
+    path = files.ROOT / ablations.RECORD
+    before = data.read_rows(path)[1] if path.exists() else []
+    wanted = ablations.changes(data.read_rows(files.ROOT / ablations.MEASURED)[1],
+                               data.read_rows(files.ROOT / ablations.REPORTED)[1])
+    fresh = ablations.predict([each for each in wanted if each[0].level in levels], build, print)
+    rows = sorted([row for row in before if row["level"] not in levels] + fresh, key=lambda row: row["level"])
+    files.replace(path, data.csv_text(ablations.COLUMNS, rows))
     return 0
 
 
@@ -45,11 +59,15 @@ def main() -> int:
                         help="all levels on all GPUs, into docs/results/modelled.csv")
     parser.add_argument("--check", action="store_true",
                         help=f"{', '.join(map(str, predictions.CHECKED))}: are they as recorded, to the last digit?")
+    parser.add_argument("--ablations", action="store_true",
+                        help="of these levels: each change whose worth was measured or reported, which takes minutes")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = files.ROOT / predictions.RECORD if options.record else options.csv
     if options.check:
         return check(options.build.resolve())
+    if options.ablations:
+        return record_ablations(options.build.resolve(), options.levels)
     levels = names.choose_levels("1-8" if options.record else options.levels, names.all_levels())
     sizes = predictions.RECORDED if options.record else {options.gpu: options.sizes}
     points = [predictions.Point(level, gpu, size, options.config)

@@ -9,14 +9,16 @@ from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.sim import predictions
+from ladder.sim import ablations, predictions
 
 Known = dict[tuple[str, str, str], Fields]  # by level, GPU and edge
 # Points that were looked at while constants were fitted; all others are held out.
 FITTED = {(level, edge) for level in ("level01_baseline", "level03_warp_specialize", "level05_persistent")
           for edge in ("4096", "12288")} | {
-    ("level03_warp_specialize", "8192"), ("level03_warp_specialize", "10240"), ("level06_tmem_double_buffer", "8192"),
-    ("level07_dual_tile", "8192"), ("level08_deep_pipeline", "12288")}
+    (level, edge) for level in ("level02_tma_swizzle", "level03_warp_specialize", "level04_smem_epilogue",
+                                "level05_persistent", "level06_tmem_double_buffer") for edge in ("8192", "12288")} | {
+    (level, edge) for level in ("level06_tmem_double_buffer", "level07_dual_tile", "level08_deep_pipeline")
+    for edge in ("10240", "12288")} | {("level03_warp_specialize", "10240"), ("level07_dual_tile", "8192")}
 FITTED_BLACKWELL = {("level03_warp_specialize", "4096"), ("level04_smem_epilogue", "4096")}
 REFERENCE = "level08_deep_pipeline"  # on Blackwell, for the factor of a host
 
@@ -41,6 +43,39 @@ class Compared:
     @property
     def fitted(self) -> bool:
         return (self.measured["level"], self.measured["m"]) in FITTED
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one change to a kernel is worth, as a share of the level's TFLOPS."""
+    row: Fields
+    modelled: float
+    measured: Optional[float]  # on an H200; none of Blackwell, of which words are reported
+    same_rounds: bool  # as the level it is compared with
+    reported: str = ""
+
+
+def changes(context: Context) -> list[Change]:
+    """Nothing where nothing is recorded."""
+    path = context.root / ablations.RECORD
+    if not path.exists():
+        return []
+    measured = {(row["level"], row["optimisation"], row["m"]): row
+                for row in data.read_rows(context.root / ablations.MEASURED)[1]}
+    words = {row["optimisation"]: row["observed"] for row in data.read_rows(context.root / ablations.REPORTED)[1]}
+    found = []
+    for row in data.read_rows(path)[1]:
+        modelled = float(row["ratio_level"])
+        if row["gpu"] != "h200":
+            found.append(Change(row, modelled, None, False, words[row["optimisation"]]))
+            continue
+        mine = measured[row["level"], row["optimisation"], row["m"]]
+        base = measured.get((row["level"], ablations.BASE, row["m"]))
+        if mine["ratio_level"]:
+            found.append(Change(row, modelled, float(mine["ratio_level"]), True))
+        elif base is not None:
+            found.append(Change(row, modelled, float(mine["tflops"]) / float(base["tflops"]), False))
+    return found
 
 
 def _error(modelled: str, measured: str) -> Optional[float]:

@@ -38,6 +38,6 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "needed": synchronisation.table, "score": synchronisation.score,
     "model_constants": modelled.constants, "modelled": modelled.beside_measured,
     "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell,
-    "modelled_h100": modelled.other_hopper, "limits": modelled.limits,
+    "modelled_h100": modelled.other_hopper, "modelled_ablations": modelled.changes, "limits": modelled.limits,
     "without": on_hardware.without, "sanitizer": on_hardware.sanitizer, **sweeps.BLOCKS,
 }

@@ -15,6 +15,7 @@ from ladder.results.numbers import grouped
 from ladder.results.predicted import Compared
 
 MODEL_PAGE = Path("docs/model.md")
+CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
 LIMIT_EDGES = ("4096", "8192")  # on the levels' pages
 
 
@@ -75,6 +76,29 @@ def cycles_and_bytes(context: Context, _: Options) -> str:
             f"**{_mean(each.other for each in held)}** of the bytes read from DRAM.\n\n"
             + markdown.table(["level", "M = N = K", "modelled cycles", "measured", "error", "DRAM, modelled GB",
                               "measured", "error", ""], lines, "lrrrrrrrl"))
+
+
+def changes(context: Context, _: Options) -> str:
+    """What changes to kernels are worth in the model, beside what was measured, the largest errors first; and the four
+    of which there are words only."""
+    all_changes = predicted.changes(context)
+    hopper = sorted((each for each in all_changes if each.measured is not None),
+                    key=lambda each: -abs(each.modelled - (each.measured or 0)))
+    lines = [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
+              f"{each.measured or 0:.3f}" + ("" if each.same_rounds else " *"),
+              f"{100 * (each.modelled - (each.measured or 0)):+.1f}"] for each in hopper]
+    clear = [each for each in hopper if abs((each.measured or 0) - 1) > CLEAR]
+    right = sum((each.modelled > 1) == ((each.measured or 0) > 1) for each in clear)
+    text = (f"Of the {len(hopper)} changes the model is off by {100 * mean(abs(each.modelled - (each.measured or 0)) for each in hopper):.1f} "
+            f"points on average; it has the direction right of {right} of the {len(clear)} that are worth more than "
+            f"{100 * CLEAR:.0f} %.\n\n" if hopper else "")
+    text += markdown.table(["level", "change", "M = N = K", "modelled, of the level", "measured", "points"], lines,
+                           "llrrrr")
+    text += "\n\\* from other rounds than the level's.\n\nOn Blackwell, of which the notes have words only:\n\n"
+    return text + markdown.table(
+        ["level", "change", "M = N = K", "modelled, of the level without it", "reported (GB200)"],
+        [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
+          each.reported] for each in all_changes if each.measured is None], "llrrl")
 
 
 def blackwell(context: Context, _: Options) -> str:

@@ -1,0 +1,156 @@
+"""What one change to a kernel is worth in the timing model: beside what it was worth on a GPU, as it is recorded."""
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from ladder import files
+from ladder.command import Failure
+from ladder.files import RESULTS
+from ladder.levels import names
+from ladder.results.data import Fields
+from ladder.sim.predictions import ARCHS, Point, ask, text_of
+from ladder.tune.variants import find_nvcc
+
+MEASURED = RESULTS / "h200_ablations.csv"
+REPORTED = RESULTS / "gb200_ablations_reported.csv"
+RECORD = RESULTS / "modelled_ablations.csv"
+COLUMNS = ("level", "arch", "optimisation", "option", "m", "n", "k", "tflops", "cycles", "sm_mhz", "dram_gb",
+           "level_tflops", "ratio_level", "kind", "gpu")
+BLACKWELL_EDGES = ("4096", "8192")
+BASE = "as it is"
+LIBRARIES = ("common/harness/libharness.a", "common/base/libbase.a")
+
+# What the notes on Blackwell tried, as switches of level 08's kernel. Where the level has it, what is asked for is the
+# kernel without, and the ratio is turned round.
+BLACKWELL = {"shfl descriptor cache": "-DSHFL_DESC=1", "whole MMA warp in barrier_wait": "-DWHOLE_WARP_WAIT=1",
+             "TC utilisation control 85-95 %": "-DTC_UTIL_PERCENT=90", "ASAP tmem_empty": "-DASAP_TMEM_EMPTY=0"}
+UNDONE = ("ASAP tmem_empty",)
+# Changes that are neither a definition nor a constant: what of the kernel's text becomes what.
+EDITS = {"Smem::BYTES in launch": (r"(?<!2 \* )Smem::PINNED_BYTES(?=[,)])", "Smem::BYTES"),
+         "st.global.b16, twice": (r"if \(row < m && col < n\) \*reinterpret_cast<uint32_t\*>\((.*?)\) = pair;",
+                                  r"if (row < m && col < n) { auto* to = reinterpret_cast<volatile uint16_t*>(\1); "
+                                  r"to[0] = static_cast<uint16_t>(pair); to[1] = static_cast<uint16_t>(pair >> 16); }")}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One of a kernel's, as the tables of results name it."""
+    level: str
+    gpu: str
+    optimisation: str
+    option: str
+
+    @property
+    def arch(self) -> int:
+        return ARCHS[self.gpu]
+
+    @property
+    def arguments(self) -> list[str]:
+        return self.option.split() if self.option.startswith("--config") else []
+
+    @property
+    def definitions(self) -> list[str]:
+        return self.option.split() if self.option.startswith("-D") else []
+
+    def edited(self, kernel: str) -> str:
+        """The kernel's text with the change. Raises Failure where the option says nothing that can be done to it."""
+        if self.option in EDITS:
+            pattern, to = EDITS[self.option]
+        elif constant := re.fullmatch(r"(\w+) = (.+)", self.option):
+            pattern, to = rf"(constexpr int {constant[1]} = )[^;]+;", rf"\g<1>{constant[2]};"
+        else:
+            raise Failure(f"{self.option} is no change that is made to the text.")
+        text, count = re.subn(pattern, to, kernel)
+        if count == 0:
+            raise Failure(f"{self.option} finds nothing to change in {self.level}.")
+        return re.sub(r"static_assert\([^;]*;", "", text)  # they hold the kernel's own numbers
+
+    @property
+    def program_of(self) -> str:
+        """Another level, if that is what the change is."""
+        named = re.fullmatch(r"level (\d\d)", self.optimisation)
+        return names.choose_levels(named[1], names.all_levels())[0] if named else self.level
+
+
+def changes(rows: Iterable[Fields], reported: Iterable[Fields]) -> list[tuple[Change, str]]:
+    """With the edges at which each was measured, in the tables' order."""
+    found = [(Change(row["level"], "h200", row["optimisation"], row["option"]), row["m"]) for row in rows]
+    for row in reported:
+        if row["optimisation"] in BLACKWELL:
+            change = Change(row["level"], "b200", row["optimisation"], BLACKWELL[row["optimisation"]])
+            found += [(change, edge) for edge in BLACKWELL_EDGES]
+    return found
+
+
+def build(change: Change, build_folder: Path, folder: Path, nvcc: str) -> Path:
+    """The level's program with the change; only its PTX is compiled. Raises Failure."""
+    level = change.program_of
+    if change.arguments or level != change.level or change.optimisation == BASE:
+        return names.executable(level, change.arch, build_folder)
+    if not change.definitions:
+        kernel = files.ROOT / level / f"kernel_sm{change.arch}.cuh"
+        (folder / level).mkdir()
+        (folder / level / kernel.name).write_text(change.edited(kernel.read_text(encoding="utf-8")), encoding="utf-8")
+        (folder / level / "main.cu").write_text((files.ROOT / level / "main.cu").read_text(encoding="utf-8"),
+                                                encoding="utf-8")
+    source = folder if not change.definitions else files.ROOT
+    program = folder / f"{level}_sm{change.arch}"
+    done = subprocess.run(
+        [nvcc, "-std=c++20", "-O3", f"-I{source}", f"-I{files.ROOT}", f"-DLADDER_ARCH={change.arch}",
+         *change.definitions, "-gencode", f"arch=compute_{change.arch}a,code=compute_{change.arch}a", "--no-compress",
+         "-cudart", "shared", "-o", str(program), str(source / level / "main.cu"),
+         *(str(build_folder / library) for library in LIBRARIES), "-ldl"],
+        capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        complaint = re.search(r"error\s*:?\s*(.*)", done.stderr + done.stdout)
+        raise Failure(complaint[1] if complaint else f"nvcc: exit code {done.returncode}")
+    return program
+
+
+def predict(wanted: Sequence[tuple[Change, str]], build_folder: Path, say: Callable[[str], None]) -> list[Fields]:
+    """A row for each change and edge that the model can be asked about; why the others cannot is said."""
+    nvcc = find_nvcc()
+
+    def ask_one(change: Change, edges: Sequence[str]) -> dict[str, Fields]:
+        with tempfile.TemporaryDirectory() as name:
+            program = build(change, build_folder, Path(name), nvcc)
+            return {edge: {key: text_of(value) for key, value in
+                           ask(program, [*Point(change.level, change.gpu, edge).arguments, *change.arguments],
+                               change.gpu)[0][-1].items()} for edge in edges}
+
+    edges: dict[Change, list[str]] = {}
+    for change, edge in wanted:
+        edges.setdefault(change, []).append(edge)
+    for change in list(edges):
+        base = edges.setdefault(Change(change.level, change.gpu, BASE, ""), [])
+        base += [edge for edge in edges[change] if edge not in base]
+    answers: dict[Change, dict[str, Fields]] = {}
+    with ThreadPoolExecutor(2) as pool:
+        for change, future in [(change, pool.submit(ask_one, change, edges[change])) for change in edges]:
+            try:
+                answers[change] = future.result()
+            except Failure as failure:
+                say(f"{names.short(change.level)}, {change.optimisation}: {failure}")
+    rows = []
+    for change, edge in wanted:
+        if change not in answers or change.optimisation == BASE:
+            continue
+        mine, base_row = answers[change][edge], answers[Change(change.level, change.gpu, BASE, "")][edge]
+        ratio = float(base_row["us"]) / float(mine["us"])
+        if change.optimisation in UNDONE:
+            mine, base_row, ratio = base_row, mine, 1 / ratio
+        rows.append({"level": change.level, "arch": str(change.arch), "optimisation": change.optimisation,
+                     "option": change.option, "m": edge, "n": edge, "k": edge, "tflops": mine["tflops"],
+                     "cycles": mine["cycles"], "sm_mhz": mine["mhz"],
+                     "dram_gb": text_of(float(mine["dram_read_gb"]) + float(mine["dram_written_gb"])),
+                     "level_tflops": base_row["tflops"], "ratio_level": text_of(ratio), "kind": "modelled",
+                     "gpu": change.gpu})
+        say(f"{change.gpu} {names.short(change.level)} at {edge}, {change.optimisation}: {ratio:.3f} of the level")
+    return rows
