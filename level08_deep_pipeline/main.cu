@@ -1,4 +1,6 @@
 // Level 08: the program around the kernel. -DLADDER_ARCH chooses which kernel.
+#include <string>
+
 #include "common/harness/level.h"
 
 #if LADDER_ARCH == 100
@@ -11,7 +13,10 @@
 
 int main(int argc, char** argv) {
 #if LADDER_ARCH == 100
-  static constexpr harness::Config configs[] = {{"128x128x64", level08::launch, level08::describe}};
+  static const std::string names[] = {level08::name<level08::LEVEL>(), level08::name<level08::CHOSEN>()};
+  static const harness::Config configs[] = {
+      {names[0], level08::launch<level08::LEVEL>, level08::describe<level08::LEVEL>},
+      {names[1], level08::launch<level08::CHOSEN>, level08::describe<level08::CHOSEN>}};
   const auto select = nullptr;
   const auto idea = "small tiles, 8 stages, a swizzled tile on its way out, an early tmem_empty";
 #else

@@ -19,7 +19,7 @@ cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream
                            .d = static_cast<__nv_bfloat16*>(problem.d),
                            .ldd = problem.ldd};
 #if LADDER_ARCH == 100
-  return level08::launch(p, stream);
+  return level08::launch<level08::LEVEL>(p, stream);
 #else
   constexpr level08::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
                                         TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from ladder.context import Context
 from ladder.pages.blocks import BLOCKS
-from ladder.tune import record, space
+from ladder.results import data
+from ladder.tune import modelled, record, space
 from tests.support import Sandbox
 
 SGEMM = space.KERNELS["sgemm", 90]
@@ -67,6 +68,36 @@ class Blocks(Sandbox):
         lines = self.render("autotune_ladder").splitlines()
         self.assertIn("| base | the kernel of the notes | 21.0 (0.42) |", lines[2])
         self.assertIn("| padded | PAD 4 | - |", lines[3])
+
+    def rank(self) -> None:
+        """TFLOPS are 1000 for the notes' shape, a tenth more for wide tiles, a fifth more with CLC."""
+        kernel = space.KERNELS["level08", 100]
+        rows = []
+        for name, values, speed in (("Notes", {}, 1000), ("NotesLate", {"asap": 0}, 990),
+                                    ("Wide", {"block_n": 256, "stages": 6}, 1100),
+                                    ("", {"block_n": 256, "stages": 4}, 1150),
+                                    ("WideClc", {"block_n": 256, "stages": 6, "clc": 1}, 1200)):
+            rows.append({**kernel.fields(kernel.complete(values)), "name": name, "size": "4096", "tflops": str(speed),
+                         "dram_gb": "1.25", "error": "0.165", "gpu": "b200", "status": "ok", "kind": "modelled"})
+        path = modelled.record_of(self.root / "docs" / "results", kernel)
+        self.write(str(path.relative_to(self.root)),
+                   data.csv_text((*(p.name for p in kernel.parameters), *modelled.COLUMNS),
+                                 [{name: row.get(name, "") for name in (*row, *modelled.COLUMNS)} for row in rows]))
+
+    def test_ranked_tiles(self) -> None:
+        self.rank()
+        lines = self.render("ranked_tiles", kernel="level08", arch="sm100").splitlines()
+        self.assertEqual(lines[0], "| tile of a CTA | stages | 4096 | 4096, `CLC=1` |")
+        self.assertEqual(lines[2:4], ["| 128 x 128 | 8 | 1000 | - |", "| 128 x 256 | 6 | 1100 | 1200 |"])
+        self.assertIn("modelled: the mean error of its model is 16 %", lines[-1])
+
+    def test_ranked_changes(self) -> None:
+        self.rank()
+        lines = self.render("ranked_changes", kernel="level08", arch="sm100").splitlines()
+        self.assertEqual(lines[2:6], ["| **Notes** | the notes' shape | 1000 (1.000) | 1.2 |",
+                                      "|  | `ASAP_TMEM_EMPTY=0` | 990 (0.990) | 1.2 |",
+                                      "| **Wide** | `BLOCK_N=256`, `NUM_STAGES=6` | 1100 (1.100) | 1.2 |",
+                                      "|  | `CLC=1` | 1200 (1.091) | 1.2 |"])
 
     def test_options(self) -> None:
         for name, options in (("autotune_best", dict(kernel="hgemm")), ("autotune_best", dict(space="some")),

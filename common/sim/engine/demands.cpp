@@ -62,6 +62,21 @@ Signature signature(const ClusterDemands& demands) {
   return all;
 }
 
+/// Clusters that take over the work of about as many others as there are for each that the GPU holds.
+void add_grants(Launch& launch, GridDemands& demands) {
+  const uint32_t count = launch.cluster_count(), others = count / std::min(demands.resident, count) - 1;
+  const uint32_t aside = 2 + others / 32;  // how far a cluster may be ahead of the mean, or behind
+  demands.grants = {0};
+  for (uint32_t grants = others - std::min(others, aside); grants <= others + 1 + aside; ++grants) {
+    if (grants == 0) continue;
+    launch.grants = grants;
+    demands.kinds.push_back(record(launch, 0, demands.sites, nullptr));
+    demands.executed.push_back(0);
+    demands.grants.push_back(grants);
+  }
+  launch.grants = 0;
+}
+
 }  // namespace
 
 timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<Trace::Part>* traced) {
@@ -72,11 +87,16 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.ctas_per_sm =
       static_cast<uint32_t>(std::max<uint64_t>(1, GridLaunch::SM * launch.cluster_size() / grid.room_per_cluster));
   demands.overlaps = launch.predecessor != nullptr;
+  const bool steals = launch.program->cancels_clusters;
   if (launch.program->needs_order)
     throw Failure{Status::NotSupported,
                   "sim: --timing: the clusters of this kernel affect one another, so that what each does "
                   "depends on when the others do it. This the timing model cannot tell."};
+  if (steals && traced != nullptr)
+    throw Failure{Status::NotSupported,
+                  "sim: --timing: there is no trace of what is predicted where clusters cancel others."};
   launch.moves_data = false;
+  if (steals) launch.grants = 0;
   const DefaultArithmetic arithmetic;
   const uint32_t count = launch.cluster_count();
   demands.kind_of.resize(count);
@@ -97,6 +117,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     demands.places[number] = places(demands.kinds[at->second]);
   };
   add_kind(0);
+  if (steals) add_grants(launch, demands);
   std::vector<uint32_t> loading;
   for (const auto& cta : demands.kinds[0]) {
     for (uint32_t warp = 0; warp < cta.size(); ++warp) {
@@ -135,6 +156,10 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         demands.kind_of[number] = at->second;
         demands.places[number] = places(mine);
         continue;
+      }
+      if (steals) {
+        failure = Failure{Status::NotSupported, "sim: --timing: clusters cancel others whose work is of another kind"};
+        return;
       }
       if (demands.kinds.size() >= MOST_KINDS) {
         failure = Failure{Status::NotSupported, "sim: --timing: more than 64 kinds of clusters in one launch"};

@@ -21,6 +21,7 @@ class InTurns {
       : schedule_(schedule), random_(schedule.seed), launches_(launches.begin(), launches.end()) {
     for (const GridLaunch& launch : launches) {
       room_ = std::max(room_, launch.resident * launch.room_per_cluster);
+      if (schedule.policy == SchedulePolicy::Seeded) launch.launch->refusals.emplace(schedule.seed);
       orders_.push_back(launch.launch->order != nullptr ? launch.launch->order->make_world() : nullptr);
     }
   }
@@ -142,8 +143,9 @@ class InTurns {
 
 std::optional<Failure> run_launches(std::span<GridLaunch> launches, const Schedule& schedule, int threads) {
   const DefaultArithmetic arithmetic;
-  const bool in_turns =
-      std::any_of(launches.begin(), launches.end(), [](const GridLaunch& g) { return g.launch->program->needs_order; });
+  const bool in_turns = std::any_of(launches.begin(), launches.end(), [](const GridLaunch& grid) {
+    return grid.launch->program->needs_order || grid.launch->program->cancels_clusters;
+  });
   if (in_turns) return InTurns(launches, schedule).run();
   return SideBySide(launches, schedule, threads).run();
 }

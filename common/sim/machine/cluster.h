@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "machine/fault.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
+#include "machine/random.h"
 #include "machine/shared_name.h"
 
 namespace sim {
@@ -85,8 +87,16 @@ struct Launch {
   uint64_t frees = 0;  ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
+  /// In a seeded schedule: a request may be refused although clusters are left, as hardware does now and then.
+  std::optional<Random> refusals;
+  /// Where one cluster is executed by itself, to know what it demands: so many of its requests are granted, then none.
+  std::optional<uint32_t> grants;
   bool cancel_cluster(uint32_t* number) {
-    if (next_cluster >= cluster_count()) return false;
+    if (grants) {
+      *number = 0;
+      return *grants > 0 && (*grants)-- > 0;
+    }
+    if (next_cluster >= cluster_count() || (refusals && refusals->below(8) == 0)) return false;
     *number = next_cluster++;
     ++ended;
     return true;

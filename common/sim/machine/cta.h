@@ -42,6 +42,7 @@ struct Cta {
   uint32_t sm = 0;
   bool exited = false;
   bool lets_dependents_start = false;  ///< it has executed griddepcontrol.launch_dependents
+  bool saw_refusal = false;            ///< it has looked at an answer of try_cancel that says no, and may not ask again
   uint32_t live_warps = 0;
   std::vector<Warp> warps;
 

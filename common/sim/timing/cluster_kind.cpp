@@ -17,7 +17,7 @@ void number_barriers(Kind& kind, const ClusterDemands& demands, const Sites& sit
         if (step.what == What::Init || step.what == What::Wait || step.what == What::Arrive ||
             step.what == What::Expect)
           named.emplace(step.rank, step.slot);
-        if (step.what == What::MmaArrive) {
+        if (step.what == What::MmaArrive || step.what == What::Ask) {
           for (uint32_t rank = 0; rank < demands.size(); ++rank) named.emplace(rank, step.slot);
         }
         if (step.what == What::Load) {
@@ -50,7 +50,8 @@ Kind prepare(const ClusterDemands& demands, const Sites& sites) {
         twin->members.push_back(warp);
         continue;
       }
-      kind.gangs.push_back({rank, warp, 1, &mine.steps, place, warp % 4 == 0, 0, {warp}});
+      kind.gangs.push_back(
+          {rank, warp, 1, &mine.steps, place, static_cast<uint32_t>(mine.places.size()), warp % 4 == 0, 0, {warp}});
       place += static_cast<uint32_t>(mine.places.size());
     }
   }

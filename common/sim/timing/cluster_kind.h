@@ -13,8 +13,9 @@ struct Gang {
   uint32_t rank, first_warp, warps;
   const std::vector<Step>* steps;
   uint32_t first_place;  ///< index of its first load among those of the cluster
-  bool leads;            ///< has the first warp of its warpgroup, which issues for all four
-  uint32_t leader;       ///< index of the gang that does
+  uint32_t loads;
+  bool leads;       ///< has the first warp of its warpgroup, which issues for all four
+  uint32_t leader;  ///< index of the gang that does
   std::vector<uint32_t> members;
 };
 

@@ -38,8 +38,9 @@ struct Step {
     GlobalStore,  ///< value: 128-byte lines; slot: bytes of each
     GlobalLoad,   ///< value: 128-byte lines
     Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
-    StartNext,    ///< griddepcontrol.launch_dependents
-    WaitBefore,   ///< griddepcontrol.wait
+    Ask,  ///< for the work of a cluster that has not started; value: mask of the CTAs whose barrier `slot` counts the answer
+    StartNext,   ///< griddepcontrol.launch_dependents
+    WaitBefore,  ///< griddepcontrol.wait
     Exit,
   };
   What what;

@@ -18,6 +18,8 @@ namespace {
 // ---- state
 
 constexpr int64_t SECTOR = 32;  // bytes that ordinary stores send at least
+constexpr int64_t ANSWER_BYTES = 16;
+constexpr char UNFORESEEN[] = "a cluster's share of the others' work is not one that was foreseen";
 
 struct Actor;
 
@@ -79,6 +81,7 @@ struct Cta {
 
 struct Cluster {
   uint32_t launch = 0, number = 0;
+  std::vector<uint32_t> work;  ///< of which clusters it does, in order: its own, and what it is granted
   const Kind* kind = nullptr;
   const GridDemands* grid = nullptr;
   std::vector<Cta> ctas;
@@ -300,8 +303,10 @@ class Replay {
     clusters_[&cluster] = std::move(owner);
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
-    Kind& kind = kinds_[launch][grid.kind_of[number]];
+    // Who may be granted more goes on as if all were granted, until it is refused.
+    Kind& kind = grid.grants.empty() ? kinds_[launch][grid.kind_of[number]] : kinds_[launch].back();
     cluster.kind = &kind;
+    cluster.work = {number};
     cluster.begin = now;
     if (log_ != nullptr) cluster.log = log_->follow(cluster.launch, number);
     if (cluster.log != nullptr) {
@@ -321,7 +326,6 @@ class Replay {
       auto& actor = cluster.actors.emplace_back(std::make_unique<Actor>());
       actor->cluster = &cluster;
       actor->gang = &gang;
-      actor->load = gang.first_place;
       actor->time = now;
       push(*actor);
     }
@@ -387,9 +391,8 @@ class Replay {
   // ---- one actor
 
   void advance(Actor& actor) {
-    const std::vector<Step>& steps = *actor.gang->steps;
     for (;;) {
-      const Step& step = steps[actor.step];
+      const Step& step = (*actor.gang->steps)[actor.step];
       if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
       // Whoever is ahead of the others lets them go first where a unit is shared: units serve in the order of time.
       if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
@@ -432,8 +435,8 @@ class Replay {
   static bool is_shared(Step::What what) {
     using What = Step::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
-           what == What::Shared || what == What::GlobalStore || what == What::StartNext || what == What::WaitBefore ||
-           what == What::Exit;
+           what == What::Shared || what == What::GlobalStore || what == What::Ask || what == What::StartNext ||
+           what == What::WaitBefore || what == What::Exit;
   }
   /// Instructions that were issued since the step before.
   void issue(Actor& actor, uint32_t count) { actor.time += ticks(c_.instruction) * count; }
@@ -588,6 +591,7 @@ class Replay {
       }
       case What::GlobalLoad: return go_on_at(actor.time + ticks(c_.global_latency));
       case What::Fence: return true;
+      case What::Ask: ask(actor, step); return true;
       case What::StartNext:
         if (!std::exchange(cluster.lets_start, true)) {
           ++let_start_[cluster.launch];
@@ -604,10 +608,48 @@ class Replay {
     return true;
   }
 
+  /// Of the actor's next load: the loads of each piece of its cluster's work lie where that piece's owner would load.
+  uint32_t next_chunk(Actor& actor) {
+    const Cluster& cluster = *actor.cluster;
+    const Gang& own = cluster.grid->grants.empty() ? *actor.gang : kinds_[cluster.launch].front().gangs[gang_of(actor)];
+    const uint32_t load = actor.load++;
+    return chunks_[cluster.launch][cluster.work.at(load / own.loads)][own.first_place + load % own.loads];
+  }
+
+  void ask(Actor& actor, const Step& step) {
+    Cluster& cluster = *actor.cluster;
+    const GridDemands& grid = *cluster.grid;
+    if (started_[cluster.launch] < grid.kind_of.size()) {
+      cluster.work.push_back(static_cast<uint32_t>(started_[cluster.launch]++));
+      ++ended_[cluster.launch];
+      if (cluster.work.size() - 1 > grid.grants.back()) throw std::runtime_error(UNFORESEEN);
+    } else {
+      become(cluster, std::find(grid.grants.begin(), grid.grants.end(), cluster.work.size() - 1));
+    }
+    const Tick answered = actor.time + ticks(c_.global_latency);
+    for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
+      if (step.value >> rank & 1) contribute(barrier_at(cluster, rank, step.slot), 0, -ANSWER_BYTES, answered);
+    }
+    actor.time += ticks(c_.tma_issue);
+  }
+
+  /// Goes on as a cluster of the kind that was granted so much and then refused. Up to the answer they are the same.
+  void become(Cluster& cluster, std::vector<uint32_t>::const_iterator grants) {
+    const GridDemands& grid = *cluster.grid;
+    if (grants == grid.grants.end()) throw std::runtime_error(UNFORESEEN);
+    const Kind& kind = kinds_[cluster.launch][static_cast<size_t>(grants - grid.grants.begin())];
+    for (const auto& actor : cluster.actors) {
+      const Gang& gang = kind.gangs.at(gang_of(*actor));
+      if ((*gang.steps).at(actor->step) != (*actor->gang->steps)[actor->step]) throw std::runtime_error(UNFORESEEN);
+      actor->gang = &gang;
+    }
+    cluster.kind = &kind;
+  }
+
   void load(Actor& actor, const LoadSite& site, uint32_t index) {
     Cluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
-    const uint32_t first = chunks_[cluster.launch][cluster.number][actor.load++];
+    const uint32_t first = next_chunk(actor);
     const uint32_t count = chunks_of_site_[cluster.launch][index];
     const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
     const Tick begin = sm.load.take(actor.time, length);

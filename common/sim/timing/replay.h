@@ -24,7 +24,10 @@ struct GridDemands {
   std::vector<uint32_t> executed;          ///< by kind: the cluster that it is known from
   std::vector<uint32_t> kind_of;           ///< by cluster
   std::vector<std::vector<Place>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
-  bool overlaps = false;                   ///< it may start before the launch before it has ended
+  /// Where clusters take over others' work (cluster launch control): by kind, the work of how many others; kind 0 that of none,
+  /// the last kind that of most. The places of a cluster are those of its own work then. Empty: none does.
+  std::vector<uint32_t> grants;
+  bool overlaps = false;  ///< it may start before the launch before it has ended
 };
 
 struct Replayed {

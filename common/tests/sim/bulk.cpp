@@ -1,5 +1,4 @@
-// TMA: tensor copies of every rank and swizzle with their out-of-bounds rules, bulk copies and reductions, st.async,
-// cluster launch control.
+// TMA: tensor copies of every rank and swizzle with their out-of-bounds rules, bulk copies and reductions, st.async.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -953,37 +952,6 @@ TEST(TensorMapEdit, ReplacedFieldsTakeEffect) {
   const std::vector<uint8_t> expected =
       model_load(edited, {tensor.begin() + 512, tensor.end()}, std::vector<uint8_t>(kShared, 0));
   EXPECT_EQ(std::vector<uint8_t>(to, to + 256), std::vector<uint8_t>(expected.begin(), expected.begin() + 256));
-}
-
-// ---- cluster launch control
-
-TEST(LaunchControl, CancelledClustersAreWorkedOnByOthers) {
-  for (const Options& schedule : all_schedules()) {
-    Options options = schedule;
-    options.sms = 4;
-    Bench bench(options);
-    auto* seen = bench.upload(std::vector<uint32_t>(25, 0));
-    Source source;
-    source.prologue = ".shared .align 16 .b8 answer[16];\n.shared .align 8 .b64 bar;\n";
-    source.parameters = ".param .u64 seen";
-    // Both CTAs of the cluster get the answer; each counts the x index of its share of the work it was given.
-    source.directives = ".maxntid 1024\n.minnctapersm 2";
-    source.body = R"(
-      ld.param.u64 %rd1, [seen]; mov.u32 %r1, answer; mov.u32 %r9, bar; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %cluster_ctarank; mov.u32 %r8, 0; setp.ne.u32 %p5, %r3, 0;
-      mbarrier.init.shared::cta.b64 [%r9], 1; fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;
-      work: mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; red.global.add.u32 [%rd3], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 16; barrier.cluster.arrive; barrier.cluster.wait;
-      @!%p5 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%r1], [%r9];
-      wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r9], %r8; @!%p1 bra wait; xor.b32 %r8, %r8, 1;
-      ld.shared.b128 %q1, [%r1]; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q1; @!%p2 bra done; clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r4, %r5, %r6, _}, %q1; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r7, %q1;
-      setp.ne.u32 %p3, %r4, %r7; @%p3 trap; add.u32 %r2, %r4, %r3; red.global.add.u32 [%rd1+96], 1; barrier.cluster.arrive; barrier.cluster.wait; bra work;
-      done: barrier.cluster.arrive; barrier.cluster.wait;)";
-    LaunchConfig config;
-    config.grid = {24, 1, 1}, config.cluster = {2, 1, 1};
-    config.dynamic_smem = 160 * 1024;  // a CTA per SM: most clusters cannot start at once
-    expect_success(bench.launch(source, config, seen));
-    for (int i = 0; i < 24; ++i) EXPECT_EQ(seen[i], 1u) << i;
-    EXPECT_GT(seen[24], 0u);
-  }
 }
 
 }  // namespace

@@ -183,6 +183,48 @@ TEST(Replay, WaitingForEverIsAnError) {
   EXPECT_THROW(run(grid), std::runtime_error);
 }
 
+/// CTAs that load a box each, and as long as they are granted it, those of CTAs that have not started; at most `most`.
+GridDemands stealing(uint32_t clusters, uint32_t most) {
+  GridDemands grid;
+  grid.resident = 132;
+  grid.sites.loads.push_back(
+      {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 1});
+  for (uint32_t grants = 0; grants <= most; ++grants) {
+    ClusterDemands kind(1, std::vector<WarpDemands>(1));
+    auto& [steps, pcs, places] = kind[0][0];
+    for (const uint16_t slot : {0, 1}) steps.push_back({What::Init, 0, slot, 1, 1});
+    for (uint32_t work = 0; work <= grants; ++work) {
+      steps.push_back({What::Expect, 0, 0, 16, 1});
+      steps.push_back({What::Arrive, 0, 0, 1, 0});
+      steps.push_back({What::Ask, 0, 0, 1, 1});
+      steps.push_back({What::Expect, 0, 1, 16'384, 1});
+      steps.push_back({What::Arrive, 0, 1, 1, 0});
+      steps.push_back({What::Load, 0, 0, 0, 1});
+      for (const uint16_t slot : {1, 0}) steps.push_back({What::Wait, 0, slot, work & 1, 4});
+      places.push_back({0, 0, 0});
+    }
+    steps.push_back({What::Exit, 0, 0, 0, 1});
+    grid.kinds.push_back(std::move(kind));
+    grid.grants.push_back(grants);
+  }
+  for (uint32_t i = 0; i < clusters; ++i) {
+    grid.kind_of.push_back(0);
+    grid.places.push_back({{0, 0, static_cast<int32_t>(128 * i)}});
+  }
+  return grid;
+}
+
+TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
+  for (const uint32_t clusters : {1u, 132u, 133u, 400u}) {
+    const Replayed result = run(stealing(clusters, 6));
+    EXPECT_EQ(result.activity.sm_bytes, clusters * 16'384);
+    EXPECT_EQ(result.dram_read, clusters * 16'384) << "each where its owner would have loaded";
+  }
+  EXPECT_GT(run(stealing(133, 6)).activity.cycles, run(stealing(132, 6)).activity.cycles);
+}
+
+TEST(Replay, MoreWorkForOneClusterThanForeseenIsAnError) { EXPECT_THROW(run(stealing(400, 1)), std::runtime_error); }
+
 TEST(Prediction, PowerIsAWordOrAClockOrSeveral) {
   using Kind = PowerSetting::Kind;
   std::vector<PowerSetting> powers;

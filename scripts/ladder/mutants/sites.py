@@ -200,9 +200,9 @@ def _nothing(line: str) -> str:
 
 
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
-    """The instantiations that may belong to a configuration: those whose template has the two numbers of "256x192"
-    among its arguments, or all, if the name is not of that kind."""
-    numbers = re.fullmatch(r"(\d+)x(\d+)", config)
+    """The instantiations that may belong to a configuration: those whose template has the first two numbers of
+    "256x192" or "128x256x64-clc" among its arguments, or all, if the name is not of that kind."""
+    numbers = re.match(r"(\d+)x(\d+)(x\d+|$)", config)
     return frozenset(entry for entry in entries if not numbers or f"Li{numbers[1]}ELi{numbers[2]}E" in entry)
 
 

@@ -22,10 +22,14 @@ from ladder.tune.tuning import Request, build_programs, find_candidates, sizes_o
 from ladder.tune.variants import CompileError, Compiler
 
 GPUS = {90: "h200", 100: "b200"}
-SIZES = "4096,8192"
-COLUMNS = ("size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error", "status",
-           "kind", "gpu")
+SIZES = "4096,8192,12288"
+COLUMNS = ("name", "size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error",
+           "status", "kind", "gpu")
 SEPARATED = 0.03  # what is nearer to the best than this, the model does not tell from it
+
+
+def record_of(folder: Path, kernel: space.Kernel) -> Path:
+    return folder / f"modelled_ranking_{kernel.name}_sm{kernel.arch}.csv"
 
 
 def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, Any]]:
@@ -44,7 +48,7 @@ def useful_tflops(found: dict[str, Any], shape: Shape) -> float:
 def rows_of(kernel: space.Kernel, candidate: space.Candidate, compiler: Compiler, program: Path,
             sizes: Sequence[Shape]) -> list[Fields]:
     """A row per size, or one with the reason why there is none."""
-    fields = kernel.fields(candidate.point)
+    fields = {**kernel.fields(candidate.point), "name": candidate.name}
     gpu = GPUS[kernel.arch]
     try:
         predictions = predict(kernel, program, compiler.compile(candidate.point).library, sizes)
@@ -80,15 +84,16 @@ def rank(request: Request) -> int:
     program = build_programs(simulated=True)
     compiler = Compiler(kernel, BUILD / "autotune" / "cache", timeout=300, stop=threading.Event())
     progress = Progress("modelled", len(legal))
+    output = request.output or record_of(data.FOLDER, kernel)
+    columns = (*(p.name for p in kernel.parameters), *COLUMNS)
     rows: list[Fields] = []
     with ThreadPoolExecutor(request.jobs) as pool:
         for found in pool.map(lambda c: rows_of(kernel, c, compiler, program, sizes), legal):
             rows += found
+            complete = [{name: row.get(name, "") for name in columns} for row in rows]
+            files.replace(output, data.csv_text(columns, complete))
             progress.step(found[0]["status"].split(":")[0])
     progress.finish()
-    output = request.output or data.FOLDER / f"modelled_autotune_{kernel.name}_sm{kernel.arch}.csv"
-    columns = (*(p.name for p in kernel.parameters), *COLUMNS)
-    files.replace(output, data.csv_text(columns, [{name: row.get(name, "") for name in columns} for row in rows]))
     for size in map(size_text, sizes):
         print_ranking(kernel, rows, size, request.best or 1)
     wrong = [row["status"] for row in rows if row["status"] != "ok"]

@@ -183,6 +183,8 @@ SM100_PARAMETERS = (
     Parameter("block_m", "BLOCK_M", 128, (128, 256)), Parameter("block_n", "BLOCK_N", 128, range(64, 257, 64)),
     Parameter("stages", "NUM_STAGES", 8, range(2, 33)), Parameter("group", "SWIZZLE_GROUP_SIZE", 8, range(2, 129, 2)),
     Parameter("store_stages", "NUM_STORE_STAGES", 2, range(1, 9)),
+    Parameter("swizzled_cd", "SWIZZLED_CD", 1, (0, 1)), Parameter("asap", "ASAP_TMEM_EMPTY", 1, (0, 1)),
+    Parameter("clc", "CLC", 0, (0, 1)),
 )
 
 

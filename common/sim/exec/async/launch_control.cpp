@@ -1,6 +1,7 @@
 // clusterlaunchcontrol: a cluster takes over the work of one that has not started. The 16-byte answer is ours:
-// [valid, x, y, z].
+// [kGranted or kRefused, x, y, z]. What says neither is no answer.
 #include <array>
+#include <vector>
 
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
@@ -12,6 +13,8 @@ namespace {
 
 using ptx::Type;
 
+constexpr uint32_t kGranted = 1, kRefused = 2;
+
 // ---- try_cancel
 
 struct TryCancelOperands {
@@ -22,45 +25,71 @@ struct TryCancelOperands {
 class TryCancel final : public AsyncOperation {
  public:
   uint32_t to = 0, barrier = 0;  // offsets
-  uint32_t rank = 0;
-  bool all = false;
+  std::vector<uint32_t> ranks;   // of the CTAs that get the answer
+
+  /// Where it is written in one of them.
+  Cta& destination(Cluster& cluster, uint32_t rank) const {
+    return check_destination(cluster, rank, to, 16, 16, "clusterlaunchcontrol.try_cancel");
+  }
   void complete(Cluster& cluster) override {
     Launch& launch = *cluster.launch;
     uint32_t number = 0;
-    std::array<uint32_t, 4> answer{0, 0, 0, 0};
+    std::array<uint32_t, 4> answer{kRefused, 0, 0, 0};
     if (launch.cancel_cluster(&number)) {
       const std::array<uint32_t, 3> clusters{launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
                                              launch.grid[2] / launch.cluster[2]};
-      answer = {1, number % clusters[0] * launch.cluster[0], number / clusters[0] % clusters[1] * launch.cluster[1],
+      answer = {kGranted, number % clusters[0] * launch.cluster[0],
+                number / clusters[0] % clusters[1] * launch.cluster[1],
                 number / clusters[0] / clusters[1] * launch.cluster[2]};
     }
-    for (uint32_t r = all ? 0 : rank; r < (all ? cluster.ctas.size() : rank + 1); ++r) {
-      Cta& cta = check_destination(cluster, r, to, 16, 16, "clusterlaunchcontrol.try_cancel");
-      std::memcpy(cta.smem.data() + to, answer.data(), 16);
+    this->answer(cluster, answer);
+    for (uint32_t i = 0; i < ranks.size(); ++i) {
+      if (watched) cluster.observer->landed(*watched, i, cluster.ctas[ranks[i]], barrier);
+      apply(cluster, ranks[i], barrier, BarrierEffect::CompleteTx, 16, origin, true);
+    }
+  }
+  void answer(Cluster& cluster, const std::array<uint32_t, 4>& words) const {
+    for (const uint32_t rank : ranks) {
+      Cta& cta = destination(cluster, rank);
+      std::memcpy(cta.smem.data() + to, words.data(), 16);
       mark_layout(cta, to, 16, kLayoutUnknown);
-      if (watched) cluster.observer->landed(*watched, all ? r : 0, cta, barrier);
-      apply(cluster, r, barrier, BarrierEffect::CompleteTx, 16, origin, true);
     }
   }
   std::string describe() const override { return "clusterlaunchcontrol.try_cancel"; }
+  Footprint footprint() const override {
+    Footprint moved{.bytes = 16};
+    for (const uint32_t rank : ranks) moved.places.push_back({.written = true, .rank = rank, .first = to, .count = 16});
+    return moved;
+  }
 };
 
 Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
+  Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     auto cancel = std::make_unique<TryCancel>();
     cancel->to = shared_address(w, o.to, lane, "try_cancel") & kSharedOffsetMask;
     cancel->barrier = to_shared(o.barrier.of(w, lane), "try_cancel", "'s mbarrier") & kSharedOffsetMask;
-    cancel->all = o.all;
-    cancel->rank = w.cta->rank;
-    if (Observer* const observer = observer_of(w)) {
-      std::vector<Observer::Landing> landings;
-      for (Cta& cta : cluster_of(w).ctas) {
-        if (o.all || &cta == w.cta) landings.push_back({&cta, {{cancel->to, cancel->to + 16u}}, &cta, cancel->barrier});
-      }
-      cancel->watched = observer->loads(w, lane, order::Role::Cancel, landings, nullptr, {});
+    if (w.cta->saw_refusal)
+      throw Fault{Status::LaunchFailure,
+                  "try_cancel by a CTA that has seen an answer which says no: it may not ask again", lane};
+    std::vector<Observer::Landing> landings;
+    for (Cta& cta : cluster.ctas) {
+      if (!o.all && &cta != w.cta) continue;
+      cancel->ranks.push_back(cta.rank);
+      landings.push_back({&cta, {{cancel->to, cancel->to + 16u}}, &cta, cancel->barrier});
+      poison(cancel->destination(cluster, cta.rank), cancel->to, 16);
     }
-    submit(w, lane, std::move(cancel), {.latency = static_cast<uint64_t>(cluster_of(w).costs().tma_load_latency)});
+    if (cluster.demands != nullptr)
+      cluster.demands->note(w, timing::Step::What::Ask, w.cta->rank, cancel->barrier / 8,
+                            o.all ? ~0u : 1u << w.cta->rank);
+    if (w.alone) {  // nobody else is there: it gets nothing
+      cancel->answer(cluster, {kRefused, 0, 0, 0});
+      continue;
+    }
+    if (cluster.observer != nullptr)
+      cancel->watched = cluster.observer->loads(w, lane, order::Role::Cancel, landings, nullptr, {});
+    submit(w, lane, std::move(cancel), {.latency = static_cast<uint64_t>(cluster.costs().tma_load_latency)});
   }
   note_effect(w);
   return Flow::Next;
@@ -73,8 +102,14 @@ struct IsCanceled {
 };
 Flow is_canceled(Warp& w, const IsCanceled& o, Mask m) {
   Mask truth = 0;
-  for (int lane = 0; lane < 32; ++lane)
-    truth |= static_cast<Mask>((lanes<uint64_t>(w, o.answer)[lane] & 0xFFFF'FFFF) == 1) << lane;
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const auto said = static_cast<uint32_t>(lanes<uint64_t>(w, o.answer)[lane]);
+    if (said != kGranted && said != kRefused)
+      throw Fault{Status::LaunchFailure, "query_cancel of 16 bytes that are no answer of try_cancel, or not yet", lane};
+    truth |= static_cast<Mask>(said == kGranted) << lane;
+    w.cta->saw_refusal |= said == kRefused;
+  }
   set_predicate(w, o.d, m, truth);
   return Flow::Next;
 }
@@ -91,7 +126,7 @@ Flow first_cta(Warp& w, const FirstCta& o, Mask m) {
     const uint64_t low = lanes<uint64_t>(w, o.answer)[lane], high = lanes<uint64_t>(w, o.answer)[32 + lane];
     const uint32_t words[4] = {static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
                                static_cast<uint32_t>(high >> 32), 0};
-    if ((low & 0xFFFF'FFFF) != 1)
+    if (static_cast<uint32_t>(low) != kGranted)
       throw Fault{Status::LaunchFailure, "get_first_ctaid of a try_cancel that cancelled nothing", lane};
     for (size_t i = 0; i < o.count; ++i) {
       if (o.d[i] >= 0) lanes<uint32_t>(w, o.d[i])[lane] = words[o.first + i];
@@ -101,7 +136,7 @@ Flow first_cta(Warp& w, const FirstCta& o, Mask m) {
 }
 
 void decode_try_cancel(Decoder& d) {
-  d.program().needs_order = true;
+  d.program().cancels_clusters = true;
   d.emit<try_cancel>({.to = d.address(0), .barrier = d.address(1), .all = d.has("multicast::cluster::all")});
 }
 

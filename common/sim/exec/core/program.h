@@ -78,6 +78,7 @@ struct Program {
   std::string impossible;  ///< why no launch can be: what it asks for is beyond every limit; empty: it can
 
   bool needs_order = false;            ///< clusters can affect one another: run them in order on one host thread
+  bool cancels_clusters = false;       ///< they take over one another's work (cluster launch control): the same
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;
 
