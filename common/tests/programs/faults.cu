@@ -22,7 +22,7 @@ __global__ void __cluster_dims__(2) early_exit(int* to) {
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(to[threadIdx.x]) : "r"(remote));
 }
 __global__ void unknown(int* to) {
-  asm volatile("vabsdiff4.u32.u32.u32.add %0, %1, %1, %1;" : "=r"(to[0]) : "r"(to[1]));
+  asm volatile("multimem.red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(to), "r"(to[1]));
 }
 
 int main(int, char** arguments) {

@@ -142,7 +142,7 @@ class Faults(unittest.TestCase):
                     "rank 1 of its cluster")
 
     def test_an_unknown_instruction(self) -> None:
-        self.expect("unknown", "an illegal instruction was encountered", "does not know the instruction 'vabsdiff4")
+        self.expect("unknown", "an illegal instruction was encountered", "does not know the instruction 'multimem.red")
 
     def test_launches_that_cannot_fit(self) -> None:
         self.expect("threads", "no error", "blocks of 128 threads but compiled for at most 64", kernel=False)

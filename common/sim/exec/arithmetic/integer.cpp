@@ -48,7 +48,7 @@ constexpr auto kDiv = []<class T>(T a, T b) {
   return static_cast<T>(a / b);
 };
 constexpr auto kRem = []<class T>(T a, T b) {
-  if (b == 0) return a;
+  if (b == 0) return static_cast<T>(~T{0});  // what hardware gives
   if constexpr (std::is_signed_v<T>) {
     if (b == -1) return T{0};
   }
@@ -518,6 +518,8 @@ constexpr Mnemonic kMnemonics[] = {
     {"mul.wide", decode_wide<false>},
     {"mad.lo", integer<3, [](auto a, auto b, auto c) { return a * b + c; }>},
     {"mad.hi", integer<3, []<class T>(T a, T b, T c) { return static_cast<T>(kMulHi(a, b)) + c; }>},
+    {"mad.hi.sat.s32",
+     integer_of<int32_t, 3, [](int32_t a, int32_t b, int32_t c) { return saturated(int64_t{kMulHi(a, b)} + c); }>},
     {"mad.wide", decode_wide<true>},
     {"mad.lo.cc", decode_mad_carry<false>},
     {"mad.hi.cc", decode_mad_carry<true>},

@@ -69,7 +69,6 @@ constexpr Missing kMissing[] = {
     {"tcgen05", "cp.b8x16", "copies that unpack (tcgen05.cp .b8x16)"},
     {"tcgen05", "mma.ashift", "products with shifted rows of A (tcgen05.mma .ashift)"},
     {"tcgen05", "mma.ws.sp", "products of a sparse A with B at rest (tcgen05.mma.ws.sp)"},
-    {"st", "bulk", "stores of many zeros (st.bulk)"},
     {"multimem", "", "multicast memory (multimem)"},
     {"tex", "", "textures"},
     {"tld4", "", "textures"},
@@ -78,25 +77,12 @@ constexpr Missing kMissing[] = {
     {"sust", "", "surfaces"},
     {"sured", "", "surfaces"},
     {"suq", "", "surfaces"},
-    {"vadd", "", "video instructions"},
-    {"vsub", "", "video instructions"},
-    {"vabsdiff", "", "video instructions"},
-    {"vavrg", "", "video instructions"},
-    {"vmin", "", "video instructions"},
-    {"vmax", "", "video instructions"},
-    {"vshl", "", "video instructions"},
-    {"vshr", "", "video instructions"},
-    {"vmad", "", "video instructions"},
-    {"vset", "", "video instructions"},
 };
 
 /// Throws Unsupported if it is one of those.
 void refuse_missing(const Decoder& d) {
   for (const Missing& missing : kMissing) {
-    std::string_view opcode = d.in->opcode;
-    if (missing.what == "video instructions" && (opcode.ends_with('2') || opcode.ends_with('4')))
-      opcode.remove_suffix(1);
-    if (opcode != missing.opcode) continue;
+    if (d.in->opcode != missing.opcode) continue;
     std::vector<std::string_view> words;
     for (std::string_view rest = missing.words; !rest.empty();) {
       const size_t dot = rest.find('.');

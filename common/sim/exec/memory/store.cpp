@@ -1,4 +1,6 @@
 // st. st.async is in async/st_async.cpp.
+#include <algorithm>
+
 #include "check/observer.h"
 #include "check/store_audit.h"
 #include "exec/core/families.h"
@@ -101,7 +103,45 @@ void decode_store(Decoder& d) {
   }
 }
 
-constexpr Mnemonic kMnemonics[] = {{"st", decode_store}};
+// ---- st.bulk: zeros in shared memory, as many bytes as a register says
+
+struct BulkStore {
+  MemoryOperand to;
+  int32_t size;
+};
+Flow store_zeros(Warp& w, const BulkStore& o, Mask m) {
+  constexpr uint32_t kUnit = 8;
+  Cluster& cluster = cluster_of(w);
+  bool changed = false;
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const uint64_t size = lanes<uint64_t>(w, o.size)[lane];
+    if (size % kUnit != 0) {
+      throw Fault{Status::MisalignedAddress,
+                  "st.bulk of " + base::grouped(size) + " bytes: the size must be a multiple of 8"};
+    }
+    if (o.to.space == ptx::Space::Generic) to_shared(o.to.address.of(w, lane), "the target of st.bulk");
+    MemoryOperand part = o.to;
+    for (uint64_t done = 0; done < size; done += kUnit, part.address.offset += kUnit) {
+      Access access;
+      resolve(w, part, kUnit, 1u << lane, AccessKind::Store, &access);
+      const bool differs = std::any_of(access.host[lane], access.host[lane] + kUnit, [](uint8_t b) { return b != 0; });
+      std::memset(access.host[lane], 0, kUnit);
+      if (cluster.observer != nullptr) cluster.observer->stored(differs);
+      changed |= differs;
+    }
+  }
+  if (changed) note_effect(w);
+  return Flow::Next;
+}
+void decode_bulk(Decoder& d) {
+  BulkStore o;
+  o.to = decode_memory_operand(d, d.operand(0));
+  o.size = d.source(1, Type::U64);
+  d.emit<store_zeros>(std::move(o));
+}
+
+constexpr Mnemonic kMnemonics[] = {{"st", decode_store}, {"st.bulk", decode_bulk}};
 
 }  // namespace
 
