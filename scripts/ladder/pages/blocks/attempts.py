@@ -15,8 +15,8 @@ from ladder.results.numbers import grouped
 FIGURES: dict[str, Callable[[str], str]] = {
     "cycles": lambda text: f"{grouped(int(text))} cycles",
     "dram_bytes": lambda text: f"{int(text) / 1e9:.2f} GB from DRAM",
-    "l2_bytes": lambda text: f"{int(text) / 1e9:.1f} GB in L2",
-    "us": lambda text: f"{float(text):,.0f} us",
+    "l2_bytes": lambda text: f"{int(text) / 1e9:.1f} GB in L2" if int(text) >= 1e9 else f"{int(text) / 1e6:.0f} MB in L2",
+    "us": lambda text: f"{float(text):,.0f} us" if float(text) >= 100 else f"{float(text):.1f} us",
     "ratio_cublas": lambda text: f"{float(text):.3f} x cuBLAS",
 }
 # What the words in the column `how` stand for.
@@ -24,7 +24,7 @@ WAYS = {
     "profiler": "one launch, clocks free, elapsed cycles",
     "clock": "clock64() in the kernel, the busiest CTA seen",
     "bench": "the ratios: the level's own `--bench`, 10 rounds",
-    "paired": "the ratios with an error: 8 to 24 rounds in turns with cublasLt, in one process, at the power limit",
+    "paired": "the ratios with an error: 4 to 24 rounds in turns with cublasLt, in one process, at the power limit",
 }
 
 
