@@ -252,8 +252,59 @@ def autotune_stalls(context: Context, _: Options) -> str:
             f"{first['date']}.\n")
 
 
+def _ranked(context: Context, options: Options) -> tuple[space.Kernel, list[Row], list[str]]:
+    kernel = space.KERNELS[_take_kernel(options), names.parse_arch(options.pop("arch", "sm100"))]
+    rows = data.read_rows(modelled.record_of(context.root / RESULTS, kernel))[1]
+    return kernel, rows, _sizes(rows)
+
+
+def ranked_tiles(context: Context, options: Options) -> str:
+    """kernel=level08 arch=sm100: what the timing model says of each tile, with as many stages as were tried."""
+    kernel, rows, sizes = _ranked(context, options)
+    varied = ("block_m", "block_n", "stages", "clc")
+    defaults = {p.name: p.text(p.default) for p in kernel.parameters if p.name not in varied}
+    found: dict[tuple[int, int], dict[tuple[str, str], tuple[int, float]]] = {}
+    for row in rows:
+        if all(row[name] == text for name, text in defaults.items()):
+            cells = found.setdefault((int(row["block_m"]), int(row["block_n"])), {})
+            cell = row["size"], row["clc"]
+            cells[cell] = max(cells.get(cell, (0, 0.0)), (int(row["stages"]), _tflops(row)))
+    lines = []
+    for (m, n), cells in sorted(found.items()):
+        speeds = [f"{cells[size, clc][1]:.0f}" if (size, clc) in cells else numbers.NOTHING
+                  for clc in "01" for size in sizes]
+        lines.append([f"{m} x {n}", max(stages for stages, _ in cells.values()), *speeds])
+    heads = ["tile of a CTA", "stages", *sizes, *(f"{size}, `CLC=1`" for size in sizes)]
+    return markdown.table(heads, lines, "l" + "r" * (len(heads) - 1)) + _ranked_conditions(rows)
+
+
+def ranked_changes(context: Context, options: Options) -> str:
+    """kernel=level08 arch=sm100: what the timing model says of the named points, each beside what it changes."""
+    kernel, rows, sizes = _ranked(context, options)
+    speeds = {(row["name"], row["size"]): _tflops(row) for row in rows if row["name"]}
+    points = {row["name"]: row for row in rows if row["name"]}
+    moved = {row["name"]: row["dram_gb"] for row in rows if row["size"] == sizes[-1]}
+    lines = []
+    for name, row in points.items():
+        base = next(each for each in points if name.startswith(each))
+        first = next(iter(points)) if base == name else base
+        changes = ", ".join(f"`{p.macro}={row[p.name]}`" for p in kernel.parameters
+                            if row[p.name] != points[first][p.name])
+        lines.append([f"**{name}**" if base == name else "", changes or "the notes' shape",
+                      *(f"{speeds[name, size]:.0f} ({speeds[name, size] / speeds[first, size]:.3f})" for size in sizes),
+                      f"{float(moved[name]):.1f}"])
+    return (markdown.table(["", "what changes", *sizes, f"GB from and to DRAM, {sizes[-1]}"], lines,
+                           "ll" + "r" * (len(sizes) + 1)) + _ranked_conditions(rows))
+
+
+def _ranked_conditions(rows: Sequence[Row]) -> str:
+    error = 100 * max(float(row["error"]) for row in rows)
+    return f"\nTFLOPS on a {rows[0]['gpu'].upper()}, modelled: the mean error of its model is {error:.0f} %.\n"
+
+
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
-    "autotune_stalls": autotune_stalls, "autotune_space": autotune_space, "autotune_best": autotune_best, "autotune_ladder": autotune_ladder,
+    "autotune_space": autotune_space, "autotune_best": autotune_best, "autotune_ladder": autotune_ladder,
     "autotune_parameter": autotune_parameter, "autotune_influence": autotune_influence,
-    "autotune_checked": autotune_checked, "ranked_tiles": ranked_tiles, "ranked_changes": ranked_changes,
+    "autotune_checked": autotune_checked, "autotune_stalls": autotune_stalls, "ranked_tiles": ranked_tiles,
+    "ranked_changes": ranked_changes,
 }
