@@ -9,18 +9,6 @@ namespace sim::timing {
 WarpDemands& Recorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
 
 void Recorder::note(Warp& warp, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
-  // Lanes that wait for the launch before do not hold the others up: the wait is in front of what they demand next.
-  const Mask mask = warp.split().mask;
-  if (what == Step::What::WaitBefore && mask != warp.live) {
-    waiting_[&warp] |= mask;
-    return;
-  }
-  if (const auto waits = waiting_.find(&warp); waits != waiting_.end()) {
-    if (what == Step::What::Exit || (waits->second & mask) != 0) {
-      waiting_.erase(waits);
-      note_at(warp, warp.split().pc, Step::What::WaitBefore, 0, 0, 0);
-    }
-  }
   note_at(warp, warp.split().pc, what, rank, slot, value);
 }
 

@@ -116,7 +116,6 @@ class Recorder {
   Sites& sites_;
   ClusterDemands& demands_;
   std::map<const Warp*, uint64_t> executed_;  // by each warp until its last step
-  std::map<const Warp*, Mask> waiting_;         // lanes that wait for the launch before, while others go on
   std::map<LoadSite, uint32_t> loads_;
   std::map<StoreSite, uint32_t> stores_;
   std::map<MmaSite, uint32_t> mmas_;

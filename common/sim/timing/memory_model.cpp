@@ -21,7 +21,8 @@ uint64_t scrambled(uint64_t x) {
 }  // namespace
 
 MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz)
-    : MemoryModel(constants, std::move(chunks), gpcs, ghz, power(ghz / constants.clock_max, constants.l2_clock_exponent),
+    : MemoryModel(constants, std::move(chunks), gpcs, ghz,
+                  power(ghz / constants.clock_max, constants.l2_clock_exponent),
                   power(ghz / constants.clock_max, constants.dram_clock_exponent)) {}
 
 MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz, double l2,

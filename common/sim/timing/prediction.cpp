@@ -29,7 +29,8 @@ std::string limit(const Prediction& p) {
 }
 
 bool multiplies(std::span<const GridDemands> launches) {
-  return std::any_of(launches.begin(), launches.end(), [](const GridDemands& each) { return !each.sites.mmas.empty(); });
+  return std::any_of(launches.begin(), launches.end(),
+                     [](const GridDemands& each) { return !each.sites.mmas.empty(); });
 }
 
 /// What a replay says, in numbers that may be added and scaled.

@@ -280,8 +280,8 @@ class Replay {
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
     const uint32_t need = WHOLE / grid.ctas_per_sm;
     if (grid.cluster_size == 1) {
-      const auto emptiest = std::min_element(by_gpc_.begin(), by_gpc_.end(),
-                                             [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
+      const auto emptiest =
+          std::min_element(by_gpc_.begin(), by_gpc_.end(), [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
       return WHOLE - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
     }
     std::vector<std::vector<uint32_t>> by_gpc(gpcs_);
@@ -655,8 +655,8 @@ class Replay {
     const Tick begin = sm.load.take(actor.time, length);
     Tick arrives = 0;
     for (uint32_t i = 0; i < count; ++i)
-      arrives =
-          std::max(arrives, memory_->read(first + i, sm.gpc, sm.tpc, begin + length * (i + 1) / count, site.to.size() > 1));
+      arrives = std::max(
+          arrives, memory_->read(first + i, sm.gpc, sm.tpc, begin + length * (i + 1) / count, site.to.size() > 1));
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();

@@ -99,8 +99,8 @@ def energy(rows: Rows, clock: float) -> Energy:
 
 
 def burst_cap(rows: Rows, clock: float) -> float:
-    """What MMAs beside loads from L2 draw in their first 60 ms, at the clock that they have then. (Alone, they draw less:
-    their highest clock is what limits them.)"""
+    """What MMAs beside loads from L2 draw in their first 60 ms, at the clock that they have then. (Alone, they draw
+    less: their highest clock is what limits them.)"""
     fitted = energy(rows, clock)
     found = []
     for case in BURST_CASES:

@@ -65,13 +65,14 @@ def text_of(value: Any) -> str:
 
 def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str] = (),
         typed: str = "") -> tuple[list[dict[str, Any]], str]:
-    """The timing model's answers to one run of a program, in their order, and what the program printed. `typed`: what the
-    program reads. Raises Failure with the last sentence of a run that went wrong."""
+    """The timing model's answers to one run of a program, in their order, and what the program printed. `typed`: what
+    the program reads. Raises Failure with the last sentence of a run that went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "predictions"
         done = subprocess.run(
             [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", LIKE.get(gpu, gpu),
-             "--constants", str(files.ROOT / CONSTANTS / f"{gpu}.csv"), *(["--power", ",".join(powers)] if powers else []),
+             "--constants", str(files.ROOT / CONSTANTS / f"{gpu}.csv"),
+             *(["--power", ",".join(powers)] if powers else []),
              "--predictions", str(output), str(program), *arguments],
             input=typed, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []

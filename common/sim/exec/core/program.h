@@ -20,7 +20,7 @@ namespace sim {
 struct Placement {
   std::unordered_map<const ptx::Variable*, uint64_t> address;    ///< .global and .const: generic addresses
   std::unordered_map<const ptx::Function*, uint64_t> functions;  ///< those with a body, in kCodeWindow
-  bool keeps_uses = false;                                       ///< Op::uses of all instructions, not only where it must
+  bool keeps_uses = false;  ///< Op::uses of all instructions, not only where it must
 };
 
 /// A function that is called (exec/control/routine.h).

@@ -9,14 +9,15 @@ namespace sim {
 namespace {
 
 // Whose registers hold data. What else is not pure decides something.
-constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom", "red",      "shfl",     "vote",      "match",
+constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom",     "red",      "shfl",      "vote", "match",
                                           "redux", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"};
 
 [[noreturn]] void give_up(const char* what, Mask lanes) {
-  throw Fault{Status::NotSupported,
-              std::string("--timing: ") + what +
-                  " depends on data, which --timing neither moves nor computes: how long this kernel takes cannot be told",
-              first_lane(lanes)};
+  throw Fault{
+      Status::NotSupported,
+      std::string("--timing: ") + what +
+          " depends on data, which --timing neither moves nor computes: how long this kernel takes cannot be told",
+      first_lane(lanes)};
 }
 
 }  // namespace

@@ -89,9 +89,11 @@ def changes(context: Context, _: Options) -> str:
               f"{100 * (each.modelled - (each.measured or 0)):+.1f}"] for each in hopper]
     clear = [each for each in hopper if abs((each.measured or 0) - 1) > CLEAR]
     right = sum((each.modelled > 1) == ((each.measured or 0) > 1) for each in clear)
-    text = (f"Of the {len(hopper)} changes the model is off by {100 * mean(abs(each.modelled - (each.measured or 0)) for each in hopper):.1f} "
-            f"points on average; it has the direction right of {right} of the {len(clear)} that are worth more than "
-            f"{100 * CLEAR:.0f} %.\n\n" if hopper else "")
+    text = ""
+    if hopper:
+        off = 100 * mean(abs(each.modelled - (each.measured or 0)) for each in hopper)
+        text = (f"Of the {len(hopper)} changes the model is off by {off:.1f} points on average; it has the direction "
+                f"right of {right} of the {len(clear)} that are worth more than {100 * CLEAR:.0f} %.\n\n")
     text += markdown.table(["level", "change", "M = N = K", "modelled, of the level", "measured", "points"], lines,
                            "llrrrr")
     text += "\n\\* from other rounds than the level's.\n\nOn Blackwell, of which the notes have words only:\n\n"
