@@ -7,6 +7,7 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
+#include "exec/core/unknown.h"
 
 namespace sim {
 namespace {
@@ -52,6 +53,7 @@ class TryCancel final : public AsyncOperation {
     for (const uint32_t rank : ranks) {
       Cta& cta = destination(cluster, rank);
       std::memcpy(cta.smem.data() + to, words.data(), 16);
+      if (cluster.unknown != nullptr) cluster.unknown->answered(rank, to, 16);
       mark_layout(cta, to, 16, kLayoutUnknown);
     }
   }

@@ -136,10 +136,10 @@ void Unknown::moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t
   for (uint64_t i = 0; i < bytes; ++i) local[first + to + i] = local[first + from + i];
 }
 
-void Unknown::copied(uint32_t rank, uint32_t first, uint32_t count) {
+void Unknown::mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown) {
   std::vector<bool>& shared = shared_[rank];
   const size_t end = std::min<size_t>(size_t{first} + count, shared.size());
-  for (size_t i = first; i < end; ++i) shared[i] = true;
+  for (size_t i = first; i < end; ++i) shared[i] = unknown;
 }
 
 void Unknown::will_write(const Warp& warp, const std::vector<Slot>& slots) {

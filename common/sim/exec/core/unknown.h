@@ -38,11 +38,14 @@ class Unknown {
   /// Arguments and results of a call.
   void moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane);
   /// Bytes of shared memory that a copy should fill.
-  void copied(uint32_t rank, uint32_t first, uint32_t count);
+  void copied(uint32_t rank, uint32_t first, uint32_t count) { mark(rank, first, count, true); }
+  /// Bytes of shared memory that an answer fills which is known: of clusterlaunchcontrol.try_cancel.
+  void answered(uint32_t rank, uint32_t first, uint32_t count) { mark(rank, first, count, false); }
   /// Registers that tensor cores or tensor memory should fill.
   void will_write(const Warp& warp, const std::vector<Slot>& slots);
 
  private:
+  void mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown);
   struct OfWarp {
     std::vector<Mask> registers;  ///< by 4 bytes of the register block: lanes in which the slot there is unknown
     std::vector<bool> local;      ///< by byte, lane after lane
