@@ -14,7 +14,8 @@ namespace ptx {
 /// ISA 9.7.13.17 (clusterlaunchcontrol), PTX 8.6, sm_100a.
 __device__ __forceinline__ void clusterlaunchcontrol_try_cancel_multicast(uint32_t answer, uint32_t bar) {
   asm volatile(
-      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%0], "
+      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
+      "[%0], "
       "[%1];" ::"r"(answer),
       "r"(bar)
       : "memory");

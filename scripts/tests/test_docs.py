@@ -30,7 +30,7 @@ class Statements(unittest.TestCase):
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
-        self.assertIn("Levels 02 to 07, though, fall back against cuBLAS's default, by more than their intervals allow",
+        self.assertIn("Levels 02 to 06, though, fall back against cuBLAS's default, by more than their intervals allow",
                       support.words("docs/measuring.md"))
         self.assertIn("Level 06, for instance, is as fast as the default under load, and slower in a burst",
                       support.words("docs/measuring.md"))
@@ -42,29 +42,29 @@ class Statements(unittest.TestCase):
             low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
             self.assertGreater(result.number("burst_tflops") or 0, result.number("tflops") or 0, result.level)
             level = names.number_of(result.level)
-            if 2 <= level <= 7:
+            if 2 <= level <= 6:
                 self.assertLess(burst, low, result.level)
             if level == 6:
                 self.assertTrue(burst < 1 and low < 1 < high, (burst, low, high))
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
-        self.assertIn("ahead of both rivals at 8192 and 10240, by more than the interval of its rounds", text)
-        self.assertIn("at 4096, 6144 and 12288 the interval beside cublasLt holds 1", text)
-        self.assertIn("ahead of cuBLAS's default and of the best algorithm of cublasLt at 8192 and 10240",
-                      support.words("README.md"))
-        self.assertIn("beside cuBLAS's default it lies above 1 from 8192 on",
+        self.assertIn("ahead of the best algorithm of cublasLt by more than the interval of its rounds at four of the "
+                      "five headline sizes, and at 10240 the interval holds 1; three percent, which was the aim, it is "
+                      "at 4096 and 6144", text)
+        self.assertIn("ahead of cuBLAS's default from 6144 up, and of the best algorithm of cublasLt at all five sizes "
+                      "but 10240", support.words("README.md"))
+        self.assertIn("beside cuBLAS's default it holds 1 at 4096 only",
                       support.words("level08_deep_pipeline/README.md"))
         last = {r.shape[0]: r.fields for r in data.load_results()
                 if names.number_of(r.level) == 8 and r.fields["kind"] == "measured"}
         self.assertEqual(len(last), 5)
         for size, row in last.items():
-            self.assertEqual(float(row["ratio_cublaslt_low"]) > 1, size in (8192, 10240), size)
-            self.assertEqual(float(row["ratio_cublas_low"]) > 1, size >= 8192, size)
+            self.assertEqual(float(row["ratio_cublaslt_low"]) > 1, size != 10240, size)
+            self.assertEqual(float(row["ratio_cublas_low"]) > 1, size >= 6144, size)
             self.assertGreater(float(row["ratio_cublas_high"]), 1, size)
             self.assertGreater(float(row["ratio_cublaslt_high"]), 1, size)
-            if size in (8192, 10240):
-                self.assertGreater(float(row["ratio_cublaslt"]), 1.03, size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144), size)
 
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")

@@ -96,7 +96,7 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("lies above 1 at 8192 and 10240 and holds 1 at the other sizes", text)
+        self.assertIn("holds 1 at 10240 and lies above it at the other sizes", text)
         self.assertIn("The intervals of the two levels overlap at some sizes", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
@@ -106,7 +106,7 @@ class Measured(unittest.TestCase):
                 "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
                 "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
             self.assertLess(before["tflops"], last["tflops"], size)
-            self.assertEqual(last["ratio_cublaslt_low"] > 1, size in (8192, 10240), size)
+            self.assertEqual(last["ratio_cublaslt_low"] > 1, size != 10240, size)
             self.assertGreater(last["ratio_cublaslt_high"], 1, size)
             overlaps += last["ratio_cublas_low"] < before["ratio_cublas_high"]
         self.assertGreater(overlaps, 0)

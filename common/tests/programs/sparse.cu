@@ -77,7 +77,8 @@ __global__ void __launch_bounds__(128) by_warpgroups(Pruned a, const __nv_bfloat
     const uint32_t metadata[2] = {metadata_of(a, row, k + 16 * (q % 2)), metadata_of(a, row, k + 32 + 16 * (q % 2))};
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     for (int half = 0; half < 2; ++half) {
-      const uint64_t da = (at(sa) + 32 * half) >> 4 | 1ull << 16 | 32ull << 32 | 2ull << 62;  // 512 bytes to the next rows
+      const uint64_t da =
+          (at(sa) + 32 * half) >> 4 | 1ull << 16 | 32ull << 32 | 2ull << 62;  // 512 bytes to the next rows
       const uint64_t db = (at(sb) + 64 * half) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;  // 1024
       asm volatile(
           "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.bf16.bf16 "
@@ -94,8 +95,7 @@ __global__ void __launch_bounds__(128) by_warpgroups(Pruned a, const __nv_bfloat
     asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
     __syncthreads();  // nobody reads the tiles any more
   }
-  for (int i = 0; i < 32; ++i)
-    d[(row + 8 * (i / 2 % 2)) * N + blockIdx.x * 64 + 8 * (i / 4) + 2 * q + i % 2] = sum[i];
+  for (int i = 0; i < 32; ++i) d[(row + 8 * (i / 2 % 2)) * N + blockIdx.x * 64 + 8 * (i / 4) + 2 * q + i % 2] = sum[i];
 #endif
 }
 

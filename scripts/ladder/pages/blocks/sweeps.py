@@ -245,11 +245,11 @@ def autotune_stalls(context: Context, _: Options) -> str:
     heads = ["variant", "TFLOPS", "% with two operands in one bank", "% of cycles with an instruction",
              *(column.removeprefix("stall_").removesuffix("_stall").replace("_", " ") for column in stalls)]
     first = rows[0]
-    return (markdown.table(heads, lines, "l" + "r" * (len(heads) - 1)) +
-            f"\nM = N = K = {first['m']}. From the fourth column on: the profiler, one launch; warps that wait for that, per "
-            f"instruction. The third: counted in the machine code of the main loop, registers that `.reuse` spares left out. "
-            f"Measured: {first['gpu']}; driver {first['driver']}; CUDA {first['cuda']}; cuBLAS {first['cublas']}; "
-            f"{first['date']}.\n")
+    return (markdown.table(heads, lines, "l" + "r" * (len(heads) - 1))
+            + f"\nM = N = K = {first['m']}. From the fourth column on: the profiler, one launch; warps that wait for "
+              "that, per instruction. The third: counted in the machine code of the main loop, registers that `.reuse` "
+              f"spares left out. Measured: {first['gpu']}; driver {first['driver']}; CUDA {first['cuda']}; "
+              f"cuBLAS {first['cublas']}; {first['date']}.\n")
 
 
 def _ranked(context: Context, options: Options) -> tuple[space.Kernel, list[Row], list[str]]:
