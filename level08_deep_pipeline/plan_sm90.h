@@ -99,7 +99,7 @@ inline constexpr TileShape NARROW = {.block_m = 128,
 /// pairs share B, and the tile of a CTA is one band high.
 inline constexpr TileShape FLAT = {.block_m = 64,
                                    .block_n = 128,
-                                   .stages = NUM_STAGES ? NUM_STAGES : 8,
+                                   .stages = 8,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
