@@ -12,8 +12,10 @@ from ladder.command import UsageError
 from ladder.levels import names
 from ladder.levels.lab import Build
 
-# Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments.
-TEMPLATES = {"mma::Swizzle": "2", "TileShape": "8"}
+# Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments, of Blackwell's kernel
+# in the first half of a condition and of Hopper's in the second, or of both.
+TEMPLATES: dict[str, tuple[str, Optional[int]]] = {
+    "mma::Swizzle": ("2", None), "Options": ("8", 1), "TileShape": ("8", 2)}
 
 LAUNCH = re.compile(r"(?:template\s*<\s*([\w:]+)\s+\w+\s*>[^\n]*\n)?\s*(?:inline\s+)?cudaError_t\s+launch\s*\("
                     r"\s*const\s+harness::Problem\s*&\s*\w*\s*,\s*cudaStream_t\s*\w*\s*\)")
@@ -63,8 +65,12 @@ def source_of(file: Path, level: str) -> str:
 
 def template_arguments(kind: str, space: str) -> list[str]:
     """As the level has them that introduces the template, with this namespace instead of its own."""
-    level = names.find_level(TEMPLATES[kind], names.all_levels())
-    text = (files.ROOT / level / "main.cu").read_text(encoding="utf-8")
+    number, half = TEMPLATES[kind]
+    level = names.find_level(number, names.all_levels())
+    text = (files.ROOT / level / "main.cu").read_text(encoding="utf-8").partition("int main(")[2]
+    if half is not None:
+        condition = re.search(r"^#if LADDER_ARCH == 100\n(.*?)^#else\n(.*?)^#endif", text, re.MULTILINE | re.DOTALL)
+        text = condition[half] if condition else ""
     found = re.findall(r"::launch(<[\w:]+>)", text)
     return [each.replace(f"{names.short(level)}::", f"{space}::") for each in found]
 

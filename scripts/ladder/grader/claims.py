@@ -169,7 +169,8 @@ _ADDED: dict[tuple[int, int], Sequence[Claim]] = {
     (7, 100): (FLOPS,), (7, 90): (_loaded_once(0.8),),
     (8, 100): (CONFLICTS,), (8, 90): (_loaded_once(0.6),),
 }
-# Where the model sees no gain at this size: level 05 is for large matrices, Hopper's level 07 for the power limit.
-_NOT_FASTER = {(5, 90), (5, 100), (7, 90)}
+# Where the model sees no gain at this size: level 05 is for large matrices, Hopper's level 06 for more than two tiles
+# per SM, its level 07 for the power limit.
+_NOT_FASTER = {(5, 90), (5, 100), (6, 90), (7, 90)}
 CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
     key: (*added, *(() if key in _NOT_FASTER else (_predicted(*key),))) for key, added in _ADDED.items()}
