@@ -44,22 +44,37 @@ struct Step {
   int k = 16;  ///< of B
 };
 
+// Fragments, in units of 32-bit registers and with t = lane / 4, q = lane % 4. `h`: 1 if there are 8 rows, 2 if 16.
+//   A register i: row t + 8 (i % h), bytes of K from 16 (i / h) + 4 q
+//   B register i: column t, bytes of K from 16 i + 4 q
+//   C, D register i: row t + 8 (i / 2), column 2 q + i % 2; a pair of them in a register if they are F16
+// So four lanes hold 16 bytes of a row of A, or of a column of B, one after the other.
+
+/// One step, of operands that are multiplied as they lie.
+Step step_of(Warp& w, const Mma& o) {
+  Step step{.a_format = o.a_format, .b_format = o.b_format, .k = o.k};
+  const size_t halves = o.rows / 8;
+  const auto gather_rows = [&](int32_t slot, size_t part, std::array<Row, 8>& rows) {
+    const auto* const words = lanes<uint32_t>(w, slot);
+    for (size_t row = 0; row < 8; ++row) std::memcpy(rows[row].data() + 16 * part, words + 4 * row, 16);
+  };
+  for (size_t i = 0; i < o.a.size(); ++i) gather_rows(o.a[i], i / halves, step.a[i % halves]);
+  for (size_t i = 0; i < o.b.size(); ++i) gather_rows(o.b[i], i % 2, step.b[i / 2]);
+  if (o.is_sparse) step.nibbles = tensor::read_metadata(o.layout, lanes<uint32_t>(w, o.metadata));
+  return step;
+}
+
 using Bytes = std::array<uint8_t, 128>;
-/// The two operands as bytes along K, elements of four bits a byte each.
+/// The two operands as bytes along K, elements of four bits a byte each: for those that are not multiplied as they lie.
 struct Operands {
   std::array<Bytes, 16> a{};
   std::array<Bytes, 8> b{};
   tensor::Nibbles nibbles{};
 };
 
-// Fragments, in units of 32-bit registers and with t = lane / 4, q = lane % 4. `h`: 1 if there are 8 rows, 2 if 16.
-//   A register i: row t + 8 (i % h), bytes of K from 16 (i / h) + 4 q
-//   B register i: column t, bytes of K from 16 i + 4 q
-//   C, D register i: row t + 8 (i / 2), column 2 q + i % 2; a pair of them in a register if they are F16
 Operands operands_of(Warp& w, const Mma& o) {
   Operands all;
   const size_t halves = o.rows / 8;
-  // Four lanes hold 16 bytes of a row of A, or of a column of B, one after the other.
   for (size_t i = 0; i < o.a.size(); ++i) {
     for (size_t row = 0; row < 8; ++row)
       std::memcpy(&all.a[row + 8 * (i % halves)][16 * (i / halves)], lanes<uint32_t>(w, o.a[i]) + 4 * row, 16);
@@ -85,7 +100,7 @@ Operands operands_of(Warp& w, const Mma& o) {
   return all;
 }
 
-/// One step for up to 64 bytes of B's columns.
+/// One step of the first 32 bytes of A's rows and 64 of B's columns.
 Step whole(const Mma& o, const Operands& all) {
   Step step{.nibbles = all.nibbles, .a_format = o.a_format, .b_format = o.b_format, .k = o.k};
   for (size_t row = 0; row < 16; ++row) std::memcpy(step.a[row / 8][row % 8].data(), all.a[row].data(), 32);
@@ -188,11 +203,13 @@ Flow mma(Warp& w, const Mma& o, Mask m) {
   std::memcpy(results, c, sizeof c);
   uint32_t* const cells[4] = {results[0], results[1], results[2], results[3]};
 
-  const Operands all = operands_of(w, o);
-  const std::vector<Step> steps = o.has_nibbles ? steps_of_nibbles(o, all)
-                                  : o.is_fp8()  ? steps_of_fp8(o, all)
-                                                : std::vector<Step>{whole(o, all)};
-  for (const Step& step : steps) multiply(o, step, how, cells, &step != steps.data() || !adds_last);
+  if (o.has_nibbles || o.is_fp8()) {
+    const Operands all = operands_of(w, o);
+    const std::vector<Step> steps = o.has_nibbles ? steps_of_nibbles(o, all) : steps_of_fp8(o, all);
+    for (const Step& step : steps) multiply(o, step, how, cells, &step != steps.data() || !adds_last);
+  } else {
+    multiply(o, step_of(w, o), how, cells, !adds_last);
+  }
   if (adds_last) {
     for (size_t i = 0; i < 4; ++i) {
       for (size_t lane = 0; lane < 32; ++lane) results[i][lane] = plus(o, results[i][lane], c[i][lane]);
