@@ -107,7 +107,6 @@ def run(chosen: Lab, build: Build, device: str) -> int:
 def main() -> int:
     options = parse()
     build = Build(options.build.resolve())
-    os.environ.setdefault("LADDER_SIM_DIR", str(build.folder / "sim"))  # for scripts/sim.sh
     labs = lab.all_labs()
     if options.check is not None:
         if options.level or options.device == "gpu":

@@ -14,6 +14,7 @@ from typing import Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
+BUILD = Path(os.environ.get("LADDER_BUILD", ROOT / "build"))  # for the few tests that run what is built
 sys.dont_write_bytecode = True
 # This very Python also where a script asks for python3: what stands on the PATH may be a slow wrapper.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -85,8 +85,7 @@ class Statements(unittest.TestCase):
         """Level 05 on Hopper without its proxy fence, run as the page says. Dots stand for what is left out."""
         text = (DOCS / "simulator.md").read_text(encoding="utf-8").partition("\n## Is it in order?\n")[2]
         command, shown = re.findall(r"^```(?:bash)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[:2]
-        build = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
-        program = names.executable("level05_persistent", 90, build)
+        program = names.executable("level05_persistent", 90, support.BUILD)
         script, check, path, *arguments = command.split()
         self.assertEqual((script, check, path), ("scripts/sim.sh", "--check", f"build/bin/{program.name}"))
         if not program.exists():
@@ -96,7 +95,7 @@ class Statements(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             mutant = Path(folder) / program.name
             embedded.write(embedded.without(fence.places), mutant)
-            environment = {**os.environ, "LADDER_SIM_DIR": str(build / "sim")}
+            environment = {**os.environ, "LADDER_SIM_DIR": str(support.BUILD / "sim")}
             answer = subprocess.run([support.ROOT / script, check, mutant, *arguments], env=environment,
                                     capture_output=True, text=True, check=False)
         self.assertEqual(answer.returncode, 86)

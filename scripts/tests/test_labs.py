@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import os
 import re
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 from ladder.levels import lab, names
 from tests import support
@@ -193,7 +191,7 @@ class TheLabs(unittest.TestCase):
 
     def test_some_of_them_run_in_all_modes(self) -> None:
         """A hang, one that is right and counts, one that only the order checker finds. `labs.py --check` runs all."""
-        build = lab.Build(Path(os.environ.get("LADDER_BUILD", support.ROOT / "build")))
+        build = lab.Build(support.BUILD)
         chosen = [lab.find_lab(self.LABS, level, name) for level, name in
                   (("2", "own_barrier"), ("4", "pitch"), ("5", "no_proxy_fence"))]
         try:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
 import unittest
-from pathlib import Path
 from typing import Any
 
 from ladder import files
@@ -12,7 +10,6 @@ from ladder.levels import names
 from ladder.sim import observations
 from tests import support
 
-BUILD = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
 BROKEN = "#!/bin/sh\necho it broke >&2\nexit 3\n"
 
 
@@ -92,10 +89,10 @@ class WithoutExecutables(support.Sandbox):
 class UpToDate(unittest.TestCase):
     def test_recordings_are_those_of_the_built_executables(self) -> None:
         missing = [names.target(*key) for key in names.all_kernels(support.ROOT)
-                   if not names.executable(*key, BUILD).exists()]
+                   if not names.executable(*key, support.BUILD).exists()]
         if missing:
-            self.skipTest(f"not built in {BUILD}: {', '.join(missing)}")
-        contents, failures = observations.observe(observations.Levels(support.ROOT, BUILD))
+            self.skipTest(f"not built in {support.BUILD}: {', '.join(missing)}")
+        contents, failures = observations.observe(observations.Levels(support.ROOT, support.BUILD))
         self.assertEqual(failures, [])
         self.assertEqual([str(path) for path in observations.stale(support.ROOT, contents)], [],
                          "run python3 scripts/observe.py, then python3 scripts/render.py")

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 from ladder.context import Context
 from ladder.pages.blocks import profiled
@@ -108,11 +106,10 @@ class Timers(unittest.TestCase):
     """On the simulated device, which knows the truth: the timeline of the kernel without timers."""
 
     def test_timers_say_what_the_simulated_device_says(self) -> None:
-        build = Path(os.environ.get("LADDER_BUILD", support.ROOT / "build"))
-        output = build / "timers_of_the_test.json"
+        output = support.BUILD / "timers_of_the_test.json"
         self.addCleanup(output.unlink, missing_ok=True)
         done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "profile_levels.py", "--simulate", "--timers",
-                               output, "--build", build], capture_output=True, text=True, check=False)
+                               output, "--build", support.BUILD], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         timed = json.loads(output.read_text(encoding="utf-8"))
         true = json.loads((data.FOLDER / f"sim_timeline_{profiling.TIMED}.json").read_text(encoding="utf-8"))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -225,10 +226,12 @@ def copy_sources(level: str, folder: Path) -> None:
         shutil.copytree(files.ROOT / name, folder / name, ignore=shutil.ignore_patterns("labs", "*.md"))
 
 
-def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path) -> tuple[Optional[Path], str]:
-    """The program of the sources in `folder`, or None and what the compiler says. `code`: for -gencode."""
+def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
+                 definitions: Sequence[str] = ()) -> tuple[Optional[Path], str]:
+    """The program of the sources in `folder`, or None and what the compiler says. `code`: for -gencode; `definitions`:
+    switches such as -DNUM_STAGES=3."""
     program = folder / names.target(level, arch)
-    flags = [f"-DLADDER_ARCH={arch}", "-I", str(folder), "-I", str(files.ROOT), "-gencode",
+    flags = [f"-DLADDER_ARCH={arch}", *definitions, "-I", str(folder), "-I", str(files.ROOT), "-gencode",
              f"arch=compute_{arch}a,code={code}"]
     said = ""
     for command in build.commands(flags, folder / level / "main.cu", program):
@@ -269,11 +272,13 @@ def outcome_of(code: int, output: str) -> str:
     return {EXIT_RIGHT: "right", EXIT_WRONG: "wrong"}.get(code, f"exit code {code}")
 
 
-def simulate(lab: Lab, program: Path, *options: str) -> tuple[str, str]:
-    """Runs a program on the simulated device: what comes of it, and what is said, without the notes of progress."""
+def simulate(lab: Lab, build: Build, program: Path, *options: str) -> tuple[str, str]:
+    """Runs a program on the simulated device of this build: what comes of it, and what is said, without the notes of
+    progress."""
     command = [str(files.SCRIPTS / "sim.sh"), *lab.sim, *options, str(program), *lab.run]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        answer = subprocess.run(command, env={"LADDER_SIM_DIR": str(build.folder / "sim"), **os.environ},
+                                capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
         raise LabError(f"{lab.title} has not come to an end within {TIMEOUT:.0f} s.") from None
     notes = re.compile(r"^sim: Simulated|: running on Simulated")
@@ -282,11 +287,11 @@ def simulate(lab: Lab, program: Path, *options: str) -> tuple[str, str]:
     return outcome_of(answer.returncode, said), said
 
 
-def simulate_seeds(lab: Lab, program: Path) -> tuple[str, str]:
+def simulate_seeds(lab: Lab, build: Build, program: Path) -> tuple[str, str]:
     """The first shuffled schedule that is not right, or the last one."""
     outcome = said = ""
     for seed in SEEDS:
-        outcome, said = simulate(lab, program, "--seed", str(seed))
+        outcome, said = simulate(lab, build, program, "--seed", str(seed))
         if outcome != "right":
             break
     return outcome, said
@@ -308,9 +313,9 @@ class Report:
         self.lines.append(f"{what}: {found}, {verdict}")
 
 
-def count(lab: Lab, program: Path, folder: Path) -> dict[str, Any]:
+def count(lab: Lab, build: Build, program: Path, folder: Path) -> dict[str, Any]:
     path = folder / "counters.json"
-    simulate(lab, program, "--counters", str(path))
+    simulate(lab, build, program, "--counters", str(path))
     first: dict[str, Any] = files.read_json(path)["launches"][0]
     return first
 
@@ -334,9 +339,9 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
             elif program is None:
                 continue
             elif mode == "seeds":
-                found, output = simulate_seeds(lab, program)
+                found, output = simulate_seeds(lab, build, program)
             else:
-                found, output = simulate(lab, program, *OPTIONS.get(mode, ()))
+                found, output = simulate(lab, build, program, *OPTIONS.get(mode, ()))
             report.judge(mode, expected, found)
             report.outputs.append((mode, output))
         for words in lab.shows:
@@ -344,8 +349,8 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
                 report.right = False
                 report.lines.append(f"nothing says '{words}', which was predicted")
         for item in lab.counts:
-            before = item.measure(count(lab, build.original(lab), folder))
-            after = item.measure(count(lab, program, folder)) if program else 0.0
+            before = item.measure(count(lab, build, build.original(lab), folder))
+            after = item.measure(count(lab, build, program, folder)) if program else 0.0
             report.judge(item.what, f"{item.before:g} -> {item.after:g}", f"{before:g} -> {after:g}")
     return report
 

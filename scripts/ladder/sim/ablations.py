@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from ladder import files
 from ladder.command import Failure
 from ladder.files import RESULTS
-from ladder.levels import names
+from ladder.levels import lab, names
 from ladder.results.data import Fields
 from ladder.sim.predictions import ARCHS, Point, ask, text_of
-from ladder.tune.variants import find_nvcc
 
 MEASURED = RESULTS / "h200_ablations.csv"
 REPORTED = RESULTS / "gb200_ablations_reported.csv"
@@ -25,7 +22,6 @@ COLUMNS = ("level", "arch", "optimisation", "option", "m", "n", "k", "tflops", "
            "level_tflops", "ratio_level", "kind", "gpu")
 BLACKWELL_EDGES = ("4096", "8192")
 BASE = "as it is"
-LIBRARIES = ("common/harness/libharness.a", "common/base/libbase.a")
 
 # What the notes on Blackwell tried, as switches of level 08's kernel. Where the level has it, what is asked for is the
 # kernel without, and the ratio is turned round.
@@ -89,38 +85,28 @@ def changes(rows: Iterable[Fields], reported: Iterable[Fields]) -> list[tuple[Ch
     return found
 
 
-def build(change: Change, build_folder: Path, folder: Path, nvcc: str) -> Path:
+def build(change: Change, build_folder: Path, folder: Path) -> Path:
     """The level's program with the change; only its PTX is compiled. Raises Failure."""
     level = change.program_of
     if change.arguments or level != change.level or change.optimisation == BASE:
         return names.executable(level, change.arch, build_folder)
+    lab.copy_sources(level, folder)
     if not change.definitions:
-        kernel = files.ROOT / level / f"kernel_sm{change.arch}.cuh"
-        (folder / level).mkdir()
-        (folder / level / kernel.name).write_text(change.edited(kernel.read_text(encoding="utf-8")), encoding="utf-8")
-        (folder / level / "main.cu").write_text((files.ROOT / level / "main.cu").read_text(encoding="utf-8"),
-                                                encoding="utf-8")
-    source = folder if not change.definitions else files.ROOT
-    program = folder / f"{level}_sm{change.arch}"
-    done = subprocess.run(
-        [nvcc, "-std=c++20", "-O3", f"-I{source}", f"-I{files.ROOT}", f"-DLADDER_ARCH={change.arch}",
-         *change.definitions, "-gencode", f"arch=compute_{change.arch}a,code=compute_{change.arch}a", "--no-compress",
-         "-cudart", "shared", "-o", str(program), str(source / level / "main.cu"),
-         *(str(build_folder / library) for library in LIBRARIES), "-ldl"],
-        capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        complaint = re.search(r"error\s*:?\s*(.*)", done.stderr + done.stdout)
-        raise Failure(complaint[1] if complaint else f"nvcc: exit code {done.returncode}")
+        kernel = names.kernel_path(folder, level, change.arch)
+        kernel.write_text(change.edited(kernel.read_text(encoding="utf-8")), encoding="utf-8")
+    program, said = lab.compile_copy(level, change.arch, f"compute_{change.arch}a", lab.Build(build_folder), folder,
+                                     change.definitions)
+    if program is None:
+        complaint = re.search(r"error\s*:?\s*(.*)", said)
+        raise Failure(complaint[1] if complaint else said)
     return program
 
 
 def predict(wanted: Sequence[tuple[Change, str]], build_folder: Path, say: Callable[[str], None]) -> list[Fields]:
     """A row for each change and edge that the model can be asked about; why the others cannot is said."""
-    nvcc = find_nvcc()
-
     def ask_one(change: Change, edges: Sequence[str]) -> dict[str, Fields]:
         with tempfile.TemporaryDirectory() as name:
-            program = build(change, build_folder, Path(name), nvcc)
+            program = build(change, build_folder, Path(name))
             return {edge: {key: text_of(value) for key, value in
                            ask(program, [*Point(change.level, change.gpu, edge).arguments, *change.arguments],
                                change.gpu)[0][-1].items()} for edge in edges}
