@@ -162,6 +162,8 @@ esac
   fail "--counters and --trace both name $LADDER_SIM_TRACE: two files are needed."
 [[ -n ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_POWER-}${LADDER_SIM_PREDICTIONS-}${LADDER_SIM_CONSTANTS-} ]] ||
   fail "--power, --constants and --predictions need --timing."
+[[ -z ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_CHECK-} ]] ||
+  fail "--timing computes nothing, so there is nothing to --check: choose one."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 
@@ -209,6 +211,9 @@ check_libraries() {
       fail "$program is linked with the static CUDA runtime, which cannot be replaced." \
         "Link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)."
     fi
+    [[ -z ${LADDER_SIM_CHECK-} || $loads == *libcuda.so* ]] ||
+      printf 'sim.sh: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
+        "$program" >&2
     return 0
   fi
   [[ $runtime == libcudart.so.13 ]] ||

@@ -44,11 +44,10 @@ std::string calls_text(const Program& program, const CallStack& calls, int lane)
   return text;
 }
 
-std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
-  if (barrier.history.empty()) return "; nobody has arrived in this phase";
+std::string events_text(const Cluster& cluster, const std::vector<Mbarrier::Event>& events) {
   std::string text;
-  for (const Mbarrier::Event& event : barrier.history) {
-    text += text.empty() ? "; so far: " : ", ";
+  for (const Mbarrier::Event& event : events) {
+    if (!text.empty()) text += ", ";
     switch (event.kind) {
       case Mbarrier::Event::Kind::Arrive:
         text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
@@ -61,6 +60,11 @@ std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
             program_of(cluster).source_line(event.pc);
   }
   return text;
+}
+
+std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
+  return barrier.history.empty() ? "; nobody has arrived in this phase"
+                                 : "; so far: " + events_text(cluster, barrier.history);
 }
 
 std::string needs_of(const Mbarrier& barrier) {
@@ -88,7 +92,9 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
     text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
             " have completed, so a waiter for an earlier one has been lapped";
   }
-  return text + history_of(cluster, barrier);
+  text += history_of(cluster, barrier);
+  if (!barrier.history_before.empty()) text += "; in the phase before: " + events_text(cluster, barrier.history_before);
+  return text;
 }
 
 std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {

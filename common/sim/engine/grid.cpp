@@ -43,6 +43,7 @@ class InTurns {
     std::unique_ptr<ClusterEngine> engine;
     size_t launch = 0;
     bool active = false;
+    uint32_t misses = 0;  ///< turns that it lets pass
   };
 
   void count(const Slot& slot) const {
@@ -93,9 +94,20 @@ class InTurns {
     return slots_.back();
   }
 
+  /// How long a turn is. Under seeds some clusters get far ahead of others.
+  uint64_t quantum() {
+    if (launches_.size() > 1) return 1;
+    return schedule_.policy == SchedulePolicy::Seeded ? uint64_t{1} << random_.below(7) : kQuantum;
+  }
+
   /// A turn for this cluster. Returns whether it has moved.
   bool turn(Slot& slot) {
-    const ClusterEngine::State state = slot.engine->run(launches_.size() > 1 ? 1 : kQuantum);
+    if (slot.misses > 0) {
+      --slot.misses;
+      return true;
+    }
+    if (schedule_.policy == SchedulePolicy::Seeded && random_.below(16) == 0) slot.misses = 1u << random_.below(6);
+    const ClusterEngine::State state = slot.engine->run(quantum());
     if (const std::string text = slot.engine->take_output(); !text.empty())
       std::fwrite(text.data(), 1, text.size(), stdout);
     if (state != ClusterEngine::State::Done) return state != ClusterEngine::State::Idle;

@@ -77,14 +77,13 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     cluster.recorder->barrier(name_of(effect), {BarrierName::Kind::Mbarrier, cta_rank, offset}, amount,
                               {barrier->phase, barrier->pending, barrier->tx, advance});
   }
-  if (!advance) {
-    using Kind = Mbarrier::Event::Kind;
-    const Kind kind = effect == BarrierEffect::ExpectTx     ? Kind::ExpectTx
-                      : effect == BarrierEffect::CompleteTx ? Kind::CompleteTx
-                                                            : Kind::Arrive;
-    barrier->record({kind, origin.cta_rank, static_cast<int16_t>(asynchronous ? -1 : origin.warp), amount, origin.pc});
-    return;
-  }
+  using Kind = Mbarrier::Event::Kind;
+  const Kind kind = effect == BarrierEffect::ExpectTx     ? Kind::ExpectTx
+                    : effect == BarrierEffect::CompleteTx ? Kind::CompleteTx
+                                                          : Kind::Arrive;
+  barrier->record({kind, origin.cta_rank, static_cast<int16_t>(asynchronous ? -1 : origin.warp), amount, origin.pc},
+                  advance);
+  if (!advance) return;
   if (cluster.observer != nullptr) cluster.observer->phase_completed(cta, offset);
   // Whoever waits here waits for the phase that has just completed: any other would not have made it wait.
   std::vector<Mbarrier::Waiter> woken;

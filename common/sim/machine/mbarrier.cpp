@@ -7,6 +7,7 @@ bool Mbarrier::try_advance() {
   ++phase;
   pending = expected;
   observed = false;
+  history_before.swap(history);
   history.clear();
   return true;
 }

@@ -24,7 +24,7 @@ struct Mbarrier {
   };
   std::vector<Waiter> waiters;
 
-  /// Who has contributed to this phase, for reports. Only the first few are kept.
+  /// Who has contributed to this phase, and to the one before, for reports. Only the first few are kept.
   struct Event {
     enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
     uint8_t cta_rank;
@@ -33,9 +33,10 @@ struct Mbarrier {
     uint32_t pc;      ///< of the instruction that did it, or that started the operation
   };
   static constexpr size_t MAX_HISTORY = 12;
-  std::vector<Event> history;
-  void record(const Event& event) {
-    if (history.size() < MAX_HISTORY) history.push_back(event);
+  std::vector<Event> history, history_before;
+  void record(const Event& event, bool completed_its_phase) {
+    std::vector<Event>& phase = completed_its_phase ? history_before : history;
+    if (phase.size() < MAX_HISTORY) phase.push_back(event);
   }
 
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }

@@ -197,6 +197,7 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
     }
   }
 
+  process.launching();
   const Outcome outcome = process.device().launch(module, info, config, launch.arguments);
   if (const cudaError_t error = process.conclude(outcome); error != cudaSuccess)
     throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault's report has said it all

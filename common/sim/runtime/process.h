@@ -58,6 +58,13 @@ class Process {
   void refuse_unseen() { unseen_refusal_ = true; }
   void see_errors() { unseen_refusal_ = false; }
 
+  /// A kernel is about to be launched.
+  void launching() { has_launched_ = true; }
+  /// Whether --check was asked for, and nothing has come that it could have checked.
+  bool has_checked_nothing() const {
+    return settings_.device.check != Options::Check::Off && !has_launched_ && !failed_;
+  }
+
   /// What the process must say before it ends with code 0; empty if every launch was carried out and
   /// every file written.
   std::string verdict() const;
@@ -83,6 +90,7 @@ class Process {
   bool written_ = true;
   bool failed_ = false;
   bool unseen_refusal_ = false;
+  bool has_launched_ = false;
 };
 
 /// The last error of the calling thread, as cudaGetLastError sees it.

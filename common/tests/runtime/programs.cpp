@@ -187,6 +187,9 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
       {"--gpu h200 --sms 133" + program, "from 1 to 132"},
       {"--seed x" + program, "'x' is not a number"},
       {"--seed 1 --latest" + program, "choose one"},
+      {"--check=all" + program, "'all' is not a grade"},
+      {"--check --timing" + program, "nothing to --check"},
+      {"--check --tolerate equal-stores,none" + program, "there is no habit 'none'; known are ld-without-wait"},
       {"--arith quick" + program, "neither exact nor fast"},
       {"--threads 0" + program, "at least 1"},
       {"--ptx /nowhere.ptx" + program, "no readable file"},
@@ -223,6 +226,16 @@ TEST(Script, PassesThrough) {
   const Ending ending = sim("--sms 5 --latest --arith fast " + PROGRAMS + "plain");
   EXPECT_TRUE(ending.says("Simulated B200, 5 SMs, latest schedule, arithmetic fast.")) << ending.output;
   EXPECT_TRUE(sim("--seed 12 " + PROGRAMS + "plain").says("schedule from seed 12"));
+}
+
+TEST(Script, ACheckOfNothingSaysSo) {
+  EXPECT_TRUE(sim("--check true").says("is not linked with CUDA"));
+  EXPECT_FALSE(sim("true").says("not linked"));
+  const Ending idle = sim("--check " + PROGRAMS + "plain idle");
+  EXPECT_EQ(idle.code, 0);
+  EXPECT_TRUE(idle.says("No kernel was launched, so --check has checked nothing.")) << idle.output;
+  EXPECT_FALSE(sim(PROGRAMS + "plain idle").says("has checked nothing"));
+  EXPECT_FALSE(sim("--check " + PROGRAMS + "plain").says("has checked nothing"));
 }
 
 TEST(Script, PtxReplacesTheEmbeddedCode) {

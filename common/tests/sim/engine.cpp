@@ -2,6 +2,7 @@
 // another, what kernels print, and how much memory a full device takes.
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -187,6 +188,31 @@ TEST(Grid, ALockIsTakenInTurns) {
     EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
     EXPECT_EQ(out[1], 40u);
   }
+}
+
+TEST(Grid, UnderSeedsOthersSeeWhatIsThereForAMoment) {
+  // CTA 0 stores 1 and after eight barriers 2; the others wait until there is something, and keep what they see.
+  const auto seen = [](Options options) {
+    options.sms = 4;
+    Bench bench(options);
+    auto* out = bench.upload(std::vector<uint32_t>(64, 0));
+    std::string barriers;
+    for (int i = 0; i < 8; ++i) barriers += "bar.sync 0; ";
+    const Outcome outcome =
+        run_grid(bench,
+                 "setp.ne.u32 %p2, %r1, 0; @%p2 bra other; @%p1 atom.global.exch.b32 %r4, [%rd1], 1; " + barriers +
+                     "@%p1 atom.global.exch.b32 %r4, [%rd1], 2; bra done; other: @!%p1 bra done; spin: "
+                     "ld.volatile.global.u32 %r8, [%rd1]; setp.eq.u32 %p3, %r8, 0; @%p3 bra spin; mul.wide.u32 %rd2, "
+                     "%r1, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r8; done:",
+                 16, 64, out);
+    EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
+    return std::count(out + 1, out + 16, 1u);
+  };
+  long moments = 0;
+  Options options;
+  options.schedule = Options::Schedule::Seeded;
+  for (options.seed = 1; options.seed <= 8; ++options.seed) moments += seen(options) > 0;
+  EXPECT_GE(moments, 4);
 }
 
 TEST(Grid, ClustersThatFitOnAnH200AsMeasured) {

@@ -710,6 +710,30 @@ TEST(Order, WhoArrivesKnowsThatThePhaseBeforeIsComplete) {
   story.expect("phase known", "counted in the phase before");
 }
 
+TEST(Order, WhoArrivesAtANamedBarrierKnowsThatItsTurnBeforeIsComplete) {
+  // Barrier 3 counts two arrivals: of warp 0 and of warp 1, which waits; or twice of warp 0.
+  for (const bool somebody_waits : {true, false}) {
+    Story story;
+    story.sync_cta(0, 9, {0, 1, 2}, 4);
+    const uint16_t second = somebody_waits ? 1 : 0;
+    for (int turn = 0; turn < 2; ++turn) {
+      story.world.barrier_arrive(story.all(0, 0, 10), 3, false);
+      story.world.barrier_arrive(story.all(0, second, 11), 3, false);
+      story.world.barrier_complete(*story.cta[0], 3);
+      if (somebody_waits) story.world.barrier_pass(story.all(0, 1, 11), 3);
+    }
+    ASSERT_FALSE(story.found().empty());
+    const Finding finding = story.found()[0];
+    EXPECT_EQ(text_of(finding.rule).name, "phase known");
+    EXPECT_NE(finding.missing.find("counted in the turn before"), std::string::npos) << finding.missing;
+    EXPECT_NE(finding.missing.find(somebody_waits ? "Who waits at barrier 3: warp 1 at :11"
+                                                  : "Nobody waits (bar.sync) at barrier 3; others are shared with "
+                                                    "warps 1, 2 at :9 (barrier 4)"),
+              std::string::npos)
+        << finding.missing;
+  }
+}
+
 TEST(Order, AWaiterMayNotBeLapped) {
   for (const bool tells : {true, false}) {
     Story story;
@@ -775,7 +799,7 @@ TEST(Order, AWaitThatAnEarlierPhaseWouldSatisfy) {
   story.wait(story.lane0(0, 0, 11), 1024);
   story.arrive(story.lane0(0, 0, 12), 0, 1024, true);
   story.wait(story.lane0(0, 1, 13), 1024);
-  story.expect("phase known", "would satisfy this wait as well");
+  story.expect("phase known", "would satisfy this wait as well: a wait (mbarrier.try_wait) for phase 0");
 }
 
 // ---- tensor memory

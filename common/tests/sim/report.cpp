@@ -56,7 +56,8 @@ TEST(Deadlock, APhaseThatWasMissed) {
                               "_, [%r9+8]; bar.sync 0; setp.ne.u32 %p4, %r3, 1; @%p4 bra end; wait: "
                               "mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait; end:");
   expect_failure(outcome, Status::LaunchTimeout,
-                 {"warp 1 waits for", "phases 0 to 1 have completed", "lapped", "3 warps have exited"});
+                 {"warp 1 waits for", "phases 0 to 1 have completed", "lapped",
+                  "in the phase before: 1 arrival by rank 0 warp 0", "3 warps have exited"});
 }
 
 TEST(Deadlock, PollingAnMbarrierIsOneToo) {

@@ -196,9 +196,9 @@ class Study:
         return self.judge_text("\n".join(instruction if index in site.places else line
                                          for index, line in enumerate(lines)), case)
 
-    def judge_text(self, ptx: str, case: Case) -> Verdict:
+    def judge_text(self, ptx: str, case: Case, *options: str) -> Verdict:
         """What is said of the kernel with this PTX, and not of the kernel as it is."""
-        return self._judge(ptx, case, ()).beyond(self._run(Change(), case, ()))
+        return self._judge(ptx, case, options).beyond(self._run(Change(), case, options))
 
     def prove(self, site: Site) -> Fields:
         """That it is redundant: another site without which, and without this one, something is reported that neither of
@@ -306,11 +306,13 @@ _AT_THE_END = "at the end of the kernel"
 
 def naming(verdict: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
     """Whether what is said names the kind of instruction, and its line, or a line next to which it is the only one of
-    that kind, or an mbarrier with which no other of that kind has to do: "yes" or "no"; empty if nothing is said."""
+    that kind in the same kernels, or an mbarrier with which no other of that kind has to do: "yes" or "no"; empty if
+    nothing is said."""
     if not verdict.kind:
         return ""
     kind = re.compile(NAMES.get(site.instruction, re.escape(site.instruction)))
-    others = [other.line for other in sites if other.instruction == site.instruction and other.line != site.line]
+    others = [other.line for other in sites if other.instruction == site.instruction and other.line != site.line
+              and (not site.entries or site.entries & other.entries)]
     alike = [source[line - 1] for line in others] if source else []
     said = [(finding.missing, {access.line for access in (finding.first, finding.second) if access and access.line})
             for finding in verdict.findings]
@@ -397,7 +399,7 @@ def record(rows: Sequence[Fields], path: Path, current: Optional[Iterable[Kernel
         for row in found.values():
             if row["verdict"].startswith(NOT_EXECUTED):
                 row["verdict"] = _not_here(row, found.values())
-        data.write_rows(path, COLUMNS, sorted(found.values(), key=_order))
+        data.write_rows(path, COLUMNS, sorted(found.values(), key=order_of))
 
 
 def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
@@ -408,7 +410,8 @@ def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
     return f"{NOT_EXECUTED} here: see {', '.join(sorted(others))}" if others else NOT_EXECUTED
 
 
-def _order(row: Fields) -> tuple[str, int, str, int, str]:
+def order_of(row: Fields) -> tuple[str, int, str, int, str]:
+    """By which rows are sorted."""
     return row["level"], -int(row["arch"]), row["config"], int(row["line"]), row["instruction"]
 
 

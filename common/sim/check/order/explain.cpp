@@ -405,10 +405,10 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing =
         does[0] == 'w'
-            ? "a phase two earlier has the same parity and would satisfy this wait as well: something that "
-              "comes after phase " +
-                  std::to_string(barrier.completed - barrier.first - 2) + " must be waited for before " +
-                  names_.line(by.site)
+            ? "a phase two earlier has the same parity and would satisfy this wait as well: a wait "
+              "(mbarrier.try_wait) for phase " +
+                  std::to_string(barrier.completed - barrier.first - 2) +
+                  ", or for something that comes after it, before " + names_.line(by.site)
             : "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
                   names_.line(by.site) + ", for something that comes after that phase";
     return finding;
@@ -426,9 +426,46 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
     finding.missing =
         "in another interleaving this arrival is counted in the turn before: a wait or a barrier, before " +
-        names_.line(by.site) + ", for something that comes after that turn";
+        names_.line(by.site) + ", for something that comes after that turn. " + participants_of(by, id);
     return finding;
   });
+}
+
+/// Who waits at a named barrier; if nobody does, who could be meant to: the warps that share another one with this warp.
+std::string World::participants_of(const By& by, uint32_t id) const {
+  std::vector<std::pair<std::string, std::string>> groups;  // where, and warps
+  const auto add = [&](const Cta::Named::Participant& each, const std::string& barrier) {
+    const std::string where = " at " + names_.line(each.site) + barrier, warp = std::to_string(each.warp);
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == where; });
+    if (same == groups.end())
+      groups.emplace_back(where, warp);
+    else
+      same->second += ", " + warp;
+  };
+  const auto text = [&] {
+    std::string all;
+    for (const auto& [where, warps] : groups)
+      all +=
+          (all.empty() ? "" : "; ") + std::string(warps.find(',') == warps.npos ? "warp " : "warps ") + warps + where;
+    return all;
+  };
+  const auto has_come = [&](uint32_t barrier, uint16_t warp) {
+    const auto& all = by.cta.named[barrier].participants;
+    return std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.warp == warp; });
+  };
+  for (const auto& each : by.cta.named[id].participants) {
+    if (each.waits) add(each, "");
+  }
+  const std::string barrier = "barrier " + std::to_string(id);
+  if (!groups.empty()) return "Who waits at " + barrier + ": " + text();
+  for (uint32_t other = 0; other < by.cta.named.size(); ++other) {
+    if (other == id || !has_come(other, by.warp)) continue;
+    for (const auto& each : by.cta.named[other].participants) {
+      if (each.warp != by.warp && !has_come(id, each.warp)) add(each, " (barrier " + std::to_string(other) + ")");
+    }
+  }
+  return "Nobody waits (bar.sync) at " + barrier + (groups.empty() ? "" : "; others are shared with " + text());
 }
 
 void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {

@@ -172,6 +172,20 @@ Signal World::signal(const By& by, bool releases, Scope scope) {
   return signal;
 }
 
+namespace {
+
+void note_participant(Cta::Named& barrier, const By& by, bool waits) {
+  for (Cta::Named::Participant& each : barrier.participants) {
+    if (each.warp == by.warp && each.site == by.site) {
+      each.waits |= waits;
+      return;
+    }
+  }
+  barrier.participants.push_back({by.warp, by.site, waits});
+}
+
+}  // namespace
+
 void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   Cta::Named& barrier = by.cta.named[id];
   const Signal tells = signal(by, true, Scope::Cta);
@@ -179,6 +193,7 @@ void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
     if (barrier.row == 0) barrier.row = by.cta.rows++;
     // Only who knows that the phase before is complete can be sure to arrive in this one.
     check_generation_known(by, id, barrier, tells.happened);
+    note_participant(barrier, by, false);
   }
   barrier.open.add(tells);
 }
@@ -195,7 +210,8 @@ void World::barrier_complete(Cta& cta, uint32_t id) {
 }
 
 void World::barrier_pass(const By& by, uint32_t id) {
-  const Cta::Named& barrier = by.cta.named[id];
+  Cta::Named& barrier = by.cta.named[id];
+  if (barrier.row != 0) note_participant(barrier, by, true);
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
     knows.flags = knows.flags.join(barrier.last.flags());

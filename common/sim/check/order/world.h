@@ -83,6 +83,12 @@ struct Cta {
     uint16_t row = 0;
     Tick completed = 0;
     Message open, last;
+    struct Participant {
+      uint16_t warp;
+      uint32_t site;
+      bool waits;
+    };
+    std::vector<Participant> participants;  ///< who has come there so far, for reports
   };
   std::array<Named, 16> named;
   std::map<uint32_t, std::pair<uint16_t, Tick>>
@@ -309,6 +315,7 @@ class World {
   void check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
                          Tick position, const char* does);
   void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
+  std::string participants_of(const By& by, uint32_t id) const;
   void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, Barrier& barrier);
   std::vector<uint32_t> writers_of_map(uint64_t address);
