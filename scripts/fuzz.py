@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Tries the simulated device with texts that nobody would write, from a seed.
+"""Tries the simulated device with texts that nobody would write, and with any values, from a seed.
 
     ptx      mutated PTX, judged by ptxas 13.0 and by the simulated device: they must agree. First instructions
              (--lines), then texts of the levels (--texts)
     run      mutated PTX, executed: every text ends with a sentence or a right end, within ten seconds, and takes no
              memory that it does not ask for
     fatbin   programs whose fat binary is damaged: each ends with a sentence, or right
+    values   arithmetic, conversions, shuffles and atomics, 32 rows of operands for each of 2,300 spellings, one after
+             the other: they give what an exact model of the ISA gives, bit for bit
 
 `run` and `fatbin` find most in a sanitizer build: cmake --preset asan, cmake --build build/asan, --build build/asan.
 
-A mutant has a number; seed and number name it for ever, and --only N tries it alone. --shard K/N takes every N-th:
-merge.py makes one record (--output) of theirs.
+A mutant, or a trial of values, has a number; seed and number name it for ever, and --only N tries it alone. --shard K/N
+takes every N-th: merge.py makes one record (--output) of theirs.
 
 Exit codes: 0 as it should be; 1 not; 2 wrong command line, or something is not built; 77 there is no ptxas 13.0.
 """
@@ -23,12 +25,14 @@ from pathlib import Path
 from typing import Optional, TextIO
 
 from ladder import command, files, shards
-from ladder.fuzzing import judges, trial
+from ladder.exact.form import LANES
+from ladder.fuzzing import judges, trial, values
 
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="ptx|run|fatbin", parser_class=command.Parser)
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="ptx|run|fatbin|values",
+                                  parser_class=command.Parser)
     ptx = kinds.add_parser("ptx", description="Judgement of PTX, compared with that of ptxas.")
     ptx.add_argument("--lines", type=int, default=4000, metavar="N", help="mutated instructions (default: %(default)s)")
     ptx.add_argument("--texts", type=int, default=1000, metavar="N", help="mutated texts (default: %(default)s)")
@@ -42,10 +46,15 @@ def parse() -> argparse.Namespace:
     fatbin = kinds.add_parser("fatbin", description="Damaged fat binaries.")
     fatbin.add_argument("--programs", type=int, default=1000, metavar="N",
                         help="damaged programs (default: %(default)s)")
-    for each in (ptx, run, fatbin):
+    model = kinds.add_parser("values", description="Values that instructions give, compared with an exact model's.")
+    model.add_argument("--trials", type=int, default=10000, metavar="N",
+                       help="of 32 rows of operands each (default: %(default)s)")
+    model.add_argument("--gpu", choices=("b200", "h200"), default="b200", help="default: %(default)s")
+    model.add_argument("--hardware", action="store_true", help="on the GPU of this machine: does the model hold there?")
+    for each in (ptx, run, fatbin, model):
         each.add_argument("--seed", type=int, default=1, metavar="S", help="default: %(default)s")
         shards.add_argument(each)
-        each.add_argument("--only", type=int, metavar="N", help="this mutant alone")
+        each.add_argument("--only", type=int, metavar="N", help="this one alone")
         each.add_argument("--seconds", type=command.seconds, metavar="S", help="stop after so long")
         each.add_argument("--output", type=Path, metavar="FILE", help="a line of JSON per mutant, appended")
         each.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
@@ -59,7 +68,7 @@ def main() -> int:
         output = None
         if options.output is not None:
             output = stack.enter_context(open(options.output, "a", encoding="utf-8"))
-        return report(fuzz(options, output))
+        return report(fuzz(options, output), options.seed)
 
 
 def fuzz(options: argparse.Namespace, output: Optional[TextIO]) -> list[trial.Record]:
@@ -84,6 +93,10 @@ def fuzz(options: argparse.Namespace, output: Optional[TextIO]) -> list[trial.Re
         kernels = options.kernels or options.build
         trial.runs(judges.Simulator(options.build), kernels, options.seed, chosen(options.texts), records[0], deadline,
                    lambda index, text: keep(options.keep, index, text), options.memory)
+    elif options.kind == "values":
+        records = [trial.Record("values", output)]
+        values.compare(None if options.hardware else options.build, options.gpu, options.seed, chosen(options.trials),
+                       records[0], deadline)
     else:
         records = [trial.Record("fatbin", output)]
         trial.damaged(options.build, options.seed, chosen(options.programs), records[0], deadline)
@@ -100,11 +113,12 @@ def keep(folder: Optional[Path], index: int, text: str) -> str:
     return str(path)
 
 
-def report(records: list[trial.Record]) -> int:
+def report(records: list[trial.Record], seed: int) -> int:
     for record in records:
         if record.total:
             counts = ", ".join(f"{count} {outcome}" for outcome, count in record.counts.most_common())
-            print(f"{record.total} mutants of the kind '{record.kind}': {counts}")
+            what = f"trials of {LANES} values" if record.kind == "values" else f"mutants of the kind '{record.kind}'"
+            print(f"{record.total} {what}, seed {seed}: {counts}")
     wrong = [each for record in records for each in record.wrong]
     for each in wrong:
         print(each)

@@ -5,5 +5,6 @@
     judges        who judges a text: ptxas, and the simulated device
     differences   where the two differ, and which of that is known
     fatbins       damaged fat binaries of programs
+    values        what instructions give, compared with the exact model (ladder.exact)
     trial         many mutants, a shard of them or all, and their record
 """

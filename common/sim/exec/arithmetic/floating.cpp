@@ -3,8 +3,8 @@
 #include <cfenv>
 #include <cmath>
 
+#include "exec/arithmetic/half.h"
 #include "exec/arithmetic/lanewise.h"
-#include "exec/arithmetic/numeric.h"
 #include "exec/core/families.h"
 
 namespace sim {
@@ -140,25 +140,40 @@ void decode_fma(Decoder& d) {
   emit_rounded(d, loop, registers_of(d, type, 3));
 }
 
+// ---- sums in FP32 of which the first term, or the factors, are F16 or BF16
+
+template <class H, int N, auto F, Style STYLE>
+Flow mixed(Warp& w, const Registers& o, Mask m) {
+  auto* d = lanes<float>(w, o.d);
+  const auto *a = lanes<uint32_t>(w, o.a), *b = lanes<uint32_t>(w, o.b);
+  const auto* last = lanes<float>(w, N > 2 ? o.c : o.b);
+  const auto wide = [](uint32_t bits) { return H::widen(static_cast<uint16_t>(bits)); };
+  for_lanes(m, [&](int i) {
+    if constexpr (N == 2)
+      d[i] = finished<STYLE>(F(wide(a[i]), last[i]));
+    else
+      d[i] = finished<STYLE>(F(wide(a[i]), wide(b[i]), last[i]));
+  });
+  return Flow::Next;
+}
+template <class H, int N, auto F>
+void decode_mixed(Decoder& d) {
+  if (d.count() != N + 1) d.unsupported("its operands are not those of this form");
+  const Type half = d.last_type();
+  Registers r{.d = d.destination(0, 4), .a = d.source(1, half), .b = d.source(2, N > 2 ? half : Type::F32)};
+  if (N > 2) r.c = d.source(3, Type::F32);
+  emit_rounded(d,
+               d.has("sat") ? kLoop<mixed<H, N, F, Style{.finish = Finish::Saturate}>>
+                            : kLoop<mixed<H, N, F, Style{.finish = Finish::Canonical}>>,
+               r);
+}
+
 // ---- min, max
 
-constexpr auto kMin = []<class T>(T a, T b) {
-  if (std::isnan(a)) return b;
-  if (std::isnan(b)) return a;
-  if (a == b) return std::signbit(a) ? a : b;
-  return a < b ? a : b;
-};
-constexpr auto kMax = []<class T>(T a, T b) {
-  if (std::isnan(a)) return b;
-  if (std::isnan(b)) return a;
-  if (a == b) return std::signbit(a) ? b : a;
-  return a < b ? b : a;
-};
-
-/// All forms of FP32: two or three sources, NaN that propagates, .ftz, .xorsign.abs.
+/// All forms of FP32: two or three sources, NaN that propagates, .ftz, .abs, .xorsign (of two sources, with .abs).
 struct MinMaxOperands {
   Registers r;
-  bool nan, flush, xor_sign;
+  bool nan, flush, absolute, xor_sign;
 };
 template <auto F>
 Flow min_max(Warp& w, const MinMaxOperands& o, Mask m) {
@@ -171,7 +186,7 @@ Flow min_max(Warp& w, const MinMaxOperands& o, Mask m) {
   };
   const auto read = [&](float x) {
     if (o.flush) x = flush_subnormal(x);
-    return o.xor_sign ? std::fabs(x) : x;
+    return o.absolute ? std::fabs(x) : x;
   };
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
@@ -193,8 +208,8 @@ void decode_min_max(Decoder& d) {
   }
   if (type != Type::F32) d.unsupported("this form is unknown");
   const MinMaxOperands o{
-      .r = r, .nan = d.has("NaN"), .flush = d.has("ftz"), .xor_sign = d.has("xorsign") && d.has("abs")};
-  if (three || o.nan || o.flush || o.xor_sign) return d.emit<min_max<F>>(o);
+      .r = r, .nan = d.has("NaN"), .flush = d.has("ftz"), .absolute = d.has("abs"), .xor_sign = d.has("xorsign")};
+  if (three || o.nan || o.flush || o.absolute) return d.emit<min_max<F>>(o);
   d.emit<lanewise<float, float, 2, kStyled<F, Style{.finish = Finish::Canonical}>>>(r);
 }
 
@@ -239,18 +254,20 @@ constexpr auto kUpperHalf = [](double x) {
   return upper(F(upper(x)));
 };
 
+constexpr auto kSum = [](auto a, auto b) { return a + b; };
+constexpr auto kDifference = [](auto a, auto b) { return a - b; };
 constexpr auto kReciprocal = [](auto a) { return decltype(a){1} / a; };
 constexpr auto kRsqrt = [](double a) { return 1.0 / std::sqrt(a); };
 
 constexpr Mnemonic kMnemonics[] = {
-    {"add", real<2, [](auto a, auto b) { return a + b; }>},
-    {"sub", real<2, [](auto a, auto b) { return a - b; }>},
+    {"add", real<2, kSum>},
+    {"sub", real<2, kDifference>},
     {"mul", real<2, [](auto a, auto b) { return a * b; }>},
     {"fma", decode_fma},
     {"mad", decode_fma},
     {"div", real<2, [](auto a, auto b) { return a / b; }, false>},
-    {"min", decode_min_max<kMin>},
-    {"max", decode_min_max<kMax>},
+    {"min", decode_min_max<minimum>},
+    {"max", decode_min_max<maximum>},
     {"abs", sign<1, [](auto a) { return std::fabs(a); }>},
     {"neg", sign<1, [](auto a) { return -a; }>},
     {"copysign", sign<2, [](auto a, auto b) { return std::copysign(b, a); }>},
@@ -266,11 +283,17 @@ constexpr Mnemonic kMnemonics[] = {
     {"cos.f32", function_f32<kThroughDouble<[](double a) { return std::cos(a); }>>},
     {"tanh.f32", function_f32<kThroughDouble<[](double a) { return std::tanh(a); }>>},
 };
+constexpr Mnemonic kMixed[] = {
+    {"add.f32.f16", decode_mixed<Half, 2, kSum>},        {"add.f32.bf16", decode_mixed<Brain, 2, kSum>},
+    {"sub.f32.f16", decode_mixed<Half, 2, kDifference>}, {"sub.f32.bf16", decode_mixed<Brain, 2, kDifference>},
+    {"fma.f32.f16", decode_mixed<Half, 3, kFma>},        {"fma.f32.bf16", decode_mixed<Brain, 3, kFma>},
+};
 constexpr std::string_view kIgnored[] = {"rn", "approx", "full"};
 
 }  // namespace
 
 constinit const Family families::floating{
     .mnemonics = kMnemonics, .ignored = kIgnored, .types = Types::Real, .pure = true};
+constinit const Family families::mixed{.mnemonics = kMixed, .ignored = kIgnored, .types = Types::Half, .pure = true};
 
 }  // namespace sim

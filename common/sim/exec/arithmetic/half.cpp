@@ -88,17 +88,16 @@ void decode_sign(Decoder& d) {
     d.emit(pair ? execution<sign<true, NEGATE, false>> : execution<sign<false, NEGATE, false>>, r);
 }
 
-// A NaN loses against a number, unless it is to propagate; -0 is less than +0.
-constexpr auto kMin = [](double a, double b) {
-  if (std::isnan(a)) return b;
-  if (std::isnan(b)) return a;
-  if (a == b) return std::signbit(a) ? a : b;
-  return std::min(a, b);
-};
-constexpr auto kMax = [](double a, double b) { return -kMin(-a, -b); };
+/// A NaN propagates.
 template <auto F>
 constexpr auto kNan = [](double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : F(a, b);
+};
+/// .xorsign.abs: of the magnitudes, with the sign of the product; a NaN is what it is.
+template <auto F>
+constexpr auto kXorSign = [](double a, double b) {
+  const double best = F(std::fabs(a), std::fabs(b));
+  return std::isnan(best) || std::signbit(a) == std::signbit(b) ? best : -best;
 };
 
 constexpr Mnemonic kMnemonics[] = {
@@ -106,10 +105,14 @@ constexpr Mnemonic kMnemonics[] = {
     {"sub", decode_half<2, [](double a, double b) { return fma_to_odd(a, 1.0, -b); }>},
     {"mul", decode_half<2, [](double a, double b) { return a * b; }>},
     {"fma", decode_half<3, fma_to_odd>},
-    {"min", decode_half<2, kMin>},
-    {"max", decode_half<2, kMax>},
-    {"min.NaN", decode_half<2, kNan<kMin>>},
-    {"max.NaN", decode_half<2, kNan<kMax>>},
+    {"min", decode_half<2, minimum>},
+    {"max", decode_half<2, maximum>},
+    {"min.NaN", decode_half<2, kNan<minimum>>},
+    {"max.NaN", decode_half<2, kNan<maximum>>},
+    {"min.xorsign.abs", decode_half<2, kXorSign<minimum>>},
+    {"max.xorsign.abs", decode_half<2, kXorSign<maximum>>},
+    {"min.NaN.xorsign.abs", decode_half<2, kXorSign<kNan<minimum>>>},
+    {"max.NaN.xorsign.abs", decode_half<2, kXorSign<kNan<maximum>>>},
     {"abs", decode_sign<false>},
     {"neg", decode_sign<true>},
     {"ex2", decode_half<1, [](double a) { return std::exp2(a); }>},

@@ -411,6 +411,13 @@ struct Lop3Operands {
   Registers r;
   uint32_t table;
 };
+/// .and and .or: is the result anything but zero, combined with a predicate.
+struct Lop3PredicateOperands {
+  Lop3Operands lop3;
+  int32_t p;
+  bool both;
+  PredicateOperand with;
+};
 Flow lop3(Warp& w, const Lop3Operands& o, Mask m) {
   auto* d = lanes<uint32_t>(w, o.r.d);
   const auto *a = lanes<uint32_t>(w, o.r.a), *b = lanes<uint32_t>(w, o.r.b), *c = lanes<uint32_t>(w, o.r.c);
@@ -429,10 +436,27 @@ Flow lop3(Warp& w, const Lop3Operands& o, Mask m) {
   });
   return Flow::Next;
 }
+Flow lop3_predicate(Warp& w, const Lop3PredicateOperands& o, Mask m) {
+  const Mask with = o.with.read(w);
+  lop3(w, o.lop3, m);
+  const auto* d = lanes<uint32_t>(w, o.lop3.r.d);
+  Mask truth = 0;
+  for_lanes(m, [&](int i) { truth |= static_cast<Mask>(d[i] != 0) << i; });
+  set_predicate(w, o.p, m, o.both ? truth & with : truth | with);
+  return Flow::Next;
+}
 void decode_lop3(Decoder& d) {
-  const Registers r{
-      .d = d.destination(0, 4), .a = d.source(1, Type::B32), .b = d.source(2, Type::B32), .c = d.source(3, Type::B32)};
-  d.emit<lop3>({.r = r, .table = static_cast<uint32_t>(d.immediate(4))});
+  const ptx::Operand& target = d.operand(0);
+  const bool two = target.kind == ptx::Operand::Kind::Pair;
+  Lop3Operands o;
+  o.r = {.a = d.source(1, Type::B32), .b = d.source(2, Type::B32), .c = d.source(3, Type::B32)};
+  o.table = static_cast<uint32_t>(d.immediate(4));
+  const ptx::Operand& result = two ? target.elements[0] : target;
+  o.r.d = d.is_sink(result) ? d.scratch(4) : d.destination(result, 4);
+  if (!two) return d.emit<lop3>(o);
+  const PredicateOperand with = d.predicate_source(d.operand(5));
+  d.emit<lop3_predicate>(
+      {.lop3 = o, .p = d.destination(target.elements[1], 4), .both = d.which({"or", "and"}) == 1, .with = with});
 }
 
 // ---- dp4a, dp2a: sums of four or two products of small numbers

@@ -133,4 +133,19 @@ inline float flush_subnormal(float value) {
 /// The canonical NaN that floating-point instructions return.
 inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7FFF'FFFFu) : value; }
 
+// ---- the less and the greater of two numbers: a NaN loses against a number, and -0 is less than +0
+
+inline constexpr auto minimum = []<class T>(T a, T b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+};
+inline constexpr auto maximum = []<class T>(T a, T b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+};
+
 }  // namespace sim

@@ -109,13 +109,13 @@ struct CompareOperands {
 
 struct SetpOperands {
   CompareOperands compare;
-  int32_t p, q;  ///< q: of the opposite outcome, or -1
+  int32_t p, q;  ///< q: of the opposite outcome, of pairs that of their upper values; or -1
   Combination combination;
 };
-Flow set_predicates(Warp& w, const SetpOperands& o, Mask m, Mask truth) {
+Flow set_predicates(Warp& w, const SetpOperands& o, Mask m, Mask truth, Mask of_q) {
   const Mask other = o.combination.with.exists() ? o.combination.with.read(w) : 0;
   set_predicate(w, o.p, m, o.combination.apply(truth, other));
-  if (o.q >= 0) set_predicate(w, o.q, m, o.combination.apply(~truth, other));
+  if (o.q >= 0) set_predicate(w, o.q, m, o.combination.apply(of_q, other));
   return Flow::Next;
 }
 template <class T, Compare HOW>
@@ -126,17 +126,21 @@ Flow setp(Warp& w, const SetpOperands& o, Mask m) {
     const T x = o.compare.value(from_slot<T>(a[i])), y = o.compare.value(from_slot<T>(b[i]));
     truth |= static_cast<Mask>(compare<T>(HOW, x, y)) << i;
   }
-  return set_predicates(w, o, m, truth);
+  return set_predicates(w, o, m, truth, ~truth);
 }
-template <class H>
+template <class H, bool PAIR>
 Flow setp_half(Warp& w, const SetpOperands& o, Mask m) {
   const auto *a = lanes<uint32_t>(w, o.compare.a), *b = lanes<uint32_t>(w, o.compare.b);
-  Mask truth = 0;
-  for (int i = 0; i < 32; ++i) {
-    const float x = o.compare.half<H>(a[i]), y = o.compare.half<H>(b[i]);
-    truth |= static_cast<Mask>(compare<float>(o.compare.how, x, y)) << i;
-  }
-  return set_predicates(w, o, m, truth);
+  const auto truth = [&](int shift) {
+    Mask all = 0;
+    for (int i = 0; i < 32; ++i) {
+      const float x = o.compare.half<H>(a[i] >> shift), y = o.compare.half<H>(b[i] >> shift);
+      all |= static_cast<Mask>(compare<float>(o.compare.how, x, y)) << i;
+    }
+    return all;
+  };
+  const Mask lower = truth(0);
+  return set_predicates(w, o, m, lower, PAIR ? truth(16) : ~lower);
 }
 template <class T>
 Execution<SetpOperands> setp_of(Compare how) {
@@ -173,8 +177,10 @@ void decode_setp(Decoder& d) {
   switch (type) {
     case Type::F32: return d.emit(setp_of<float>(how), o);
     case Type::F64: return d.emit(setp_of<double>(how), o);
-    case Type::F16: return d.emit<setp_half<Half>>(o);
-    case Type::BF16: return d.emit<setp_half<Brain>>(o);
+    case Type::F16: return d.emit<setp_half<Half, false>>(o);
+    case Type::F16x2: return d.emit<setp_half<Half, true>>(o);
+    case Type::BF16: return d.emit<setp_half<Brain, false>>(o);
+    case Type::BF16x2: return d.emit<setp_half<Brain, true>>(o);
     default: return d.emit(by_integer_type(type, [&]<class T>(T) { return setp_of<T>(how); }), o);
   }
 }

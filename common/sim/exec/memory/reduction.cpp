@@ -82,7 +82,9 @@ uint64_t combine(Type type, Reduction how, uint64_t old, uint64_t b, uint64_t c)
   const auto half = [&](auto widen, auto narrow, int shift) -> uint64_t {
     const double x = static_cast<double>(widen(static_cast<uint16_t>(old >> shift)));
     const double y = static_cast<double>(widen(static_cast<uint16_t>(b >> shift)));
-    const double r = how == Reduction::Add ? x + y : how == Reduction::Min ? std::fmin(x, y) : std::fmax(x, y);
+    const double r = how == Reduction::Add   ? fma_to_odd(x, 1.0, y)
+                     : how == Reduction::Min ? minimum(x, y)
+                                             : maximum(x, y);
     return static_cast<uint64_t>(narrow(r)) << shift;
   };
   const auto to_f16 = [](double x) { return double_to_f16(x); };
