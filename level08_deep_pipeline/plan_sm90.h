@@ -60,7 +60,7 @@ inline constexpr TileShape WIDE = {.block_m = 128,
                                    .block_n = 256,
                                    .stages = NUM_STAGES ? NUM_STAGES : 4,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                   .cluster_n = 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
 /// A little narrower: for sizes that are no power of two, and rows of A that few clusters are to load.
