@@ -130,15 +130,8 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   if (!has_stack) std::memset(registers_at, 0xFF, per_warp * count);
   cta.warps = std::vector<Warp>(count);
 
-  // setmaxnreg: with launch bounds, the compiler gives each thread the most registers that fit, and the CTA owns those.
-  uint32_t registers = 0;
-  if (program.kernel->max_threads[0] != 0) {
-    const uint32_t bound =
-        program.kernel->max_threads[0] * program.kernel->max_threads[1] * program.kernel->max_threads[2];
-    const uint32_t ctas = std::max(program.kernel->min_ctas, 1u);
-    registers = std::min(static_cast<uint32_t>(launch_.gpu->registers_per_sm) / (bound * ctas) / 8 * 8, 256u);
-  }
-  if (program.kernel->max_registers != 0) registers = program.kernel->max_registers;
+  // setmaxnreg: what the CTA owns.
+  const uint32_t registers = program.kernel->registers_to_share(static_cast<uint32_t>(launch_.gpu->registers_per_sm));
 
   for (uint32_t i = 0; i < count; ++i) {
     Warp& warp = cta.warps[i];

@@ -42,7 +42,7 @@ struct Gpu {
   int smem_per_sm = 0;                             ///< bytes
   int smem_per_block = 0;                          ///< bytes a block may use after opt-in (static + dynamic)
   static constexpr uint32_t smem_reserved = 1024;  ///< bytes at the start of it that belong to the system
-  int registers_per_sm = 65536;
+  static constexpr int registers_per_sm = 65536;
   int threads_per_sm = 2048;
   int blocks_per_sm = 32;
   int cluster_blocks_per_sm = 8;  ///< the same, of clusters with more than one block

@@ -1,5 +1,6 @@
 #include "ptx/module.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -91,6 +92,13 @@ void Module::add(std::unique_ptr<Function> function) {
   Function*& known = function_index[function->name];
   if (known == nullptr || function->has_body) known = function.get();
   functions.push_back(std::move(function));
+}
+
+uint32_t Function::registers_to_share(uint32_t per_sm) const {
+  constexpr uint32_t unit = 8, most = 256;
+  if (max_registers != 0) return max_registers;
+  const uint32_t threads = max_threads[0] * max_threads[1] * max_threads[2];
+  return threads == 0 ? 0 : std::min(per_sm / (threads * std::max(min_ctas, 1u)) / unit * unit, most);
 }
 
 Function* Module::find(std::string_view wanted) const {

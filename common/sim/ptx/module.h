@@ -169,6 +169,9 @@ struct Function {
   uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
   bool explicit_cluster = false;
   uint32_t cluster[3] = {0, 0, 0};  ///< .reqnctapercluster
+  /// Per thread, of the `per_sm` of an SM, of a kernel whose warps hand registers on (setmaxnreg): with launch bounds, the
+  /// compiler gives each thread as many as fit. 0: it has none.
+  uint32_t registers_to_share(uint32_t per_sm) const;
 };
 
 struct Module {

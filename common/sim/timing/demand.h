@@ -28,6 +28,8 @@ struct Step {
     Commit,         ///< wgmma.commit_group
     GroupWait,      ///< wgmma.wait_group; value: so many groups may be unfinished
     MmaArrive,      ///< tcgen05.commit; value: mask of the CTAs whose barrier `slot` it arrives at
+    TmemTake,       ///< of tensor memory; value: columns
+    TmemGive,       ///< back; value: columns
     TmemLoad,       ///< value: bytes
     TmemWait,       ///< until the warp's transfers are done
     BarrierArrive,  ///< slot: number of the named barrier; value: warps that it waits for, 0: all of the CTA

@@ -9,6 +9,7 @@ namespace sim::timing {
 namespace {
 
 constexpr Tick NEVER = INT64_MIN / 2;
+constexpr uint32_t LINE = 128;
 constexpr uint32_t PIECE = 16'384;  // bytes of D that come to L2, and leave it, together
 
 /// A number that looks random, the same everywhere.
@@ -31,6 +32,7 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
       dram_latency_(ticks(constants.dram_latency * ghz)),
       merge_(ticks(constants.l2_merge * ghz / l2)),
       spread_(ticks(constants.spread)),
+      request_bytes_(constants.l2_request_bytes),
       gpcs_(gpcs),
       chunks_(std::move(chunks)),
       first_piece_(static_cast<uint32_t>(chunks_.size())),
@@ -46,7 +48,7 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
       arrives_(first_piece_ * size_t{gpcs}, NEVER),
       askers_(first_piece_ * size_t{gpcs}, 0) {
   const auto pieces = static_cast<uint32_t>(capacity_ / PIECE + 2);
-  for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i});
+  for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i, LINE});
   order_.resize(chunks_.size() + 1);
   there_.resize(chunks_.size(), 0);
   const auto head = static_cast<uint32_t>(chunks_.size());
@@ -85,20 +87,28 @@ void MemoryModel::fetch(uint32_t chunk, Tick now) {
   touch(chunk);
 }
 
-Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Tick now, bool is_multicast) {
+int64_t MemoryModel::as_lines(const Chunk& chunk) const {
+  if (chunk.row_bytes >= LINE) return chunk.bytes;
+  const double requests = static_cast<double>(chunk.bytes) / chunk.row_bytes;
+  return static_cast<int64_t>(requests * (chunk.row_bytes + request_bytes_) * LINE / (LINE + request_bytes_) + 0.5);
+}
+
+Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast) {
   const int64_t bytes = chunks_[chunk].bytes;
   const size_t mine = size_t{chunk} * gpcs_ + gpc;
-  now += static_cast<Tick>(scrambled(++requests_) % static_cast<uint64_t>(spread_ + 1));
+  const auto late = static_cast<Tick>(scrambled(++requests_) % static_cast<uint64_t>(spread_ + 1));
+  const Tick now = asked.first + late, last = asked.last + late;
   const uint32_t asker = uint32_t{1} << tpc;
   if (!is_multicast && now < asked_[mine] + merge_) {
     if ((askers_[mine] & asker) == 0) l2_bytes_ += bytes;
     askers_[mine] |= asker;
-    return std::max(arrives_[mine], now + latency_);
+    return std::max(arrives_[mine], last + latency_);
   }
   asked_[mine] = now;
   askers_[mine] = asker;
   l2_bytes_ += bytes;
-  Tick there = std::max(gpc_[gpc].serve(now, bytes), l2_.serve(now, bytes));
+  const int64_t lines = as_lines(chunks_[chunk]);
+  Tick there = std::max({last, gpc_[gpc].serve(now, lines), l2_.serve(now, lines)});
   if (there_[chunk]) {
     remove(chunk);
     there = std::max(there, ready_[chunk]);

@@ -32,15 +32,19 @@ class Queue {
 /// Boxes of tensors are made of chunks, and a chunk is in L2 or is not.
 class MemoryModel {
  public:
-  /// What DRAM sends together: `partner` of a chunk is the other, or itself.
+  /// What DRAM sends together: `partner` of a chunk is the other, or itself. `row_bytes`: of each request for a part of it.
   struct Chunk {
-    uint32_t bytes, partner;
+    uint32_t bytes, partner, row_bytes;
   };
   MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz);
 
-  /// A chunk is asked for by an SM of this GPC at `now`: when it arrives there. Reads of one GPC that are near in time are one
-  /// on their way, unless they are multicasts; those of the two SMs of a TPC are one for L2, too.
-  Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Tick now, bool is_multicast = false);
+  /// When the first row of a chunk is asked for, and when the last has been: what is on the way is served meanwhile.
+  struct Asked {
+    Tick first, last;
+  };
+  /// A chunk is asked for by an SM of this GPC: when it arrives there. Reads of one GPC that are near in time are one on
+  /// their way, unless they are multicasts; those of the two SMs of a TPC are one for L2, too.
+  Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast = false);
   /// Bytes of D leave an SM, in `sent` bytes of sectors: when the last is out of it. L2 joins what is sent in pieces.
   Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 
@@ -57,8 +61,11 @@ class MemoryModel {
   void remove(uint32_t chunk);
   void make_room();
   void fetch(uint32_t chunk, Tick now);
+  /// Bytes that take as long on the way from L2, where rows are whole lines.
+  int64_t as_lines(const Chunk& chunk) const;
 
   const Tick latency_, dram_latency_, merge_, spread_;
+  const double request_bytes_;
   const uint32_t gpcs_;
   std::vector<Chunk> chunks_;
   const uint32_t first_piece_;

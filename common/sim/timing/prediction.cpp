@@ -127,16 +127,17 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
     for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
     if (power.kind == Kind::None || power.kind == Kind::Clock) {
       p.ghz = power.kind == Kind::Clock ? power.ghz : multiplies(launches) ? c.clock_max_mma : c.clock_max;
-      p.replayed = replay(launches, gpu, c, p.ghz);
+      p.replayed = replay(launches, gpu, c, p.ghz, std::exchange(log, nullptr));
     } else {
       std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();
+      // What holds for this clock may follow from replays at others.
+      if (ReplayLog* const wanted = std::exchange(log, nullptr)) replay(launches, gpu, c, p.ghz, wanted);
     }
     p.watts = watts(c, p.replayed.activity, p.ghz);
     p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
     p.tflops = (useful_flops > 0 ? useful_flops : p.replayed.activity.flops) / p.seconds / 1e12;
     p.error = c.model_error;
   }
-  if (log != nullptr && !all.empty()) replay(launches, gpu, c, all.front().ghz, log);
   return all;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t SECTOR = 32;  // bytes that ordinary stores send at least
 constexpr int64_t ANSWER_BYTES = 16;
+constexpr uint32_t TMEM_COLUMNS = 512;  // of an SM
 constexpr char UNFORESEEN[] = "a cluster's share of the others' work is not one that was foreseen";
 
 struct Actor;
@@ -72,6 +73,8 @@ struct Sm {
   uint32_t gpc = 0, tpc = 0;
   double slowness = 0;  ///< 0 to 1: of its tensor cores, beside those of other SMs
   Unit tensor, load, store, lines, shared;
+  uint32_t columns = 0;  ///< of tensor memory that are taken
+  std::vector<Actor*> column_waiters;
 };
 
 struct Cta {
@@ -227,7 +230,7 @@ class Replay {
         if (tensor.fetch_bytes == 2 * key.second)
           partner = x % tensor.fetch_bytes == 0 ? chunk + column : chunk - column;
         chunk_list_.push_back(
-            {static_cast<uint32_t>(tensor.rows) * key.second, next + (partner < chunks ? partner : chunk)});
+            {static_cast<uint32_t>(tensor.rows) * key.second, next + (partner < chunks ? partner : chunk), key.second});
       }
       next += chunks;
     }
@@ -436,6 +439,7 @@ class Replay {
     using What = Step::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
            what == What::Shared || what == What::GlobalStore || what == What::Ask || what == What::StartNext ||
+           what == What::TmemTake || what == What::TmemGive ||
            what == What::WaitBefore || what == What::Exit;
   }
   /// Instructions that were issued since the step before.
@@ -539,6 +543,14 @@ class Replay {
         }
         return true;
       }
+      case What::TmemTake:
+        if (sm.columns + step.value > TMEM_COLUMNS) return wait(sm.column_waiters);
+        sm.columns += step.value;
+        return true;
+      case What::TmemGive:
+        sm.columns -= step.value;
+        for (Actor* waiter : std::exchange(sm.column_waiters, {})) wake(*waiter, actor.time);
+        return true;
       case What::TmemLoad: {
         const Tick length = ticks(static_cast<double>(step.value) / c_.tmem_bytes_per_cycle);
         actor.transfers = std::max(actor.transfers, actor.time + ticks(c_.tmem_latency)) + length;
@@ -654,9 +666,10 @@ class Replay {
     const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
     const Tick begin = sm.load.take(actor.time, length);
     Tick arrives = 0;
-    for (uint32_t i = 0; i < count; ++i)
-      arrives = std::max(
-          arrives, memory_->read(first + i, sm.gpc, sm.tpc, begin + length * (i + 1) / count, site.to.size() > 1));
+    for (uint32_t i = 0; i < count; ++i) {
+      const MemoryModel::Asked asked{begin + length * i / count, begin + length * (i + 1) / count};
+      arrives = std::max(arrives, memory_->read(first + i, sm.gpc, sm.tpc, asked, site.to.size() > 1));
+    }
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();

@@ -165,5 +165,15 @@ TEST(Registers, ThePoolIsShared) {
   EXPECT_EQ(run("setmaxnreg.inc.sync.aligned.u32 240; mov.u32 %r2, 1;", 1024)[1023], 1u);
 }
 
+TEST(Registers, AreWhatACtaThatSharesThemHasAnSmToItselfFor) {
+  Bench bench;
+  const auto ctas = [&](const char* body) {
+    const Source source{.body = body, .directives = ".maxntid 384\n.minnctapersm 1"};
+    return bench.device().max_active_blocks_per_sm(Device::kernels_of(source.text()).at(0), 384, 1024);
+  };
+  EXPECT_EQ(ctas("setmaxnreg.dec.sync.aligned.u32 40;"), 1) << "168 for each of 384 threads";
+  EXPECT_GT(ctas("nanosleep.u32 1;"), 1) << "who knows";
+}
+
 }  // namespace
 }  // namespace sim::test

@@ -44,9 +44,9 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.l2_useful_bytes = 3 * 16'384, c.spread = 0, c.l2_merge = 0;
   std::vector<MemoryModel::Chunk> chunks;
-  for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i});
+  for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i, 128});
   MemoryModel memory(c, chunks, 1, 1.5);
-  const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, 0, now) - now; };
+  const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, 0, {now, now}) - now; };
   const Tick miss = latency(0, 0), hit = latency(0, 1'000 * CYCLE);
   EXPECT_GT(miss, hit);
   EXPECT_EQ(memory.dram_read(), 16'384);
@@ -61,13 +61,13 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
 TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0, c.l2_merge = 100;
-  MemoryModel memory(c, {{16'384, 0}}, 2, 1.5);
-  const Tick first = memory.read(0, 0, 0, 0);
-  EXPECT_EQ(memory.read(0, 0, 0, CYCLE), first) << "the other SM of the TPC";
+  MemoryModel memory(c, {{16'384, 0, 128}}, 2, 1.5);
+  const Tick first = memory.read(0, 0, 0, {0, 0});
+  EXPECT_EQ(memory.read(0, 0, 0, {CYCLE, CYCLE}), first) << "the other SM of the TPC";
   EXPECT_EQ(memory.l2_bytes(), 16'384);
-  EXPECT_EQ(memory.read(0, 0, 1, CYCLE), first) << "another TPC of the GPC";
+  EXPECT_EQ(memory.read(0, 0, 1, {CYCLE, CYCLE}), first) << "another TPC of the GPC";
   EXPECT_EQ(memory.l2_bytes(), 2 * 16'384);
-  EXPECT_GE(memory.read(0, 1, 0, CYCLE), first) << "another GPC";
+  EXPECT_GE(memory.read(0, 1, 0, {CYCLE, CYCLE}), first) << "another GPC";
   EXPECT_EQ(memory.l2_bytes(), 3 * 16'384);
   EXPECT_EQ(memory.dram_read(), 16'384);
 }
@@ -76,13 +76,42 @@ TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0;
   const auto nanoseconds = [&](double ghz) {
-    MemoryModel memory(c, {{128, 0}}, 1, ghz);
-    memory.read(0, 0, 0, 0);
+    MemoryModel memory(c, {{128, 0, 128}}, 1, ghz);
+    memory.read(0, 0, 0, {0, 0});
     const Tick later = 100'000 * CYCLE;
-    return static_cast<double>(memory.read(0, 0, 0, later) - later) / CYCLE / ghz;
+    return static_cast<double>(memory.read(0, 0, 0, {later, later}) - later) / CYCLE / ghz;
   };
   EXPECT_GT(nanoseconds(1.0), 1.1 * nanoseconds(c.clock_max));
   EXPECT_LT(nanoseconds(1.0), c.clock_max * nanoseconds(c.clock_max));
+}
+
+TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 0;
+  const auto last_of_two = [&](Tick rows) {
+    MemoryModel memory(c, {{16'384, 0, 128}, {16'384, 1, 128}}, 1, 1.5);
+    memory.read(0, 0, 0, {0, 0});
+    memory.read(1, 0, 0, {0, 0});
+    const Tick later = 100'000 * CYCLE;
+    memory.read(0, 0, 0, {later, later + rows});
+    return memory.read(1, 0, 1, {later, later + rows}) - later;
+  };
+  EXPECT_EQ(last_of_two(CYCLE), last_of_two(0)) << "both wait for the path that they share";
+  EXPECT_GT(last_of_two(1'000 * CYCLE), last_of_two(0)) << "nobody is served before he asks";
+}
+
+TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 0;
+  const auto latency = [&](uint32_t row_bytes) {
+    MemoryModel memory(c, {{16'384, 0, row_bytes}}, 1, 1.5);
+    memory.read(0, 0, 0, {0, 0});
+    const Tick later = 100'000 * CYCLE;
+    return memory.read(0, 0, 0, {later, later}) - later;
+  };
+  EXPECT_GT(latency(32), latency(64));
+  EXPECT_GT(latency(64), latency(128));
+  EXPECT_EQ(latency(256), latency(128)) << "requests of lines";
 }
 
 TEST(Power, TheClockIsTheHighestWithinTheLimit) {
@@ -225,6 +254,25 @@ TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
 
 TEST(Replay, MoreWorkForOneClusterThanForeseenIsAnError) { EXPECT_THROW(run(stealing(400, 1)), std::runtime_error); }
 
+TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
+  const auto cycles = [](uint32_t columns) {
+    GridDemands grid;
+    grid.ctas_per_sm = 2, grid.resident = 264;
+    ClusterDemands kind(1, std::vector<WarpDemands>(1));
+    auto& steps = kind[0][0].steps;
+    steps.push_back({What::TmemTake, 0, 0, columns, 1});
+    for (int i = 0; i < 100; ++i) steps.push_back({What::GlobalLoad, 0, 0, 1, 1});
+    steps.push_back({What::TmemGive, 0, 0, columns, 1});
+    steps.push_back({What::Exit, 0, 0, 0, 1});
+    grid.kind_of.assign(264, 0);
+    grid.places.resize(264);
+    grid.kinds.push_back(std::move(kind));
+    return run(grid).activity.cycles;
+  };
+  EXPECT_LT(cycles(256), cycles(32) + 10) << "both at once";
+  EXPECT_GT(cycles(512), 3 * cycles(256) / 2) << "one after the other";
+}
+
 TEST(Prediction, PowerIsAWordOrAClockOrSeveral) {
   using Kind = PowerSetting::Kind;
   std::vector<PowerSetting> powers;
@@ -280,7 +328,7 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
   grid.sites.loads.push_back(
       {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
   grid.sites.loads.push_back(
-      {.tensor = 0x2000, .rows = 8, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
+      {.tensor = 0x2000, .rows = 16, .row_bytes = 64, .fetch_bytes = 64, .to = {{0, 0}}, .slot = 0});
   grid.sites.stores.push_back({64, 128});
   grid.sites.mmas.push_back({64, 32, 16, 1, false, true});    // wgmma, narrower than some can use
   grid.sites.mmas.push_back({128, 16, 16, 1, false, false});  // tcgen05.mma, bound by its operands' bytes

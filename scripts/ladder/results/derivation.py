@@ -166,6 +166,19 @@ def kept_bytes(rows: Rows) -> float:
     return low + (high - low) * (half - latency[low]) / (latency[high] - latency[low])
 
 
+def request_bytes(rows: Rows) -> float:
+    """What a request costs on its way beside the bytes that it brings, in bytes: the mean over rows that are less than a
+    line, beside rows of a line, all SMs loading as much as they can."""
+    def cycles(row: int, tall: int, boxes: int) -> float:  # of a request
+        return row / rows("load", f"sms=132 row={row} rows={tall} boxes={boxes} stages=4", "bytes per SM")
+    line = cycles(128, 192, 2)
+    found = []
+    for row, boxes in ((64, 4), (32, 8), (16, 16)):
+        share = cycles(row, 128, boxes) / line  # = (row + x) / (128 + x)
+        found.append((128 * share - row) / (1 - share))
+    return sum(found) / len(found)
+
+
 GPC = "source=l2 subset=one_gpc sms=18"
 ALL = "source=l2 subset=of_each_gpc sms=132"
 RULES = {
@@ -192,6 +205,8 @@ RULES = {
                          "latency: 16 KiB, miss less hit"),
     "gpc_bytes_per_second": Rule(lambda r, _: _loaded(r, GPC, 18), "load: all SMs of a GPC; it has a clock of its own"),
     "l2_bytes_per_second": Rule(lambda r, _: _loaded(r, ALL, 132), "load: all SMs; L2 has a clock of its own"),
+    "l2_request_bytes": Rule(lambda r, _: request_bytes(r),
+                             "load: rows of 16 to 64 bytes, beside rows of 128; what a request costs beside its bytes"),
     "l2_useful_bytes": Rule(lambda r, _: kept_bytes(r), "residency: what all SMs have read once and is kept"),
     "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=131072 box=16384", 132),
                                   "load: all SMs from DRAM, 128 KiB each in flight"),

@@ -15,10 +15,16 @@ void observe_columns(Warp& w, uint32_t pc, int first, uint32_t columns, order::R
   observer->tensor_allocated(w, w.live, order::World::tensor_range(0, 128, first, static_cast<int>(columns)), pc, role);
 }
 
+/// For the timing model: the warp has what it asked for, be it the running one or its peer.
+void note_columns(Cluster& cluster, Warp& w, uint32_t pc, timing::Step::What what, uint32_t columns) {
+  if (cluster.demands != nullptr) cluster.demands->note_at(w, pc, what, 0, 0, columns);
+}
+
 /// The warp gets columns from `first` on, and their address in shared memory.
 void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns) {
   uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
   std::memcpy(at, &first, 4);
+  note_columns(cluster, w, pc, timing::Step::What::TmemTake, columns);
   observe_columns(w, pc, first, columns, order::Role::Allocation);
   if (cluster.observer == nullptr) return;
   uint64_t offset[32] = {};
@@ -102,6 +108,7 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   if (o.group == 1) {
     observe_columns(w, w.split().pc, tmem_column(address), columns, order::Role::Deallocation);
     release(cta, address, columns);
+    note_columns(*cta.cluster, w, w.split().pc, timing::Step::What::TmemGive, columns);
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
     for (Warp& other : cta.warps) {
@@ -122,6 +129,8 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
                   order::Role::Deallocation);
   release(cta, address, columns);
   release(peer, other.address, other.columns);
+  note_columns(*cta.cluster, w, w.split().pc, timing::Step::What::TmemGive, columns);
+  note_columns(*cta.cluster, peers, peers.splits[other.split].pc, timing::Step::What::TmemGive, columns);
   note_effect(w);
   resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
          static_cast<uint64_t>(cta.cluster->costs().remote_arrive));
