@@ -6,6 +6,7 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
     scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv
     scripts/predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
     scripts/predict.py --check             predicts a few points again, and compares them with what is recorded
+    scripts/predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
     scripts/predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
 
 The same sources give the same figures, to the last digit, on every machine.
@@ -57,13 +58,18 @@ def main() -> int:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
     parser.add_argument("--record", action="store_true",
                         help="all levels on all GPUs, into docs/results/modelled.csv")
+    parser.add_argument("--others", action="store_true",
+                        help=f"what {predictions.SHAPES.name}, {predictions.CYCLES.name} and {predictions.PUBLIC.name} "
+                             "have beside the ladder, into docs/results/modelled_others.csv")
     parser.add_argument("--check", action="store_true",
                         help=f"{', '.join(map(str, predictions.CHECKED))}: are they as recorded, to the last digit?")
     parser.add_argument("--ablations", action="store_true",
                         help="of these levels: each change whose worth was measured or reported, which takes minutes")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
-    output: Path | None = files.ROOT / predictions.RECORD if options.record else options.csv
+    output: Path | None = options.csv
+    if options.record or options.others:
+        output = files.ROOT / (predictions.RECORD if options.record else predictions.OTHERS)
     if options.check:
         return check(options.build.resolve())
     if options.ablations:
@@ -72,6 +78,8 @@ def main() -> int:
     sizes = predictions.RECORDED if options.record else {options.gpu: options.sizes}
     points = [predictions.Point(level, gpu, size, options.config)
               for gpu, listed in sizes.items() for level in levels for size in listed.split(",")]
+    if options.others:
+        points = predictions.others(files.ROOT)
     rows, failures = predictions.predict(points, options.build.resolve(), print)
     if output is not None and not failures:
         files.replace(output, data.csv_text(predictions.COLUMNS, rows))

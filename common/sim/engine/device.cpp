@@ -74,7 +74,8 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
   }
   const bool shares = std::any_of(function.instructions.begin(), function.instructions.end(),
                                   [](const ptx::Instruction& each) { return each.opcode == "setmaxnreg"; });
-  info.registers = static_cast<int>(shares ? function.registers_to_share(Gpu::registers_per_sm) : function.max_registers);
+  info.registers =
+      static_cast<int>(shares ? function.registers_to_share(Gpu::registers_per_sm) : function.max_registers);
   for (size_t i = 0; i < 3; ++i) info.required_cluster[i] = function.cluster[i];
   info.explicit_cluster = function.explicit_cluster;
   if (module.target.starts_with("sm_")) info.target = std::atoi(module.target.c_str() + 3);

@@ -439,8 +439,7 @@ class Replay {
     using What = Step::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
            what == What::Shared || what == What::GlobalStore || what == What::Ask || what == What::StartNext ||
-           what == What::TmemTake || what == What::TmemGive ||
-           what == What::WaitBefore || what == What::Exit;
+           what == What::TmemTake || what == What::TmemGive || what == What::WaitBefore || what == What::Exit;
   }
   /// Instructions that were issued since the step before.
   void issue(Actor& actor, uint32_t count) { actor.time += ticks(c_.instruction) * count; }

@@ -167,8 +167,8 @@ def kept_bytes(rows: Rows) -> float:
 
 
 def request_bytes(rows: Rows) -> float:
-    """What a request costs on its way beside the bytes that it brings, in bytes: the mean over rows that are less than a
-    line, beside rows of a line, all SMs loading as much as they can."""
+    """What a request costs on its way beside the bytes that it brings, in bytes: the mean over rows that are less than
+    a line, beside rows of a line, all SMs loading as much as they can."""
     def cycles(row: int, tall: int, boxes: int) -> float:  # of a request
         return row / rows("load", f"sms=132 row={row} rows={tall} boxes={boxes} stages=4", "bytes per SM")
     line = cycles(128, 192, 2)

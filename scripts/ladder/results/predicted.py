@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from statistics import mean
 from typing import Optional
 
@@ -23,10 +25,18 @@ FITTED_BLACKWELL = {("level03_warp_specialize", "4096"), ("level04_smem_epilogue
 REFERENCE = "level08_deep_pipeline"  # on Blackwell, for the factor of a host
 
 
+@cache
+def _rows(path: Path, _changed_ns: int) -> tuple[Fields, ...]:
+    return tuple(data.read_rows(path)[1])
+
+
+def _recorded_rows(path: Path) -> tuple[Fields, ...]:
+    """Nothing where nothing is recorded. Read once, until the file changes."""
+    return _rows(path, path.stat().st_mtime_ns) if path.exists() else ()
+
+
 def recorded(context: Context) -> Known:
-    """Empty where nothing is recorded."""
-    path = context.root / predictions.RECORD
-    return predictions.by_point(data.read_rows(path)[1]) if path.exists() else {}
+    return predictions.by_point(_recorded_rows(context.root / predictions.RECORD))
 
 
 # --- Hopper
@@ -43,6 +53,32 @@ class Compared:
     @property
     def fitted(self) -> bool:
         return (self.measured["level"], self.measured["m"]) in FITTED
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A configuration of level 08 that was timed on an H200, and handed to the model."""
+    point: tuple[str, ...]  # as POINT names them
+    size: str
+    modelled: float  # TFLOPS
+    measured: float
+
+
+TUNER = RESULTS / "h200_autotune_level08.csv"
+POINT = ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")
+TUNER_MODELLED = RESULTS / "modelled_ranking_level08_sm90.csv"
+
+
+def tried(context: Context) -> list[Tried]:
+    """Those of which both are known, the fastest first."""
+    def of(row: Fields) -> tuple[tuple[str, ...], str]:
+        return tuple(row[name] for name in POINT), row["size"]
+    path, found = context.root / TUNER, []
+    timed = {of(row): row for row in data.read_rows(path)[1] if row["status"] == "ok"} if path.exists() else {}
+    for row in _recorded_rows(context.root / TUNER_MODELLED):
+        if row["status"] == "ok" and of(row) in timed:
+            found.append(Tried(*of(row), float(row["tflops"]), float(timed[of(row)]["tflops"])))
+    return sorted(found, key=lambda each: (int(each.size), -each.measured))
 
 
 @dataclass(frozen=True)
@@ -102,14 +138,31 @@ def cycles_of(row: Fields) -> float:
 
 
 def cycles_and_bytes(context: Context) -> list[Compared]:
-    known = recorded(context)
+    known, beside = recorded(context), _others(context, "h200")
     rows = []
-    for row in data.read_rows(context.root / RESULTS / "h200_cycles.csv")[1]:
-        model = known.get((row["level"], "h200", row["m"]))
+    for row in data.read_rows(context.root / predictions.CYCLES)[1]:
+        model = known.get((row["level"], "h200", row["m"])) or beside.get(_shape(row))
         if row["mode"] == "burst" and model is not None and row["plain_us"]:
             rows.append(Compared(row, model, cycles_of(model) / cycles_of(row) - 1,
                                  1e9 * float(model["dram_read_gb"]) / float(row["dram_read_bytes"]) - 1))
     return rows
+
+
+def _shape(row: Fields) -> tuple[str, ...]:
+    return row["level"], row["m"], row["n"], row["k"]
+
+
+def _others(context: Context, gpu: str) -> dict[tuple[str, ...], Fields]:
+    """By level and shape."""
+    return {_shape(row): row for row in _recorded_rows(context.root / predictions.OTHERS) if row["gpu"] == gpu}
+
+
+def shapes(context: Context) -> list[Compared]:
+    """Shapes and sizes beside those of the ladder; nothing was fitted to them."""
+    known, path = _others(context, "h200"), context.root / predictions.SHAPES
+    return [Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1,
+                     _error(model["burst_tflops"], row["burst_tflops"]))
+            for row in (data.read_rows(path)[1] if path.exists() else []) if (model := known.get(_shape(row)))]
 
 
 def held_out_error(context: Context) -> float:
@@ -157,3 +210,29 @@ def blackwell_error(context: Context) -> float:
     known, factor = recorded(context), host_factor(context)
     return mean(abs(factor * float(known[level, "b200", edge]["tflops"]) / value - 1)
                 for (level, edge), value in reported(context).items() if is_held_out(level, edge))
+
+
+@dataclass(frozen=True)
+class Public:
+    """A row of somebody else's kernel that is like one of ours."""
+    row: Fields
+    model: Fields
+    factor: float  # of its host, over all its rows
+
+    @property
+    def tflops(self) -> float:
+        return self.factor * float(self.model["tflops"])
+
+    @property
+    def error(self) -> float:
+        return self.tflops / float(self.row["tflops"]) - 1
+
+
+def public(context: Context) -> list[Public]:
+    """In the table's order."""
+    known, path = _others(context, "b200"), context.root / predictions.PUBLIC
+    found = [(row, known[_shape(row)]) for row in (data.read_rows(path)[1] if path.exists() else [])
+             if _shape(row) in known]
+    factors = {host: mean(float(row["tflops"]) / float(model["tflops"]) for row, model in found if row["host"] == host)
+               for host in {row["host"] for row, _ in found}}
+    return [Public(row, model, factors[row["host"]]) for row, model in found]

@@ -109,7 +109,7 @@ def predict(wanted: Sequence[tuple[Change, str]], build_folder: Path, say: Calla
             program = build(change, build_folder, Path(name))
             return {edge: {key: text_of(value) for key, value in
                            ask(program, [*Point(change.level, change.gpu, edge).arguments, *change.arguments],
-                               change.gpu)[0][-1].items()} for edge in edges}
+                               change.gpu, build=build_folder)[0][-1].items()} for edge in edges}
 
     edges: dict[Change, list[str]] = {}
     for change, edge in wanted:

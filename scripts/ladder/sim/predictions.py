@@ -15,6 +15,7 @@ from ladder import files
 from ladder.command import Failure, UsageError
 from ladder.files import RESULTS, SCRIPTS
 from ladder.levels import names
+from ladder.results import data
 from ladder.results.data import Fields
 from ladder.results.derivation import CONSTANTS
 
@@ -24,6 +25,9 @@ LIKE = {"h100": "h200"}
 SIZES = "4096,6144,8192,10240,12288"
 RECORDED = {"h200": SIZES, "b200": SIZES, "h100": "4096,8192"}
 RECORD = RESULTS / "modelled.csv"
+# Beside the ladder: what else there is to be compared with.
+OTHERS = RESULTS / "modelled_others.csv"
+SHAPES, CYCLES, PUBLIC = RESULTS / "h200_shapes.csv", RESULTS / "h200_cycles.csv", RESULTS / "b200_public.csv"
 # By the ways in which levels are timed: at work all the time, and for a moment.
 MODES = {"": "cap", "burst_": "burst"}
 OF_MODE = {"tflops": "tflops", "cycles": "cycles", "sm_mhz": "mhz", "power_w": "watts", "us": "us"}
@@ -63,8 +67,8 @@ def text_of(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str] = (),
-        typed: str = "") -> tuple[list[dict[str, Any]], str]:
+def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str] = (), typed: str = "",
+        build: Path = files.BUILD) -> tuple[list[dict[str, Any]], str]:
     """The timing model's answers to one run of a program, in their order, and what the program printed. `typed`: what
     the program reads. Raises Failure with the last sentence of a run that went wrong."""
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +78,8 @@ def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str]
              "--constants", str(files.ROOT / CONSTANTS / f"{gpu}.csv"),
              *(["--power", ",".join(powers)] if powers else []),
              "--predictions", str(output), str(program), *arguments],
-            input=typed, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            input=typed, env={"LADDER_SIM_DIR": str(build / "sim"), **os.environ}, capture_output=True, text=True,
+            timeout=TIMEOUT_S, check=False)
         lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
     if done.returncode != 0 or not lines:
         said = (done.stderr or done.stdout).strip().splitlines()
@@ -82,10 +87,10 @@ def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str]
     return [json.loads(line) for line in lines], done.stdout
 
 
-def run(point: Point, program: Path) -> Fields:
+def run(point: Point, program: Path, build: Path) -> Fields:
     """The point's row. Raises Failure with why there is none."""
     try:
-        all_found, said = ask(program, point.arguments, point.gpu, tuple(MODES.values()))
+        all_found, said = ask(program, point.arguments, point.gpu, tuple(MODES.values()), build=build)
     except (Failure, subprocess.TimeoutExpired) as problem:
         raise Failure(f"{point}: {problem}") from None
     found = all_found[-len(MODES):]  # the last call's, where a program makes several
@@ -109,7 +114,7 @@ def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) ->
     rows: list[Fields] = []
     failures: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for future in [pool.submit(run, point, programs[point]) for point in points]:
+        for future in [pool.submit(run, point, programs[point], build) for point in points]:
             try:
                 fields = future.result()
             except Failure as failure:
@@ -120,6 +125,18 @@ def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) ->
                 f"{fields['tflops']:>8} TFLOPS at {fields['sm_mhz']} MHz, {fields['cycles']:>9} cycles, "
                 f"{fields['limit']}")
     return rows, failures
+
+
+def others(root: Path) -> list[Point]:
+    """What was measured of an H200 beyond the ladder's sizes, and what others report of a B200 for kernels like
+    ours."""
+    points = []
+    for path, gpu in ((SHAPES, "h200"), (CYCLES, "h200"), (PUBLIC, "b200")):
+        for row in data.read_rows(root / path)[1]:
+            size = row["m"] if row["m"] == row["n"] == row["k"] else "x".join(row[axis] for axis in "mnk")
+            if gpu != "h200" or size not in SIZES.split(","):
+                points.append(Point(row["level"], gpu, size, row["config"] if gpu == "b200" else ""))
+    return list(dict.fromkeys(points))
 
 
 def by_point(rows: Iterable[Fields]) -> dict[tuple[str, str, str], Fields]:

@@ -39,5 +39,6 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "model_constants": modelled.constants, "modelled": modelled.beside_measured,
     "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell,
     "modelled_h100": modelled.other_hopper, "modelled_ablations": modelled.changes, "limits": modelled.limits,
+    "modelled_shapes": modelled.shapes, "modelled_public": modelled.public, "modelled_tuner": modelled.tuner,
     "without": on_hardware.without, "sanitizer": on_hardware.sanitizer, **sweeps.BLOCKS,
 }

@@ -1,9 +1,9 @@
 """The timing model: its constants, and what it predicts beside what was measured."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import correlation, mean
 from typing import Optional
 
 from ladder import markdown
@@ -14,8 +14,9 @@ from ladder.results import data, derivation, predicted
 from ladder.results.numbers import grouped
 from ladder.results.predicted import Compared
 
-MODEL_PAGE = Path("docs/model.md")
+MODEL_PAGE, REFERENCES = Path("docs/model.md"), Path("docs/references.md")
 CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
+FIRST = 10  # configurations that are tried where the model has ranked them
 LIMIT_EDGES = ("4096", "8192")  # on the levels' pages
 
 
@@ -101,6 +102,65 @@ def changes(context: Context, _: Options) -> str:
         ["level", "change", "M = N = K", "modelled, of the level without it", "reported (GB200)"],
         [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
           each.reported] for each in all_changes if each.measured is None], "llrrl")
+
+
+def shapes(context: Context, _: Options) -> str:
+    """Shapes and sizes that are not the ladder's, as modelled and as measured on an H200, the worst rows first."""
+    rows = _worst_first(predicted.shapes(context))
+    lines = [[names.short(each.measured["level"]), "x".join(each.measured[axis] for axis in "mnk"),
+              each.model["config"], _whole(each.model["tflops"]), _whole(each.measured["tflops"]), _percent(each.error),
+              each.model["limit"]] for each in rows]
+    return (f"Mean error of these {len(rows)} rows, all held out: **{_mean(each.error for each in rows)}** of the "
+            "sustained TFLOPS.\n\n"
+            + markdown.table(["level", "M x N x K", "tile", "modelled TFLOPS", "measured", "error", "limited by"],
+                             lines, "lllrrrl"))
+
+
+def tuner(context: Context, _: Options) -> str:
+    """Configurations of level 08 that the tuner timed on an H200, beside what the model makes of them."""
+    rows = predicted.tried(context)
+    text = ""
+    for size in dict.fromkeys(each.size for each in rows):
+        mine = [each for each in rows if each.size == size]
+        best = mine[0].measured
+        chosen = max((each for each in sorted(mine, key=lambda each: -each.modelled)[:FIRST]),
+                     key=lambda each: each.measured)
+        text += (f"Of {len(mine)} configurations at {size}: mean error "
+                 f"**{_mean(each.modelled / each.measured - 1 for each in mine)}** of the TFLOPS, correlation of the "
+                 f"ranks {_rank_correlation([each.modelled for each in mine], [each.measured for each in mine]):.2f}; "
+                 f"the best of the model's first {FIRST} is {100 * (1 - chosen.measured / best):.1f} % slower than the "
+                 "best.\n\n")
+        text += markdown.table(["tile", "stages", "cluster", "group", "modelled TFLOPS", "measured", "error"],
+                               [[f"{m}x{n}" + (", split" if split == "1" else ""), stages, f"{a}x{b}", group,
+                                 _whole(str(each.modelled)), _whole(str(each.measured)),
+                                 _percent(each.modelled / each.measured - 1)]
+                                for each in mine for m, n, stages, a, b, group, split in [each.point]],
+                               "lrlrrrr") + "\n"
+    return text
+
+
+def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's."""
+    def ranks(values: Sequence[float]) -> list[float]:
+        return [sum(a < value for a in values) + (sum(a == value for a in values) - 1) / 2 for value in values]
+    return correlation(ranks(one), ranks(other))
+
+
+def public(context: Context, _: Options) -> str:
+    """Others' kernels for a B200 that are like one of ours, beside the model of ours."""
+    rows = predicted.public(context)
+    text = ""
+    for host in dict.fromkeys(each.row["host"] for each in rows):
+        mine = [each for each in rows if each.row["host"] == host]
+        source = mine[0].row["source"]
+        lines = [[each.row["kernel"], "x".join(each.row[axis] for axis in "mnk"),
+                  f"{names.short(each.row['level'])}, {each.row['config']}", _whole(each.model["tflops"]),
+                  _whole(str(each.tflops)), _whole(each.row["tflops"]), _percent(each.error)] for each in mine]
+        text += (f"[{host}]({context.link(REFERENCES)}#{source}): {mine[0].row['likeness']}. The factor of its host is "
+                 f"{mine[0].factor:.3f}; with it the mean error is **{_mean(each.error for each in mine)}**.\n\n"
+                 + markdown.table(["kernel", "M x N x K", "like", "modelled TFLOPS", "times the factor",
+                                   "reported (B200)", "error"], lines, "lllrrrr") + "\n")
+    return text
 
 
 def blackwell(context: Context, _: Options) -> str:
