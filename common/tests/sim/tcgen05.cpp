@@ -678,8 +678,6 @@ TEST(Copy, ShapesAndBroadcasts) {
   }
 }
 
-// ---- descriptors
-
 TEST(Copy, ReadsNoMoreThanItsRows) {
   // 512 bytes at the very end of shared memory.
   std::vector<uint8_t> shared(16 * 1024);
@@ -696,6 +694,42 @@ TEST(Copy, ReadsNoMoreThanItsRows) {
   for (size_t lane = 0; lane < 128; ++lane)
     EXPECT_EQ(std::memcmp(&run.tmem[cell(0, lane, 32)], &shared[shared.size() - 512 + lane % 32 * 16], 16), 0);
 }
+
+// ---- shifts
+
+TEST(Shift, MovesTheRowsOfThirtyTwoLanesButTheLast) {
+  for (const int group : {1, 2}) {
+    for (const Options& options : all_schedules()) {
+      const Tmem start = random_tmem(group, 4);
+      const std::string shift = "tcgen05.shift.cta_group::" + std::to_string(group) + ".down [%r31];";
+      const Result run =
+          run_tensor(group,
+                     shift + shift +  // twice, in order
+                         (group == 1 ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
+                                     : "mov.u16 %h1, 3; "
+                                       "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster."
+                                       "multicast::cluster.b64 [%r9], %h1;"),
+                     true, std::vector<uint8_t>(16 * 1024), start, 0, 0, 0, 64 << 16 | 100, false, options);
+      expect_success(run.outcome);
+      Tmem expected = start;
+      for (size_t cta = 0; cta < static_cast<size_t>(group); ++cta) {
+        for (size_t lane = 64; lane < 96; ++lane) {
+          for (size_t column = 100; column < 108; ++column)
+            expected[cell(cta, lane, column)] = start[cell(cta, std::min<size_t>(lane + 2, 95), column)];
+        }
+      }
+      EXPECT_TRUE(run.tmem == expected) << "group " << group;
+    }
+  }
+}
+
+TEST(Shift, BeginsWithAQuarterOfTheLanes) {
+  const Result run = run_tensor(1, "tcgen05.shift.cta_group::1.down [%r31];", true, std::vector<uint8_t>(16 * 1024),
+                                random_tmem(1, 4), 0, 0, 0, 16 << 16, false);
+  expect_failure(run.outcome, Status::LaunchFailure, {"begins at lane 16", "0, 32, 64 and 96"});
+}
+
+// ---- descriptors
 
 TEST(Descriptors, ErrorsAreNamed) {
   const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 128, kBase),

@@ -64,6 +64,7 @@ double value_of(Element element, uint32_t bits) {
 }
 
 int64_t shifted(int64_t value, int by) {  // toward zero
+  if (value == 0) return 0;               // by any number of places
   if (by >= 0) return value << by;
   return by <= -63 ? 0 : value >> -by;
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ladder.exact import number
 from ladder.exact.floating import ROUNDINGS, rectified, saturated
 from ladder.exact.form import AnyNan, Bits, Form, form
-from ladder.exact.integers import clamped, low, number_of
+from ladder.exact.integers import clamped, low, number_of, signed
 from ladder.exact.number import BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, FORMATS, TF32, Format
 
 INTEGERS = [f"{sign}{bits}" for bits in (8, 16, 32, 64) for sign in "us"]
@@ -89,7 +89,6 @@ def between_reals() -> Iterator[Form]:
                 roundings = ("",) if widens else ROUNDINGS
             for rounding in roundings:
                 dotted = f".{rounding}" if rounding else ""
-                # Hardware flushes no input of these, against the text.
                 kind = of.name
                 yield form(f"cvt{dotted}{flush}{clamp}.{to.name}.{of.name} %d, %a;", f"a {kind}", f"d {to.name}",
                            _real(to, of, rounding or "rn", bool(flush), bool(clamp)))
@@ -97,12 +96,13 @@ def between_reals() -> Iterator[Form]:
 
 def _real(to: Format, of: Format, rounding: str, flush: bool, clamp: bool):  # type: ignore[no-untyped-def]
     def converted(a: int) -> Bits:
-        value = of.read(a, flush and of is F32)
+        # Against the text, hardware flushes no input on its way to F16.
+        value = of.read(a, flush and of is F32 and to is not F16)
         if value is not None and not value.infinite and rounding.endswith("i"):
             rounded = number.to_integer(value, rounding)
             value = number.Number(value.negative, abs(rounded))
         bits = to.write(saturated(value) if clamp else value, rounding[:2], flush and to is F32)
-        return AnyNan(to) if to in (F32, F64) and to.is_nan(bits) else bits
+        return AnyNan(to) if to.is_nan(bits) and (of is F64 or to in (F32, F64)) else bits
     return converted
 
 
@@ -119,10 +119,10 @@ def narrow() -> Iterator[Form]:
         if rounding == "rna" and relu:
             continue
 
-        def tf32(a: int, rounding: str = rounding, relu: str = relu, finite: str = finite) -> int:
+        def tf32(a: int, rounding: str = rounding, relu: str = relu, finite: str = finite) -> Bits:
             value = F32.read(a)
             if value is None:
-                return F32.nan or 0
+                return AnyNan(F32)
             return TF32.write(rectified(value) if relu else value, rounding, finite=bool(finite)) << 13
         yield form(f"cvt.{rounding}{relu}{finite}.tf32.f32 %d, %a;", "a f32", "d b32", tf32,
                    hopper=rounding == "rna" or not finite)
@@ -185,7 +185,21 @@ def narrow() -> Iterator[Form]:
                lambda a: power_of_two(a & 255) | power_of_two(a >> 8) << 16, hopper=False)
 
 
+def packed() -> Iterator[Form]:
+    """cvt.pack: b to the lowest bits, a above it; of the narrow ones c above both."""
+    for kind in ("u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16"):
+        bits = int(kind[1:])
+
+        def pair(a: int, b: int, c: int = 0, kind: str = kind, bits: int = bits) -> int:
+            return low(c << 2 * bits | clamped(signed(a, 32), kind) << bits | clamped(signed(b, 32), kind), 32)
+        if bits == 16:
+            yield form(f"cvt.pack.sat.{kind}.s32 %d, %a, %b;", "a b32, b b32", "d b32", pair)
+        else:
+            yield form(f"cvt.pack.sat.{kind}.s32.b32 %d, %a, %b, %c;", "a b32, b b32, c b32", "d b32", pair)
+
+
 def forms() -> Iterator[Form]:
+    yield from packed()
     yield from between_integers()
     yield from to_integers()
     yield from from_integers()

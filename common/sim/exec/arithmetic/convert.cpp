@@ -90,12 +90,28 @@ double round_to_integer(double value, Rounding rounding) {
   return std::nearbyint(value);
 }
 
+/// The NaN that becomes of one, as on an H200: of FP64 its sign and first bits, else the same for all.
+uint64_t converted_nan(const Convert& o, double nan) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(nan));
+  const bool keeps = o.from == Type::F64;
+  switch (o.to) {
+    case Type::F64:
+      return o.flush ? std::bit_cast<uint64_t>(double{std::bit_cast<float>(0x7FFF'FFFFu)})
+                     : std::bit_cast<uint64_t>(nan) | (o.to_integral ? uint64_t{1} << 51 : 0);
+    case Type::F32: return keeps ? bits : 0x7FFF'FFFF;
+    case Type::F16: return keeps ? (bits >> 16 & 0x8000) | 0x7C00 | (bits >> 13 & 0x3FF) : 0x7FFF;
+    case Type::BF16: return keeps ? bits >> 16 : 0x7FFF;
+    default: return o.ties_away ? 0x7FFF'FFFF : 0x7FFF'E000;
+  }
+}
+
 Flow cvt_general(Warp& w, const Convert& o, Mask m) {
   const Type to = o.to, from = o.from;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     Number value = read_number(number(w, o.a, o.wide_source, lane), from);
-    if (value.is_real && o.flush && from == Type::F32) {
+    // Against the ISA's text, an H200 flushes no input of a conversion to F16.
+    if (value.is_real && o.flush && from == Type::F32 && to != Type::F16) {
       value.real = static_cast<double>(flush_subnormal(static_cast<float>(value.real)));
     }
     uint64_t result = 0;
@@ -158,7 +174,6 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
           if (o.rounding == Rounding::Down && back > real) narrow = std::nextafter(narrow, -INFINITY);
           if (o.rounding == Rounding::Up && back < real) narrow = std::nextafter(narrow, INFINITY);
           if (o.flush) narrow = flush_subnormal(narrow);
-          if (o.from == Type::F64) narrow = canonical(narrow);
           result = std::bit_cast<uint32_t>(narrow);
           break;
         }
@@ -174,12 +189,12 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
           const auto bits = std::bit_cast<uint32_t>(static_cast<float>(real));
           result = o.rounding == Rounding::Zero ? bits & ~0x1FFFu : (bits + 0x0FFF + ((bits >> 13) & 1)) & ~0x1FFFu;
           if (o.ties_away) result = (bits + 0x1000) & ~0x1FFFu;  // .rna: ties away from zero
-          if (std::isnan(real)) result = 0x7FFF'FFFF;
           if (o.finite && (result & 0x7FFF'FFFF) == 0x7F80'0000) result -= 0x2000;
           break;
         }
         default: break;
       }
+      if (std::isnan(real)) result = converted_nan(o, real);
     }
     if (o.register_bits == 64)
       lanes<uint64_t>(w, o.d)[lane] = result;
@@ -304,15 +319,14 @@ Flow cvt_pack(Warp& w, const PackOperands& o, Mask m) {
 // ---- decoding
 
 void decode_pack(Decoder& d) {
-  const Type to = d.type(0);
-  if (!d.has("sat") || d.type(1) != Type::S32) d.unsupported("cvt.pack converts .s32 with .sat");
-  PackOperands o{.r = {}, .bits = ptx::bits(to), .is_signed = ptx::is_signed(to)};
-  if (o.bits != 8 && o.bits != 16) d.unsupported("this type of cvt.pack");
+  const int to = d.which({"u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16"});
+  if (to < 0 || !d.has("sat") || !d.has("s32")) d.unsupported("cvt.pack converts .s32 with .sat");
+  PackOperands o{.r = {}, .bits = 2 << to / 2, .is_signed = to % 2 == 1};
   o.r.d = d.destination(0, 4);
   o.r.a = d.source(1, Type::S32);
   o.r.b = d.source(2, Type::S32);
   if (d.count() > 3) {
-    if (d.type(2) != Type::B32) d.unsupported("this type of cvt.pack");
+    if (!d.has("b32")) d.unsupported("this type of cvt.pack");
     o.r.c = d.source(3, Type::B32);
   }
   d.emit<cvt_pack>(o);
@@ -338,8 +352,8 @@ Execution<Convert> loop_for(const Convert& o) {
   const Type to = o.to, from = o.from;
   const int from_bits = ptx::bits(from), to_bits = ptx::bits(to);
   if (!o.is_plain() || o.wide_source != (from_bits == 64)) return execution<cvt_general>;
+  if (to == Type::F32 && from == Type::BF16) return cvt_f32_bf16;
   if (o.rounding == Rounding::Nearest) {
-    if (to == Type::F32 && from == Type::BF16) return cvt_f32_bf16;
     if (to == Type::BF16 && from == Type::F32) return cvt_bf16_f32;
     if (to == Type::F32 && from == Type::S32) return cvt_f32_s32;
   }

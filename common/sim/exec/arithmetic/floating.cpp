@@ -213,18 +213,31 @@ void decode_min_max(Decoder& d) {
   d.emit<lanewise<float, float, 2, kStyled<F, Style{.finish = Finish::Canonical}>>>(r);
 }
 
-// ---- signs: NaNs keep their bits
+// ---- signs. Of NaNs the ISA says nothing: an H200 makes the usual one of FP32, and keeps those of FP64, quiet ones.
 
-template <int N, auto F>
+template <auto F>
+constexpr auto kOfNumbers = [](double a) {
+  return std::isnan(a) ? std::bit_cast<double>(std::bit_cast<uint64_t>(a) | uint64_t{1} << 51) : F(a);
+};
+template <auto F>
 void sign(Decoder& d) {
   const Type type = d.last_type();
   const bool flush = d.has("ftz");
-  const Registers r = registers_of(d, type, N);
-  if (type == Type::F64) return d.emit<lanewise<double, double, N, F>>(r);
+  const Registers r = registers_of(d, type, 1);
+  if (type == Type::F64) return d.emit<lanewise<double, double, 1, kOfNumbers<F>>>(r);
   if (type != Type::F32) d.unsupported("this form is unknown");
-  d.emit(flush ? execution<lanewise<float, float, N, kStyled<F, Style{.flush = true}>>>
-               : execution<lanewise<float, float, N, F>>,
+  d.emit(flush ? execution<lanewise<float, float, 1, kStyled<F, Style{true, Finish::Canonical}>>>
+               : execution<lanewise<float, float, 1, kStyled<F, Style{false, Finish::Canonical}>>>,
          r);
+}
+
+void decode_copysign(Decoder& d) {
+  constexpr auto kCopy = [](auto a, auto b) { return std::copysign(b, a); };
+  const Type type = d.last_type();
+  const Registers r = registers_of(d, type, 2);
+  if (type == Type::F64) return d.emit<lanewise<double, double, 2, kCopy>>(r);
+  if (type != Type::F32) d.unsupported("this form is unknown");
+  d.emit<lanewise<float, float, 2, kCopy>>(r);
 }
 
 // ---- functions
@@ -268,9 +281,9 @@ constexpr Mnemonic kMnemonics[] = {
     {"div", real<2, [](auto a, auto b) { return a / b; }, false>},
     {"min", decode_min_max<minimum>},
     {"max", decode_min_max<maximum>},
-    {"abs", sign<1, [](auto a) { return std::fabs(a); }>},
-    {"neg", sign<1, [](auto a) { return -a; }>},
-    {"copysign", sign<2, [](auto a, auto b) { return std::copysign(b, a); }>},
+    {"abs", sign<[](auto a) { return std::fabs(a); }>},
+    {"neg", sign<[](auto a) { return -a; }>},
+    {"copysign", decode_copysign},
     {"rcp", real<1, kReciprocal, false>},
     {"rcp.approx.ftz.f64", function_f64<kUpperHalf<kReciprocal>>},
     {"sqrt", real<1, [](auto a) { return std::sqrt(a); }, false>},

@@ -63,31 +63,6 @@ void decode_half(Decoder& d) {
   }
 }
 
-/// Changes of the sign leave NaNs as they are.
-template <bool PAIR, bool NEGATE, bool FLUSH>
-Flow sign(Warp& w, const Registers& o, Mask m) {
-  auto* d = lanes<uint32_t>(w, o.d);
-  const auto* a = lanes<uint32_t>(w, o.a);
-  constexpr uint32_t kSigns = PAIR ? 0x8000'8000 : 0x8000;
-  for_lanes(m, [&](int i) {
-    uint32_t value = a[i];
-    if (FLUSH && (value & Half::kExponent) == 0) value &= 0xFFFF'8000;  // of F16 alone
-    if (FLUSH && PAIR && (value & uint32_t{Half::kExponent} << 16) == 0) value &= 0x8000'FFFF;
-    d[i] = NEGATE ? value ^ kSigns : value & ~kSigns;
-  });
-  return Flow::Next;
-}
-template <bool NEGATE>
-void decode_sign(Decoder& d) {
-  const Type type = d.last_type();
-  const bool pair = type == Type::F16x2 || type == Type::BF16x2;
-  const Registers r = registers_of(d, type, 1);
-  if (d.has("ftz"))
-    d.emit(pair ? execution<sign<true, NEGATE, true>> : execution<sign<false, NEGATE, true>>, r);
-  else
-    d.emit(pair ? execution<sign<true, NEGATE, false>> : execution<sign<false, NEGATE, false>>, r);
-}
-
 /// A NaN propagates.
 template <auto F>
 constexpr auto kNan = [](double a, double b) {
@@ -113,8 +88,8 @@ constexpr Mnemonic kMnemonics[] = {
     {"max.xorsign.abs", decode_half<2, kXorSign<maximum>>},
     {"min.NaN.xorsign.abs", decode_half<2, kXorSign<kNan<minimum>>>},
     {"max.NaN.xorsign.abs", decode_half<2, kXorSign<kNan<maximum>>>},
-    {"abs", decode_sign<false>},
-    {"neg", decode_sign<true>},
+    {"abs", decode_half<1, [](double a) { return std::fabs(a); }>},
+    {"neg", decode_half<1, [](double a) { return -a; }>},
     {"ex2", decode_half<1, [](double a) { return std::exp2(a); }>},
     {"tanh", decode_half<1, [](double a) { return std::tanh(a); }>},
 };

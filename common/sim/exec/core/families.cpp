@@ -64,7 +64,6 @@ struct Missing {
 };
 constexpr Missing kMissing[] = {
     {"mma", "block_scale", "products with scaled blocks"},
-    {"tcgen05", "shift", "shifts of tensor memory (tcgen05.shift)"},
     {"tcgen05", "cp.4x256b", "copies into the last rows of a shifted matrix (tcgen05.cp.4x256b)"},
     {"tcgen05", "cp.b8x16", "copies that unpack (tcgen05.cp .b8x16)"},
     {"tcgen05", "mma.ashift", "products with shifted rows of A (tcgen05.mma .ashift)"},

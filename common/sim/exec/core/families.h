@@ -17,7 +17,8 @@ extern const Family barrier, cluster_barrier, mbarrier, fence, dependent_launch,
 // control/
 extern const Family branch, call, setmaxnreg;
 // tensor/
-extern const Family mma, wmma, wgmma, tcgen05_alloc, tcgen05_mma, tcgen05_commit, tcgen05_copy, tcgen05_transfer;
+extern const Family mma, wmma, wgmma, tcgen05_alloc, tcgen05_mma, tcgen05_commit, tcgen05_copy, tcgen05_shift,
+    tcgen05_transfer;
 
 inline const Family* const kAll[] = {&integer,
                                      &video,
@@ -58,6 +59,7 @@ inline const Family* const kAll[] = {&integer,
                                      &tcgen05_mma,
                                      &tcgen05_commit,
                                      &tcgen05_copy,
+                                     &tcgen05_shift,
                                      &tcgen05_transfer};
 
 }  // namespace sim::families

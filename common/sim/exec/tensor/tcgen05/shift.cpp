@@ -1,0 +1,93 @@
+// tcgen05.shift: rows of tensor memory, moved by one lane.
+#include "check/observer.h"
+#include "exec/core/families.h"
+#include "exec/core/submit.h"
+#include "exec/tensor/tcgen05/group.h"
+
+namespace sim {
+namespace tcgen05 {
+namespace {
+
+// The ISA's shape of a shift is 31x256b: of the 32 lanes from the address on, all but the last are written, each with the 32
+// bytes of the next. What belongs into the last one is copied there.
+constexpr int kLanes = 32, kColumns = 8;
+
+struct ShiftOperands {
+  TmemOperand at;
+  int group = 1;
+};
+
+class TmemShift final : public AsyncOperation {
+ public:
+  int group = 1;
+  uint32_t rank = 0, address = 0;
+
+  void complete(Cluster& cluster) override {
+    for (int c = 0; c < group; ++c) {
+      Cta& cta = alive(cluster, rank + static_cast<uint32_t>(c), "tcgen05.shift");
+      const int column = tmem_column(address), lane = tmem_lane(address);
+      if (!cta.tmem.allocated(column, kColumns))
+        throw Fault{Status::LaunchFailure, "tcgen05.shift of columns that are not allocated: " + cta.tmem.describe()};
+      for (int i = 0; i < kColumns; ++i) {
+        auto* const cells = &cta.tmem.column(column + i)[lane];
+        std::memmove(cells, cells + 1, (kLanes - 1) * sizeof *cells);
+      }
+    }
+    ++cluster.changes;
+  }
+  std::string describe() const override { return "tcgen05.shift"; }
+};
+
+Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
+  require(w);
+  Cluster& cluster = cluster_of(w);
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    auto shift = std::make_unique<TmemShift>();
+    shift->group = o.group;
+    if (o.group == 2) peer_of(*w.cta, "tcgen05.shift");
+    shift->rank = leader_of(*w.cta, o.group);
+    shift->address = o.at.of(w, lane);
+    const int first = tmem_lane(shift->address), column = tmem_column(shift->address);
+    if (first % kLanes != 0 || first >= 128) {
+      throw Fault{Status::LaunchFailure,
+                  "tcgen05.shift begins at lane " + std::to_string(first) + "; it can begin at lanes 0, 32, 64 and 96"};
+    }
+    if (cluster.observer != nullptr) {
+      order::World::Mma seen{
+          .group = static_cast<uint32_t>(o.group), .result = order::Role::TensorCopy, .accumulates = false};
+      for (int c = 0; c < o.group; ++c) {
+        order::Cta& cta = Observer::checked(cluster.ctas[shift->rank + static_cast<uint32_t>(c)]);
+        for (const order::Range& range : order::World::tensor_range(first, kLanes, column, kColumns)) {
+          seen.sources.push_back({&cta, range});
+          seen.results.push_back({&cta, range});
+        }
+      }
+      cluster.observer->tensor_operation(w, lane, seen);
+    }
+    const When when{.unit = &cluster.ctas[shift->rank].tensor_pipe,
+                    .busy = 64,
+                    .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
+                    .order = &queue_of(w, lane)};
+    submit(w, lane, std::move(shift), when);
+  }
+  w.executed_at_effect = w.executed;
+  return Flow::Next;
+}
+
+void decode_shift(Decoder& d) {
+  ShiftOperands o;
+  o.group = group_of(d);
+  o.at = TmemOperand::decode(d, 0);
+  d.emit<shift>(o);
+}
+
+constexpr Mnemonic kMnemonics[] = {{"tcgen05.shift.down", decode_shift}};
+constexpr std::string_view kIgnored[] = {"cta_group::1"};
+
+}  // namespace
+}  // namespace tcgen05
+
+constinit const Family families::tcgen05_shift{tcgen05::kMnemonics, tcgen05::kIgnored};
+
+}  // namespace sim
