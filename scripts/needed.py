@@ -11,7 +11,7 @@ Without LEVEL it looks at all kernels, which is the checker's score. On several 
 so on, each with its own --output; then --merge FILE... puts them together.
 
 Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict
-than is recorded; 2 wrong command line, or not built.
+than is recorded, or nobody can say why a weakened site was enough; 2 wrong command line, or not built.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--spread", type=command.whole_number, default=0, metavar="N",
                         help="only N sites, of all kinds of instruction, of outcomes on record, and of kernels")
     shards.add_argument(parser)
-    parser.add_argument("--output", type=Path, default=study.OUTPUT, metavar="FILE",
+    parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
                         help="put these files' rows there, and run nothing")
@@ -48,8 +48,8 @@ def parse() -> argparse.Namespace:
                         help="record nothing: compare with what is recorded, and see that all sites are there")
     parser.add_argument("--open", action="store_true", help="only sites of which nothing is recorded, or no proof")
     parser.add_argument("--weaken", action="store_true",
-                        help="record nothing: leave the sites there, but less than they should be (wrong parity, "
-                             "count, scope, ...), in each way in turn, and list what is said")
+                        help="leave the sites there, but less than they should be (wrong parity, count, scope, ...), "
+                             "in each way in turn; recorded in docs/results/weakened.csv")
     parser.add_argument("--no-proofs", action="store_true",
                         help="do not try to prove that what nobody misses is redundant: what is recorded of it stays")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
@@ -106,36 +106,46 @@ def differences(output: Path, rows: Sequence[Fields], kernels: Sequence[Kernel])
     return found
 
 
-def weaken_all(pairs: Sequence[tuple[Kernel, Site]], jobs: int) -> int:
-    """Says what is said of each; last how many of how many."""
-    said: Counter[str] = Counter()
-    for one in weaken.look_at(pairs, jobs):
-        said[one.verdict.kind or "nothing is said"] += 1
-        print(one, flush=True)
-    print(f"{sum(said.values())} weakened: " + ", ".join(f"{count} {kind}" for kind, count in said.most_common()) + ".")
-    return 0
+def weaken_all(pairs: Sequence[tuple[Kernel, Site]], kernels: Sequence[Kernel], options: argparse.Namespace) -> int:
+    """Records or compares what is said of each; last how many of how many."""
+    output = options.output or weaken.OUTPUT
+    proven = {key_of(row): row for row in study.recorded(study.OUTPUT)}
+    rows: list[Fields] = []
+    for one in weaken.look_at(pairs, options.jobs):
+        rows.append(one.row(proven))
+        print(f"{one} ({rows[-1]['verdict']})", flush=True)
+        if not options.check:
+            weaken.record(rows[-1:], output)
+    if not options.check:
+        weaken.record([], output, kernels)
+    words = Counter(row["verdict"].partition(":")[0] for row in rows)
+    print(f"{len(rows)} weakened: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
+    problems = weaken.differences(rows, output) if options.check else []
+    print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
+    return 1 if problems or words[weaken.OPEN] else 0
 
 
 def main() -> int:
     options = parse()
     command.heed_sigterm()
+    output = study.OUTPUT if options.weaken else options.output or study.OUTPUT
     if options.merge:
-        return merge(options.output, options.merge)
+        return merge(output, options.merge)
     levels = sorted({names.find_level(text, names.all_levels()) for text in options.levels}) or names.all_levels()
     kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
                             options.build.resolve())
     pairs = study.chosen(kernels, options.shard, options.line or ())
     if options.spread:
-        pairs = study.spread(pairs, study.recorded(options.output), options.spread)
+        pairs = study.spread(pairs, study.recorded(output), options.spread)
     if options.open:
-        settled = {key_of(row) for row in study.recorded(options.output) if not is_open(row)}
+        settled = {key_of(row) for row in study.recorded(output) if not is_open(row)}
         pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
     if not pairs:
         raise command.UsageError("there is no such site.")
     if options.weaken:
-        return weaken_all(pairs, options.jobs)
+        return weaken_all(pairs, kernels, options)
     rows: list[Fields] = []
-    known = {key_of(row): row for row in study.recorded(options.output)}
+    known = {key_of(row): row for row in study.recorded(output)}
     found = study.look_at(pairs, options.jobs, not options.no_proofs)
     for number, ((kernel, _), row) in enumerate(zip(pairs, found), start=1):
         if options.no_proofs and not options.check:
@@ -143,12 +153,12 @@ def main() -> int:
         rows.append(row)
         say(number, len(pairs), kernel, row)
         if not options.check:
-            study.record([row], options.output)
+            study.record([row], output)
     if not options.check:
-        study.record([], options.output, kernels)
+        study.record([], output, kernels)
     words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
     print(f"{len(rows)} sites: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
-    problems = differences(options.output, rows, kernels) if options.check else []
+    problems = differences(output, rows, kernels) if options.check else []
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
     if problems:
         print("A kernel that has changed is looked at again with scripts/needed.py LEVEL, which takes minutes.")

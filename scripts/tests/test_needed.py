@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 from ladder import files, shards
-from ladder.mutants import judge, study
+from ladder.mutants import judge, study, weaken
 from ladder.mutants.judge import Access, Finding, Verdict
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
@@ -112,6 +112,20 @@ class Reports(unittest.TestCase):
         findings = tuple(Finding("error", "r", Access("load", n), Access("store", n + 1), "") for n in range(1, 6))
         self.assertEqual(Verdict(findings).orders,
                          "load :1 before store :2; load :2 before store :3; load :3 before store :4 and 2 more")
+
+
+class Weakening(unittest.TestCase):
+    def test_relaxed_is_enough_where_no_data_is_passed_on(self) -> None:
+        kernel = mock.Mock(level="l", arch=90, config="", source=["arrive();"])
+        site = Site(1, "mbarrier.arrive", (1,), frozenset())
+        silent = weaken.Weakened(kernel, site, weaken.RELAXED, Verdict(), judge.Case((1, 1, 1), 1))
+        for orders, verdict in (("MMA :3 before bulk load :2", weaken.ENOUGH), ("store :3 before load :4", weaken.OPEN),
+                                ("bulk store :3 before store :4", weaken.ENOUGH)):
+            without = {**study.title_of(kernel, site), "verdict": study.REQUIRED, "orders": orders}
+            self.assertEqual(silent.row({key_of(without): without})["verdict"].partition(":")[0], verdict)
+        self.assertEqual(silent.row({})["verdict"].partition(":")[0], weaken.ENOUGH)
+        wrong = weaken.Weakened(kernel, site, weaken.RELAXED, Verdict(wrong=True), judge.Case((1, 1, 1), 1))
+        self.assertEqual(wrong.row({})["verdict"], weaken.REPORTED)
 
 
 class Choices(unittest.TestCase):
@@ -257,6 +271,24 @@ class Needed(support.Sandbox):
         self.assertIn("but recorded is required (race (launches))", answer.stdout)
         self.assertIn("level01_baseline 90  6 bar.sync: not recorded", answer.stdout)
         self.assertIn("level01_baseline 90  16 bar.sync: recorded, but no longer there", answer.stdout)
+
+    def test_less_than_there_should_be(self) -> None:
+        self.needed()
+        output = self.root / "docs" / "results" / "weakened.csv"
+        self.assert_exit(1, self.needed("--weaken"))
+        self.assertEqual({(row["line"], row["way"]): row["verdict"] for row in data.read_rows(output)[1]}, {
+            ("3", "of global memory"): "open",
+            ("4", "without waiting"): "enough: redundant: bar.sync (line 5) does the same",
+            ("5", "without waiting"): "enough: redundant: bar.sync (line 4) does the same",
+            ("6", "without waiting"): "open"})
+        self.assert_exit(0, self.needed("--weaken", "--check", "--line", 4))
+        output.write_text(output.read_text().replace(",5,", ",15,"))
+        answer = self.needed("--weaken", "--check", "--line", 5)
+        self.assert_exit(1, answer)
+        self.assertIn("5 bar.sync without waiting: enough: redundant: bar.sync (line 4) does the same (), but recorded "
+                      "is nothing", answer.stdout)
+        self.needed("--weaken", "--line", 5)
+        self.assertEqual({row["line"] for row in data.read_rows(output)[1]}, {"3", "4", "5", "6"})
 
     def test_bad_command_lines(self) -> None:
         self.assert_exit(2, self.needed("--line", 99), "there is no such site")

@@ -30,10 +30,8 @@ from ladder.shards import Shard
 COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "orders", "found_by", "named", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
-# Those of a level's configurations that are studied where it is not asked for another; of other levels all. Not here:
-# level 08's 128x224, whose clusters of eight take long.
-STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",),
-           ("level08_deep_pipeline", 90): ("256x192", "256x96", "128x256", "128x128", "128x64", "64x128")}
+# Those of a level's configurations that are studied where it is not asked for another; of other levels all.
+STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",)}
 # K from which on a configuration's CTAs share what they load; below it they do nothing together (plan_sm90.h).
 SHARED_FROM_K = {("level08_deep_pipeline", 90, "128x64"): 3072}
 # Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.

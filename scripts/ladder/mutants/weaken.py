@@ -2,29 +2,47 @@
 parity, count, bytes, group or kind of fence. Each instruction of a kernel is weakened in turn, in the PTX, in each way
 that fits it; then the kernel runs with --check.
 
-Where nothing is said, less was enough. A relaxed wait sees what its phase counts itself, bytes and tensor work; a
-relaxed arrival hands back what was only read; and barrier.cluster.arrive may be relaxed after fence.mbarrier_init."""
+Where nothing is said, less was enough, and the row says why: the site is redundant altogether; or what is relaxed passes
+on only that something has happened. The latter is not by decree: what a thread has stored and another reads has to be
+visible, and is reported if it is not; --check=strict asks for a release and an acquire elsewhere, too. Phases count
+bytes and tensor work themselves, for whoever waits. What is neither is open.
+"""
 from __future__ import annotations
 
 import concurrent.futures
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
+from ladder import files
+from ladder.command import UsageError
+from ladder.mutants import study
 from ladder.mutants.judge import Case, Verdict
-from ladder.mutants.sites import CLUSTER_BARRIER, Site
+from ladder.mutants.sites import CLUSTER_BARRIER, Site, code_of, key_of
 from ladder.mutants.study import Kernel, Study
+from ladder.results import data
+from ladder.results.data import Fields
+
+COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "way", "orders", "found_by", "verdict", "case")
+OUTPUT = files.ROOT / files.RESULTS / "weakened.csv"
+REPORTED, ENOUGH, OPEN = "reported", "enough", "open"
+RELAXED, STRICT = "relaxed", "--check=strict"
+# Why relaxed synchronisation is enough where no thread reads what another has stored.
+NO_DATA = {"mbarrier.try_wait": "the phase counts bytes or tensor work itself, or hands back what was only read",
+           "mbarrier.arrive": "hands back what was only read",
+           "barrier.cluster.arrive": "passes on what has happened, and mbarriers, which have their own fence"}
+_DATA = re.compile(r"(?<!bulk )store :\d+ before (?:load|bulk store|wgmma|MMA)")  # a pair for which it would not do
 
 # How, what of an instruction's text, and what comes in its place. Where two ways fit, both are tried.
 Replacement = Union[str, Callable[[re.Match[str]], str]]
 WAYS: tuple[tuple[str, str, Replacement], ...] = (
     ("the other parity", r"(mbarrier\.try_wait\S* +)([^;]*), (%\w+);", r"{ .reg .b32 t; xor.b32 t, \3, 1; \1\2, t; }"),
-    ("relaxed", r"mbarrier\.arrive\.(shared::\w+\.b64)", r"mbarrier.arrive.relaxed.cluster.\1"),
-    ("relaxed", r"barrier\.cluster\.arrive\.release", r"barrier.cluster.arrive.relaxed"),
-    ("relaxed", r"mbarrier\.try_wait\.parity\.(shared::\w+\.b64)", r"mbarrier.try_wait.parity.relaxed.cluster.\1"),
+    (RELAXED, r"mbarrier\.arrive\.(shared::\w+\.b64)", r"mbarrier.arrive.relaxed.cluster.\1"),
+    (RELAXED, r"barrier\.cluster\.arrive\.release", r"barrier.cluster.arrive.relaxed"),
+    (RELAXED, r"mbarrier\.try_wait\.parity\.(shared::\w+\.b64)", r"mbarrier.try_wait.parity.relaxed.cluster.\1"),
     ("scope of the CTA", r"^((?!.*mbarrier_init).*\.(?:release|acquire|acq_rel))\.(?:cluster|gpu)\b", r"\1.cta"),
     ("one arrival more", r"(mbarrier\.init\S* +\[[^\]]*\], )(%?\w+);", r"{ .reg .b32 t; add.u32 t, \2, 1; \1t; }"),
     ("one arrival less", r"(mbarrier\.init\S* +\[[^\]]*\], )(%?\w+);", r"{ .reg .b32 t; sub.u32 t, \2, 1; \1t; }"),
@@ -49,6 +67,25 @@ class Weakened:
     way: str
     verdict: Verdict
     case: Case
+    strict: bool = False  # that something is said by --check=strict only
+
+    def row(self, proven: Mapping[tuple[str, ...], Fields]) -> Fields:
+        """`proven`: what is recorded of the kernels without the sites."""
+        title = study.title_of(self.kernel, self.site)
+        return {**title, "source": code_of(self.kernel.source[self.site.line - 1]), "way": self.way,
+                "orders": self.verdict.orders, "found_by": self.verdict.found_by + (" (strict)" if self.strict else ""),
+                "verdict": self._words(proven.get(key_of(title), {})), "case": str(self.case)}
+
+    def _words(self, without: Mapping[str, str]) -> str:
+        """`without`: what is recorded of the kernel without the site."""
+        if self.verdict.kind and not self.strict:
+            return REPORTED
+        found = without.get("verdict", study.UNPROVEN)
+        if not found.startswith((study.REQUIRED, study.UNPROVEN)):
+            return f"{ENOUGH}: {found}"
+        if self.way == RELAXED and self.site.instruction in NO_DATA and not _DATA.search(without.get("orders", "")):
+            return f"{ENOUGH}: {NO_DATA[self.site.instruction]}"
+        return OPEN
 
     def __str__(self) -> str:
         said = self.verdict.found_by or "nothing is said"
@@ -65,16 +102,17 @@ def variants(kernel: Kernel, site: Site) -> Iterator[tuple[str, str]]:
             yield way, "\n".join(changed.get(index, line) for index, line in enumerate(lines))
 
 
-def weaken(study: Study, site: Site) -> Iterator[Weakened]:
-    """Each way, at the kernel's problems until something is said."""
+def weaken(of: Study, site: Site) -> Iterator[Weakened]:
+    """Each way, at the kernel's problems until something is said; then with --check=strict."""
     if site.instruction == CLUSTER_BARRIER:
         return
-    for way, ptx in variants(study.kernel, site):
-        for case in study.cases(site):
-            verdict = study.judge_text(ptx, case)
+    for way, ptx in variants(of.kernel, site):
+        tried = ((case, options) for options in ((), (STRICT,)) for case in of.cases(site))
+        for case, options in tried:
+            verdict = of.judge_text(ptx, case, *options)
             if verdict.kind:
                 break
-        yield Weakened(study.kernel, site, way, verdict, case)
+        yield Weakened(of.kernel, site, way, verdict, case, bool(verdict.kind and options))
 
 
 def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int) -> Iterator[Weakened]:
@@ -84,3 +122,35 @@ def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int) -> Iterator[Weakene
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for found in pool.map(lambda pair: list(weaken(studies[pair[0]], pair[1])), pairs):
                 yield from found
+
+
+# --- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def way_of(row: Mapping[str, str]) -> tuple[str, ...]:
+    """Which weakened site a row is about."""
+    return *key_of(row), row["way"]
+
+
+def record(rows: Sequence[Fields], path: Path, current: Collection[Kernel] = ()) -> None:
+    """Puts rows in the place of those of the same sites and ways; of `current` kernels no other sites are kept."""
+    with files.locked(path):
+        columns, old = data.read_rows(path) if path.exists() else ([], [])
+        if columns and columns != list(COLUMNS):
+            raise UsageError(f"{path} holds something else than what needed.py --weaken records.")
+        there = {(kernel.level, str(kernel.arch), kernel.config): {(str(site.line), site.instruction)
+                                                                  for site in kernel.sites} for kernel in current}
+        found = {way_of(row): row for row in old
+                 if (row["line"], row["instruction"]) in there.get(key_of(row)[:3],
+                                                                   {(row["line"], row["instruction"])})}
+        found.update((way_of(row), row) for row in rows)
+        data.write_rows(path, COLUMNS, sorted(found.values(), key=lambda row: (*study.order_of(row), row["way"])))
+
+
+def differences(rows: Sequence[Fields], path: Path) -> list[str]:
+    """What is recorded otherwise, or not at all."""
+    known = {way_of(row): row for row in study.recorded(path)}
+    return [f"{' '.join(way_of(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
+            + (f"{old['verdict']} ({old['found_by']})" if (old := known.get(way_of(row))) else "nothing")
+            for row in rows if way_of(row) not in known
+            or any(known[way_of(row)][column] != row[column] for column in ("verdict", "found_by"))]

@@ -35,7 +35,7 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "timeline": images.timeline, "chart": images.chart, "published": published.of_topic,
     "profile": profiled.counters, "timers": profiled.timers, "footprint": footprint.of_project,
     "pytorch": profiled.pytorch,
-    "needed": synchronisation.table, "score": synchronisation.score,
+    "needed": synchronisation.table, "score": synchronisation.score, "weakened": synchronisation.weakened,
     "model_constants": modelled.constants, "modelled": modelled.beside_measured,
     "modelled_cycles": modelled.cycles_and_bytes, "modelled_blackwell": modelled.blackwell,
     "modelled_h100": modelled.other_hopper, "modelled_ablations": modelled.changes, "limits": modelled.limits,

@@ -10,12 +10,14 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
-from ladder.mutants import judge, study
+from ladder.mutants import judge, study, weaken
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.on_hardware import NEEDED, measured_today, read
+from ladder.pages.blocks.on_hardware import NEEDED, RESULTS, measured_today, read
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
+
+WEAKENED = RESULTS / weaken.OUTPUT.name
 
 
 def table(context: Context, options: Options) -> str:
@@ -111,3 +113,35 @@ def _sentences(rows: Sequence[Fields]) -> str:
             f"only; {redundant} are proven redundant, and {count - len(reported) - redundant} are open. {leading} of "
             f"the {len(reported)} reports name the kind of instruction that is missing, and its line, or one next to "
             "which no other of its kind stands.\n")
+
+
+# --- less than there should be ----------------------------------------------------------------------------------------
+
+
+def weakened(context: Context, options: Options) -> str:
+    """How many weakened sites of all kernels are reported, by the way in which they are weaker, and why others are not."""
+    del options
+    rows = read(context, WEAKENED)
+    if not rows:
+        raise ValueError("there is no docs/results/weakened.csv: run python3 scripts/needed.py --weaken")
+    ways: dict[str, list[Fields]] = {}
+    for row in rows:
+        ways.setdefault(row["way"], []).append(row)
+    lines = [_weakened_counts(way, ", ".join(f"`{one}`" for one in sorted({row["instruction"] for row in some})), some)
+             for way, some in sorted(ways.items())]
+    lines.append([f"**{cell}**" if cell else "" for cell in _weakened_counts("together", "", rows)])
+    reasons = Counter(_reason(row) for row in rows if row["verdict"].startswith(weaken.ENOUGH))
+    return (markdown.table(["less", "of", "made", "reported", "enough", "open"], lines, "llrrrr")
+            + f"\nWhy less was enough, of {sum(reasons.values())}:\n\n"
+            + "".join(f"- {count}: {reason}.\n" for reason, count in reasons.most_common()))
+
+
+def _weakened_counts(way: str, instructions: str, rows: Sequence[Fields]) -> list[str]:
+    found = Counter(row["verdict"].partition(":")[0] for row in rows)
+    return [way, instructions, str(len(rows)), *(str(found[one]) for one in (weaken.REPORTED, weaken.ENOUGH, weaken.OPEN))]
+
+
+def _reason(row: Fields) -> str:
+    """The same for all sites that are redundant."""
+    reason = row["verdict"].partition(": ")[2]
+    return f"{reason.partition(':')[0]} altogether" if reason.startswith(study.REDUNDANT) else reason
