@@ -403,28 +403,22 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* data, cudaHostF
     if (destroy == nullptr || references == 0 || flags != cudaUserObjectNoDestructorSync)
       refuse(cudaErrorInvalidValue,
              "destroy must be a function, there must be a reference, and the flag is cudaUserObjectNoDestructorSync.");
-    result(object, "object_out") = reinterpret_cast<cudaUserObject_t>(new UserObject{data, destroy, references});
+    cudaUserObject_t& created = result(object, "object_out");
+    created = reinterpret_cast<cudaUserObject_t>(&create_object(data, destroy, references));
   });
 }
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
-  return call("cudaUserObjectRetain", [&](Process&) {
-    require_pointer(object, "object");
-    reinterpret_cast<UserObject*>(object)->references += count;
-  });
+  return call("cudaUserObjectRetain", [&](Process&) { find_object(object).references += count; });
 }
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
-  return call("cudaUserObjectRelease", [&](Process&) {
-    require_pointer(object, "object");
-    release(*reinterpret_cast<UserObject*>(object), count);
-  });
+  return call("cudaUserObjectRelease", [&](Process&) { release(find_object(object), count); });
 }
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags) {
   return call("cudaGraphRetainUserObject", [&](Process&) {
-    require_pointer(object, "object");
-    auto* const held = reinterpret_cast<UserObject*>(object);
-    if ((flags & cudaGraphUserObjectMove) == 0) held->references += count;
+    UserObject& held = find_object(object);
     std::vector<UserObject*>& objects = find_graph(graph).objects;
-    objects.insert(objects.end(), count, held);
+    if ((flags & cudaGraphUserObjectMove) == 0) held.references += count;
+    objects.insert(objects.end(), count, &held);
   });
 }
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {

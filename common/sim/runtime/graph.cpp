@@ -16,6 +16,10 @@ std::unordered_set<const Graph*>& live_graphs() {
   static auto& all = *new std::unordered_set<const Graph*>;
   return all;
 }
+std::unordered_map<const UserObject*, std::unique_ptr<UserObject>>& live_objects() {
+  static auto& all = *new std::unordered_map<const UserObject*, std::unique_ptr<UserObject>>;
+  return all;
+}
 std::unordered_set<const GraphNode*>& live_nodes() {
   static auto& all = *new std::unordered_set<const GraphNode*>;
   return all;
@@ -269,13 +273,27 @@ void execute(Process& process, GraphNode& node) {
   }
 }
 
+UserObject& create_object(void* data, cudaHostFn_t destroy, unsigned references) {
+  auto object = std::make_unique<UserObject>(UserObject{data, destroy, references});
+  UserObject& created = *object;
+  live_objects().emplace(&created, std::move(object));
+  return created;
+}
+
+UserObject& find_object(cudaUserObject_t handle) {
+  const auto found = live_objects().find(reinterpret_cast<const UserObject*>(handle));
+  if (found == live_objects().end())
+    refuse(cudaErrorInvalidValue, "%p is not an object, or one without references.", static_cast<const void*>(handle));
+  return *found->second;
+}
+
 void release(UserObject& object, unsigned count) {
   if (count > object.references)
     refuse(cudaErrorInvalidValue, "%u references are released, and there are %u.", count, object.references);
   object.references -= count;
   if (object.references > 0) return;
   object.destroy(object.data);
-  object.destroy = nullptr;
+  live_objects().erase(&object);
 }
 
 }  // namespace sim::runtime

@@ -43,7 +43,7 @@ struct GraphNode {
   std::shared_ptr<Graph> child;
 };
 
-/// An object of the program that lives as long as graphs refer to it.
+/// An object of the program that lives as long as somebody refers to it.
 struct UserObject {
   void* data = nullptr;
   cudaHostFn_t destroy = nullptr;
@@ -93,7 +93,9 @@ std::vector<Step> steps_of(Process& process, const Graph& graph);
 /// Executes a node that is no host function, in the stream that the call at hand is in.
 void execute(Process& process, GraphNode& node);
 
-/// One reference less; the last one runs the object's destructor.
+UserObject& create_object(void* data, cudaHostFn_t destroy, unsigned references);
+UserObject& find_object(cudaUserObject_t handle);
+/// References less; with the last one the object's destructor runs, and the object is no more.
 void release(UserObject& object, unsigned count);
 
 }  // namespace sim::runtime

@@ -74,6 +74,7 @@ TEST(DriverGraphs, ObjectsThatTheyHold) {
   EXPECT_EQ(destroyed, 0);
   EXPECT_EQ(cudaGraphDestroy(copy), cudaSuccess);
   EXPECT_EQ(destroyed, 1);
+  EXPECT_EQ(cudaUserObjectRelease(object, 1), cudaErrorInvalidValue);  // it is no more
 }
 
 }  // namespace
