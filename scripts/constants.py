@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ladder import command, files
-from ladder.results import data, derivation
+from ladder.results import calibration, data, derivation
 from ladder.sim import predictions
 
 
@@ -22,22 +22,25 @@ def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--gpu", choices=sorted(predictions.ARCHS), default="h200", help="default: %(default)s")
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="default: docs/results/GPU_calibration.csv")
+    parser.add_argument("--experiments", default=",".join(calibration.EXPERIMENTS), metavar="LIST",
+                        help="of calibrate.py, whose constants are derived (default: all)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: common/sim/timing/constants/GPU.csv")
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if anything would")
     options = parser.parse_args()
-    calibration = options.calibration or files.ROOT / files.RESULTS / f"{options.gpu}_calibration.csv"
-    if not calibration.exists():
-        raise command.UsageError(f"there is no {calibration}: scripts/calibrate.py makes one, on that GPU.")
+    recorded = options.calibration or files.ROOT / files.RESULTS / f"{options.gpu}_calibration.csv"
+    if not recorded.exists():
+        raise command.UsageError(f"there is no {recorded}: scripts/calibrate.py makes one, on that GPU.")
     constants = files.ROOT / derivation.CONSTANTS / f"{options.gpu}.csv"
     before = constants.read_text(encoding="utf-8")
     try:
         text = data.csv_text(derivation.COLUMNS, derivation.derived(data.read_rows(constants)[1],
-                                                               data.read_rows(calibration)[1]))
+                                                               data.read_rows(recorded)[1],
+                                                               calibration.choose_experiments(options.experiments)))
     except KeyError as missing:
-        raise command.UsageError(f"{calibration} has no row for {missing}.") from None
+        raise command.UsageError(f"{recorded} has no row for {missing}.") from None
     if options.check:
         if text != before:
-            command.give_up(1, f"{constants} is not what {calibration} says: run scripts/constants.py")
+            command.give_up(1, f"{constants} is not what {recorded} says: run scripts/constants.py")
         return 0
     files.replace(options.output or constants, text)
     return 0

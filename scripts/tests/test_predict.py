@@ -25,6 +25,13 @@ class Constants(unittest.TestCase):
         measured = {row["name"] for row in derived if row["kind"] == "measured"}
         self.assertEqual(measured, set(derivation.RULES) | {"model_error"})
 
+    def test_so_they_do_on_an_H100_of_the_experiments_that_were_run(self) -> None:
+        rows = data.read_rows(CALIBRATION.with_name("h100_calibration.csv"))[1]
+        run = {row["experiment"] for row in rows}
+        self.assertEqual(derivation.derived(constants("h100"), rows, run), constants("h100"))
+        with self.assertRaises(KeyError):
+            derivation.derived(constants("h100"), rows)
+
     def test_another_measurement_is_another_constant(self) -> None:
         rows = [dict(row) for row in data.read_rows(CALIBRATION)[1]]
         for row in rows:

@@ -3,7 +3,7 @@ scripts/calibrate.py has recorded. A constant's value is rounded to three digits
 machine; all others (reported, fitted, assumed) stay as they are in the file."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cache
 from math import log
@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Callable
 
+from ladder.results.calibration import EXPERIMENTS
 from ladder.results.data import Fields
 
 CONSTANTS = Path("common/sim/timing/constants")
@@ -126,7 +127,11 @@ def clock_exponent(rows: Rows, slow: str, fast: str) -> float:
 @dataclass(frozen=True)
 class Rule:
     value: Callable[[Rows, dict[str, float]], float]  # from the rows, and the constants that were not measured
-    source: str
+    source: str  # begins with the experiment's name
+
+    @property
+    def experiment(self) -> str:
+        return self.source.split(":")[0]
 
 
 def _latency(rows: Rows, size: int, source: str) -> float:
@@ -138,7 +143,7 @@ def _row(rows: Rows, _: dict[str, float]) -> float:
 
 
 def _clock(rows: Rows) -> float:
-    return rows("power", "case=waiting", "sustained clock") / 1000
+    return rows("topology", "load=none", "clock") / 1000
 
 
 def _sms(rows: Rows) -> float:
@@ -253,14 +258,16 @@ def text_of(value: float) -> str:
     return f"{value:.4g}" if value >= 1000 and value < 1e5 else f"{value:.3g}"
 
 
-def derived(constants: Iterable[Fields], rows: Iterable[Fields]) -> list[Fields]:
-    """The constants, those with a rule as the rows have them. Raises KeyError for a measurement that is missing."""
+def derived(constants: Iterable[Fields], rows: Iterable[Fields],
+            experiments: Container[str] = tuple(EXPERIMENTS)) -> list[Fields]:
+    """The constants, those with a rule of one of these experiments as the rows have them. Raises KeyError for a
+    measurement that is missing."""
     known = [dict(row) for row in constants]
     measured = Rows(rows)
     values = {row["name"]: float(row["value"]) for row in known}
     for row in known:
         rule = RULES.get(row["name"])
-        if rule is not None:
+        if rule is not None and rule.experiment in experiments:
             row.update(value=text_of(rule.value(measured, values)), kind="measured",
                        source=f"calibrate.py {rule.source}")
     return known

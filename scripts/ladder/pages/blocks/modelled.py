@@ -186,20 +186,24 @@ def blackwell(context: Context, _: Options) -> str:
 
 
 def other_hopper(context: Context, _: Options) -> str:
-    """The ladder on an H100, beside the H200's."""
-    known = predicted.recorded(context)
-    measured = {(each.measured["level"], each.measured["m"]): each.measured["tflops"]
-                for each in predicted.speeds(context)}
+    """The ladder on an H100, modelled and measured, beside the H200's."""
+    known, rows = predicted.recorded(context), predicted.other_chip(context)
+    beside = {(each.measured["level"], each.measured["m"]): each.measured["tflops"]
+              for each in predicted.speeds(context)}
     lines = []
-    for (level, gpu, edge), row in known.items():
-        if gpu == "h100":
-            beside = known[level, "h200", edge]
-            lines.append([names.short(level), edge, f"{float(row['tflops']):.0f}", _whole(row["sm_mhz"]),
-                          f"{float(beside['tflops']):.0f}", f"{float(row['tflops']) / float(beside['tflops']):.3f}",
-                          f"{float(measured[level, edge]):.0f}", row["limit"]])
+    for each in rows:
+        level, edge = each.measured["level"], each.measured["m"]
+        on_h200 = known[level, "h200", edge]
+        lines.append([names.short(level), edge, _whole(each.model["tflops"]), _whole(each.measured["tflops"]),
+                      _percent(each.error), f"{float(each.model['tflops']) / float(on_h200['tflops']):.3f}",
+                      f"{float(each.measured['tflops']) / float(beside[level, edge]):.3f}",
+                      f"{float(each.measured['ratio_cublas']):.3f}", each.model["limit"]])
     lines.sort(key=lambda line: (int(line[1]), line[0]))
-    return markdown.table(["level", "M = N = K", "H100, modelled TFLOPS", "MHz", "H200, modelled", "H100 / H200",
-                           "H200, measured", "what limits it on the H100, in the model"], lines, "lrrrrrrl")
+    return (f"Mean error of these {len(rows)} rows, all held out: **{_mean(each.error for each in rows)}** of the "
+            "sustained TFLOPS.\n\n"
+            + markdown.table(["level", "M = N = K", "H100, modelled TFLOPS", "measured", "error",
+                              "H100 / H200, modelled", "measured", "x cuBLAS, measured",
+                              "what limits it on the H100, in the model"], lines, "lrrrrrrrl"))
 
 
 def limits(context: Context, options: Options) -> str:
