@@ -96,8 +96,8 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("holds 1 at 10240 and lies above it at the other sizes", text)
-        self.assertIn("The intervals of the two levels overlap at some sizes", text)
+        self.assertIn("Beside that one the intervals of the two levels lie apart; beside the default they overlap at "
+                      "three sizes", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         overlaps = 0
@@ -106,10 +106,9 @@ class Measured(unittest.TestCase):
                 "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
                 "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
             self.assertLess(before["tflops"], last["tflops"], size)
-            self.assertEqual(last["ratio_cublaslt_low"] > 1, size != 10240, size)
-            self.assertGreater(last["ratio_cublaslt_high"], 1, size)
+            self.assertGreater(last["ratio_cublaslt_low"], max(1, before["ratio_cublaslt_high"]), size)
             overlaps += last["ratio_cublas_low"] < before["ratio_cublas_high"]
-        self.assertGreater(overlaps, 0)
+        self.assertEqual(overlaps, 3)
 
     def test_what_clusters_are_worth(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
