@@ -9,20 +9,23 @@
 //   K9_PAD       floats between the columns of A's slice, against bank conflicts of the transposing stores
 //   K9_K_OUTER   1: a thread loads all that it needs for one k, then multiplies; 0: piece after piece, each over all k
 //   K9_WARP_M/N  each warp owns a rectangle of the tile; 0: all threads lie in a grid of 16 x 16 over all of it
-//   K9_COPY      how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA
+//   K9_COPY      how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA, 3 cp.async by four more warps
 //   K9_STAGES    slices in flight; 1: none is copied while another is multiplied
 //   K9_LAG       with TMA: how many slices ago a stage was read when it is filled again
 //   K9_A_ROWS    1: A's slice stays as it lies in memory, swizzled, and is read 4 k at a time; 0: it is transposed
 //   K9_LANES_M   lanes of a warp in the direction of M; K9_LANES_Z: 1 numbers them so that loads need fewer turns
+//   K9_STREAM_K  1: a CTA per place on the GPU, and what whole waves leave is dealt out along K, so that all end together
 //   K9_GROUP     tile rows side by side before n advances, for L2; 0: row after row
 //   K9_MIN_CTAS  per SM, that the compiler must leave registers for
 //   K9_UNROLL    of the loop over k inside a slice
-//   K9_SNAKE     1: the products of one k go down one column of the piece and up the next; 0: row by row
+//   K9_SNAKE     1: the products of one k go down one column of the piece and up the next; 2: they zigzag along two rows,
+//                and back along the next two; 0: row by row
 #pragma once
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +33,7 @@
 #include "common/mma/tensor_map.h"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cp_async.cuh"
+#include "common/ptx/flag.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -82,6 +86,9 @@
 #ifndef K9_LANES_Z
 #define K9_LANES_Z 0
 #endif
+#ifndef K9_STREAM_K
+#define K9_STREAM_K 0
+#endif
 #ifndef K9_GROUP
 #define K9_GROUP 0
 #endif
@@ -109,7 +116,7 @@ struct Problem {
 
 // ------------------------------------------------------------------------------------------------------- configuration
 
-enum class Copy { registers, async, tma };
+enum class Copy { registers, async, tma, producer };
 
 struct Config {
   static constexpr int BM = K9_BM, BN = K9_BN, BK = K9_BK;  // the tile of C, and how deep a slice is
@@ -117,8 +124,21 @@ struct Config {
   static constexpr int THREADS = K9_THREADS;
   static constexpr Copy COPY = static_cast<Copy>(K9_COPY);
   static constexpr int STAGES = K9_STAGES, LAG = K9_LAG;
-  static constexpr bool A_ROWS = K9_A_ROWS, K_OUTER = K9_K_OUTER, LANES_Z = K9_LANES_Z, SNAKE = K9_SNAKE;
-  static constexpr int GROUP = K9_GROUP, MIN_CTAS = K9_MIN_CTAS, UNROLL = K9_UNROLL;
+  static constexpr bool A_ROWS = K9_A_ROWS, K_OUTER = K9_K_OUTER, LANES_Z = K9_LANES_Z;
+  static constexpr int GROUP = K9_GROUP, MIN_CTAS = K9_MIN_CTAS, UNROLL = K9_UNROLL, SNAKE = K9_SNAKE;
+
+  static constexpr bool STREAM_K = K9_STREAM_K;
+  static constexpr int MAX_CTAS = 1024;  // with STREAM_K
+
+  // Who copies: everybody, or a warpgroup that does nothing else. Then it needs few registers, and gives the others to
+  // those that multiply.
+  static constexpr bool PRODUCER = COPY == Copy::producer;
+  static constexpr int COPIERS = PRODUCER ? 128 : THREADS, CTA_THREADS = THREADS + (PRODUCER ? COPIERS : 0);
+  static constexpr int PRODUCER_REGISTERS = 40, SM_REGISTERS = 65'536;
+  static constexpr int LAUNCHED_REGISTERS = SM_REGISTERS / (CTA_THREADS * MIN_CTAS) / 8 * 8 * CTA_THREADS;  // of a CTA
+  static constexpr int CONSUMER_REGISTERS = (LAUNCHED_REGISTERS - PRODUCER_REGISTERS * COPIERS) / THREADS / 8 * 8;
+  static_assert(!PRODUCER || (THREADS % 128 == 0 && CTA_THREADS * MIN_CTAS > 256 && CONSUMER_REGISTERS <= 256),
+                "registers change hands by warpgroups");
 
   // Where threads stand. Without warp tiles they are a grid of 16 x 16 and step over the whole tile; with them the 32
   // lanes are a grid, and step over their warp's rectangle. A step covers WM x WN results.
@@ -136,8 +156,8 @@ struct Config {
   static constexpr int PITCH = A_ROWS ? BK : BM + K9_PAD;
   static constexpr int A_BYTES = (A_ROWS ? BM : BK) * PITCH * 4, B_BYTES = BK * BN * 4;
   static constexpr int STAGE_BYTES = (A_BYTES + B_BYTES + 1023) / 1024 * 1024;  // the swizzle repeats every 1,024 bytes
-  static constexpr int BARRIERS = STAGES * STAGE_BYTES;                         // TMA's, behind the slices
-  static constexpr int SMEM_BYTES = BARRIERS + (COPY == Copy::tma ? 2 * 8 * STAGES : 0);
+  static constexpr int BARRIERS = STAGES * STAGE_BYTES;                         // behind the slices
+  static constexpr int SMEM_BYTES = BARRIERS + (COPY >= Copy::tma ? 2 * 8 * STAGES : 0);
   static constexpr int K_STEP = A_ROWS ? 4 : 1;
   static constexpr mma::Swizzle SWIZZLE = BK == 8    ? mma::Swizzle::B32
                                           : BK == 16 ? mma::Swizzle::B64
@@ -148,11 +168,14 @@ struct Config {
                 "rows of A are read by k, and a step over them must not change the swizzle");
   static_assert(COPY != Copy::tma || (A_ROWS && BM <= 256 && BN <= 256), "TMA copies boxes and does not transpose");
   static_assert(COPY != Copy::tma || (LAG >= 1 && LAG < STAGES), "a stage must have been read, and others be full");
+  static_assert(!PRODUCER || (K_OUTER && !A_ROWS), "columns of A are read ahead, those of one k at a time");
+  static_assert(!PRODUCER || BN <= COPIERS, "a producer copies whole rows of B");
+  static_assert(!STREAM_K || PRODUCER, "the producer runs ahead into the next tile");
   static_assert((COPY == Copy::registers) == (STAGES == 1), "several slices in flight are what the others are for");
 
   // One copy of all threads is a whole number of rows, and a slice is a whole number of copies.
-  static_assert(BM * BK % (4 * THREADS) == 0 && BN * BK % (4 * THREADS) == 0);
-  static_assert(4 * THREADS % BK == 0 && 4 * THREADS % BN == 0);
+  static_assert(BM * BK % (4 * COPIERS) == 0 && BN * BK % (4 * COPIERS) == 0);
+  static_assert(4 * COPIERS % BK == 0 && 4 * COPIERS % BN == 0);
 };
 
 /// Where a CTA's tile begins in C. GROUP tiles below each other, then the next n: neighbours in this order share columns
@@ -168,6 +191,53 @@ __device__ __forceinline__ Tile tile_at(int index, int m, int n) {
   const int rows = min(m_tiles - first, Config::GROUP);  // the last group may be smaller
   return {(first + in_group % rows) * Config::BM, in_group / rows * Config::BN};
 }
+
+/// What a CTA computes at a time: slices [begin, end) of a tile, in the order of tile_at().
+struct Work {
+  int tile, begin, end;
+};
+
+/// The work of this CTA, piece after piece. Without STREAM_K it is one tile. With it every CTA takes as many whole tiles
+/// as every other, and what is left, one or two tiles each, is one long row of slices that is cut into equal parts. So a
+/// tile may begin in one CTA and end in the next. From the last to the first: a CTA's first piece is the one that its
+/// neighbour waits for, its last the one that it waits for itself.
+class Works {
+ public:
+  __device__ __forceinline__ Works(int m, int n, int slices) : slices_(slices) {
+    if constexpr (Config::STREAM_K) {
+      const int tiles = (m + Config::BM - 1) / Config::BM * ((n + Config::BN - 1) / Config::BN), ctas = gridDim.x;
+      waves_ = tiles % ctas == 0 ? tiles / ctas : max(tiles / ctas - 1, 0);
+      const int64_t rest = static_cast<int64_t>(tiles - waves_ * ctas) * slices;
+      first_ = rest * blockIdx.x / ctas, at_ = rest * (blockIdx.x + 1) / ctas;
+    }
+  }
+
+  /// The next piece; false if there is none.
+  __device__ __forceinline__ bool next(Work& work) {
+    if constexpr (!Config::STREAM_K) {
+      work = {static_cast<int>(blockIdx.x), 0, slices_};
+      return wave_++ == 0;
+    }
+    if (wave_ < waves_) {
+      work = {static_cast<int>(wave_++ * gridDim.x + blockIdx.x), 0, slices_};
+      return true;
+    }
+    if (at_ == first_) return false;
+    const int tile = static_cast<int>((at_ - 1) / slices_);
+    const int64_t tile_begin = static_cast<int64_t>(tile) * slices_, from = max(first_, tile_begin);
+    work = {static_cast<int>(waves_ * gridDim.x) + tile, static_cast<int>(from - tile_begin),
+            static_cast<int>(at_ - tile_begin)};
+    at_ = from;
+    return true;
+  }
+
+ private:
+  int slices_, wave_ = 0, waves_ = 0;
+  int64_t first_ = 0, at_ = 0;  // of the long row of slices: where this CTA's part begins, and where what is left ends
+};
+
+/// With STREAM_K: is what the CTA of this number computed of the tile that the next one completes in C?
+[[maybe_unused]] static __device__ uint32_t begun[Config::MAX_CTAS];
 
 /// Where this thread's first piece begins in the tile. The next begins WM rows or WN columns on.
 struct Place {
@@ -214,7 +284,7 @@ __device__ __forceinline__ void for_my_pieces(Body copy) {
 template <Copy COPY, int V, int STRIDE = 1>
 __device__ __forceinline__ void copy_piece(float* to, const float* from, bool valid) {
   static_assert(STRIDE == 1 || V == 1 || COPY == Copy::registers);
-  if constexpr (COPY == Copy::async) {
+  if constexpr (COPY == Copy::async || COPY == Copy::producer) {
     ptx::cp_async<4 * V>(ptx::smem_address(to), from, valid ? 4 * V : 0);
   } else if constexpr (V == 1) {
     *to = valid ? *from : 0;
@@ -245,7 +315,7 @@ __device__ __forceinline__ void load_floats(float* values, const float* from) {
 
 /// VECTOR: rows begin at multiples of 16 bytes, and global memory is read and written by float4.
 template <bool VECTOR>
-__global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
+__global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
     sgemm(const Problem p, const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b) {
   constexpr Copy COPY = VECTOR || Config::COPY != Copy::tma ? Config::COPY : Copy::async;  // TMA needs such rows
   constexpr int BM = Config::BM, BN = Config::BN, BK = Config::BK, TM = Config::TM, TN = Config::TN;
@@ -254,7 +324,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
   const auto b_slice = [&](int stage) { return a_slice(stage) + Config::A_BYTES / 4; };
 
   // Step 1: which tile is this CTA's, and where in it do this thread's pieces begin?
-  const Tile tile = tile_at(blockIdx.x, p.m, p.n);
+  Tile tile = tile_at(blockIdx.x, p.m, p.n);
   const int slices = (p.k + BK - 1) / BK;
   const bool inside = tile.m + BM <= p.m && tile.n + BN <= p.n;
   const Place place = my_place();
@@ -263,7 +333,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
   // Each thread copies pieces of both. Where a slice lies wholly inside A and B, nobody looks for their ends.
   const auto copy_slice_checked = [&]<bool CHECK>(int slice, int stage) {
     constexpr bool SCATTER = !Config::A_ROWS;
-    constexpr int V = VECTOR ? 4 : 1, V_A = SCATTER && COPY == Copy::async ? 1 : V;
+    constexpr int V = VECTOR ? 4 : 1, V_A = SCATTER && COPY != Copy::registers ? 1 : V;
     const int k0 = slice * BK;
     for_my_pieces<BM, BK, V_A, V_A == 1 ? 8 : BK>([&](int row, int i, int k) {
       const float* from = p.a + static_cast<int64_t>(tile.m + row) * p.k + k0 + k + static_cast<int64_t>(i) * p.k;
@@ -286,6 +356,22 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
 
   // Step 3: what a thread does with a slice.
   float c[Config::WMITER * TM][Config::WNITER * TN] = {};
+
+  // The products of one k, in an order in which two in a row share what is read from the register file once.
+  const auto multiply_k = [&](const float* a_k, const float* b_k) {
+    constexpr int ROWS = Config::WMITER * TM, COLUMNS = Config::WNITER * TN;
+#pragma unroll
+    for (int step = 0; step < ROWS * COLUMNS; ++step) {
+      int i = step / COLUMNS, j = step % COLUMNS;
+      if constexpr (Config::SNAKE == 1) {
+        j = step / ROWS, i = j % 2 == 1 ? ROWS - 1 - step % ROWS : step % ROWS;
+      } else if constexpr (Config::SNAKE == 2) {
+        const int pair = step / (2 * COLUMNS), along = step / 2 % COLUMNS;
+        i = 2 * pair + (step + along) % 2, j = pair % 2 == 1 ? COLUMNS - 1 - along : along;
+      }
+      c[i][j] += a_k[i * Config::K_STEP] * b_k[j];
+    }
+  };
   const auto multiply = [&](int stage) {
     const float* const a = a_slice(stage);
     const float* const b = b_slice(stage) + place.n;
@@ -326,21 +412,50 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
           for (int wn = 0; wn < Config::WNITER; ++wn) {
             load_floats<TN>(b_k + wn * TN, b + (k + s) * BN + wn * Config::WN);
           }
-          // Back and forth: what two products in a row share is read from the register file once.
-          constexpr int ROWS = Config::WMITER * TM, COLUMNS = Config::WNITER * TN;
+          multiply_k(&a_k[0][s], b_k);
+        }
+      }
+    }
+  };
+
+  // Step 4: from registers to C, or, if the tile's first slices are in it, on top of them.
+  const auto store_c = [&](bool add) {
 #pragma unroll
-          for (int step = 0; step < ROWS * COLUMNS; ++step) {
-            const int along = Config::SNAKE ? step % ROWS : step / COLUMNS;
-            const int j = Config::SNAKE ? step / ROWS : step % COLUMNS;
-            const int i = Config::SNAKE && j % 2 == 1 ? ROWS - 1 - along : along;
-            c[i][j] += a_k[i][s] * b_k[j];
+    for (int i = 0; i < Config::WMITER * TM; ++i) {
+      const int row = tile.m + place.m + i / TM * Config::WM + i % TM;
+      if (row >= p.m) continue;
+      float* const c_row = p.c + static_cast<int64_t>(row) * p.ldc;
+#pragma unroll
+      for (int j = 0; j < Config::WNITER * TN; j += 4) {
+        const int column = tile.n + place.n + j / TN * Config::WN + j % TN;
+        if constexpr (VECTOR) {
+          if (column >= p.n) continue;
+          auto* const to = reinterpret_cast<float4*>(c_row + column);
+          float4 sum = {c[i][j], c[i][j + 1], c[i][j + 2], c[i][j + 3]};
+          if (add) sum.x += to->x, sum.y += to->y, sum.z += to->z, sum.w += to->w;
+          *to = sum;
+        } else {
+#pragma unroll
+          for (int v = 0; v < 4; ++v) {
+            if (column + v < p.n) c_row[column + v] = add ? c_row[column + v] + c[i][j + v] : c[i][j + v];
           }
         }
       }
     }
   };
 
-  // Step 4: the main loop.
+  // Step 5: the main loop.
+  // Barriers, for those who copy and those who multiply: full[s] when slice s is there, empty[s] when all have read it.
+  const uint32_t barriers = ptx::smem_address(smem) + Config::BARRIERS;
+  const auto full = [&](int stage) { return barriers + 16 * stage; };
+  const auto empty = [&](int stage) { return barriers + 16 * stage + 8; };
+  const auto init_barriers = [&](int arrivals_at_full) {
+    for (int stage = 0; stage < Config::STAGES; ++stage) {
+      ptx::mbarrier_init(full(stage), arrivals_at_full);
+      ptx::mbarrier_init(empty(stage), Config::THREADS / 32);  // an arrival per warp
+    }
+    ptx::fence_mbarrier_init();  // orders the inits before asynchronous copies use the barriers
+  };
   if constexpr (COPY == Copy::registers) {
     for (int slice = 0; slice < slices; ++slice) {
       copy_slice(slice, 0);
@@ -364,22 +479,123 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
       free_stage = stage;
       if (++stage == Config::STAGES) stage = 0;
     }
+  } else if constexpr (COPY == Copy::producer) {
+    // One warpgroup does nothing but copy, and those who multiply never wait for a place in the queue of copies.
+    constexpr int CONSUMERS = 1;  // their barrier
+    if (threadIdx.x == 0) init_barriers(Config::COPIERS);
+    __syncthreads();  // the barriers exist before any thread waits on them
+    int stage = 0;
+    uint32_t phase = 0;
+    const auto advance = [&] {
+      if (++stage == Config::STAGES) stage = 0, phase ^= 1;
+    };
+    Works works(p.m, p.n, slices);
+    if (threadIdx.x >= Config::THREADS) {
+      ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();
+      // It shares the issue slots with those who multiply: its addresses must cost next to nothing. Pointers to a thread's
+      // first pieces of A and B move on with the slices, and the others lie whole rows further, so many at once.
+      constexpr int V = VECTOR ? 4 : 1, B_SIDE = BN / V, A_AT_ONCE = Config::COPIERS / 8,
+                    B_AT_ONCE = Config::COPIERS / B_SIDE;
+      const int thread = threadIdx.x - Config::THREADS;
+      const int a_row = thread / 8, a_k = thread % 8, b_k = thread / B_SIDE, b_n = thread % B_SIDE * V;
+      const int64_t a_step = static_cast<int64_t>(A_AT_ONCE) * p.k, b_step = static_cast<int64_t>(B_AT_ONCE) * p.n;
+      const auto copy_slices = [&]<bool CHECK>(const Work& work) {
+        const float* a = p.a + static_cast<int64_t>(tile.m + a_row) * p.k + work.begin * BK + a_k;
+        const float* b = p.b + static_cast<int64_t>(work.begin * BK + b_k) * p.n + tile.n + b_n;
+        for (int slice = work.begin; slice < work.end; ++slice) {
+          ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn finds every stage empty
+          const float* from = a;
+#pragma unroll
+          for (int m = 0; m < BM; m += A_AT_ONCE, from += a_step) {
+#pragma unroll
+            for (int k = 0; k < BK; k += 8) {
+              const bool valid = !CHECK || (tile.m + a_row + m < p.m && slice * BK + a_k + k < p.k);
+              copy_piece<COPY, 1>(a_slice(stage) + a_index(a_row, a_k) + k * Config::PITCH + m, from + k, valid);
+            }
+          }
+          from = b;
+#pragma unroll
+          for (int k = 0; k < BK; k += B_AT_ONCE, from += b_step) {
+            const bool valid = !CHECK || (slice * BK + b_k + k < p.k && tile.n + b_n < p.n);
+            copy_piece<COPY, V>(b_slice(stage) + (b_k + k) * BN + b_n, from, valid);
+          }
+          ptx::cp_async_mbarrier_arrive(full(stage));
+          advance();
+          a += BK, b += static_cast<int64_t>(BK) * p.n;
+        }
+      };
+      for (Work work; works.next(work);) {
+        tile = tile_at(work.tile, p.m, p.n);
+        if (tile.m + BM <= p.m && tile.n + BN <= p.n && work.end * BK <= p.k)
+          copy_slices.template operator()<false>(work);
+        else
+          copy_slices.template operator()<true>(work);
+      }
+      return;
+    }
+    ptx::setmaxnreg_inc<Config::CONSUMER_REGISTERS>();
+    // While one k is multiplied, the values of the next come to registers, also out of the next slice.
+    float a_k[2][Config::WMITER * TM], b_k[2][Config::WNITER * TN];
+    const auto load_k = [&](int k, float* a_next, float* b_next) {
+      const float* const a = a_slice(stage) + place.m + k * Config::PITCH;
+      const float* const b = b_slice(stage) + place.n + k * BN;
+#pragma unroll
+      for (int wm = 0; wm < Config::WMITER; ++wm) load_floats<TM>(a_next + wm * TM, a + wm * Config::WM);
+#pragma unroll
+      for (int wn = 0; wn < Config::WNITER; ++wn) load_floats<TN>(b_next + wn * TN, b + wn * Config::WN);
+    };
+    for (Work work; works.next(work);) {
+      tile = tile_at(work.tile, p.m, p.n);
+#pragma unroll
+      for (auto& row : c) {
+#pragma unroll
+        for (float& value : row) value = 0;
+      }
+      ptx::mbarrier_wait(full(stage), phase);
+      load_k(0, a_k[0], b_k[0]);
+      for (int slice = work.begin; slice < work.end; ++slice) {
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+          const int next = (k + 1) % 2;
+          if (k + 1 < BK) {
+            load_k(k + 1, a_k[next], b_k[next]);
+          } else {
+            __syncwarp();  // all lanes have read the slice
+            if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty(stage));
+            advance();
+            if (slice + 1 < work.end) {
+              ptx::mbarrier_wait(full(stage), phase);
+              load_k(0, a_k[next], b_k[next]);
+            }
+          }
+          multiply_k(a_k[k % 2], b_k[k % 2]);
+        }
+      }
+      const bool begins = work.begin == 0, ends = work.end == slices;
+      if (!begins) {
+        if (threadIdx.x == 0) {
+          ptx::flag_wait(&begun[blockIdx.x - 1]);
+          begun[blockIdx.x - 1] = 0;  // for the next launch
+        }
+        __syncwarp();
+        ptx::bar_sync(CONSUMERS, Config::THREADS);  // the tile's first slices are in C
+      }
+      store_c(!begins);
+      if (!ends) {
+        __syncwarp();
+        ptx::bar_sync(CONSUMERS, Config::THREADS);  // everybody's part is in C
+        if (threadIdx.x == 0) ptx::flag_store(&begun[blockIdx.x], 1);
+      }
+    }
   } else {
-    // One thread asks TMA for whole slices. Barriers: full[s], an arrival and the bytes; empty[s], an arrival per warp.
-    const uint32_t barriers = ptx::smem_address(smem) + Config::BARRIERS;
-    const auto full = [&](int stage) { return barriers + 16 * stage; };
-    const auto empty = [&](int stage) { return barriers + 16 * stage + 8; };
+    // One thread asks TMA for whole slices: an arrival at full[s], and the bytes.
     const auto request = [&](int slice, int stage) {
       ptx::mbarrier_arrive_expect_tx(full(stage), Config::A_BYTES + Config::B_BYTES);
       ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(a_slice(stage)), &map_a, slice * BK, tile.m, full(stage));
       ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(b_slice(stage)), &map_b, tile.n, slice * BK, full(stage));
     };
     if (threadIdx.x == 0) {
-      for (int stage = 0; stage < Config::STAGES; ++stage) {
-        ptx::mbarrier_init(full(stage), 1);
-        ptx::mbarrier_init(empty(stage), Config::THREADS / 32);
-      }
-      ptx::fence_mbarrier_init();  // orders the inits before TMA uses the barriers
+      init_barriers(1);
       for (int stage = 0; stage < Config::STAGES && stage < slices; ++stage) request(stage, stage);
     }
     __syncthreads();  // the barriers exist before any thread waits on them
@@ -401,31 +617,13 @@ __global__ void __launch_bounds__(Config::THREADS, Config::MIN_CTAS)
     }
   }
 
-  // Step 5: from registers to C.
-#pragma unroll
-  for (int i = 0; i < Config::WMITER * TM; ++i) {
-    const int row = tile.m + place.m + i / TM * Config::WM + i % TM;
-    if (row >= p.m) continue;
-    float* const c_row = p.c + static_cast<int64_t>(row) * p.ldc;
-#pragma unroll
-    for (int j = 0; j < Config::WNITER * TN; j += 4) {
-      const int column = tile.n + place.n + j / TN * Config::WN + j % TN;
-      if constexpr (VECTOR) {
-        if (column < p.n)
-          *reinterpret_cast<float4*>(c_row + column) = float4{c[i][j], c[i][j + 1], c[i][j + 2], c[i][j + 3]};
-      } else {
-#pragma unroll
-        for (int v = 0; v < 4; ++v) {
-          if (column + v < p.n) c_row[column + v] = c[i][j + v];
-        }
-      }
-    }
-  }
+  if constexpr (COPY != Copy::producer) store_c(false);
 }
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
-/// Enqueues the product on `stream`. Returns what CUDA says of the launch and, with TMA, of the tensor maps.
+/// Enqueues the product on `stream`. Returns what CUDA says of the launch and, with TMA, of the tensor maps. With STREAM_K
+/// not on two streams at a time: launches share `begun`.
 inline cudaError_t launch(const Problem& p, cudaStream_t stream) {
   const bool vector = p.n % 4 == 0 && p.k % 4 == 0 && p.ldc % 4 == 0;
   CUtensorMap map_a{}, map_b{};
@@ -439,8 +637,20 @@ inline cudaError_t launch(const Problem& p, cudaStream_t stream) {
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::SMEM_BYTES);
   if (status != cudaSuccess) return status;
-  const int64_t tiles = int64_t{(p.m + Config::BM - 1) / Config::BM} * ((p.n + Config::BN - 1) / Config::BN);
-  kernel<<<static_cast<unsigned>(tiles), Config::THREADS, Config::SMEM_BYTES, stream>>>(p, map_a, map_b);
+  int64_t ctas = int64_t{(p.m + Config::BM - 1) / Config::BM} * ((p.n + Config::BN - 1) / Config::BN);
+  if constexpr (Config::STREAM_K) {
+    // A CTA waits only for those of lower numbers, which start before it.
+    static const int places = [kernel] {
+      int device = 0, sms = 0, per_sm = 0;
+      cudaGetDevice(&device);
+      cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, Config::CTA_THREADS, Config::SMEM_BYTES);
+      return per_sm * sms;
+    }();
+    const int64_t all_slices = ctas * ((p.k + Config::BK - 1) / Config::BK);  // everybody needs one
+    ctas = std::min<int64_t>({all_slices, places, Config::MAX_CTAS});
+  }
+  kernel<<<static_cast<unsigned>(ctas), Config::CTA_THREADS, Config::SMEM_BYTES, stream>>>(p, map_a, map_b);
   return cudaGetLastError();
 }
 

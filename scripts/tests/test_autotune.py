@@ -116,6 +116,13 @@ class Spaces(unittest.TestCase):
         self.assertIn("SMEM: 327680 bytes", self.reason(bm=256, bk=64, copy=1, stages=4, bn=64, tn=4))
         self.assertIn("places for 512 threads", self.reason(bm=256, warp_m=64, warp_n=32))
         self.assertIn("A_ROWS", self.reason(a_rows=1))
+        producer = {"copy": 3, "stages": 3, "k_outer": 1, "bk": 8}
+        self.assertEqual(self.reason(**producer), "")
+        self.assertIn("producer", self.reason(**producer | {"k_outer": 0}))
+        self.assertIn("producer", self.reason(**producer | {"bn": 256, "tn": 16}))
+        self.assertIn("and a thread can have 232", self.reason(**producer | {"bm": 512}))
+        self.assertEqual(self.reason(**producer, stream_k=1), "")
+        self.assertIn("STREAM_K", self.reason(stream_k=1))
 
     def refused(self, text: str, sentence: str) -> None:
         with self.assertRaises(space.SpaceError) as caught:
@@ -126,7 +133,7 @@ class Spaces(unittest.TestCase):
         self.refused("kernel sgemm\nbm 64\nbmm 64\n", "my.space:3: sgemm has no parameter 'bmm', only bm, bn, bk")
         self.refused("kernel sgemm\nbk 8 16 24\n", "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
         self.refused("kernel sgemm\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
-        self.refused("kernel sgemm\ncopy warp\n", "copy can be registers, async, tma, and 'warp' is none")
+        self.refused("kernel sgemm\ncopy warp\n", "copy can be registers, async, tma, producer, and 'warp' is none")
         self.refused("kernel sgemm\nbm 64\nbm 128\n", "my.space:3: bm was given already")
         self.refused("kernel sgemm\nbm 64 64\n", "my.space:2: bm has a value twice")
         self.refused("kernel sgemm\nbm\n", "my.space:2: bm has no values")

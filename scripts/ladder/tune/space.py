@@ -120,20 +120,38 @@ SGEMM_PARAMETERS = (
     _k9("k_outer", 0, (0, 1)),
     _k9("warp_m", 0, range(513)), _k9("warp_n", 0, range(513)),
     _k9("lanes_m", 8, (1, 2, 4, 8, 16, 32)), _k9("lanes_z", 0, (0, 1)),
-    _k9("copy", 0, (0, 1, 2), ("registers", "async", "tma")),
+    _k9("copy", 0, (0, 1, 2, 3), ("registers", "async", "tma", "producer")),
     _k9("stages", 1, range(1, 17)), _k9("lag", 1, range(1, 16)),
     _k9("a_rows", 0, (0, 1)),
     _k9("group", 0, range(129)),
     _k9("min_ctas", 1, range(1, 9)),
-    _k9("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _k9("snake", 0, (0, 1)),
+    _k9("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _k9("snake", 0, (0, 1, 2)),
+    _k9("stream_k", 0, (0, 1)),
 )
+
+
+COPIERS = 128            # threads of a producer, and what they keep of
+PRODUCER_REGISTERS = 40  # their registers
+
+
+def sgemm_threads(p: Point) -> int:
+    """Per CTA, as Config::CTA_THREADS of sgemm_kernel9.cuh: those that multiply, and a producer."""
+    return p["threads"] + (COPIERS if p["copy"] == 3 else 0)
+
+
+def sgemm_registers(p: Point) -> int:
+    """That a thread which multiplies can have; a producer leaves it most of its own."""
+    if p["copy"] != 3:
+        return min(MAX_REGISTERS + 1, REGISTERS // (p["threads"] * p["min_ctas"]))
+    launched = REGISTERS // (sgemm_threads(p) * p["min_ctas"]) // 8 * 8 * sgemm_threads(p)
+    return (launched - PRODUCER_REGISTERS * COPIERS) // p["threads"] // 8 * 8
 
 
 def sgemm_smem(p: Point) -> int:
     """Bytes per CTA, as Config::SMEM_BYTES of sgemm_kernel9.cuh."""
     a_bytes = 4 * (p["bm"] * p["bk"] if p["a_rows"] else p["bk"] * (p["bm"] + p["pad"]))
     stage = -(-(a_bytes + 4 * p["bk"] * p["bn"]) // 1024) * 1024
-    return p["stages"] * (stage + (16 if p["copy"] == 2 else 0))
+    return p["stages"] * (stage + (16 if p["copy"] >= 2 else 0))
 
 
 def sgemm_reason(p: Point, smem_limit: int) -> str:
@@ -154,7 +172,11 @@ def sgemm_reason(p: Point, smem_limit: int) -> str:
     places = p["bm"] // area_m * (p["bn"] // area_n) * across_m * across_n
     if places != p["threads"]:
         return f"divisibility: the tile has places for {places} threads, and there are {p['threads']}"
-    at_once = 4 * p["threads"]  # floats that all threads copy with one float4 each
+    if p["copy"] == 3 and not (p["k_outer"] and not p["a_rows"] and p["threads"] % 128 == 0 and p["bn"] <= COPIERS
+                               and p["min_ctas"] * sgemm_threads(p) > 256 and sgemm_registers(p) <= 256):
+        return ("producer: needs K_OUTER, columns of A, whole warpgroups, BN of at most 128, and more than 256 threads "
+                "per SM")
+    at_once = 4 * (COPIERS if p["copy"] == 3 else p["threads"])  # floats that all copy with one float4 each
     for letter, block in (("M", p["bm"]), ("N", p["bn"])):
         if block * p["bk"] % at_once:
             return (f"divisibility: B{letter} * BK = {block * p['bk']} is not a multiple of {at_once}, one copy of all "
@@ -167,9 +189,11 @@ def sgemm_reason(p: Point, smem_limit: int) -> str:
         return "stages: copies through registers have 1 stage, the others at least 2"
     if p["copy"] == 2 and not (p["a_rows"] and max(p["bm"], p["bn"]) <= 256 and p["lag"] < p["stages"]):
         return "TMA: it does not transpose (A_ROWS), copies boxes of at most 256, and needs LAG < STAGES"
+    if p["stream_k"] and p["copy"] != 3:
+        return "STREAM_K: the producer runs ahead into the next tile, and there is none"
     if p["a_rows"] and not (p["k_outer"] and p["bk"] in (8, 16, 32) and p["tm"] == 1 and across_m % 8 == 0):
         return "A_ROWS: needs K_OUTER, BK of 8 to 32, TM of 1 and at least 8 LANES_M"
-    registers = min(MAX_REGISTERS + 1, REGISTERS // (p["threads"] * p["min_ctas"]))
+    registers = sgemm_registers(p)
     if (accumulators := p["bm"] * p["bn"] // p["threads"]) > registers:
         return f"registers: {accumulators} accumulators per thread, and a thread can have {registers}"
     if (smem := sgemm_smem(p)) * p["min_ctas"] > smem_limit:
@@ -244,7 +268,7 @@ KERNELS = {
     ("sgemm", 90): Kernel(
         name="sgemm", arch=90, element="fp32", source="sgemm_variant.cu", parameters=SGEMM_PARAMETERS,
         headline=("bm", "bn", "bk", "tm", "tn"), reason=sgemm_reason,
-        resources=lambda p: (p["threads"], sgemm_smem(p)), entry=r"sgemmILb1E",
+        resources=lambda p: (sgemm_threads(p), sgemm_smem(p)), entry=r"sgemmILb1E",
         depends=("scripts/autotune/sgemm_kernel9.cuh",)),
     ("level08", 100): Kernel(
         name="level08", arch=100, element="bf16", source="level08_variant.cu", parameters=SM100_PARAMETERS,

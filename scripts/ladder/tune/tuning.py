@@ -23,7 +23,8 @@ from ladder.tune.runner import Device, Settings
 from ladder.tune.sweep import Progress, Sweep, Task
 from ladder.tune.variants import Compiler, DiskFull
 
-SPACES = {"sgemm": ("sgemm_ladder", "sgemm_notes", "sgemm_columns", "sgemm_rows"), "level08": ("level08_sm{arch}",)}
+SPACES = {"sgemm": ("sgemm_ladder", "sgemm_notes", "sgemm_columns", "sgemm_rows", "sgemm_producer"),
+          "level08": ("level08_sm{arch}",)}
 SIZES = {"sgemm": "4096", "level08": "4096,8192"}
 RETIMED = {"sgemm": "2048,4096,8192", "level08": "4096,8192"}
 # On the simulated device: whole tiles, more than one wave of one SM's work, and an end of every kind.
