@@ -32,7 +32,7 @@ BITS = {"pred": 1, "shift": 32, "position": 32, "small": 32, "lane": 32, "few": 
 BITS.update({"few16": 16, "few64": 64, "same": 32, "same64": 64, "place": 32, "offset": 32, "segments": 32})
 BITS.update({f"b{bits}": bits for bits in (16, 32, 64)})
 BITS.update({each.name: each.bits for each in number.FORMATS.values()})
-BITS.update({"f16x2": 32, "bf16x2": 32, "f32x2": 64, "tf32": 32})
+BITS.update({"b16x2": 32, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "tf32": 32})
 # Without NaNs, where the ISA leaves open which; nothing below zero; far from the ends, so that no sum is infinite.
 BITS.update({f"{name}.{only}": BITS[name] for only in ("number", "positive", "middle")
              for name in (*number.FORMATS, "f16x2", "bf16x2")})

@@ -89,7 +89,12 @@ def arithmetic() -> Iterator[Form]:
             def paired(a: int, b: int, half: str = half, operation: Callable[[int, int], int] = operation) -> int:
                 parts = [low(operation(number_of(a >> at, half), number_of(b >> at, half)), 16) for at in (0, 16)]
                 return parts[0] | parts[1] << 16
-            yield form(f"{name}.{kind} %d, %a, %b;", "a b32, b b32", "d b32", paired)
+            yield form(f"{name}.{kind} %d, %a, %b;", "a b16x2, b b16x2", "d b32", paired)
+            if kind == "s16x2" and name != "add":
+                def clipped(a: int, b: int, paired: Callable[[int, int], int] = paired) -> int:
+                    both = paired(a, b)
+                    return sum(max(signed(both >> at, 16), 0) << at for at in (0, 16))
+                yield form(f"{name}.relu.{kind} %d, %a, %b;", "a b16x2, b b16x2", "d b32", clipped)
     for kind in ("u32", "s32"):
         def factor(value: int, kind: str = kind) -> int:
             return signed(value, 24) if kind == "s32" else low(value, 24)

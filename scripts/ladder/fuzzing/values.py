@@ -69,20 +69,21 @@ def _apart(build: Optional[Path], gpu: str, seed: int, indices: Sequence[int]) -
 
 def _work(out: Connection, build: Optional[Path], gpu: str, seed: int, indices: Sequence[int]) -> None:
     try:
-        _compare_here(out, Device(build, gpu), seed, indices)
+        _compare_here(out, Device(build, gpu), build is None, seed, indices)
     except Failure as failure:
         out.send(failure)
     except Exception:
         out.send(Failure(f"the model itself fails:\n{traceback.format_exc()}"))
 
 
-def _compare_here(out: Connection, device: Device, seed: int, indices: Sequence[int]) -> None:
+def _compare_here(out: Connection, device: Device, on_hardware: bool, seed: int, indices: Sequence[int]) -> None:
     hopper = device.hopper
     forms = all_forms(hopper)
     head = kernel.HEAD.format(target="sm_90a" if hopper else "sm_100a")
     for start in range(0, len(indices), BATCH):
         batch = indices[start:start + BATCH]
-        trials = {i: kernel.trial(random.Random(f"values/{seed}/{i}"), forms[i % len(forms)]) for i in batch}
+        trials = {i: kernel.trial(random.Random(f"values/{seed}/{i}"), forms[i % len(forms)], on_hardware)
+                  for i in batch}
         try:
             module = device.load(head + "".join(each.kernel(f"k{i}") for i, each in trials.items()))
         except Refused as refusal:
