@@ -98,8 +98,7 @@ TEST(Plan, OfTheHeadlineSizes) {
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    for (const TileShape& shape : {TALL, WIDE, ODD})
-      EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
+    for (const TileShape& shape : {TALL, WIDE, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
   for (const TileShape& shape : {SLIM, SMALL, NARROW, FLAT}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
