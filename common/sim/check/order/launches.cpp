@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
+#include <span>
 
 namespace sim::order {
 namespace {
@@ -125,31 +127,46 @@ void LaunchCheck::fold_in(World& world) {
   struct Part {
     Range range{0, 0};
     uint32_t writer = 0;
-    std::vector<uint32_t> readers = {};
-    void add(uint32_t trace, bool wrote) {
-      if (wrote)
-        writer = trace;
-      else if (std::find(readers.begin(), readers.end(), trace) == readers.end())
-        readers.push_back(trace);
-    }
+    size_t first_reader = 0, readers = 0;  // among all of them
   };
   // Neighbours that say the same are one; bytes that are no whole words stand alone.
   std::vector<Part> parts;
+  std::vector<uint32_t> all_readers;
+  const auto readers_of = [&](const Part& part) {
+    return std::span(all_readers).subspan(part.first_reader, part.readers);
+  };
   Part next;
+  const auto add = [&](uint32_t trace, bool wrote) {
+    if (wrote) {
+      next.writer = trace;
+    } else if (const auto known = readers_of(next); std::find(known.begin(), known.end(), trace) == known.end()) {
+      all_readers.push_back(trace);
+      ++next.readers;
+    }
+  };
+  const auto begin_next = [&](const Range& range) { next = {range, 0, all_readers.size(), 0}; };
   const auto take = [&] {
     const bool continues = !parts.empty() && parts.back().range.end == next.range.begin &&
-                           parts.back().writer == next.writer && parts.back().readers == next.readers;
-    if (continues)
+                           parts.back().writer == next.writer &&
+                           std::ranges::equal(readers_of(parts.back()), readers_of(next));
+    if (continues) {
       parts.back().range.end = next.range.end;
-    else if (next.writer != 0 || !next.readers.empty())
-      parts.push_back(std::move(next));
-    next = {};
+      all_readers.resize(next.first_reader);
+    } else if (next.writer != 0 || next.readers != 0) {
+      parts.push_back(next);
+    }
   };
+  struct Piece {
+    Range range;
+    uint32_t trace;
+    bool wrote;
+  };
+  std::vector<Piece> pieces;     // of words
   std::vector<uint32_t> traces;  // of accesses, by their number
   world.for_global([&](uint32_t access_number, const Access& access, uint64_t begin, uint64_t end, bool wrote) {
     if (begin != next.range.begin || end != next.range.end) {
       take();
-      next.range = {begin, end};
+      begin_next({begin, end});
     }
     if (traces.size() <= access_number) traces.resize(access_number + 1);
     uint32_t& which = traces[access_number];
@@ -161,22 +178,26 @@ void LaunchCheck::fold_in(World& world) {
     const auto bytes = static_cast<uint32_t>(end - begin);
     const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
     const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
-    if (mine == all) return next.add(which, wrote);
+    if (mine == all) return add(which, wrote);
     for (uint32_t rest = mine; rest;) {
       const auto first = static_cast<uint32_t>(std::countr_zero(rest));
       const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
       rest &= ~(((1u << count) - 1) << first);
-      parts.push_back({{begin + first, begin + first + count}});
-      parts.back().add(which, wrote);
+      pieces.push_back({{begin + first, begin + first + count}, which, wrote});
     }
   });
   take();
+  for (const Piece& piece : pieces) {
+    begin_next(piece.range);
+    add(piece.trace, piece.wrote);
+    parts.push_back(next);
+  }
   for (const Part& part : parts) {
     past_.for_each(part.range.begin, part.range.end, [&](const Past::Known& known, uint64_t begin, uint64_t end) {
       const auto against = [&](uint32_t which, bool wrote) {
         if (which == 0) return;
         if (part.writer != 0) clash(past_[which], past_[part.writer], wrote, true, {begin, end});
-        for (const uint32_t reader : part.readers) clash(past_[which], past_[reader], wrote, false, {begin, end});
+        for (const uint32_t reader : readers_of(part)) clash(past_[which], past_[reader], wrote, false, {begin, end});
       };
       against(known.write, true);
       for (const uint32_t reader : known.readers()) against(reader, false);
@@ -184,7 +205,8 @@ void LaunchCheck::fold_in(World& world) {
   }
   for (const Part& part : parts) {
     if (part.writer != 0) past_.write(part.range.begin, part.range.end, part.writer);
-    for (const uint32_t reader : part.readers) past_.read(part.range.begin, part.range.end, reader);
+    if (part.readers != 0)  // of readers in one cluster, one is remembered
+      past_.read(part.range.begin, part.range.end, readers_of(part).front());
   }
 }
 

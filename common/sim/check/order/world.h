@@ -336,6 +336,7 @@ class World {
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
+  std::vector<uint32_t> members_;  // of a set that is being made
   Accesses accesses_;
   Sets sets_;
   Shadow global_;

@@ -223,7 +223,7 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
   const bool writes = accesses_[number].writes;
   if (context.global && launch_ != nullptr)
     launch_->check_past(*this, accesses_[number], context.by, range, context.knows.now);
-  std::vector<uint32_t> members;
+  std::vector<uint32_t>& members = members_;
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
     for (const uint32_t before : sets_.members(cell.write)) in_order(before, begin, bytes);
