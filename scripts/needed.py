@@ -122,6 +122,8 @@ def weaken_all(pairs: Sequence[tuple[Kernel, Site]], kernels: Sequence[Kernel], 
     print(f"{len(rows)} weakened: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
     problems = weaken.differences(rows, output) if options.check else []
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
+    if problems:
+        print("A kernel that has changed is looked at again with scripts/needed.py LEVEL, then with --weaken, too.")
     return 1 if problems or words[weaken.OPEN] else 0
 
 

@@ -148,9 +148,14 @@ def record(rows: Sequence[Fields], path: Path, current: Collection[Kernel] = ())
 
 
 def differences(rows: Sequence[Fields], path: Path) -> list[str]:
-    """What is recorded otherwise, or not at all."""
+    """What is recorded otherwise, or not at all, of the kernels and configurations that are on record."""
     known = {way_of(row): row for row in study.recorded(path)}
-    return [f"{' '.join(way_of(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
-            + (f"{old['verdict']} ({old['found_by']})" if (old := known.get(way_of(row))) else "nothing")
-            for row in rows if way_of(row) not in known
-            or any(known[way_of(row)][column] != row[column] for column in ("verdict", "found_by"))]
+    kernels = {key[:3] for key in known}
+    found = []
+    for row in rows:
+        old = known.get(way_of(row))
+        same = old and all(old[column] == row[column] for column in ("verdict", "found_by"))
+        if not same and key_of(row)[:3] in kernels:
+            found.append(f"{' '.join(way_of(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
+                         + (f"{old['verdict']} ({old['found_by']})" if old else "nothing"))
+    return found
