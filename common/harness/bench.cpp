@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "failure.h"
@@ -19,6 +20,7 @@ constexpr int MAX_SETS = 256;  // a tiny problem would need thousands: it stays 
 
 constexpr double MIN_WARM_UP_S = 1, MAX_WARM_UP_SHARE = 0.3;
 constexpr double CHOICE_SHARE = 0.1;
+constexpr size_t FINALISTS = 3;
 
 constexpr int BURSTS = 5;
 constexpr auto BURST_IDLE = 500ms;
@@ -101,21 +103,32 @@ ColumnMajorGemm Bench::blas_problem(int set) const {
   return column_major(shape_, p.a, p.b, d_blas_.data() + set * aligned(shape_.d_elements()), shape_.n);
 }
 
-/// The fastest of cublasLt's proposals, each timed twice, in opposite orders. An algorithm that refuses to run loses.
+/// The fastest of cublasLt's proposals. Half of the time goes to all of them, the other half to those that were fastest:
+/// the first few often differ by less than the noise of a slice. Each is timed twice, in opposite orders; an algorithm
+/// that refuses to run loses.
 int Bench::choose_algorithm(const CublasLt& lt, void* workspace, double budget_s) {
-  std::vector<double> seconds(static_cast<size_t>(lt.algorithms()), 0);
-  const auto visit = [&](int algorithm) {
-    Contestant contestant{[&](int set) { lt.matmul(algorithm, blas_problem(set), workspace, stream_); }};
-    try {
-      seconds[algorithm] += stopwatch_.time_slice(contestant, budget_s / (2 * lt.algorithms()));
-    } catch (const Failure&) {
-      if (cudaPeekAtLastError() != cudaSuccess) throw;
-      seconds[algorithm] = INFINITY;
-    }
+  const auto ranked = [&](std::vector<int> algorithms) {
+    std::vector<double> seconds(static_cast<size_t>(lt.algorithms()), 0);
+    const double slice_s = budget_s / 4 / static_cast<double>(algorithms.size());
+    const auto visit = [&](int algorithm) {
+      Contestant contestant{[&](int set) { lt.matmul(algorithm, blas_problem(set), workspace, stream_); }};
+      try {
+        seconds[algorithm] += stopwatch_.time_slice(contestant, slice_s);
+      } catch (const Failure&) {
+        if (cudaPeekAtLastError() != cudaSuccess) throw;
+        seconds[algorithm] = INFINITY;
+      }
+    };
+    std::for_each(algorithms.begin(), algorithms.end(), visit);
+    std::for_each(algorithms.rbegin(), algorithms.rend(), visit);
+    std::stable_sort(algorithms.begin(), algorithms.end(), [&](int a, int b) { return seconds[a] < seconds[b]; });
+    return algorithms;
   };
-  for (int i = 0; i < lt.algorithms(); ++i) visit(i);
-  for (int i = lt.algorithms(); i-- > 0;) visit(i);
-  return static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+  std::vector<int> algorithms(static_cast<size_t>(lt.algorithms()));
+  std::iota(algorithms.begin(), algorithms.end(), 0);
+  algorithms = ranked(algorithms);
+  algorithms.resize(std::min(algorithms.size(), FINALISTS));
+  return ranked(algorithms).front();
 }
 
 /// Median seconds per call of each contestant. After half a second of idling a few milliseconds of work are over before
