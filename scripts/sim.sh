@@ -19,6 +19,8 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
+  --patience N        report a warp that has executed N million instructions (default 300) and done nothing new that
+                      others can notice, although nothing proves that it never ends
   --counters FILE     write what each kernel did, counted
   --trace FILE        write when each kernel did what
   --timing            do not compute: say how long each launch takes on the GPU, at which clock, and what limits it
@@ -129,6 +131,7 @@ while [[ $# -gt 0 ]]; do
     --tolerate) LADDER_SIM_TOLERATE=$(value "$1" $# "${2-}"); shift 2 ;;
     --abort) LADDER_SIM_ABORT=1; shift ;;
     --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
+    --patience) LADDER_SIM_PATIENCE=$(number "$1" $# "${2-}"); shift 2 ;;
     --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;
     --timing) LADDER_SIM_TIMING=1; shift ;;
     --power) LADDER_SIM_POWER=$(value "$1" $# "${2-}"); shift 2 ;;
@@ -165,6 +168,7 @@ esac
 [[ -z ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_CHECK-} ]] ||
   fail "--timing computes nothing, so there is nothing to --check: choose one."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
+[[ ${LADDER_SIM_PATIENCE-1} -ge 1 ]] || fail "--patience: at least 1 million instructions."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 
 [[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."

@@ -165,6 +165,8 @@ class Tables(support.Sandbox):
                            (good.replace("NVIDIA H200", ""), "gpu is empty"), ("1,2", "this row has 2 fields, and"),
                            (good.replace("250.4", "fast"), "tflops must be a number above 0, not 'fast'"),
                            (good.replace("250.4", "nan"), "tflops must be a number above 0, not 'nan'"),
+                           (good.replace("250.4", "٢٥٠.٤"), "tflops must be a number above 0, not '٢٥٠.٤'"),
+                           (good.replace("250.4", "2_50.4"), "tflops must be a number above 0, not '2_50.4'"),
                            (good.replace("250.4", "-250.4"), "tflops must be a number above 0, not '-250.4'"),
                            (good.replace("90,8192", "90,8k"), "m must be a whole number of at least 1, not '8k'"),
                            (good.replace("90,8192", "90,0"), "m must be a whole number of at least 1, not '0'"),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Callable, Optional
 
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 RATIO_TOLERANCE = 0.15  # a ratio is the median of many, not the quotient of two medians
 
 
@@ -31,11 +32,8 @@ def _share(text: str) -> str:
 
 
 def _number(text: str) -> Optional[float]:
-    """None for what is none, infinities and NaN included."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
+    """None for what is none, infinities and NaN included, and digits that are not those of programs."""
+    value = float(text) if NUMBER.fullmatch(text) else math.inf
     return value if math.isfinite(value) else None
 
 
