@@ -96,7 +96,7 @@ void run(Warp& warp, uint64_t horizon) {
         ++split.pc;
       } else {
         if constexpr (CHECKED) cluster.observer->executes(warp, split.pc);
-        if (has_pending(warp)) [[unlikely]] {
+        if (is_near_pending(warp, op)) [[unlikely]] {
           const PendingCheck check = check_pending(warp, op, mask);
           if (check == PendingCheck::Deferred) {
             if constexpr (FOLLOWED) cluster.unknown->after(warp, op, mask);

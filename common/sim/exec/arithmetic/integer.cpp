@@ -243,16 +243,27 @@ Flow shift(Warp& w, const Registers& o, Mask m) {
   auto* d = lanes<Stored<T>>(w, o.d);
   const auto* a = lanes<Stored<T>>(w, o.a);
   const auto* b = lanes<uint32_t>(w, o.b);
-  for_lanes(m, [&](int i) {
-    const T value = from_slot<T>(a[i]);
-    const bool beyond = b[i] >= kWidth;
-    if constexpr (LEFT) {
-      d[i] = beyond ? 0 : to_slot<T>(static_cast<T>(value << (b[i] & 63)));
-    } else {
-      const T shifted = static_cast<T>(value >> (beyond ? kWidth - 1 : b[i]));
-      d[i] = to_slot<T>(beyond && !std::is_signed_v<T> ? T{0} : shifted);
-    }
-  });
+  const auto by = [&](auto amount_of) __attribute__((always_inline)) {
+    for_lanes(m, [&](int i) {
+      const T value = from_slot<T>(a[i]);
+      const uint32_t amount = amount_of(i);
+      const bool beyond = amount >= kWidth;
+      if constexpr (LEFT) {
+        d[i] = beyond ? 0 : to_slot<T>(static_cast<T>(value << (amount & 63)));
+      } else {
+        const T shifted = static_cast<T>(value >> (beyond ? kWidth - 1 : amount));
+        d[i] = to_slot<T>(beyond && !std::is_signed_v<T> ? T{0} : shifted);
+      }
+    });
+  };
+  // Not every processor has shifts of vectors by a vector; almost always the amount is a constant.
+  const uint32_t first = b[0];
+  uint32_t differences = 0;
+  for (int i = 0; i < 32; ++i) differences |= b[i] ^ first;
+  if (differences == 0)
+    by([first](int) { return first; });
+  else
+    by([b](int i) { return b[i]; });
   return Flow::Next;
 }
 template <bool LEFT>

@@ -118,14 +118,25 @@ Flow set_predicates(Warp& w, const SetpOperands& o, Mask m, Mask truth, Mask of_
   if (o.q >= 0) set_predicate(w, o.q, m, o.combination.apply(of_q, other));
   return Flow::Next;
 }
+/// A bit for each of 32 bytes that are 0 or 1.
+Mask mask_of(const uint8_t* truths) {
+  Mask mask = 0;
+  for (int i = 0; i < 32; i += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, truths + i, sizeof eight);
+    mask |= static_cast<Mask>(eight * 0x0102'0408'1020'4080 >> 56) << i;
+  }
+  return mask;
+}
 template <class T, Compare HOW>
 Flow setp(Warp& w, const SetpOperands& o, Mask m) {
   const auto *a = lanes<Stored<T>>(w, o.compare.a), *b = lanes<Stored<T>>(w, o.compare.b);
-  Mask truth = 0;
+  uint8_t truths[32];
   for (int i = 0; i < 32; ++i) {
     const T x = o.compare.value(from_slot<T>(a[i])), y = o.compare.value(from_slot<T>(b[i]));
-    truth |= static_cast<Mask>(compare<T>(HOW, x, y)) << i;
+    truths[i] = compare<T>(HOW, x, y);
   }
+  const Mask truth = mask_of(truths);
   return set_predicates(w, o, m, truth, ~truth);
 }
 template <class H, bool PAIR>

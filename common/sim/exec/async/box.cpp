@@ -114,9 +114,19 @@ namespace {
 /// f(place in shared memory, place in the row, bytes) for every 16 bytes of a row, of which the last may be fewer.
 template <class F>
 void for_chunks(Swizzle swizzle, uint32_t offset, uint32_t bytes, F f) {
-  uint32_t i = 0;
-  for (; i + 16 <= bytes; i += 16) f(swizzled(swizzle, offset + i), i, size_t{16});  // a size that the compiler knows
-  if (i < bytes) f(swizzled(swizzle, offset + i), i, size_t{bytes - i});
+  // In each 128 bytes the swizzle flips the same bits of the address.
+  for (uint32_t begin = 0; begin < bytes;) {
+    const uint32_t place = offset + begin, flipped = swizzled(swizzle, place) ^ place;
+    const uint32_t count = std::min(128 - place % 128, bytes - begin);
+    if (count == 128) {
+      for (uint32_t i = 0; i < 128; i += 16) f((place + i) ^ flipped, begin + i, size_t{16});
+    } else {
+      uint32_t i = 0;
+      for (; i + 16 <= count; i += 16) f((place + i) ^ flipped, begin + i, size_t{16});
+      if (i < count) f((place + i) ^ flipped, begin + i, size_t{count - i});
+    }
+    begin += count;
+  }
 }
 
 }  // namespace

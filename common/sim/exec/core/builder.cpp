@@ -113,7 +113,7 @@ class Builder final : public Decoder {
     if (operand.kind != Operand::Kind::Register) unsupported("the destination is not a register");
     require_width(operand, 8 * bytes);
     const int32_t slot = slot_of(operand.reg);
-    if (track_) uses().writes.push_back({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
+    if (track_) uses().write({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
     return slot;
   }
 
@@ -263,7 +263,7 @@ class Builder final : public Decoder {
     return slot;
   }
   int32_t read(int32_t slot, int bytes) {
-    if (track_) uses().reads.push_back({slot, static_cast<uint16_t>(bytes)});
+    if (track_) uses().read({slot, static_cast<uint16_t>(bytes)});
     return slot;
   }
   int32_t special(const SpecialRegister& which) override {

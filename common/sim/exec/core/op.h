@@ -5,10 +5,12 @@
 // slots too (filled when the warp starts), so a handler never asks what kind of operand it has.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -43,6 +45,16 @@ struct Slot {
 /// The registers that an instruction names. Kept for kernels with operations that write registers late.
 struct RegisterUse {
   std::vector<Slot> reads, writes;
+  int32_t low = std::numeric_limits<int32_t>::max(), high = 0;  ///< bytes between which all of them lie
+
+  void read(const Slot& slot) { add(reads, slot); }
+  void write(const Slot& slot) { add(writes, slot); }
+
+ private:
+  void add(std::vector<Slot>& slots, const Slot& slot) {
+    slots.push_back(slot);
+    low = std::min(low, slot.offset), high = std::max(high, slot.offset + slot.bytes);
+  }
 };
 
 struct Op {

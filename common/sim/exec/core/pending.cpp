@@ -16,52 +16,44 @@ Warp::Warp(Warp&&) noexcept = default;
 
 namespace {
 
+bool overlap(const Slot& a, const Slot& b) { return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes; }
+
 /// The units that a slot touches.
 std::span<uint32_t> units_of(PendingRegisters& pending, const Slot& slot) {
   const auto first = static_cast<size_t>(slot.offset / PendingRegisters::kUnit),
              last = static_cast<size_t>((slot.offset + slot.bytes - 1) / PendingRegisters::kUnit);
-  return std::span(pending.writer).subspan(first, last - first + 1);
+  return std::span(pending.carrier).subspan(first, last - first + 1);
 }
 
-/// The newest operation that one of these slots waits for; 0 if none.
-uint32_t newest(PendingRegisters& pending, const std::vector<Slot>& slots) {
+/// The newest operation that this slot waits for; 0 if none.
+uint32_t newest(PendingRegisters& pending, const Slot& slot) {
+  if (slot.offset >= pending.high || slot.offset + slot.bytes <= pending.low) return 0;
   uint32_t result = 0;
-  for (const Slot& slot : slots) {
-    if (slot.offset >= pending.high || slot.offset + slot.bytes <= pending.low) continue;
-    for (const uint32_t writer : units_of(pending, slot)) result = std::max(result, writer);
+  for (size_t i = pending.operations.size(); i-- > 0 && result == 0;) {
+    for (const Slot& written : *pending.operations[i].slots) {
+      if (overlap(written, slot)) result = pending.operations[i].number;
+    }
+  }
+  if (!pending.moves.empty()) {
+    for (const uint32_t number : units_of(pending, slot)) result = std::max(result, number);
   }
   return result;
 }
-
-void mark(PendingRegisters& pending, const Slot& slot, uint32_t number) {
-  const bool is_first = pending.pending_units == 0;
-  const int32_t first = slot.offset / PendingRegisters::kUnit * PendingRegisters::kUnit,
-                last = (slot.offset + slot.bytes + PendingRegisters::kUnit - 1) / PendingRegisters::kUnit *
-                       PendingRegisters::kUnit;
-  pending.low = is_first ? first : std::min(pending.low, first);
-  pending.high = is_first ? last : std::max(pending.high, last);
-  uint32_t more = 0;
-  for (uint32_t& writer : units_of(pending, slot)) {
-    more += writer == 0;
-    writer = number;
-  }
-  pending.pending_units += more;
+uint32_t newest(PendingRegisters& pending, const std::vector<Slot>& slots) {
+  uint32_t result = 0;
+  for (const Slot& slot : slots) result = std::max(result, newest(pending, slot));
+  return result;
 }
 
-/// A later operation may write some of them again.
-void release(PendingRegisters& pending, const Slot& slot, uint32_t number) {
-  uint32_t less = 0;
-  for (uint32_t& writer : units_of(pending, slot)) {
-    less += writer == number;
-    writer = writer == number ? 0 : writer;
-  }
-  pending.pending_units -= less;
+void widen(PendingRegisters& pending, const Slot& slot) {
+  pending.low = std::min(pending.low, slot.offset);
+  pending.high = std::max(pending.high, slot.offset + slot.bytes);
 }
 
 bool reads(const Op& op, const std::vector<Slot>& slots) {
   for (const Slot& a : op.uses->reads) {
     for (const Slot& b : slots) {
-      if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes) return true;
+      if (overlap(a, b)) return true;
     }
   }
   return false;
@@ -90,13 +82,11 @@ std::vector<Slot> joined(std::vector<Slot> slots) {
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
   if (Unknown* const unknown = cluster_of(warp).unknown) unknown->will_write(warp, slots);
   if (warp.alone) return 0;
-  if (!warp.pending) {
-    warp.pending = std::make_unique<PendingRegisters>();
-    warp.pending->writer.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
-  }
+  if (!warp.pending) warp.pending = std::make_unique<PendingRegisters>();
   PendingRegisters& pending = *warp.pending;
+  if (pending.operations.empty()) pending.low = std::numeric_limits<int32_t>::max(), pending.high = 0;
   const uint32_t number = pending.next++;
-  for (const Slot& slot : slots) mark(pending, slot, number);
+  for (const Slot& slot : slots) widen(pending, slot);
   pending.operations.push_back({number, &slots, is_load});
   return number;
 }
@@ -106,24 +96,27 @@ void complete_pending(Warp& warp, uint32_t number) {
   const auto found =
       std::find_if(pending.operations.begin(), pending.operations.end(),
                    [&](const PendingRegisters::Operation& operation) { return operation.number == number; });
-  for (const PendingRegisters::Move& move : pending.moves) {
-    if (move.number != number) continue;
-    move.op->run(warp, *move.op, move.mask);
-    for (const Slot& slot : move.op->uses->writes) release(pending, slot, number);
-  }
-  std::erase_if(pending.moves, [&](const PendingRegisters::Move& move) { return move.number == number; });
-  for (const Slot& slot : *found->slots) release(pending, slot, number);
   pending.operations.erase(found);
-  if (pending.pending_units > 0) return;
+  if (!pending.moves.empty()) {
+    for (const PendingRegisters::Move& move : pending.moves) {
+      if (move.number != number) continue;
+      move.op->run(warp, *move.op, move.mask);
+      for (const Slot& slot : move.op->uses->writes) {
+        for (uint32_t& carried : units_of(pending, slot)) carried = carried == number ? 0 : carried;
+      }
+    }
+    std::erase_if(pending.moves, [&](const PendingRegisters::Move& move) { return move.number == number; });
+  }
+  if (!pending.operations.empty()) return;
   for_waiting(warp, Wait::Scoreboard, [&](uint8_t split) { retry(warp, split, 0); });
 }
 
 bool is_pending(const Warp& warp, int32_t slot) {
-  return warp.pending != nullptr && warp.pending->writer[static_cast<size_t>(slot / PendingRegisters::kUnit)] != 0;
+  return warp.pending != nullptr && !warp.pending->operations.empty() &&
+         newest(*warp.pending, {slot, PendingRegisters::kUnit}) != 0;
 }
 
 PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
-  if (op.touches_pending || op.uses == nullptr) return PendingCheck::Execute;
   PendingRegisters& pending = *warp.pending;
   const uint32_t read = newest(pending, op.uses->reads);
   const uint32_t written = newest(pending, op.uses->writes);
@@ -133,8 +126,14 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   if (read == 0) return written != 0 || feeds_move ? PendingCheck::Stall : PendingCheck::Execute;
   if (op.is_move) {
     if (written != 0 || feeds_move) return PendingCheck::Stall;
+    if (pending.carrier.empty())
+      pending.carrier.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
     pending.moves.push_back({read, &op, mask});
-    for (const Slot& slot : op.uses->writes) mark(pending, slot, read);
+    for (const Slot& slot : op.uses->reads) widen(pending, slot);  // which nobody may change meanwhile
+    for (const Slot& slot : op.uses->writes) {
+      widen(pending, slot);
+      for (uint32_t& carried : units_of(pending, slot)) carried = read;
+    }
     return PendingCheck::Deferred;
   }
   const Fault fault{Status::LaunchFailure,

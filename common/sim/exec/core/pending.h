@@ -18,10 +18,8 @@ namespace sim {
 struct PendingRegisters {
   static constexpr int32_t kUnit = 64;  ///< slots are multiples of this many bytes
 
-  uint32_t next = 1;             ///< number of the next operation; numbers grow in program order
-  std::vector<uint32_t> writer;  ///< by slot unit: the operation that will write it, 0: none
-  uint32_t pending_units = 0;
-  int32_t low = 0, high = 0;  ///< bytes between which they lie
+  uint32_t next = 1;          ///< number of the next operation; numbers grow in program order
+  int32_t low = 0, high = 0;  ///< bytes between which all of them lie, and what moves that are kept back read
   struct Operation {
     uint32_t number;
     const std::vector<Slot>* slots;  ///< of the program
@@ -33,7 +31,8 @@ struct PendingRegisters {
     const Op* op;
     Mask mask;
   };
-  std::vector<Move> moves;  ///< kept back, in program order, with the operation they wait for
+  std::vector<Move> moves;        ///< kept back, in program order, with the operation they wait for
+  std::vector<uint32_t> carrier;  ///< by slot unit: the operation that a move into it waits for, 0: none
 };
 
 /// The same bytes as few slots: neighbours become one.
@@ -45,7 +44,7 @@ uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load)
 void complete_pending(Warp& warp, uint32_t number);
 
 enum class PendingCheck : uint8_t { Execute, Deferred, Stall };
-/// Called before each instruction while the warp has pending registers. Throws Fault when the instruction uses one.
+/// Called before each instruction of which is_near_pending is true. Throws Fault when the instruction uses one.
 /// Deferred: the instruction was kept back. Stall: it must wait until nothing is pending.
 PendingCheck check_pending(Warp& warp, const Op& op, Mask mask);
 
@@ -55,6 +54,13 @@ bool is_pending(const Warp& warp, int32_t slot);
 /// Are moves kept back?
 inline bool has_moves(const Warp& warp) { return warp.pending != nullptr && !warp.pending->moves.empty(); }
 
-inline bool has_pending(const Warp& warp) { return warp.pending != nullptr && warp.pending->pending_units > 0; }
+inline bool has_pending(const Warp& warp) { return warp.pending != nullptr && !warp.pending->operations.empty(); }
+
+/// Must check_pending be asked whether the warp may execute this? Not if it deals with pending registers itself, or names
+/// only others, before or behind all of them.
+inline bool is_near_pending(const Warp& warp, const Op& op) {
+  return has_pending(warp) && !op.touches_pending && op.uses != nullptr && op.uses->low < warp.pending->high &&
+         op.uses->high > warp.pending->low;
+}
 
 }  // namespace sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "check/report.h"
 #include "exec/core/op.h"
@@ -19,23 +20,34 @@ int span(Swizzle swizzle) {
 }
 
 /// The XOR of address bits, with the row bits taken relative to `base_offset` (measured on Hopper).
-uint32_t physical(const Descriptor& d, uint32_t linear) {
-  const uint32_t row = (linear >> 7) - d.base_offset;
-  switch (d.swizzle) {
-    case Swizzle::Bytes32: return linear ^ (row & 1) << 4;
-    case Swizzle::Bytes64: return linear ^ (row & 3) << 4;
-    case Swizzle::Bytes128: return linear ^ (row & 7) << 4;
-    case Swizzle::Bytes128Atom32: return linear ^ (row & 3) << 5;
-    default: return linear;
+struct Permutation {
+  uint32_t base, mask = 0, shift = 4;
+  explicit Permutation(const Descriptor& d) : base(d.base_offset) {
+    switch (d.swizzle) {
+      case Swizzle::Bytes32: mask = 1; break;
+      case Swizzle::Bytes64: mask = 3; break;
+      case Swizzle::Bytes128: mask = 7; break;
+      case Swizzle::Bytes128Atom32: mask = 3, shift = 5; break;
+      default: break;
+    }
   }
-}
+  uint32_t operator()(uint32_t linear) const { return linear ^ (((linear >> 7) - base) & mask) << shift; }
+};
 
-/// Linear address of 16-byte chunk `chunk` of row `row`, K-major.
-uint32_t chunk_address(const Descriptor& d, int row, int chunk) {
-  const auto r = static_cast<uint32_t>(row), c = static_cast<uint32_t>(chunk) + d.k_offset / 16;
-  if (d.swizzle == Swizzle::None) return d.start + r % 8 * 16 + r / 8 * d.stride + c * d.leading;
-  return d.start + r % 8 * static_cast<uint32_t>(span(d.swizzle)) + r / 8 * d.stride + c * 16;
-}
+/// Linear addresses of the 16-byte chunks of rows, K-major.
+struct Chunks {
+  uint32_t first, row_pitch, group_pitch, chunk_pitch;
+  explicit Chunks(const Descriptor& d)
+      : row_pitch(static_cast<uint32_t>(span(d.swizzle))),
+        group_pitch(d.stride),
+        chunk_pitch(d.swizzle == Swizzle::None ? d.leading : 16) {
+    first = d.start + d.k_offset / 16 * chunk_pitch;
+  }
+  uint32_t operator()(int row, int chunk) const {
+    const auto r = static_cast<uint32_t>(row);
+    return first + r % 8 * row_pitch + r / 8 * group_pitch + static_cast<uint32_t>(chunk) * chunk_pitch;
+  }
+};
 
 /// Linear address of element (row, k), MN-major: `row` runs along the contiguous direction. An atom holds 8 values of
 /// k, the one with 32-byte atoms 4.
@@ -112,45 +124,60 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand) {
 }
 
 void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* operand) {
-  const auto check_bounds = [&](uint32_t linear) {
-    const uint32_t at = physical(d, linear);
-    if (at >= Gpu::smem_reserved && at + 16 <= cta.smem.size()) return;
-    throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
-                                            base::hex(at) + " of " + name_of(cta) + ", which has " +
-                                            base::hex(Gpu::smem_reserved) + " .. " + base::hex(cta.smem.size())};
+  const Permutation physical(d);
+  const Chunks chunks(d);
+  const uint8_t expected = layout_of(d.swizzle);
+  const auto outside = [&](uint32_t linear) {
+    const uint32_t at = physical(linear);
+    return at < Gpu::smem_reserved || at + 16 > cta.smem.size();
   };
-  const auto check_layout = [&](uint32_t linear) {
-    const uint32_t at = physical(d, linear);
-    const uint8_t wrote = cta.layout[at / 128];
-    if (wrote == kLayoutUnknown || wrote == layout_of(d.swizzle)) return;
-    throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " +
-                                           layout_name(layout_of(d.swizzle)) + ", but TMA wrote " +
-                                           name_of_shared(cta, at) + " of " + name_of(cta) + " with " +
-                                           layout_name(wrote) + ": the tensor map and the descriptor must agree"};
+  const auto laid_out_otherwise = [&](uint32_t linear) {
+    const uint8_t wrote = cta.layout[physical(linear) / 128];
+    return wrote != kLayoutUnknown && wrote != expected;
   };
-  // Every 16 bytes of the tile, or only the first of each 8 rows.
-  const auto visit = [&](bool all, auto f) {
+  // The first of the tile's 16 bytes, or of the first ones of each 8 rows, of which f is true.
+  const auto find = [&](bool all, auto f) -> std::optional<uint32_t> {
     if (!d.mn_major) {
       for (int row = 0; row < rows; row += all ? 1 : 8) {
-        for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) f(chunk_address(d, row, chunk));
+        const uint32_t begin = chunks(row, 0);
+        for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) {
+          const uint32_t linear = begin + static_cast<uint32_t>(chunk) * chunks.chunk_pitch;
+          const bool same_line = chunk > 0 && (linear ^ begin) < 128;  // of which one layout is known
+          if (!(same_line && !all) && f(linear)) return physical(linear);
+        }
       }
-      return;
+      return {};
     }
     for (int k = 0; k < d.k_bytes / d.element; k += all ? 1 : 4) {
-      for (int row = 0; row < rows; row += 16 / d.element) f(element_address(d, row, k));
+      for (int row = 0; row < rows; row += 16 / d.element) {
+        if (f(element_address(d, row, k))) return physical(element_address(d, row, k));
+      }
     }
+    return {};
   };
   // Addresses grow with the row and with k, and the swizzle stays within 128 bytes.
-  const uint32_t last = d.mn_major ? element_address(d, rows - 1, d.k_bytes / d.element - 1)
-                                   : chunk_address(d, rows - 1, d.k_bytes / 16 - 1);
-  if (d.start < Gpu::smem_reserved || (last | 127u) >= cta.smem.size()) visit(true, check_bounds);
-  if (!cta.layout.empty()) visit(false, check_layout);
+  const uint32_t last =
+      d.mn_major ? element_address(d, rows - 1, d.k_bytes / d.element - 1) : chunks(rows - 1, d.k_bytes / 16 - 1);
+  if (d.start < Gpu::smem_reserved || (last | 127u) >= cta.smem.size()) {
+    if (const auto at = find(true, outside))
+      throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
+                                              base::hex(*at) + " of " + name_of(cta) + ", which has " +
+                                              base::hex(Gpu::smem_reserved) + " .. " + base::hex(cta.smem.size())};
+  }
+  if (cta.layout.empty()) return;
+  if (const auto at = find(false, laid_out_otherwise))
+    throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " + layout_name(expected) +
+                                           ", but TMA wrote " + name_of_shared(cta, *at) + " of " + name_of(cta) +
+                                           " with " + layout_name(cta.layout[*at / 128]) +
+                                           ": the tensor map and the descriptor must agree"};
 }
 
 std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) {
   std::vector<order::Range> ranges;
+  const Permutation physical(d);
+  const Chunks chunks(d);
   const auto add = [&](uint32_t linear) {
-    const uint64_t at = physical(d, linear);
+    const uint64_t at = physical(linear);
     if (!ranges.empty() && ranges.back().end == at)
       ranges.back().end += 16;
     else
@@ -158,7 +185,7 @@ std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) 
   };
   if (!d.mn_major) {
     for (int row = first; row < first + rows; ++row) {
-      for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) add(chunk_address(d, row, chunk));
+      for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) add(chunks(row, chunk));
     }
     return ranges;
   }
@@ -176,12 +203,21 @@ void read_row(const Cta& cta, const Descriptor& d, int row, uint8_t* out) {
 
 void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int count, Row* out) {
   const Descriptor d = descriptor;  // a copy: no write through `out` can change it
+  const Permutation physical(d);
   const uint8_t* const memory = cta.smem.data();
   if (!d.mn_major) {
-    for (int row = 0; row < count; ++row) {
-      for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk)
-        std::memcpy(out[row].data() + 16 * chunk, memory + physical(d, chunk_address(d, first + row, chunk)), 16);
+    const Chunks chunks(d);
+    const bool has_two = d.k_bytes > 16;
+    const auto copy = [&](int row, uint32_t linear) {
+      std::memcpy(out[row].data(), memory + physical(linear), 16);
+      if (has_two) std::memcpy(out[row].data() + 16, memory + physical(linear + chunks.chunk_pitch), 16);
+    };
+    int row = 0;
+    for (; first % 8 == 0 && row + 8 <= count; row += 8) {
+      uint32_t linear = chunks(first + row, 0);
+      for (int i = 0; i < 8; ++i, linear += chunks.row_pitch) copy(row + i, linear);
     }
+    for (; row < count; ++row) copy(row, chunks(first + row, 0));
     return;
   }
   // 16 bytes hold as many rows of one k as there are elements in them.
@@ -189,7 +225,7 @@ void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int coun
   const int chunk = 16 / d.element;
   for (int k = 0; k < d.k_bytes / d.element; ++k) {
     for (int row = first; row < first + count; row = row / chunk * chunk + chunk) {
-      const uint8_t* const from = memory + physical(d, element_address(d, row, k));
+      const uint8_t* const from = memory + physical(element_address(d, row, k));
       const int here = std::min(chunk - row % chunk, first + count - row);
       for (int i = 0; i < here; ++i) {
         uint8_t* const to = out[row - first + i].data() + static_cast<size_t>(k) * size;

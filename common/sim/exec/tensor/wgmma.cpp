@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 
 #include "check/observer.h"
 #include "exec/core/families.h"
@@ -70,10 +71,13 @@ struct Cta::Warpgroup {
     const WgmmaOperands* operands = nullptr;  // of the wgmma; nullptr: a commit_group
     uint64_t a = 0, b = 0;                    // descriptors
     bool accumulate = false;
-    uint32_t issued = 0;                                                 // bit per warp
-    std::array<uint32_t, 4> pending{};                                   // numbers of the warps' pending registers
-    std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a_registers;  // A from registers: [warp][register][lane]
-    std::array<std::array<uint32_t, 32>, 4> metadata;                    // [warp][lane]
+    uint32_t issued = 0;                // bit per warp
+    std::array<uint32_t, 4> pending{};  // numbers of the warps' pending registers
+    struct Values {
+      std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a;  // [warp][register][lane]
+      std::array<std::array<uint32_t, 32>, 4> metadata;          // [warp][lane]
+    };
+    std::unique_ptr<Values> registers;  // those that it reads, if it reads any
     Origin origin;
   };
   std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
@@ -204,8 +208,16 @@ class Wgmma final : public AsyncOperation {
     if (o.is_fp8()) how.fraction_bits = 13;
 
     static thread_local std::array<tensor::QuadTile, 64 * tensor::kMaxSteps> b_tiles;
-    for (int step = 0; step < how.steps; ++step)
-      steps[static_cast<size_t>(step)]->pack_b(how, &b_tiles[static_cast<size_t>(step * how.pitch)]);
+    for (const Wgmma* const step : std::span(steps).first(static_cast<size_t>(how.steps)))
+      tensor::check_tile(*cta, step->operands().tile_b(step->entry->b), o.n, "B");
+    // Few columns at a time: what one step leaves of a line of the host's cache, the next one takes.
+    constexpr int kColumns = 64;
+    for (int first = 0; first < o.n; first += kColumns) {
+      for (int step = 0; step < how.steps; ++step) {
+        steps[static_cast<size_t>(step)]->pack_b(how, first, std::min(kColumns, o.n - first),
+                                                 &b_tiles[static_cast<size_t>(step * how.pitch + first / 4)]);
+      }
+    }
     for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
       tensor::LaneTile a_tiles[2 * tensor::kMaxSteps];
       for (int step = 0; step < how.steps; ++step)
@@ -235,7 +247,7 @@ class Wgmma final : public AsyncOperation {
     for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
       tensor::LaneTile a_stored[2];
       pack_a(stored, warp, a_stored);
-      const tensor::Nibbles nibbles = tensor::read_metadata(o.layout, entry->metadata[warp].data());
+      const tensor::Nibbles nibbles = tensor::read_metadata(o.layout, entry->registers->metadata[warp].data());
       tensor::DeepLaneTile a_tiles[2];
       for (size_t h = 0; h < 2; ++h) tensor::spread_lanes(o.a_format, how.k, nibbles, 8 * h, a_stored[h], &a_tiles[h]);
       multiply_fragments(cta->warps[4 * group + warp], [&](uint32_t* const* accumulators) {
@@ -268,14 +280,12 @@ class Wgmma final : public AsyncOperation {
     }
   }
 
-  void pack_b(const tensor::Arithmetic& how, tensor::QuadTile* tiles) const {
+  void pack_b(const tensor::Arithmetic& how, int first, int count, tensor::QuadTile* tiles) const {
     const WgmmaOperands& o = operands();
-    const tensor::Descriptor b = o.tile_b(entry->b);
-    tensor::check_tile(*cta, b, o.n, "B");
     std::array<tensor::Row, 256> rows;
-    tensor::read_rows(*cta, b, 0, o.n, rows.data());
+    tensor::read_rows(*cta, o.tile_b(entry->b), first, count, rows.data());
     tensor::kernels().pack_quads({.format = o.b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact},
-                                 rows.data(), o.n, tiles);
+                                 rows.data(), count, tiles);
   }
 
   void pack_a(const tensor::Arithmetic& how, size_t warp, tensor::LaneTile* tiles) const {
@@ -293,7 +303,7 @@ class Wgmma final : public AsyncOperation {
     const WgmmaOperands& o = operands();
     if (o.a_in_registers) return register_rows(warp, h, rows);
     const tensor::Descriptor a = o.tile_a(entry->a);
-    if (h == 0) tensor::check_tile(*cta, a, 64, "A");
+    if (h == 0 && warp == share.first) tensor::check_tile(*cta, a, 64, "A");
     tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows);
   }
 
@@ -337,7 +347,7 @@ class Wgmma final : public AsyncOperation {
   /// 16 (j/2) + 4 (l%4).
   void register_rows(size_t warp, int h, tensor::Row* rows) const {
     for (size_t part = 0; part < 2; ++part) {
-      const auto& words = entry->a_registers[warp][2 * part + static_cast<size_t>(h)];
+      const auto& words = entry->registers->a[warp][2 * part + static_cast<size_t>(h)];
       for (size_t row = 0; row < 8; ++row) std::memcpy(rows[row].data() + 16 * part, &words[4 * row], 16);
     }
   }
@@ -404,10 +414,12 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
     }
     std::memcpy(to.data(), lanes<uint32_t>(w, slot), sizeof to);
   };
+  if ((o.a_in_registers || o.is_sparse) && !entry.registers)
+    entry.registers = std::make_unique_for_overwrite<Cta::Warpgroup::Entry::Values>();
   if (o.a_in_registers) {
-    for (size_t i = 0; i < 4; ++i) copy_register(o.a_registers[i], "A", entry.a_registers[w.index % 4][i]);
+    for (size_t i = 0; i < 4; ++i) copy_register(o.a_registers[i], "A", entry.registers->a[w.index % 4][i]);
   }
-  if (o.is_sparse) copy_register(o.metadata, "metadata", entry.metadata[w.index % 4]);
+  if (o.is_sparse) copy_register(o.metadata, "metadata", entry.registers->metadata[w.index % 4]);
   if (Observer* const observer = observer_of(w)) {
     std::vector<order::Range> ranges = tensor::tile_ranges(o.tile_b(b), 0, o.n);
     if (o.is_sparse) {
