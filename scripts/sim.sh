@@ -19,7 +19,7 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
-  --patience N        report a warp that has executed N million instructions (default 300) and done nothing new that
+  --patience N        report a warp that has executed N million instructions (default 200) and done nothing new that
                       others can notice, although nothing proves that it never ends
   --counters FILE     write what each kernel did, counted
   --trace FILE        write when each kernel did what

@@ -17,11 +17,12 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t kSlice = 64;              // cycles that a warp may run ahead of what happens next
-constexpr uint64_t kLongSlice = 4096;        // the same, when nothing else is about to happen
-constexpr uint64_t kSuspicious = 1u << 16;   // instructions without effect before a warp is suspected of spinning
-constexpr uint64_t kIdleLong = 1u << 22;     // the same, before it is taken for granted
-constexpr uint64_t kHopeless = 400'000'000;  // the same, before it is reported without proof
+constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of what happens next
+constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about to happen
+// Instructions without effect before a warp's spinning is taken for granted; and before it is reported without proof, if
+// all together have had none for Schedule::patience.
+constexpr uint64_t kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
+constexpr uint64_t kComputesLong = 1u << 18;  // the same, before a warp that sees nobody else may run on alone
 // Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
 constexpr uint64_t kIdleWork = 30'000'000;    // instructions: a second or so
@@ -69,6 +70,8 @@ void ClusterEngine::start(uint32_t number) {
   ready_ = {};
   now_ = sequence_ = tie_ = in_flight_ = 0;
   idle_changes_ = 0;
+  may_poll_ = false;
+  futile_work_ = 0;
   restart_idle();
   if (recorder_) recorder_->start();
 
@@ -284,8 +287,12 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
     run_warp(warp, horizon);
   } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
   if (recorder_) recorder_->ran(warp);
-  idle_work_ += warp.executed - before + kWakeWork;
-  if (warp.executed - warp.executed_at_effect > kSuspicious && warp.executed >= warp.spin_check_at && warp.used != 0)
+  may_poll_ |= is_waiting(warp, Wait::Poll);
+  const uint64_t work = warp.executed - before + kWakeWork;
+  idle_work_ += work;
+  futile_work() = warp.executed_at_effect > before ? 0 : futile_work() + work;
+  if (warp.executed - warp.executed_at_effect > Warp::kSuspicious && warp.executed >= warp.spin_check_at &&
+      warp.used != 0)
     check_spin(warp);
   push(warp);
 }
@@ -326,6 +333,8 @@ bool ClusterEngine::wake_pollers(bool force) {
   if (!force && idle_changes_ == cluster_.changes) return false;
   if (idle_changes_ != cluster_.changes) restart_idle();
   idle_changes_ = cluster_.changes;
+  if (!may_poll_) return false;
+  may_poll_ = false;
   bool any = false;
   for (Cta& cta : cluster_.ctas) {
     for (Warp& warp : cta.warps) {
@@ -398,46 +407,72 @@ bool ClusterEngine::anybody_polls() const {
   return false;
 }
 
-void ClusterEngine::check_spin(Warp& warp) {
-  const uint64_t idle = warp.executed - warp.executed_at_effect;
-  if (idle > kHopeless) { throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)}; }
-  warp.spin_check_at = warp.executed + std::min(idle, kIdleLong);
-  if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
-  // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own, it
-  // will for ever, unless it has looked at what others could change: then it polls.
+uint64_t& ClusterEngine::futile_work() { return launch_.program->needs_order ? launch_.futile_work : futile_work_; }
+
+ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
   const Program& program = *launch_.program;
   const uint64_t changes = cluster_.changes;
   const Split start = warp.split();
-  const size_t local_bytes = 32ull * launch_.local_bytes;
   const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
-  const std::vector<uint8_t> local(warp.local, warp.local + local_bytes);
-  bool looks_around = false, watches_clock = false;
-  int lap = 0;  // instructions of one round
-  const int steps = static_cast<int>(std::clamp<uint64_t>(idle / 256, 256, 4096));
+  const std::vector<uint8_t> local(warp.local, warp.local + 32ull * launch_.local_bytes);
+  Lap lap;
   for (int step = 0; step < steps; ++step) {
     const Op& op = program.ops[warp.split().pc];
-    looks_around |= !op.pure;
-    watches_clock |= reads_clock(*program.instructions[op.source]);
+    lap.looks_around |= !op.pure;
+    lap.watches_clock |= reads_clock(*program.instructions[op.source]);
     try {
       run_warp(warp, warp.time + 1);
     } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
-    if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
+    if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return lap;
     const Split& here = warp.split();
     if (here.pc != start.pc || here.mask != start.mask || here.depth != start.depth) continue;
-    if (lap == 0) lap = step + 1;
-    if (std::equal(registers.begin(), registers.end(), warp.registers) &&
-        std::equal(local.begin(), local.end(), warp.local)) {
-      if (!looks_around || (ready_.empty() && in_flight_ == 0 && !program.needs_order && !anybody_polls()))
-        throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
+    if (lap.instructions == 0) lap.instructions = step + 1;
+    lap.repeats = std::equal(registers.begin(), registers.end(), warp.registers) &&
+                  std::equal(local.begin(), local.end(), warp.local);
+    if (lap.repeats) break;
+  }
+  lap.goes_on = true;
+  return lap;
+}
+
+void ClusterEngine::check_spin(Warp& warp) {
+  const auto idle = [&] { return warp.executed - warp.executed_at_effect; };
+  for (;;) {
+    if (idle() > schedule_.patience) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+    warp.spin_check_at = warp.executed + std::min(idle(), kIdleLong);
+    if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
+    // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
+    // it will for ever, unless it has looked at what others could change: then it polls.
+    const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(idle() / 256, 256, 4096)));
+    if (idle() <= Warp::kSuspicious) futile_work() = 0;
+    const bool computes = lap.goes_on && !lap.looks_around;
+    if (!computes && idle() > std::min(kIdleLonger, schedule_.patience / 4) && futile_work() > schedule_.patience)
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+    if (!lap.goes_on) return;
+    if (lap.repeats) {
+      const bool is_alone = ready_.empty() && in_flight_ == 0 && !launch_.program->needs_order && !anybody_polls();
+      if (computes || is_alone) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
       warp.split().block(Wait::Poll);
+      may_poll_ = true;
       warp.spin_check_at = warp.executed + 1;
       return;
     }
-  }
-  constexpr int kShortLap = 64;
-  if (watches_clock && idle > kIdleLong && lap > 0 && lap <= kShortLap) {
-    warp.time += kClockStep;
-    warp.spin_check_at = warp.executed + kLongSlice;
+    constexpr int kShortLap = 64;
+    if (lap.watches_clock && idle() > kIdleLong && lap.instructions > 0 && lap.instructions <= kShortLap) {
+      warp.time += kClockStep;
+      warp.spin_check_at = warp.executed + kLongSlice;
+    }
+    if (!computes || lap.watches_clock || idle() < kComputesLong) return;
+    // It computes, and neither sees others nor is seen. It may as well go on at once: if it never ends, that need not be
+    // found out in turns with others that do not end either.
+    const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
+    while (warp.executed < until) {
+      try {
+        run_warp(warp, warp.time + kLongSlice);
+      } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+      if (cluster_.changes != changes) futile_work() = 0;
+      if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
+    }
   }
 }
 

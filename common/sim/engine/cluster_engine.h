@@ -108,7 +108,18 @@ class ClusterEngine final : public Scheduler {
   void push(Warp& warp);
   void run_slice(const ReadyWarp& ready);
   void complete_next();
+  /// What a warp does from where it stands until it comes by again, or for so many instructions.
+  struct Lap {
+    bool goes_on = false;  ///< it has not ended, waited or changed anything meanwhile
+    bool repeats = false;  ///< with the same registers and memory of its own
+    bool looks_around = false, watches_clock = false;
+    int instructions = 0;  ///< of one round; 0: none was complete
+  };
+  Lap watch_lap(Warp& warp, int steps);
+  /// Reports a warp that has had no effect for long, if it never will. May let it run on.
   void check_spin(Warp& warp);
+  /// Instructions, and what wakes cost, of everybody who could have an effect, since somebody last had one.
+  uint64_t& futile_work();
   bool wake_pollers(bool force);
   bool time_out_waiters();
   void restart_idle();
@@ -134,7 +145,9 @@ class ClusterEngine final : public Scheduler {
   bool walking_ = false;
   bool completing_ = false;    // an operation is taking effect: what it submits starts now
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
+  bool may_poll_ = false;      // a warp has begun to poll since then
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
+  uint64_t futile_work_ = 0;                                   // of this cluster, where each is executed by itself
   Trace* trace_;
   std::unique_ptr<Recorder> recorder_;  // while somebody traces
   std::unique_ptr<Unknown> unknown_;    // while demands are noted

@@ -373,7 +373,7 @@ Outcome Device::settle() {
   std::vector<GridLaunch> grids;
   for (const auto& each : pending) grids.push_back(each->grid);
   std::optional<Failure> failure =
-      run_launches(grids, {options_.schedule, options_.seed}, host_threads(options_.threads));
+      run_launches(grids, {options_.schedule, options_.seed, options_.patience}, host_threads(options_.threads));
   for (const auto& each : pending) {
     const Launch& launch = each->launch;
     if (launch.counters != nullptr) {

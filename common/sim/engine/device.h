@@ -29,6 +29,7 @@ struct Options {
   int sms = 0;      ///< SM count to pretend; 0: the description's
   Schedule schedule = Schedule::Default;
   uint64_t seed = 0;                              ///< for Schedule::Seeded
+  uint64_t patience = kPatience;                  ///< instructions before a warp without effect is reported
   Arithmetic arithmetic = Arithmetic::Automatic;  ///< Automatic: exact up to 2^34 multiply-adds a launch, then fast
   int threads = 0;                                ///< host threads; 0: as many as there are processors
   /// Is every access ordered after those it conflicts with? (check/order)

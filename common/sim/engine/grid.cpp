@@ -5,6 +5,7 @@
 
 #include "check/order/launches.h"
 #include "engine/default_arithmetic.h"
+#include "engine/progress.h"
 #include "engine/side_by_side.h"
 #include "exec/core/program.h"
 #include "timing/counters.h"
@@ -18,7 +19,10 @@ constexpr uint64_t kQuantum = 64;  // turns of a cluster before the next one get
 class InTurns {
  public:
   InTurns(std::span<GridLaunch> launches, const Schedule& schedule)
-      : schedule_(schedule), random_(schedule.seed), launches_(launches.begin(), launches.end()) {
+      : schedule_(schedule),
+        random_(schedule.seed),
+        launches_(launches.begin(), launches.end()),
+        progress_(Progress::terminal(), cluster_count(launches), Progress::Clock::now()) {
     for (const GridLaunch& launch : launches) {
       room_ = std::max(room_, launch.resident * launch.room_per_cluster);
       if (schedule.policy == SchedulePolicy::Seeded) launch.launch->refusals.emplace(schedule.seed);
@@ -140,6 +144,9 @@ class InTurns {
       else
         slot.engine->pass_time(active);
     }
+    uint32_t ended = 0;
+    for (const GridLaunch& each : launches_) ended += each.launch->ended.load();
+    progress_.have_ended(ended, Progress::Clock::now());
     return active > 0;
   }
 
@@ -149,9 +156,16 @@ class InTurns {
   std::vector<std::unique_ptr<order::World>> orders_;  ///< by launch: the checkers of their accesses, if somebody asks
   uint64_t room_ = 0;
   std::vector<Slot> slots_;
+  Progress progress_;
 };
 
 }  // namespace
+
+uint32_t cluster_count(std::span<const GridLaunch> launches) {
+  uint32_t count = 0;
+  for (const GridLaunch& launch : launches) count += launch.launch->cluster_count();
+  return count;
+}
 
 std::optional<Failure> run_launches(std::span<GridLaunch> launches, const Schedule& schedule, int threads) {
   const DefaultArithmetic arithmetic;

@@ -19,6 +19,9 @@ struct GridLaunch {
   uint64_t room_per_cluster = SM;
 };
 
+/// Of all of them.
+uint32_t cluster_count(std::span<const GridLaunch> launches);
+
 /// Runs launches of one stream to their ends. Each but the first may overlap the one before it: its clusters start as soon
 /// as all CTAs of that have let them (griddepcontrol.launch_dependents) or left, and there is room.
 /// Returns the failure of the first cluster (by launch and number) that failed, or nothing. `threads` >= 1: host threads.

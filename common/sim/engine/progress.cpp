@@ -1,10 +1,14 @@
 #include "engine/progress.h"
 
+#include <unistd.h>
+
 namespace sim {
 
-void Progress::cluster_ended(Clock::time_point now) {
-  ++ended_;
-  if (terminal_ == nullptr || now < next_) return;
+std::FILE* Progress::terminal() { return isatty(STDERR_FILENO) == 1 ? stderr : nullptr; }
+
+void Progress::have_ended(uint32_t clusters, Clock::time_point now) {
+  ended_ = clusters;
+  if (terminal_ == nullptr || ended_ == 0 || now < next_) return;
   next_ = now + std::chrono::seconds(1);
   written_ = true;
   const double elapsed = std::chrono::duration<double>(now - start_).count();

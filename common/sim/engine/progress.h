@@ -13,6 +13,9 @@ class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Standard error, if somebody sees it at once; else null.
+  static std::FILE* terminal();
+
   /// Nothing is written if `terminal` is null. `clusters`: of the launch, at least 1.
   Progress(std::FILE* terminal, uint32_t clusters, Clock::time_point now)
       : terminal_(terminal), clusters_(clusters), start_(now), next_(now + std::chrono::seconds(3)) {}
@@ -21,7 +24,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   /// One more cluster has ended. Not for several threads at once.
-  void cluster_ended(Clock::time_point now);
+  void cluster_ended(Clock::time_point now) { have_ended(ended_ + 1, now); }
+  /// So many have ended by now, all in all.
+  void have_ended(uint32_t clusters, Clock::time_point now);
 
  private:
   std::FILE* terminal_;

@@ -13,9 +13,13 @@ enum class SchedulePolicy : uint8_t {
   Latest,   ///< asynchronous operations take effect only when no warp can run
 };
 
+/// Instructions without any new effect before a warp is reported although nothing proves that it never ends.
+inline constexpr uint64_t kPatience = 200'000'000;
+
 struct Schedule {
   SchedulePolicy policy = SchedulePolicy::Default;
   uint64_t seed = 0;
+  uint64_t patience = kPatience;
 };
 
 }  // namespace sim

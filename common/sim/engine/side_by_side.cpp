@@ -1,7 +1,5 @@
 #include "engine/side_by_side.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -18,19 +16,13 @@ namespace {
 
 constexpr uint64_t kTurns = 1u << 16;  // of a cluster, between two looks at whether it is still needed
 
-uint32_t clusters(std::span<const GridLaunch> launches) {
-  uint32_t count = 0;
-  for (const GridLaunch& launch : launches) count += launch.launch->cluster_count();
-  return count;
-}
-
 }  // namespace
 
 SideBySide::SideBySide(std::span<GridLaunch> launches, const Schedule& schedule, int threads)
     : schedule_(schedule),
       random_(schedule.seed),
       threads_(threads),
-      progress_(isatty(STDERR_FILENO) == 1 ? stderr : nullptr, clusters(launches), Progress::Clock::now()) {
+      progress_(Progress::terminal(), cluster_count(launches), Progress::Clock::now()) {
   for (const GridLaunch& launch : launches) {
     parts_.push_back(std::make_unique<Part>());
     parts_.back()->grid = launch;

@@ -84,7 +84,8 @@ struct Launch {
   std::atomic<uint32_t> ended = 0;  ///< clusters
   bool done() const { return ended.load() == cluster_count(); }
 
-  uint64_t frees = 0;  ///< allocations that the kernel itself has freed so far (ordered mode)
+  uint64_t futile_work = 0;  ///< of all clusters, since one of them last did something new (ordered mode)
+  uint64_t frees = 0;        ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
   /// In a seeded schedule: a request may be refused although clusters are left, as hardware does now and then.

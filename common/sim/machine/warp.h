@@ -76,8 +76,12 @@ struct Warp {
   std::unique_ptr<CallStack> calls;  ///< from the first call on that was not inlined
   uint64_t time = 0;                 ///< this warp's clock, in cycles
   uint64_t executed = 0;             ///< instructions
-  uint64_t executed_at_effect = 0;   ///< `executed` when the warp last did something that others can notice
-  uint64_t spin_check_at = 0;        ///< `executed` from which a warp without effects is to be looked at again
+  uint64_t executed_at_effect = 0;   ///< `executed` when the warp last did something new that others can notice
+  /// Places of the host's memory between which it has been seen to write: there, another value is nothing new (note_write
+  /// in exec/core/access.h).
+  const uint8_t *written_low = nullptr, *written_high = nullptr;
+  uint64_t spin_check_at = 0;  ///< `executed` from which a warp without effects is to be looked at again
+  static constexpr uint64_t kSuspicious = 1u << 16;  ///< instructions without effect before it is suspected of spinning
 
   // Splits. Almost always there is one.
   std::array<Split, 32> splits;

@@ -75,6 +75,16 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
     }
   }
 
+  if (const std::string patience = get("LADDER_SIM_PATIENCE"); !patience.empty()) {
+    constexpr uint64_t kMillion = 1'000'000, kMost = 1'000'000;
+    uint64_t millions = 0;
+    if (!parse(patience, &millions) || millions < 1 || millions > kMost) {
+      return format("--patience: '%s' is not a number of million instructions from 1 to %s.", patience.c_str(),
+                    grouped(kMost).c_str());
+    }
+    options.patience = millions * kMillion;
+  }
+
   if (const std::string check = get("LADDER_SIM_CHECK"); check == "strict") {
     options.check = Options::Check::Strict;
   } else if (check == "1") {

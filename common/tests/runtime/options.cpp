@@ -43,6 +43,7 @@ TEST(Options, AllOfThem) {
                          {"LADDER_SIM_SEED", "18446744073709551615"},
                          {"LADDER_SIM_ARITH", "exact"},
                          {"LADDER_SIM_THREADS", "2"},
+                         {"LADDER_SIM_PATIENCE", "4000"},
                          {"LADDER_SIM_ABORT", "1"},
                          {"LADDER_SIM_PTX", "a.ptx"},
                          {"LADDER_SIM_CHECK", "strict"},
@@ -57,6 +58,7 @@ TEST(Options, AllOfThem) {
   EXPECT_EQ(options.seed, ~uint64_t{0});
   EXPECT_EQ(options.arithmetic, Options::Arithmetic::Exact);
   EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.patience, 4'000'000'000);
   EXPECT_TRUE(options.abort_on_error);
   EXPECT_EQ(all.settings.ptx_file, "a.ptx");
   EXPECT_EQ(options.check, Options::Check::Strict);
@@ -83,6 +85,9 @@ TEST(Options, EachMistakeIsASentence) {
   }
   for (const char* bad : {"0", "-3", "many", "5000"}) {
     EXPECT_NE(read({{"LADDER_SIM_THREADS", bad}}).problem, "") << bad;
+  }
+  for (const char* bad : {"0", "-3", "much", "1000001"}) {
+    EXPECT_NE(read({{"LADDER_SIM_PATIENCE", bad}}).problem, "") << bad;
   }
   EXPECT_NE(read({{"LADDER_SIM_ARITH", "Exact"}}).problem, "");
   EXPECT_NE(read({{"LADDER_SIM_SEED", "1"}, {"LADDER_SIM_LATEST", "1"}}).problem, "");

@@ -166,6 +166,52 @@ TEST(Spin, ForEverIsReportedWithinSeconds) {
                 {"poll without seeing anything change"}, 1024, 296);
 }
 
+TEST(Spin, WhatNeverRepeatsIsReportedInTime) {
+  const auto expect_report = [](const std::string& body, uint32_t threads, uint32_t ctas = 1) {
+    for (const SchedulePolicy schedule : {SchedulePolicy::Default, SchedulePolicy::Seeded}) {
+      Options options;
+      options.schedule = schedule;
+      options.patience = 8'000'000;
+      const double before = cpu_seconds();
+      expect_failure(run(body, threads, ctas, 1, options), Status::LaunchTimeout,
+                     {"spins for ever", "others can notice nothing new"});
+      EXPECT_LT(cpu_seconds() - before, 10) << body;
+    }
+  };
+  const std::string next = "mad.lo.u32 %r4, %r4, 1664525, 1013904223; ";
+  expect_report("mov.u32 %r4, %r1; top: " + next + "bra top;", 32);
+  expect_report("mov.u32 %r4, %r1; top: " + next + "bra top;", 1024);  // each of many warps
+  expect_report("mov.u32 %r4, %r1; top: ld.shared.u32 %r5, [%r7]; add.u32 %r4, %r4, %r5; " + next + "bra top;", 128);
+  // It changes the same places for ever, alone or against others.
+  expect_report("top: atom.global.add.u32 %r4, [%rd1], 1; bra top;", 32);
+  expect_report("top: atom.shared.inc.u32 %r4, [%r7], 1000000; bra top;", 64);
+  expect_report("mov.u32 %r4, 0; top: add.u32 %r4, %r4, 1; st.volatile.shared.u32 [%r7], %r4; bra top;", 64);
+  expect_report("mov.u32 %r5, %ctaid.x; top: atom.global.exch.b32 %r4, [%rd1], %r5; bra top;", 64, 2);
+}
+
+TEST(Spin, WhoGoesOnIsNotReported) {
+  // More instructions than the patience allows: each warp writes further and further on; computes, and is heard of in time;
+  // or waits for one that computes.
+  Options options;
+  options.patience = 2'000'000;
+  const auto expect = [&](const std::string& body, uint32_t threads) {
+    expect_success(run(body, threads, 1, 1, options));
+  };
+  expect(
+      "mov.u32 %r4, 0; mov.u64 %rd3, %rd1; top: st.global.u32 [%rd3], %r4; and.b32 %r5, %r4, 65535; setp.eq.u32 %p5, "
+      "%r5, 0; @%p5 add.u64 %rd3, %rd3, 4; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 500000; @%p4 bra top;",
+      32);
+  expect(
+      "mov.u32 %r4, 0; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 400000; @%p4 bra "
+      "top; st.global.u32 [%rd1], %r5;",
+      512);
+  expect(
+      "st.shared.u32 [%r7], 0; bar.sync 0; mov.u32 %r4, 0; @!%p2 bra wait; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 "
+      "%r4, %r4, 1; setp.lt.u32 %p4, %r4, 400000; @%p4 bra top; st.shared.u32 [%r7], 1; bra end; wait: "
+      "atom.shared.add.u32 %r4, [%r7], 0; setp.ne.u32 %p4, %r4, 1; @%p4 bra wait; end:",
+      256);
+}
+
 TEST(Spin, LongWorkIsNotOne) {
   // Millions of instructions without an effect, loops that wait for the clock, and bounded waits.
   expect_success(

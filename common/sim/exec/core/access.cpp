@@ -291,6 +291,25 @@ ptx::Space space_of_window(uint64_t window) {
 
 }  // namespace
 
+void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
+  ++cluster_of(warp).changes;
+  if (warp.executed - warp.executed_at_effect < Warp::kSuspicious) [[likely]]
+    return;
+  const uint8_t *low = access.host[first_lane(mask)], *high = low;
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    const uint8_t* const at = access.host[first_lane(rest)];
+    low = std::min(low, at), high = std::max(high, at + bytes);
+  }
+  const bool is_first = warp.written_low == nullptr;
+  if (!is_first && low >= warp.written_low && high <= warp.written_high) {
+    warp.executed += static_cast<uint64_t>(std::popcount(mask)) / 2;  // as long as it takes
+    return;
+  }
+  warp.written_low = is_first ? low : std::min(low, warp.written_low);
+  warp.written_high = is_first ? high : std::max(high, warp.written_high);
+  warp.executed_at_effect = warp.executed;
+}
+
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access) {
   LaneAccess lanes(warp, bytes, mask, kind);
   const Address& at = operand.address;

@@ -49,7 +49,7 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
     }
   }
   if (!changed) return poll(w);
-  note_effect(w);
+  note_write(w, access, bytes * static_cast<uint32_t>(o.operand.size()), m);
   return Flow::Next;
 }
 
@@ -76,7 +76,7 @@ Flow exchange128(Warp& w, const Exchange128& o, Mask m) {
     RegisterLanes<Wide>(w, o.old).set(lane, old);
   }
   if (!changed) return poll(w);
-  note_effect(w);
+  note_write(w, access, 16, m);
   return Flow::Next;
 }
 

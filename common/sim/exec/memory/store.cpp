@@ -65,7 +65,7 @@ Flow store(Warp& w, const Store& o, Mask m) {
   }
   if (cluster.observer != nullptr) cluster.observer->stored(changed);
   // Nobody else sees local memory, or that a value was replaced by itself.
-  if (changed && !access.local) note_effect(w);
+  if (changed && !access.local) note_write(w, access, static_cast<uint32_t>(sizeof(Element)) * o.count, m);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
   return Flow::Next;
 }
