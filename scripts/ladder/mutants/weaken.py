@@ -2,10 +2,10 @@
 parity, count, bytes, group or kind of fence. Each instruction of a kernel is weakened in turn, in the PTX, in each way
 that fits it; then the kernel runs with --check.
 
-Where nothing is said, less was enough, and the row says why: the site is redundant altogether; or what is relaxed passes
-on only that something has happened. The latter is not by decree: what a thread has stored and another reads has to be
-visible, and is reported if it is not; --check=strict asks for a release and an acquire elsewhere, too. Phases count
-bytes and tensor work themselves, for whoever waits. What is neither is open.
+Where nothing is said, less was enough, and the row says why: the site is redundant altogether; or what is relaxed
+passes on only that something has happened. The latter is not by decree: what a thread has stored and another reads has
+to be visible, and is reported if it is not; --check=strict asks for a release and an acquire elsewhere, too. Phases
+count bytes and tensor work themselves, for whoever waits. What is neither is open.
 """
 from __future__ import annotations
 
@@ -138,8 +138,9 @@ def record(rows: Sequence[Fields], path: Path, current: Collection[Kernel] = ())
         columns, old = data.read_rows(path) if path.exists() else ([], [])
         if columns and columns != list(COLUMNS):
             raise UsageError(f"{path} holds something else than what needed.py --weaken records.")
-        there = {(kernel.level, str(kernel.arch), kernel.config): {(str(site.line), site.instruction)
-                                                                  for site in kernel.sites} for kernel in current}
+        there: dict[tuple[str, ...], set[tuple[str, str]]] = {
+            (kernel.level, str(kernel.arch), kernel.config): {(str(site.line), site.instruction)
+                                                              for site in kernel.sites} for kernel in current}
         found = {way_of(row): row for row in old
                  if (row["line"], row["instruction"]) in there.get(key_of(row)[:3],
                                                                    {(row["line"], row["instruction"])})}

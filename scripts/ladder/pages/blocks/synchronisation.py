@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ladder import markdown
 from ladder.context import Context
+from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
 from ladder.mutants import judge, study, weaken
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.on_hardware import NEEDED, RESULTS, measured_today, read
+from ladder.pages.blocks.on_hardware import NEEDED, measured_today, read
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
@@ -119,7 +120,8 @@ def _sentences(rows: Sequence[Fields]) -> str:
 
 
 def weakened(context: Context, options: Options) -> str:
-    """How many weakened sites of all kernels are reported, by the way in which they are weaker, and why others are not."""
+    """How many weakened sites of all kernels are reported, by the way in which they are weaker, and why others are
+    not."""
     del options
     rows = read(context, WEAKENED)
     if not rows:
@@ -138,7 +140,8 @@ def weakened(context: Context, options: Options) -> str:
 
 def _weakened_counts(way: str, instructions: str, rows: Sequence[Fields]) -> list[str]:
     found = Counter(row["verdict"].partition(":")[0] for row in rows)
-    return [way, instructions, str(len(rows)), *(str(found[one]) for one in (weaken.REPORTED, weaken.ENOUGH, weaken.OPEN))]
+    return [way, instructions, str(len(rows)),
+            *(str(found[one]) for one in (weaken.REPORTED, weaken.ENOUGH, weaken.OPEN))]
 
 
 def _reason(row: Fields) -> str:
