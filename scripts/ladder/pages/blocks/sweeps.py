@@ -239,17 +239,21 @@ def autotune_stalls(context: Context, _: Options) -> str:
     """Where the best point waits, beside cuBLAS, and what other orders of its products change."""
     rows = data.read_rows(context.root / RESULTS / "h200_sgemm_stalls.csv")[1]
     stalls = [column for column in rows[0] if column.startswith("stall_")]
-    lines = [[row["variant"], f"{float(row['tflops']):.1f} ({float(row['ratio_cublas']):.2f})",
+    lines = [[row["run"], row["variant"],
+              f"{float(row['tflops']):.1f} ({float(row['ratio_cublas']):.2f})" if row["tflops"] else "-",
+              f"{int(row['cycles']) / 1e6:.2f}" if row["cycles"] else "-",
               *(row[column] or "-" for column in ("two_operands_in_a_bank_percent", "issue_active_percent", *stalls))]
              for row in rows]
-    heads = ["variant", "TFLOPS", "% with two operands in one bank", "% of cycles with an instruction",
+    heads = ["run", "variant", "TFLOPS", "million cycles", "% with two operands in one bank",
+             "% of cycles with an instruction",
              *(column.removeprefix("stall_").removesuffix("_stall").replace("_", " ") for column in stalls)]
     first = rows[0]
-    return (markdown.table(heads, lines, "l" + "r" * (len(heads) - 1))
-            + f"\nM = N = K = {first['m']}. From the fourth column on: the profiler, one launch; warps that wait for "
-              "that, per instruction. The third: counted in the machine code of the main loop, registers that `.reuse` "
-              f"spares left out. Measured: {first['gpu']}; driver {first['driver']}; CUDA {first['cuda']}; "
-              f"cuBLAS {first['cublas']}; {first['date']}.\n")
+    return (markdown.table(heads, lines, "rl" + "r" * (len(heads) - 2))
+            + f"\nM = N = K = {first['m']}. TFLOPS: in turns with cuBLAS; compare rows of one run. Cycles, and from "
+              "the sixth column on: the profiler, one launch; warps that wait for that, per instruction. Operands: "
+              "counted in the machine code of the main loop, registers that `.reuse` spares left out. Measured: "
+              f"{first['gpu']}; driver {first['driver']}; CUDA {first['cuda']}; cuBLAS {first['cublas']}; "
+              f"{first['date']}.\n")
 
 
 def _ranked(context: Context, options: Options) -> tuple[space.Kernel, list[Row], list[str]]:
