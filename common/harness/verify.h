@@ -9,7 +9,8 @@
 //    |a_i|, |b_j|. The first term is the rounding to BF16; the second the truncations of a tensor core, once per K=16
 //    step, for partial sums of up to 6 standard deviations. A step that was left out shows, up to K = 2^19;
 //  - above that the second term hides what 64 products add. Then the errors of some elements are compared with what each
-//    step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to K = 2^22;
+//    step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to
+//    K = 3 * 2^20. Near 2^22 the truncations of a tensor core alone exceed the 1e-5 above, and a right D is refused;
 //  - whole-number inputs, as long as 4K <= 2^24: D is the exact sum rounded to BF16, but for the sign of a zero;
 //  - an all-zero reference needs an all-zero D.
 // Besides, some elements are recomputed in FP64 straight from the inputs, which also checks the reference.
