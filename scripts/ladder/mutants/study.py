@@ -11,7 +11,7 @@ import re
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -383,22 +383,29 @@ def recorded(path: Path) -> list[Fields]:
     return data.read_rows(path)[1] if path.exists() else []
 
 
+def renewed(rows: Sequence[Fields], path: Path, columns: Sequence[str], key: Callable[[Fields], tuple[str, ...]],
+            current: Iterable[Kernel], recorder: str) -> list[Fields]:
+    """The rows of a file, with these in the place of those of the same key, which begins as that of key_of does; of
+    `current` kernels no other sites are kept. Raises UsageError if the file is not what `recorder` records."""
+    there, old = data.read_rows(path) if path.exists() else ([], [])
+    if there and there != list(columns):
+        raise UsageError(f"{path} holds something else than what {recorder} records.")
+    found = {key(row): row for row in [*old, *rows]}
+    for kernel in current:
+        sites = {(str(site.line), site.instruction) for site in kernel.sites}
+        own = (kernel.level, str(kernel.arch), kernel.config)
+        found = {name: row for name, row in found.items() if name[:3] != own or name[3:5] in sites}
+    return list(found.values())
+
+
 def record(rows: Sequence[Fields], path: Path, current: Optional[Iterable[Kernel]] = None) -> None:
     """Puts rows in the place of those of the same sites; of `current` kernels no other sites are kept."""
     with files.locked(path):
-        columns, old = data.read_rows(path)
-        if columns and columns != list(COLUMNS):
-            raise UsageError(f"{path} holds something else than what needed.py records.")
-        found = {key_of(row): row for row in old}
-        found.update((key_of(row), row) for row in rows)
-        for kernel in current or ():
-            there = {(str(site.line), site.instruction) for site in kernel.sites}
-            own = (kernel.level, str(kernel.arch), kernel.config)
-            found = {key: row for key, row in found.items() if key[:3] != own or key[3:] in there}
-        for row in found.values():
+        found = renewed(rows, path, COLUMNS, key_of, current or (), "needed.py")
+        for row in found:
             if row["verdict"].startswith(NOT_EXECUTED):
-                row["verdict"] = _not_here(row, found.values())
-        data.write_rows(path, COLUMNS, sorted(found.values(), key=order_of))
+                row["verdict"] = _not_here(row, found)
+        data.write_rows(path, COLUMNS, sorted(found, key=order_of))
 
 
 def _not_here(row: Fields, rows: Iterable[Fields]) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Union
 
 from ladder import files
-from ladder.command import UsageError
 from ladder.mutants import study
 from ladder.mutants.judge import Case, Verdict
 from ladder.mutants.sites import CLUSTER_BARRIER, Site, code_of, key_of
@@ -135,17 +134,8 @@ def way_of(row: Mapping[str, str]) -> tuple[str, ...]:
 def record(rows: Sequence[Fields], path: Path, current: Collection[Kernel] = ()) -> None:
     """Puts rows in the place of those of the same sites and ways; of `current` kernels no other sites are kept."""
     with files.locked(path):
-        columns, old = data.read_rows(path) if path.exists() else ([], [])
-        if columns and columns != list(COLUMNS):
-            raise UsageError(f"{path} holds something else than what needed.py --weaken records.")
-        there: dict[tuple[str, ...], set[tuple[str, str]]] = {
-            (kernel.level, str(kernel.arch), kernel.config): {(str(site.line), site.instruction)
-                                                              for site in kernel.sites} for kernel in current}
-        found = {way_of(row): row for row in old
-                 if (row["line"], row["instruction"]) in there.get(key_of(row)[:3],
-                                                                   {(row["line"], row["instruction"])})}
-        found.update((way_of(row), row) for row in rows)
-        data.write_rows(path, COLUMNS, sorted(found.values(), key=lambda row: (*study.order_of(row), row["way"])))
+        found = study.renewed(rows, path, COLUMNS, way_of, current, "needed.py --weaken")
+        data.write_rows(path, COLUMNS, sorted(found, key=lambda row: (*study.order_of(row), row["way"])))
 
 
 def differences(rows: Sequence[Fields], path: Path) -> list[str]:

@@ -88,10 +88,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
       }
       cluster.observer->tensor_operation(w, lane, seen);
     }
-    const When when{.unit = &cluster.ctas[copy->rank].tensor_pipe,
-                    .busy = 64,
-                    .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
-                    .order = &queue_of(w, lane)};
+    const When when = when_moved(w, lane, copy->rank);
     submit(w, lane, std::move(copy), when);
   }
   w.executed_at_effect = w.executed;

@@ -25,6 +25,15 @@ inline OrderQueue& queue_of(Warp& warp, int lane) {
   return warp.cta->tensor_order[warp.index * 32 + static_cast<uint32_t>(lane)];
 }
 
+/// When a copy or a shift takes effect that this lane issues: after the leader's tensor pipe was busy with it.
+inline When when_moved(Warp& warp, int lane, uint32_t leader) {
+  Cluster& cluster = cluster_of(warp);
+  return {.unit = &cluster.ctas[leader].tensor_pipe,
+          .busy = 64,
+          .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
+          .order = &queue_of(warp, lane)};
+}
+
 /// [tensor memory address + offset]: lane in the upper half, column in the lower.
 struct TmemOperand {
   int32_t slot = -1;

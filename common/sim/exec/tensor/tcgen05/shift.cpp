@@ -65,10 +65,7 @@ Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
       }
       cluster.observer->tensor_operation(w, lane, seen);
     }
-    const When when{.unit = &cluster.ctas[shift->rank].tensor_pipe,
-                    .busy = 64,
-                    .latency = static_cast<uint64_t>(cluster.costs().mma_latency),
-                    .order = &queue_of(w, lane)};
+    const When when = when_moved(w, lane, shift->rank);
     submit(w, lane, std::move(shift), when);
   }
   w.executed_at_effect = w.executed;
