@@ -270,6 +270,12 @@ ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
   return State::Running;
 }
 
+void ClusterEngine::run_until(Warp& warp, uint64_t horizon) {
+  try {
+    run_warp(warp, horizon);
+  } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+}
+
 void ClusterEngine::run_slice(const ReadyWarp& ready) {
   Warp& warp = *ready.warp;
   warp.queued = false;
@@ -283,9 +289,7 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
   if (recorder_) recorder_->runs(warp);
   const uint64_t before = warp.executed;
-  try {
-    run_warp(warp, horizon);
-  } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+  run_until(warp, horizon);
   if (recorder_) recorder_->ran(warp);
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before + kWakeWork;
@@ -420,9 +424,7 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
     const Op& op = program.ops[warp.split().pc];
     lap.looks_around |= !op.pure;
     lap.watches_clock |= reads_clock(*program.instructions[op.source]);
-    try {
-      run_warp(warp, warp.time + 1);
-    } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+    run_until(warp, warp.time + 1);
     if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return lap;
     const Split& here = warp.split();
     if (here.pc != start.pc || here.mask != start.mask || here.depth != start.depth) continue;
@@ -467,9 +469,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     // found out in turns with others that do not end either.
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
     while (warp.executed < until) {
-      try {
-        run_warp(warp, warp.time + kLongSlice);
-      } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
+      run_until(warp, warp.time + kLongSlice);
       if (cluster_.changes != changes) futile_work() = 0;
       if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     }

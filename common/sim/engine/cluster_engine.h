@@ -106,6 +106,8 @@ class ClusterEngine final : public Scheduler {
 
   void make_cta(Cta& cta, uint32_t rank);
   void push(Warp& warp);
+  /// run_warp, with its faults told of.
+  void run_until(Warp& warp, uint64_t horizon);
   void run_slice(const ReadyWarp& ready);
   void complete_next();
   /// What a warp does from where it stands until it comes by again, or for so many instructions.
