@@ -4,12 +4,15 @@
     merge.py --output sweep.csv sweep.1of2.csv sweep.2of2.csv
 
 Tables (.csv) get the columns of all parts; other files are lines of JSON. What stands in several parts stands in the
-whole once, in the order in which it comes. The parts stay.
+whole once, in the order in which it comes. The parts stay. Names that say which part they are (sweep.KofN.csv, as
+--shard has them by default) must be those of all N parts.
 
-Exit codes: 0; 2 wrong command line, or a part that is missing or damaged: then nothing is written.
+Exit codes: 0; 2 wrong command line, or a file that is not there or damaged; 3 a part is missing, or there twice. Then
+nothing is written.
 """
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from ladder import command, files, shards
@@ -20,8 +23,12 @@ def main() -> int:
     parser.add_argument("parts", nargs="+", type=Path, metavar="PART")
     parser.add_argument("--output", required=True, type=Path, metavar="FILE")
     options = parser.parse_args()
+    is_known = shards.check_complete(options.parts)
     text = shards.merge(options.parts)
     files.replace(options.output, text)
+    if not is_known and len(options.parts) > 1:
+        print("merge.py: the names do not say which parts these are, as sweep.1of2.csv does: whether one is missing is "
+              "not known.", file=sys.stderr)
     return command.EXIT_RIGHT
 
 

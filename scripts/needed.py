@@ -8,10 +8,11 @@ without both is reported. What the runs say is recorded in docs/results/needed.c
 levels' pages.
 
 Without LEVEL it looks at all kernels, which is the checker's score. On several machines: --shard 1/4 on the first, and
-so on, each with its own --output; then --merge FILE... puts them together.
+so on, each with its own --output; then --merge FILE... puts them together (of files named X.KofN.csv, all N).
 
 Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict
-than is recorded, or nobody can say why a weakened site was enough; 2 wrong command line, or not built.
+than is recorded, or nobody can say why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts
+to merge one is missing, or there twice.
 """
 from __future__ import annotations
 
@@ -59,6 +60,7 @@ def parse() -> argparse.Namespace:
 
 
 def merge(output: Path, parts: Sequence[Path]) -> int:
+    shards.check_complete(parts)
     for part in parts:
         study.record(study.recorded(part), output)
     print(f"{output} holds {len(study.recorded(output))} sites.")

@@ -177,7 +177,11 @@ std::vector<Shape> shapes(const Options& options, int default_edge) {
     list.push_back(
         {options.m.value_or(default_edge), options.n.value_or(default_edge), options.k.value_or(default_edge)});
   }
-  for (const Shape& shape : list) require_legal(shape);
+  for (const Shape& shape : list) {
+    require_legal(shape);
+    if (options.action == Options::Action::run && options.verify != Verify::off)
+      require_verifiable(shape, options.init);
+  }
   return list;
 }
 

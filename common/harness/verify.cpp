@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "diagnose.h"
+#include "failure.h"
 #include "parallel.h"
 #include "reference.h"
 #include "text.h"
@@ -34,7 +35,7 @@ std::vector<double> row_norms(const Bf16* rows, std::int64_t count, int k) {
 class Judge {
  public:
   explicit Judge(const Inputs& inputs)
-      : exact_((inputs.init == Init::integer || inputs.init == Init::zeros) && inputs.shape.k <= (1 << 22)),
+      : exact_((inputs.init == Init::integer || inputs.init == Init::zeros) && inputs.shape.k <= MAX_EXACT_K),
         tolerance_(accumulation_tolerance(inputs.shape.k)),
         a_norms_(row_norms(inputs.a.get(), inputs.shape.m, inputs.shape.k)),
         b_norms_(row_norms(inputs.b.get(), inputs.shape.n, inputs.shape.k)) {}
@@ -422,6 +423,16 @@ void explain(Verdict& verdict, const Examination& exam, const Inputs& inputs, co
 
 }  // namespace
 
+void require_verifiable(const Shape& shape, Init init) {
+  if (init == Init::zeros) return;
+  const int most = init == Init::integer ? MAX_EXACT_K : MAX_VERIFIED_K;
+  if (shape.k <= most) return;
+  throw usage_error(
+      format("With K = %d nobody can say whether D is right: with --init %s, K up to %d is verified. "
+             "--verify off runs it without.",
+             shape.k, std::string(INIT_NAMES[static_cast<size_t>(init)]).c_str(), most));
+}
+
 double accumulation_tolerance(int k) {
   const double steps = (std::int64_t{k} + 15) / 16;
   return steps * (0x1p-23 + 17 * 0x1p-25) * 6 / std::sqrt(static_cast<double>(k));
@@ -429,6 +440,7 @@ double accumulation_tolerance(int k) {
 
 Verdict verify(const Inputs& inputs, const Output& output, const float* reference) {
   const Shape& shape = inputs.shape;
+  require_verifiable(shape, inputs.init);
   const Judge judge(inputs);
   Examination exam;
   exam.bands.resize((std::int64_t{shape.m} + MAP_TILE - 1) / MAP_TILE);

@@ -10,7 +10,8 @@
 //    step, for partial sums of up to 6 standard deviations. A step that was left out shows, up to K = 2^19;
 //  - above that the second term hides what 64 products add. Then the errors of some elements are compared with what each
 //    step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to
-//    K = 3 * 2^20. Near 2^22 the truncations of a tensor core alone exceed the 1e-5 above, and a right D is refused;
+//    K = 3 * 2^20, and there a right D is still accepted: near 2^22 the truncations of a tensor core alone exceed the
+//    1e-5 above. So no greater K is judged at all (require_verifiable);
 //  - whole-number inputs, as long as 4K <= 2^24: D is the exact sum rounded to BF16, but for the sign of a zero;
 //  - an all-zero reference needs an all-zero D.
 // Besides, some elements are recomputed in FP64 straight from the inputs, which also checks the reference.
@@ -71,11 +72,17 @@ struct Verdict {
   }
 };
 
+inline constexpr int MAX_VERIFIED_K = 3 << 20;
+inline constexpr int MAX_EXACT_K = 1 << 22;  ///< of whole-number inputs: 4K <= 2^24
+
+/// Throws a usage error if K is beyond what the checks above hold for, with inputs of this kind. Zeros have no such K.
+void require_verifiable(const Shape& shape, Init init);
+
 /// The absolute part of the element bound, without the row norms: multiply by |a_i| |b_j|.
 double accumulation_tolerance(int k);
 
 /// Checks `output` against `reference`, which is row-major FP32 [m, n] with pitch n. Without a reference (nullptr) only
-/// the FP64 samples are compared, as with Verify::sample.
+/// the FP64 samples are compared, as with Verify::sample. Throws what require_verifiable does.
 Verdict verify(const Inputs& inputs, const Output& output, const float* reference);
 
 /// FNV-1a, 64 bits, over the bytes of D's m x n values in row-major order, low byte first, whatever the pitch.

@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Optional, TypeVar
 
 from ladder import files
-from ladder.command import Parser, UsageError
+from ladder.command import Failure, Parser, UsageError
 from ladder.results import data
 
 Piece = TypeVar("Piece")
@@ -41,6 +41,13 @@ class Shard:
 
 
 EVERYTHING = Shard()
+EXIT_INCOMPLETE = 3
+
+
+class Incomplete(Failure):
+    """Files that are not each part of a sweep, once."""
+
+    code = EXIT_INCOMPLETE
 
 
 def parse(text: str) -> Shard:
@@ -54,6 +61,42 @@ def add_argument(parser: Parser) -> None:
     """`--shard`, whose value is a Shard: of everything, unless somebody asks for a part."""
     parser.add_argument("--shard", type=parse, default=EVERYTHING, metavar="K/N",
                         help="only part K of N; merge.py makes one file of theirs")
+
+
+def of_name(path: Path) -> Optional[Shard]:
+    """The part that a file's name says it is, as `beside` spells it."""
+    match = re.search(r"\.(\d{1,6})of(\d{1,6})$", path.stem, re.ASCII)
+    return Shard(int(match[1]), int(match[2])) if match else None
+
+
+def check_complete(parts: Sequence[Path]) -> bool:
+    """Raises Incomplete unless these are all parts of one sweep, each once, as far as their names say which they are;
+    False if they do not say it, and one may be missing."""
+    seen: dict[Path, Path] = {}
+    for path in parts:
+        if seen.setdefault(path.resolve(), path) is not path:
+            raise Incomplete(f"{path} is named twice")
+    named = {path: of_name(path) for path in parts}
+    if not any(named.values()):
+        return False
+    first = next(shard for shard in named.values() if shard)
+    found: dict[int, Path] = {}
+    for path, shard in named.items():
+        if shard is None:
+            raise Incomplete(f"the name of {path} does not say which of the {first.count} parts it is")
+        if shard.count != first.count or not 1 <= shard.index <= shard.count:
+            raise Incomplete(f"{path} is no part of a sweep in {first.count} parts")
+        if shard.index in found:
+            raise Incomplete(f"{found[shard.index]} and {path} are both part {shard}")
+        found[shard.index] = path
+    if missing := [str(Shard(k, first.count)) for k in range(1, first.count + 1) if k not in found]:
+        raise Incomplete(f"{'part' if len(missing) == 1 else 'parts'} {_some(missing)} of the sweep "
+                         f"{'is' if len(missing) == 1 else 'are'} missing")
+    return True
+
+
+def _some(names: Sequence[str], most: int = 20) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def merge(parts: Sequence[Path]) -> str:

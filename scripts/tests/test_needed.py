@@ -251,7 +251,10 @@ class Needed(support.Sandbox):
     def test_a_part_and_the_rest(self) -> None:
         self.needed("--shard", "1/2", "--output", self.root / "a.csv")
         self.needed("--shard", "2/2", "--output", self.root / "b.csv")
-        self.assert_exit(0, self.needed("--merge", self.root / "a.csv", self.root / "b.csv"))
+        (self.root / "a.csv").rename(self.root / "a.1of2.csv")
+        self.assert_exit(3, self.needed("--merge", self.root / "a.1of2.csv"), "part 2/2 of the sweep is missing.")
+        (self.root / "b.csv").rename(self.root / "a.2of2.csv")
+        self.assert_exit(0, self.needed("--merge", self.root / "a.1of2.csv", self.root / "a.2of2.csv"))
         merged = self.rows()
         self.needed("--output", self.root / "whole.csv")
         self.assertEqual(list(merged.values()), data.read_rows(self.root / "whole.csv")[1])

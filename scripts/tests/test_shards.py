@@ -59,6 +59,34 @@ class Merging(support.Sandbox):
         self.assert_exit(2, self.merge("1.jsonl", "--output", "all.csv"), "1.jsonl:2: this is not JSON")
         self.assertFalse((self.root / "all.csv").exists())
 
+    def test_all_parts_are_there_once(self) -> None:
+        names = [f"sweep.{k}of12.csv" for k in range(1, 13)]
+        for k, name in enumerate(names, start=1):
+            self.write(name, f"m,tflops\n{k},1\n")
+        for name in ("copies/sweep.2of12.csv", "sweep.13of12.csv", "sweep.0of12.csv", "sweep.1of2.csv", "more.csv"):
+            self.write(name, "m,tflops\n1,1\n")
+        self.write("all.csv", "what stood here\n")
+        for parts, sentence in (
+                (names[:4] + names[5:], "merge.py: part 5/12 of the sweep is missing."),
+                (names[1:3] + names[5:], "merge.py: parts 1/12, 4/12, 5/12 of the sweep are missing."),
+                ([*names, names[3]], "merge.py: sweep.4of12.csv is named twice."),
+                ([*names, f"../{self.root.name}/{names[3]}"], f"{names[3]} is named twice."),
+                ([*names, "copies/sweep.2of12.csv"], "sweep.2of12.csv and copies/sweep.2of12.csv are both part 2/12."),
+                ([*names, "sweep.13of12.csv"], "sweep.13of12.csv is no part of a sweep in 12 parts"),
+                (["sweep.0of12.csv", *names], "sweep.0of12.csv is no part of a sweep in 12 parts"),
+                ([*names, "sweep.1of2.csv"], "sweep.1of2.csv is no part of a sweep in 12 parts"),
+                ([*names, "more.csv"], "the name of more.csv does not say which of the 12 parts it is."),
+                (["more.csv", "more.csv"], "more.csv is named twice.")):
+            self.assert_exit(3, self.merge(*parts, "--output", "all.csv"), sentence)
+            self.assertEqual((self.root / "all.csv").read_text(encoding="utf-8"), "what stood here\n")
+        merged = self.merge(*reversed(names), "--output", "all.csv")
+        self.assert_exit(0, merged)
+        self.assertEqual(merged.stderr, "")
+        self.assertEqual(len((self.root / "all.csv").read_text(encoding="utf-8").splitlines()), 13)
+        self.write("others.csv", "m,tflops\n2,1\n")
+        self.assert_exit(0, self.merge("more.csv", "others.csv", "--output", "2.csv"),
+                         "whether one is missing is not known.")
+
 
 if __name__ == "__main__":
     unittest.main()

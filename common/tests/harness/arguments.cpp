@@ -145,6 +145,22 @@ TEST(Arguments, ShapesThatTmaCannotLoad) {
   expect_refused({"--n", "1073741823"}, "x1073741824x");
 }
 
+TEST(Arguments, KBeyondWhatCanBeVerified) {
+  for (const char* mode : {"full", "sample"}) {
+    expect_refused({"--k", "3145736", "--verify", mode},
+                   "with --init normal, K up to 3145728 is verified. --verify off");
+    expect_refused({"--sizes", "8x8x3145736", "--init", "uniform", "--verify", mode},
+                   "--init uniform, K up to 3145728");
+    expect_refused({"--k", "4194312", "--init", "int", "--verify", mode}, "with --init int, K up to 4194304");
+  }
+  const auto accepted = [](const std::vector<const char*>& arguments) { return shapes(parse(arguments), 8).front().k; };
+  EXPECT_EQ(accepted({"--k", "3145728"}), 3145728);
+  EXPECT_EQ(accepted({"--k", "4194304", "--init", "int"}), 4194304);
+  EXPECT_EQ(accepted({"--k", "8388608", "--init", "zeros"}), 8388608);
+  EXPECT_EQ(accepted({"--k", "8388608", "--verify", "off"}), 8388608);
+  EXPECT_EQ(accepted({"--k", "8388608", "--explain"}), 8388608);
+}
+
 TEST(Arguments, Contradictions) {
   expect_refused({"--m", "8", "--m", "16"}, "--m is given twice");
   expect_refused({"--sizes", "512", "--k", "8"}, "not both");

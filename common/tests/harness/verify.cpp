@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/harness/failure.h"
 #include "common/harness/reference.h"
 #include "support.h"
 
@@ -191,6 +192,14 @@ TEST(Verifier, RejectsADroppedStepAmongAMillionProducts) {
   add(K - 64, 1);
   add(6400, 1);
   expect_wrong(c.full(), "the 64 products from k = 6400 on are in D more than once");
+}
+
+TEST(Verifier, JudgesNoKThatItsChecksDoNotHoldFor) {
+  for (const auto& [init, k] : {std::pair{Init::normal, MAX_VERIFIED_K + 8}, {Init::integer, MAX_EXACT_K + 8}}) {
+    const Inputs inputs({1, 8, k}, init, 1);
+    const test::HostD d(inputs.shape);
+    EXPECT_THROW(verify(inputs, d.output(), nullptr), Failure);
+  }
 }
 
 TEST(Verifier, RejectsADroppedKStepInASingleTile) {
