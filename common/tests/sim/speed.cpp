@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "engine/device.h"
+#include "exec/tensor/kernels.h"
 
 namespace {
 
@@ -429,8 +430,9 @@ int main(int count, char** words) {
   met &= exact_section();
   met &= waiting_section();
 
-  std::printf("tensor instructions in fast arithmetic, %d^3, per second of a core (target: %.2f of OpenBLAS)\n", size,
-              kTensorTarget);
+  std::printf(
+      "tensor instructions in fast arithmetic, %d^3, per second of a core, with %s (target: %.2f of OpenBLAS)\n", size,
+      sim::tensor::kernels().name, kTensorTarget);
   const double blas = blas_gflops(size);
   if (blas == 0)
     std::printf("  OpenBLAS: there is no libopenblas.so.0 (apt install libopenblas0), so no ratios\n");

@@ -216,8 +216,10 @@ TEST(Vectors, EqualTheDefinition) {
       for (const bool exact : {true, false}) {
         const bool accumulate = dice.next() % 4 != 0;
         const uint32_t mask = dice.next() % 2 ? tensor::kEveryLane : dice.word();
-        const Arithmetic how{.exact = exact, .k = k, .result = result};
-        const tensor::Packing packing{.format = type.format, .k = k, .negate = dice.next() % 2 == 0};
+        const bool pairs = !exact && tensor::multiplies_pairs(type.format, type.format, result);
+        const Arithmetic how{.exact = exact, .k = k, .result = result, .pairs = pairs};
+        const tensor::Packing packing{.format = type.format, .k = k, .negate = dice.next() % 2 == 0, .pairs = pairs};
+        const tensor::Packing others_packing{.format = type.format, .k = k, .pairs = pairs};
         for (const tensor::Kernels& set : tensor::all_kernels()) {
           tensor::LaneTile tile, halves[2];
           tensor::ColumnTile columns[kColumns];
@@ -225,9 +227,9 @@ TEST(Vectors, EqualTheDefinition) {
           const auto rows = rows_of<32>(type, a);
           const auto others = rows_of<kColumns>(type, b);
           set.pack_lanes(packing, rows.data(), 1, &tile);
-          set.pack_columns({.format = type.format, .k = k}, others.data(), kColumns, columns);
+          set.pack_columns(others_packing, others.data(), kColumns, columns);
           for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &halves[h]);
-          set.pack_quads({.format = type.format, .k = k}, others.data(), kColumns, quads);
+          set.pack_quads(others_packing, others.data(), kColumns, quads);
           auto cells = start, fragments = start;
           std::vector<uint32_t*> to, registers;
           for (size_t i = 0; i < cells.size(); ++i)
@@ -379,7 +381,7 @@ TEST(Vectors, Fp4EqualsTheIntegerModel) {
   }
 }
 
-TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
+TEST(Fast, IsFusedMultiplyAddsInOrderOfKAndOfBf16InPairs) {
   for (const Type& type : kTypes) {
     const int k = 32 / bytes_of(type.element);
     Dice dice(3);
@@ -392,8 +394,8 @@ TEST(Fast, IsFusedMultiplyAddsInOrderOfK) {
         for (int i = 0; i < k; ++i) column.push_back(element_of_kind(type, 0, dice));
       }
       Arithmetic how;
-      how.k = k, how.exact = false;
-      const tensor::Packing packing{.format = type.format, .k = k, .exponents = false};
+      how.k = k, how.exact = false, how.pairs = type.element == Element::BF16;
+      const tensor::Packing packing{.format = type.format, .k = k, .exponents = false, .pairs = how.pairs};
       for (const tensor::Kernels& set : tensor::all_kernels()) {
         tensor::LaneTile tile;
         tensor::ColumnTile columns[11];
@@ -434,11 +436,11 @@ TEST(Fragments, HoldTheSameOutputsInHopperOrder) {
       }
     }
     Arithmetic how;
-    how.exact = exact;
+    how.exact = exact, how.pairs = !exact;
     for (const tensor::Kernels& set : tensor::all_kernels()) {
       tensor::QuadTile quads[2 * kGroups];
       tensor::LaneTile tiles[2];
-      const tensor::Packing packing{.format = tensor::Format::BF16};
+      const tensor::Packing packing{.format = tensor::Format::BF16, .pairs = how.pairs};
       set.pack_quads(packing, rows_of<8 * kGroups>(kTypes[0], b).data(), 8 * kGroups, quads);
       const std::array<tensor::Row, 16> rows = rows_of<16>(kTypes[0], a);
       for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &tiles[h]);

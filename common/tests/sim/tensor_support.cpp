@@ -218,9 +218,12 @@ uint32_t fp4_output(const std::vector<uint32_t>& a, const std::vector<uint32_t>&
 uint32_t fast_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
                      const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate) {
   float sum = accumulate ? std::bit_cast<float>(c) : 0.0f;
-  for (size_t k = 0; k < a.size(); ++k) {
+  const bool pairs = a_element == Element::BF16 && b_element == Element::BF16;
+  const auto flushed = [&](float value) { return pairs && std::fpclassify(value) == FP_SUBNORMAL ? 0 * value : value; };
+  for (size_t i = 0; i < a.size(); ++i) {
+    const size_t k = pairs ? i ^ 1 : i;
     const auto x = static_cast<float>(value_of(a_element, a[k])), y = static_cast<float>(value_of(b_element, b[k]));
-    sum = std::fma(negate_a ? -x : x, negate_b ? -y : y, sum);
+    sum = flushed(std::fma(flushed(negate_a ? -x : x), flushed(negate_b ? -y : y), flushed(sum)));
   }
   return std::isnan(sum) ? 0x7FFF'FFFF : std::bit_cast<uint32_t>(sum);
 }

@@ -24,7 +24,7 @@ uint32_t exact_output(Element a_element, Element b_element, const std::vector<ui
 uint32_t fp4_output(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, bool negative,
                     const std::vector<uint32_t>& a_factors, const std::vector<uint32_t>& b_factors, bool ue8m0,
                     uint32_t c, bool accumulate);
-/// The same by fused multiply-adds in order of k; NaN as above.
+/// The same by fused multiply-adds in order of k, of BF16 by BF16 in pairs, without subnormal numbers; NaN as above.
 uint32_t fast_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
                      const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate);
 /// Integers.

@@ -11,6 +11,9 @@
 
 namespace sim::tensor {
 
+/// A subnormal number becomes a zero.
+static inline float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
 // The definition. Terms become integers in units of 2^(top - fraction_bits).
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
                       const int16_t* b_exponent, uint32_t acc, bool accumulate, int scale) {
@@ -23,7 +26,11 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   const float c = !accumulate ? 0.0f : half ? f16_to_float(static_cast<uint16_t>(acc)) : std::bit_cast<float>(acc);
   if (!how.exact) {
     float sum = c;
-    for (int k = 0; k < how.k; ++k) sum = std::fma(std::ldexp(a[k], scale), b[k], sum);
+    for (int i = 0; i < how.k; ++i) {
+      const int k = how.pairs ? i ^ 1 : i;
+      const float x = std::ldexp(a[k], scale);
+      sum = how.pairs ? flushed(std::fma(flushed(x), flushed(b[k]), flushed(sum))) : std::fma(x, b[k], sum);
+    }
     return half ? float_to_f16_rn(sum) : std::bit_cast<uint32_t>(canonical(sum));
   }
 
@@ -61,6 +68,8 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   return narrow == 0 ? 0 : std::bit_cast<uint32_t>(narrow);
 }
 
+// Each instruction set has for kernels.inc: the width of its vectors, what it does with them, and for BF16 in pairs
+// (Arithmetic::pairs) how many products of a pair it takes together.
 namespace baseline {
 constexpr int kWidth = 4;
 typedef float Splat __attribute__((vector_size(16)));
@@ -70,10 +79,29 @@ inline Splat fused(Splat a, Splat b, Splat c) {
   for (int i = 0; i < 4; ++i) c[i] = std::fma(a[i], b[i], c[i]);
   return c;
 }
+constexpr int kPairsTogether = 1;
+inline Splat fused_pairs(Splat a, Splat b, Splat c) {
+  for (int i = 0; i < 4; ++i) c[i] = flushed(std::fma(flushed(a[i]), flushed(b[i]), flushed(c[i])));
+  return c;
+}
+struct Flushing {};
 #include "exec/tensor/kernels.inc"
 }  // namespace baseline
 
 #if defined(__x86_64__)
+/// While one exists, this thread's vector instructions take subnormal numbers for zeros and make zeros of them.
+class Flushing {
+ public:
+  Flushing() { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZeros); }
+  ~Flushing() { _mm_setcsr(before_); }
+  Flushing(const Flushing&) = delete;
+  Flushing& operator=(const Flushing&) = delete;
+
+ private:
+  static constexpr uint32_t kFlushToZero = 0x8000, kDenormalsAreZeros = 0x40;
+  uint32_t before_ = _mm_getcsr();
+};
+
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c,bmi,bmi2")
 namespace avx2 {
@@ -81,6 +109,8 @@ constexpr int kWidth = 8;
 inline __m256 splat(float x) { return _mm256_set1_ps(x); }
 inline __m256 splat4(const float* x) { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(x)); }
 inline __m256 fused(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+constexpr int kPairsTogether = 1;
+inline __m256 fused_pairs(__m256 a, __m256 b, __m256 c) { return fused(a, b, c); }
 #include "exec/tensor/kernels.inc"
 }  // namespace avx2
 #pragma GCC pop_options
@@ -92,8 +122,23 @@ constexpr int kWidth = 16;
 inline __m512 splat(float x) { return _mm512_set1_ps(x); }
 inline __m512 splat4(const float* x) { return _mm512_maskz_broadcast_f32x4(0xFFFF, _mm_loadu_ps(x)); }
 inline __m512 fused(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+constexpr int kPairsTogether = 1;
+inline __m512 fused_pairs(__m512 a, __m512 b, __m512 c) { return fused(a, b, c); }
 #include "exec/tensor/kernels.inc"
 }  // namespace avx512
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+namespace avx512_bf16 {
+using avx512::fused, avx512::kWidth, avx512::splat, avx512::splat4;
+constexpr int kPairsTogether = 2;
+inline __m512 fused_pairs(__m512 a, __m512 b, __m512 c) {
+  return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+}
+struct Flushing {};
+#include "exec/tensor/kernels.inc"
+}  // namespace avx512_bf16
 #pragma GCC pop_options
 #endif
 
@@ -102,6 +147,11 @@ std::vector<Kernels> all_kernels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512bf16")) {
+      all.push_back({avx512_bf16::columns, avx512_bf16::deep_columns, avx512_bf16::fp4_columns, avx512_bf16::fragments,
+                     avx512_bf16::deep_fragments, avx512_bf16::pack_lanes, avx512_bf16::pack_columns,
+                     avx512_bf16::pack_quads, "AVX-512 with BF16"});
+    }
     all.push_back({avx512::columns, avx512::deep_columns, avx512::fp4_columns, avx512::fragments,
                    avx512::deep_fragments, avx512::pack_lanes, avx512::pack_columns, avx512::pack_quads, "AVX-512"});
   }

@@ -1,6 +1,7 @@
 // The multiplications: 32 lanes of accumulators at a time. Two arithmetics:
 //
-//   fast   one FP32 fused multiply-add per product, in order of k. The same on every machine.
+//   fast   one FP32 fused multiply-add per product, in order of k; of BF16 in pairs of k (Arithmetic::pairs). The same on
+//          every machine.
 //   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the greatest
 //          exponent, truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32.
 //          Bit-identical to wgmma on an H200 (levels.digests compares whole products); assumed for tcgen05.
@@ -23,11 +24,19 @@ struct Arithmetic {
   int k = 16;              ///< products per instruction
   int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper, of an FP32 result too
   Result result = Result::F32;
+  /// Of fast arithmetic, as multiplies_pairs says: of each two products the odd k's comes first, and subnormal numbers, also
+  /// sums, count as zeros. That is what an instruction of some processors makes of them, at twice the rate.
+  bool pairs = false;
   /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The tiles of
   /// B of the next one begin `pitch` tiles further on.
   int steps = 1, pitch = 0;
 };
 inline constexpr int kMaxSteps = 4;
+
+/// Does fast arithmetic multiply these in pairs?
+inline bool multiplies_pairs(Format a, Format b, Result result) {
+  return a == Format::BF16 && b == Format::BF16 && result == Result::F32;
+}
 
 /// What the elements of an operand become.
 struct Packing {
@@ -35,6 +44,7 @@ struct Packing {
   int k = 16;
   bool negate = false;
   bool exponents = true;  ///< exact arithmetic asks for them
+  bool pairs = false;     ///< as in Arithmetic; how such a tile holds the numbers is the instruction set's own affair
 };
 
 struct Kernels {

@@ -203,6 +203,7 @@ class Wgmma final : public AsyncOperation {
     tensor::Arithmetic how{.exact = is_exact,
                            .k = o.k(),
                            .result = o.result,
+                           .pairs = !is_exact && tensor::multiplies_pairs(o.a_format, o.b_format, o.result),
                            .steps = 1 + static_cast<int>(along_.size()),
                            .pitch = o.n / 4};
     if (o.is_fp8()) how.fraction_bits = 13;
@@ -284,8 +285,9 @@ class Wgmma final : public AsyncOperation {
     const WgmmaOperands& o = operands();
     std::array<tensor::Row, 256> rows;
     tensor::read_rows(*cta, o.tile_b(entry->b), first, count, rows.data());
-    tensor::kernels().pack_quads({.format = o.b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact},
-                                 rows.data(), count, tiles);
+    tensor::kernels().pack_quads(
+        {.format = o.b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact, .pairs = how.pairs},
+        rows.data(), count, tiles);
   }
 
   void pack_a(const tensor::Arithmetic& how, size_t warp, tensor::LaneTile* tiles) const {
@@ -293,8 +295,9 @@ class Wgmma final : public AsyncOperation {
     for (int h = 0; h < 2; ++h) {
       std::array<tensor::Row, 8> rows;
       read_a(warp, h, rows.data());
-      tensor::kernels().pack_lanes({.format = o.a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact},
-                                   rows.data(), 4, &tiles[h]);
+      tensor::kernels().pack_lanes(
+          {.format = o.a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact, .pairs = how.pairs},
+          rows.data(), 4, &tiles[h]);
     }
   }
 

@@ -120,8 +120,12 @@ class Mma final : public AsyncOperation {
     const tensor::Kernels& kernels = tensor::kernels();
     std::array<const Mma*, tensor::kMaxSteps> steps{this};
     std::copy(along_.begin(), along_.end(), steps.begin() + 1);
-    const tensor::Arithmetic how{
-        .exact = is_exact, .k = in.k, .result = in.result, .steps = 1 + static_cast<int>(along_.size()), .pitch = in.n};
+    const tensor::Arithmetic how{.exact = is_exact,
+                                 .k = in.k,
+                                 .result = in.result,
+                                 .pairs = !is_exact && tensor::multiplies_pairs(in.a, in.b, in.result),
+                                 .steps = 1 + static_cast<int>(along_.size()),
+                                 .pitch = in.n};
     const int columns = operands.columns();
 
     // B: each CTA of the group holds its share of the columns.
@@ -133,8 +137,9 @@ class Mma final : public AsyncOperation {
         const tensor::Descriptor& operand = steps[static_cast<size_t>(step)]->operands.b;
         tensor::check_tile(cta, operand, columns, "B");
         tensor::read_rows(cta, operand, 0, columns, b_rows.data());
-        kernels.pack_columns({.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact}, b_rows.data(),
-                             columns, &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
+        kernels.pack_columns(
+            {.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact, .pairs = how.pairs},
+            b_rows.data(), columns, &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
       }
     }
     const std::vector<Strip> strips = strips_of(in, operands.group, stationary, d);
@@ -147,8 +152,9 @@ class Mma final : public AsyncOperation {
         for (int step = 0; step < how.steps && strip.first_row != last_row; ++step) {
           std::array<tensor::Row, tensor::kLanes> rows;
           read_a(cta, steps[static_cast<size_t>(step)]->operands, strip, rows.data());
-          kernels.pack_lanes({.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = how.exact}, rows.data(), 1,
-                             &a_tiles[step]);
+          kernels.pack_lanes(
+              {.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = how.exact, .pairs = how.pairs},
+              rows.data(), 1, &a_tiles[step]);
         }
         last_row = strip.first_row;
         for_cells(cta, c, strip, [&](uint32_t* const* cells, uint32_t mask) {
