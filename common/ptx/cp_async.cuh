@@ -35,13 +35,4 @@ __device__ __forceinline__ void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/// `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];`
-/// Makes the mbarrier at `bar` count an arrival when all of this thread's earlier copies are done. It is one of those that
-/// the barrier was initialised for (.noinc), so nobody waits here. Who: any thread.
-/// Orders: the copies before what a thread does that has seen the phase complete.
-/// ISA 9.7.13.15.15 (cp.async.mbarrier.arrive), PTX 7.0, sm_80.
-__device__ __forceinline__ void cp_async_mbarrier_arrive(uint32_t bar) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
-}
-
 }  // namespace ptx

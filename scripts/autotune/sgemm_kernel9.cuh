@@ -9,7 +9,8 @@
 //   K9_PAD       floats between the columns of A's slice, against bank conflicts of the transposing stores
 //   K9_K_OUTER   1: a thread loads all that it needs for one k, then multiplies; 0: piece after piece, each over all k
 //   K9_WARP_M/N  each warp owns a rectangle of the tile; 0: all threads lie in a grid of 16 x 16 over all of it
-//   K9_COPY      how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA, 3 cp.async by four more warps
+//   K9_COPY      how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA, 3 TMA, asked for by a producer, of an
+//                A that a kernel before has transposed
 //   K9_STAGES    slices in flight; 1: none is copied while another is multiplied
 //   K9_LAG       with TMA: how many slices ago a stage was read when it is filled again
 //   K9_A_ROWS    1: A's slice stays as it lies in memory, swizzled, and is read 4 k at a time; 0: it is transposed
@@ -20,6 +21,7 @@
 //   K9_UNROLL    of the loop over k inside a slice
 //   K9_SNAKE     1: the products of one k go down one column of the piece and up the next; 2: they zigzag along two rows,
 //                and back along the next two; 0: row by row
+//   K9_C_WIDTH   floats that one store writes: 4, which must lie in neighbouring registers, or 1, which may lie anywhere
 #pragma once
 
 #include <cuda.h>
@@ -101,6 +103,9 @@
 #ifndef K9_SNAKE
 #define K9_SNAKE 0
 #endif
+#ifndef K9_C_WIDTH
+#define K9_C_WIDTH 4
+#endif
 
 namespace kernel9 {
 
@@ -125,16 +130,17 @@ struct Config {
   static constexpr Copy COPY = static_cast<Copy>(K9_COPY);
   static constexpr int STAGES = K9_STAGES, LAG = K9_LAG;
   static constexpr bool A_ROWS = K9_A_ROWS, K_OUTER = K9_K_OUTER, LANES_Z = K9_LANES_Z;
-  static constexpr int GROUP = K9_GROUP, MIN_CTAS = K9_MIN_CTAS, UNROLL = K9_UNROLL, SNAKE = K9_SNAKE;
+  static constexpr int GROUP = K9_GROUP, MIN_CTAS = K9_MIN_CTAS, UNROLL = K9_UNROLL, SNAKE = K9_SNAKE,
+                       C_WIDTH = K9_C_WIDTH;
 
   static constexpr bool STREAM_K = K9_STREAM_K;
   static constexpr int MAX_CTAS = 1024;  // with STREAM_K
 
-  // Who copies: everybody, or a warpgroup that does nothing else. Then it needs few registers, and gives the others to
-  // those that multiply.
+  // Who copies: everybody, one thread among them, or a warpgroup that does nothing else. One thread of it would be enough
+  // for TMA, but registers change hands by warpgroups: it needs few, and gives the others to those that multiply.
   static constexpr bool PRODUCER = COPY == Copy::producer;
-  static constexpr int COPIERS = PRODUCER ? 128 : THREADS, CTA_THREADS = THREADS + (PRODUCER ? COPIERS : 0);
-  static constexpr int PRODUCER_REGISTERS = 40, SM_REGISTERS = 65'536;
+  static constexpr int COPIERS = 128, CTA_THREADS = THREADS + (PRODUCER ? COPIERS : 0);
+  static constexpr int PRODUCER_REGISTERS = 24, SM_REGISTERS = 65'536;
   static constexpr int LAUNCHED_REGISTERS = SM_REGISTERS / (CTA_THREADS * MIN_CTAS) / 8 * 8 * CTA_THREADS;  // of a CTA
   static constexpr int CONSUMER_REGISTERS = (LAUNCHED_REGISTERS - PRODUCER_REGISTERS * COPIERS) / THREADS / 8 * 8;
   static_assert(!PRODUCER || (THREADS % 128 == 0 && CTA_THREADS * MIN_CTAS > 256 && CONSUMER_REGISTERS <= 256),
@@ -166,16 +172,17 @@ struct Config {
   static_assert(TN % 4 == 0 && (A_ROWS || (TM % 4 == 0 && K9_PAD % 4 == 0)), "shared memory is read by float4");
   static_assert(!A_ROWS || (K_OUTER && BK <= 32 && TM == 1 && WM % 8 == 0),
                 "rows of A are read by k, and a step over them must not change the swizzle");
-  static_assert(COPY != Copy::tma || (A_ROWS && BM <= 256 && BN <= 256), "TMA copies boxes and does not transpose");
+  static_assert(COPY < Copy::tma || (BM <= 256 && BN <= 256 && K9_PAD == 0), "TMA copies boxes");
+  static_assert(COPY != Copy::tma || A_ROWS, "TMA does not transpose");
   static_assert(COPY != Copy::tma || (LAG >= 1 && LAG < STAGES), "a stage must have been read, and others be full");
-  static_assert(!PRODUCER || (K_OUTER && !A_ROWS), "columns of A are read ahead, those of one k at a time");
-  static_assert(!PRODUCER || BN <= COPIERS, "a producer copies whole rows of B");
+  static_assert(!PRODUCER || (K_OUTER && !A_ROWS && UNROLL % 2 == 0),
+                "columns of A are read ahead, those of one k at a time");
   static_assert(!STREAM_K || PRODUCER, "the producer runs ahead into the next tile");
   static_assert((COPY == Copy::registers) == (STAGES == 1), "several slices in flight are what the others are for");
 
   // One copy of all threads is a whole number of rows, and a slice is a whole number of copies.
-  static_assert(BM * BK % (4 * COPIERS) == 0 && BN * BK % (4 * COPIERS) == 0);
-  static_assert(4 * COPIERS % BK == 0 && 4 * COPIERS % BN == 0);
+  static_assert(PRODUCER || (BM * BK % (4 * THREADS) == 0 && BN * BK % (4 * THREADS) == 0));
+  static_assert(PRODUCER || (4 * THREADS % BK == 0 && 4 * THREADS % BN == 0));
 };
 
 /// Where a CTA's tile begins in C. GROUP tiles below each other, then the next n: neighbours in this order share columns
@@ -284,7 +291,7 @@ __device__ __forceinline__ void for_my_pieces(Body copy) {
 template <Copy COPY, int V, int STRIDE = 1>
 __device__ __forceinline__ void copy_piece(float* to, const float* from, bool valid) {
   static_assert(STRIDE == 1 || V == 1 || COPY == Copy::registers);
-  if constexpr (COPY == Copy::async || COPY == Copy::producer) {
+  if constexpr (COPY == Copy::async) {
     ptx::cp_async<4 * V>(ptx::smem_address(to), from, valid ? 4 * V : 0);
   } else if constexpr (V == 1) {
     *to = valid ? *from : 0;
@@ -428,7 +435,7 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
 #pragma unroll
       for (int j = 0; j < Config::WNITER * TN; j += 4) {
         const int column = tile.n + place.n + j / TN * Config::WN + j % TN;
-        if constexpr (VECTOR) {
+        if constexpr (VECTOR && Config::C_WIDTH == 4) {
           if (column >= p.n) continue;
           auto* const to = reinterpret_cast<float4*>(c_row + column);
           float4 sum = {c[i][j], c[i][j + 1], c[i][j + 2], c[i][j + 3]};
@@ -449,12 +456,19 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
   const uint32_t barriers = ptx::smem_address(smem) + Config::BARRIERS;
   const auto full = [&](int stage) { return barriers + 16 * stage; };
   const auto empty = [&](int stage) { return barriers + 16 * stage + 8; };
-  const auto init_barriers = [&](int arrivals_at_full) {
+  const auto init_barriers = [&] {
     for (int stage = 0; stage < Config::STAGES; ++stage) {
-      ptx::mbarrier_init(full(stage), arrivals_at_full);
+      ptx::mbarrier_init(full(stage), 1);                      // who asks for it, and the bytes
       ptx::mbarrier_init(empty(stage), Config::THREADS / 32);  // an arrival per warp
     }
     ptx::fence_mbarrier_init();  // orders the inits before asynchronous copies use the barriers
+  };
+  // One thread asks TMA for whole slices: an arrival at full[s], and the bytes.
+  const auto request = [&](int slice, int stage) {
+    ptx::mbarrier_arrive_expect_tx(full(stage), Config::A_BYTES + Config::B_BYTES);
+    const int k = slice * BK, x = Config::A_ROWS ? k : tile.m, y = Config::A_ROWS ? tile.m : k;
+    ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(a_slice(stage)), &map_a, x, y, full(stage));
+    ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(b_slice(stage)), &map_b, tile.n, k, full(stage));
   };
   if constexpr (COPY == Copy::registers) {
     for (int slice = 0; slice < slices; ++slice) {
@@ -480,9 +494,9 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
       if (++stage == Config::STAGES) stage = 0;
     }
   } else if constexpr (COPY == Copy::producer) {
-    // One warpgroup does nothing but copy, and those who multiply never wait for a place in the queue of copies.
+    // Those who multiply do nothing else: they neither compute addresses nor wait for each other.
     constexpr int CONSUMERS = 1;  // their barrier
-    if (threadIdx.x == 0) init_barriers(Config::COPIERS);
+    if (threadIdx.x == 0) init_barriers();
     __syncthreads();  // the barriers exist before any thread waits on them
     int stage = 0;
     uint32_t phase = 0;
@@ -492,44 +506,14 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
     Works works(p.m, p.n, slices);
     if (threadIdx.x >= Config::THREADS) {
       ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();
-      // It shares the issue slots with those who multiply: its addresses must cost next to nothing. Pointers to a thread's
-      // first pieces of A and B move on with the slices, and the others lie whole rows further, so many at once.
-      constexpr int V = VECTOR ? 4 : 1, B_SIDE = BN / V, A_AT_ONCE = Config::COPIERS / 8,
-                    B_AT_ONCE = Config::COPIERS / B_SIDE;
-      const int thread = threadIdx.x - Config::THREADS;
-      const int a_row = thread / 8, a_k = thread % 8, b_k = thread / B_SIDE, b_n = thread % B_SIDE * V;
-      const int64_t a_step = static_cast<int64_t>(A_AT_ONCE) * p.k, b_step = static_cast<int64_t>(B_AT_ONCE) * p.n;
-      const auto copy_slices = [&]<bool CHECK>(const Work& work) {
-        const float* a = p.a + static_cast<int64_t>(tile.m + a_row) * p.k + work.begin * BK + a_k;
-        const float* b = p.b + static_cast<int64_t>(work.begin * BK + b_k) * p.n + tile.n + b_n;
-        for (int slice = work.begin; slice < work.end; ++slice) {
-          ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn finds every stage empty
-          const float* from = a;
-#pragma unroll
-          for (int m = 0; m < BM; m += A_AT_ONCE, from += a_step) {
-#pragma unroll
-            for (int k = 0; k < BK; k += 8) {
-              const bool valid = !CHECK || (tile.m + a_row + m < p.m && slice * BK + a_k + k < p.k);
-              copy_piece<COPY, 1>(a_slice(stage) + a_index(a_row, a_k) + k * Config::PITCH + m, from + k, valid);
-            }
-          }
-          from = b;
-#pragma unroll
-          for (int k = 0; k < BK; k += B_AT_ONCE, from += b_step) {
-            const bool valid = !CHECK || (slice * BK + b_k + k < p.k && tile.n + b_n < p.n);
-            copy_piece<COPY, V>(b_slice(stage) + (b_k + k) * BN + b_n, from, valid);
-          }
-          ptx::cp_async_mbarrier_arrive(full(stage));
-          advance();
-          a += BK, b += static_cast<int64_t>(BK) * p.n;
-        }
-      };
+      if (threadIdx.x > Config::THREADS) return;
       for (Work work; works.next(work);) {
         tile = tile_at(work.tile, p.m, p.n);
-        if (tile.m + BM <= p.m && tile.n + BN <= p.n && work.end * BK <= p.k)
-          copy_slices.template operator()<false>(work);
-        else
-          copy_slices.template operator()<true>(work);
+        for (int slice = work.begin; slice < work.end; ++slice) {
+          ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn finds every stage empty
+          request(slice, stage);
+          advance();
+        }
       }
       return;
     }
@@ -554,7 +538,7 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
       ptx::mbarrier_wait(full(stage), phase);
       load_k(0, a_k[0], b_k[0]);
       for (int slice = work.begin; slice < work.end; ++slice) {
-#pragma unroll
+#pragma unroll(Config::UNROLL)
         for (int k = 0; k < BK; ++k) {
           const int next = (k + 1) % 2;
           if (k + 1 < BK) {
@@ -588,14 +572,8 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
       }
     }
   } else {
-    // One thread asks TMA for whole slices: an arrival at full[s], and the bytes.
-    const auto request = [&](int slice, int stage) {
-      ptx::mbarrier_arrive_expect_tx(full(stage), Config::A_BYTES + Config::B_BYTES);
-      ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(a_slice(stage)), &map_a, slice * BK, tile.m, full(stage));
-      ptx::cp_async_bulk_tensor_2d_g2s(ptx::smem_address(b_slice(stage)), &map_b, tile.n, slice * BK, full(stage));
-    };
     if (threadIdx.x == 0) {
-      init_barriers(1);
+      init_barriers();
       for (int stage = 0; stage < Config::STAGES && stage < slices; ++stage) request(stage, stage);
     }
     __syncthreads();  // the barriers exist before any thread waits on them
@@ -620,17 +598,79 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
   if constexpr (COPY != Copy::producer) store_c(false);
 }
 
+/// to[k][m] = from[m][k]: A as the multiplication reads it, rows `pitch` floats apart. A thread turns 4 x 4 of them; eight
+/// neighbours read, and four write, what lies side by side.
+template <bool VECTOR>
+__global__ void __launch_bounds__(256) transpose(const float* from, float* to, int m, int k, int pitch) {
+  const int m0 = (blockIdx.y * 32 + threadIdx.x / 8) * 4, k0 = (blockIdx.x * 8 + threadIdx.x % 8) * 4;
+  if (m0 >= m || k0 >= k) return;
+  float rows[4][4] = {};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if (m0 + i >= m) continue;
+    const float* const row = from + static_cast<int64_t>(m0 + i) * k + k0;
+    if constexpr (VECTOR) {
+      load_floats<4>(rows[i], row);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) rows[i][j] = k0 + j < k ? row[j] : 0;
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (k0 + j >= k) continue;
+    auto* const row = reinterpret_cast<float4*>(to + static_cast<int64_t>(k0 + j) * pitch + m0);
+    *row = {rows[0][j], rows[1][j], rows[2][j], rows[3][j]};
+  }
+}
+
 // -------------------------------------------------------------------------------------------------------------- launch
 
-/// Enqueues the product on `stream`. Returns what CUDA says of the launch and, with TMA, of the tensor maps. With STREAM_K
-/// not on two streams at a time: launches share `begun`.
+/// What TMA copies from: A and B, or what stands in their place, with row pitches in floats.
+struct Sources {
+  const float *a, *b;
+  int a_pitch, b_pitch;
+};
+
+/// Enqueues what must be done to A and B before TMA can copy slices that are read by columns of A: A is transposed, and B
+/// copied if its rows do not begin at multiples of 16 bytes. Both go to memory that stays, as much as the largest problem
+/// so far needed.
+inline cudaError_t prepare(const Problem& p, bool vector, cudaStream_t stream, Sources& sources) {
+  static float* space = nullptr;
+  static size_t space_bytes = 0;
+  const int a_pitch = (p.m + 3) / 4 * 4, b_pitch = (p.n + 3) / 4 * 4;
+  const size_t a_floats = size_t(p.k) * a_pitch, b_floats = vector ? 0 : size_t(p.k) * b_pitch;
+  if (const size_t bytes = (a_floats + b_floats) * sizeof(float); bytes > space_bytes) {
+    cudaFree(space);  // waits for launches that still read it
+    space = nullptr, space_bytes = 0;
+    if (const cudaError_t status = cudaMalloc(&space, bytes); status != cudaSuccess) return status;
+    space_bytes = bytes;
+  }
+  sources = {space, vector ? p.b : space + a_floats, a_pitch, vector ? p.n : b_pitch};
+  const dim3 blocks((p.k + 31) / 32, (p.m + 127) / 128);
+  (vector ? transpose<true> : transpose<false>)<<<blocks, 256, 0, stream>>>(p.a, space, p.m, p.k, a_pitch);
+  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess || vector) return status;
+  return cudaMemcpy2DAsync(space + a_floats, sizeof(float) * b_pitch, p.b, sizeof(float) * p.n, sizeof(float) * p.n,
+                           p.k, cudaMemcpyDeviceToDevice, stream);
+}
+
+/// Enqueues the product on `stream`. Returns what CUDA says of the launch and, with TMA, of memory and the tensor maps.
+/// With a producer not on two streams at a time: launches share memory, with STREAM_K also `begun`.
 inline cudaError_t launch(const Problem& p, cudaStream_t stream) {
   const bool vector = p.n % 4 == 0 && p.k % 4 == 0 && p.ldc % 4 == 0;
   CUtensorMap map_a{}, map_b{};
-  if (Config::COPY == Copy::tma && vector) {
-    cudaError_t status = mma::encode_tensor_map_2d(&map_a, p.a, p.m, p.k, p.k, Config::BM, Config::BK, Config::SWIZZLE);
+  if (Config::PRODUCER || (Config::COPY == Copy::tma && vector)) {
+    Sources from{p.a, p.b, p.k, p.n};
+    if (Config::PRODUCER) {
+      if (const cudaError_t status = prepare(p, vector, stream, from); status != cudaSuccess) return status;
+    }
+    cudaError_t status = Config::A_ROWS ? mma::encode_tensor_map_2d(&map_a, from.a, p.m, p.k, from.a_pitch, Config::BM,
+                                                                    Config::BK, Config::SWIZZLE)
+                                        : mma::encode_tensor_map_2d(&map_a, from.a, p.k, p.m, from.a_pitch, Config::BK,
+                                                                    Config::BM, mma::Swizzle::None);
     if (status != cudaSuccess) return status;
-    status = mma::encode_tensor_map_2d(&map_b, p.b, p.k, p.n, p.n, Config::BK, Config::BN, mma::Swizzle::None);
+    status =
+        mma::encode_tensor_map_2d(&map_b, from.b, p.k, p.n, from.b_pitch, Config::BK, Config::BN, mma::Swizzle::None);
     if (status != cudaSuccess) return status;
   }
   const auto kernel = vector ? sgemm<true> : sgemm<false>;

@@ -119,8 +119,10 @@ class Spaces(unittest.TestCase):
         producer = {"copy": 3, "stages": 3, "k_outer": 1, "bk": 8}
         self.assertEqual(self.reason(**producer), "")
         self.assertIn("producer", self.reason(**producer | {"k_outer": 0}))
-        self.assertIn("producer", self.reason(**producer | {"bn": 256, "tn": 16}))
-        self.assertIn("and a thread can have 232", self.reason(**producer | {"bm": 512}))
+        self.assertIn("producer", self.reason(**producer, unroll=1))
+        self.assertIn("boxes", self.reason(**producer | {"bm": 512}))
+        self.assertIn("boxes", self.reason(**producer, pad=4))
+        self.assertIn("and a thread can have 240", self.reason(**producer | {"bm": 256, "bn": 256}))
         self.assertEqual(self.reason(**producer, stream_k=1), "")
         self.assertIn("STREAM_K", self.reason(stream_k=1))
 

@@ -126,12 +126,12 @@ SGEMM_PARAMETERS = (
     _k9("group", 0, range(129)),
     _k9("min_ctas", 1, range(1, 9)),
     _k9("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _k9("snake", 0, (0, 1, 2)),
-    _k9("stream_k", 0, (0, 1)),
+    _k9("stream_k", 0, (0, 1)), _k9("c_width", 4, (1, 4)),
 )
 
 
 COPIERS = 128            # threads of a producer, and what they keep of
-PRODUCER_REGISTERS = 40  # their registers
+PRODUCER_REGISTERS = 24  # their registers
 
 
 def sgemm_threads(p: Point) -> int:
@@ -142,7 +142,7 @@ def sgemm_threads(p: Point) -> int:
 def sgemm_registers(p: Point) -> int:
     """That a thread which multiplies can have; a producer leaves it most of its own."""
     if p["copy"] != 3:
-        return min(MAX_REGISTERS + 1, REGISTERS // (p["threads"] * p["min_ctas"]))
+        return min(MAX_REGISTERS + 1, REGISTERS // (sgemm_threads(p) * p["min_ctas"]))
     launched = REGISTERS // (sgemm_threads(p) * p["min_ctas"]) // 8 * 8 * sgemm_threads(p)
     return (launched - PRODUCER_REGISTERS * COPIERS) // p["threads"] // 8 * 8
 
@@ -172,23 +172,25 @@ def sgemm_reason(p: Point, smem_limit: int) -> str:
     places = p["bm"] // area_m * (p["bn"] // area_n) * across_m * across_n
     if places != p["threads"]:
         return f"divisibility: the tile has places for {places} threads, and there are {p['threads']}"
-    if p["copy"] == 3 and not (p["k_outer"] and not p["a_rows"] and p["threads"] % 128 == 0 and p["bn"] <= COPIERS
+    if p["copy"] == 3 and not (p["k_outer"] and not p["a_rows"] and p["unroll"] % 2 == 0 and p["threads"] % 128 == 0
                                and p["min_ctas"] * sgemm_threads(p) > 256 and sgemm_registers(p) <= 256):
-        return ("producer: needs K_OUTER, columns of A, whole warpgroups, BN of at most 128, and more than 256 threads "
-                "per SM")
-    at_once = 4 * (COPIERS if p["copy"] == 3 else p["threads"])  # floats that all copy with one float4 each
-    for letter, block in (("M", p["bm"]), ("N", p["bn"])):
-        if block * p["bk"] % at_once:
-            return (f"divisibility: B{letter} * BK = {block * p['bk']} is not a multiple of {at_once}, one copy of all "
-                    "threads")
-    if at_once % p["bk"] or at_once % p["bn"]:
-        return f"divisibility: {at_once} floats, one copy of all threads, are not whole rows of BK or BN"
+        return "producer: needs K_OUTER, columns of A, an even UNROLL, whole warpgroups, and more than 256 threads per SM"
+    at_once = 4 * p["threads"]  # floats that all copy with one float4 each
+    if p["copy"] != 3:
+        for letter, block in (("M", p["bm"]), ("N", p["bn"])):
+            if block * p["bk"] % at_once:
+                return (f"divisibility: B{letter} * BK = {block * p['bk']} is not a multiple of {at_once}, one copy of "
+                        "all threads")
+        if at_once % p["bk"] or at_once % p["bn"]:
+            return f"divisibility: {at_once} floats, one copy of all threads, are not whole rows of BK or BN"
     if p["unroll"] > p["bk"]:
         return f"unrolling: a slice has only {p['bk']} steps of k, and UNROLL is {p['unroll']}"
     if (p["copy"] == 0) != (p["stages"] == 1):
         return "stages: copies through registers have 1 stage, the others at least 2"
-    if p["copy"] == 2 and not (p["a_rows"] and max(p["bm"], p["bn"]) <= 256 and p["lag"] < p["stages"]):
-        return "TMA: it does not transpose (A_ROWS), copies boxes of at most 256, and needs LAG < STAGES"
+    if p["copy"] == 2 and not (p["a_rows"] and p["lag"] < p["stages"]):
+        return "TMA: it does not transpose (A_ROWS), and needs LAG < STAGES"
+    if p["copy"] >= 2 and (max(p["bm"], p["bn"]) > 256 or p["pad"]):
+        return "TMA: it copies boxes of at most 256, and nothing between their rows (PAD)"
     if p["stream_k"] and p["copy"] != 3:
         return "STREAM_K: the producer runs ahead into the next tile, and there is none"
     if p["a_rows"] and not (p["k_outer"] and p["bk"] in (8, 16, 32) and p["tm"] == 1 and across_m % 8 == 0):
