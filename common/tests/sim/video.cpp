@@ -31,6 +31,12 @@ TEST(Video, ResultsSaturateMergeAndMeetTheThirdOperand) {
 TEST(Video, ShiftsComparisonsProducts) {
   EXPECT_EQ(video("vshl.u32.u32.u32.clamp d, a, b;", 1, 33), 0u);
   EXPECT_EQ(video("vshl.u32.u32.u32.wrap d, a, b;", 1, 33), 2u);
+  // 34 bits: what was shifted to bit 32 is too great for 32 bits, what came to bit 33 is a sign, and the rest is lost.
+  EXPECT_EQ(video("vshl.u32.u32.u32.sat.clamp d, a, b;", 1, 32), 0xFFFF'FFFFu);
+  EXPECT_EQ(video("vshl.u32.u32.u32.sat.clamp d, a, b;", 2, 32), 0u);
+  EXPECT_EQ(video("vshl.u32.u32.u32.sat.clamp d, a, b;", 4, 33), 0u);
+  EXPECT_EQ(video("vshl.s32.s32.u32.sat.wrap d, a, b;", 0xFFFF'FFFF, 31), 0x8000'0000u);
+  EXPECT_EQ(video("vshl.s32.u32.u32.sat.clamp.add d, a, b, c;", 2, 30, 1), 0x8000'0000u);
   EXPECT_EQ(video("vshr.s32.s32.u32.clamp d, a, b;", 0x8000'0000, 40), 0xFFFF'FFFFu);
   EXPECT_EQ(video("vset.s32.u32.lt d, a, b;", 0xFFFF'FFFF, 1), 1u);
   EXPECT_EQ(video("vset.u32.u32.ge.add d, a, b, c;", 2, 1, 7), 8u);

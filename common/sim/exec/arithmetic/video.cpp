@@ -71,6 +71,12 @@ bool compared(Comparison how, int64_t a, int64_t b) {
   }
 }
 
+/// What saturates has 34 bits, as the ISA says: of a shift to the left, which goes beyond them, bit 33 is the sign.
+int64_t saturated(const Video& o, int64_t value) {
+  const int64_t low = static_cast<int64_t>(static_cast<uint64_t>(value) << 30) >> 30;
+  return clamped(low, o.to.size, o.is_signed);
+}
+
 int64_t computed(const Video& o, int64_t a, int64_t b) {
   const auto amount = static_cast<uint32_t>(b), by = o.clamps ? std::min(amount, 32u) : amount & 31;
   switch (o.operation) {
@@ -98,7 +104,7 @@ Flow video(Warp& w, const Video& o, Mask m) {
     for (int i = 0; i < o.from_a.count; ++i) {
       if (!(o.mask >> i & 1)) continue;
       int64_t value = computed(o, o.from_a.value(first, i), o.from_b.value(second, i));
-      if (o.saturates) value = clamped(value, o.to.size, o.is_signed);
+      if (o.saturates) value = saturated(o, value);
       const auto low = static_cast<uint32_t>(value);
       // Compared before they are cut to 32 bits.
       const int64_t other = o.is_signed ? int64_t{static_cast<int32_t>(c[lane])} : int64_t{c[lane]};
