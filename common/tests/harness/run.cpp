@@ -273,7 +273,7 @@ TEST_F(Run, Bursts) {
 TEST_F(Run, Apart) {
   const Outcome outcome = bench({"--apart", "--json", folder.file("r.jsonl")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.all();
-  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("  apart [0-9.]+ TFLOPS  [0-9.]+ x cuBLAS \\[")))
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("  apart [0-9.e-]+ TFLOPS  [0-9.]+ x cuBLAS \\[")))
       << outcome.out;
   const std::string json = read_file(folder.file("r.jsonl"));
   for (const char* member :
@@ -285,7 +285,7 @@ TEST_F(Run, Apart) {
 TEST_F(Run, UnverifiedSpeedIsLabelled) {
   const Outcome outcome = bench({"--verify=off"});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("unverified  [0-9.]+ TFLOPS"))) << outcome.out;
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("unverified  [0-9.e-]+ TFLOPS"))) << outcome.out;
 }
 
 TEST_F(Run, WithoutCublas) {
