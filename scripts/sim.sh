@@ -19,8 +19,8 @@ Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU t
   --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
-  --patience N        report a warp that has executed N million instructions (default 200) and done nothing new that
-                      others can notice, although nothing proves that it never ends
+  --patience N        report a warp when it, or all warps together, have executed N million instructions (default 200)
+                      and done nothing new that others can notice, although nothing proves that it never ends
   --counters FILE     write what each kernel did, counted
   --trace FILE        write when each kernel did what
   --timing            do not compute: say how long each launch takes on the GPU, at which clock, and what limits it

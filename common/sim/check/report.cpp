@@ -251,7 +251,7 @@ std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) 
   std::string text = "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  ";
   text +=
       proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
-             : "A warp has executed " + base::grouped(warp.executed - warp.executed_at_effect) +
+             : "A warp has executed " + base::grouped(warp.idle()) +
                    " instructions or as much, and others can notice nothing new: at most it wrote where it had written "
                    "before. If it would end one day, scripts/sim.sh --patience gives it the time.\n";
   text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " +

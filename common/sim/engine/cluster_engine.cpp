@@ -19,18 +19,22 @@ namespace {
 
 constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of what happens next
 constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about to happen
-// Instructions without effect before a warp's spinning is taken for granted; and before it is reported without proof, if
-// all together have had none for Schedule::patience.
-constexpr uint64_t kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
-constexpr uint64_t kComputesLong = 1u << 18;  // the same, before a warp that sees nobody else may run on alone
+// Instructions without effect before a warp is suspected of spinning; before one that sees nobody else may run on alone; and
+// before one that watches the clock need not do so all the time. Many warps must not take longer than few until they are
+// known for what they are: each has its share of so much of the patience, but never fewer than these. A warp that does not
+// write is reported without proof if it has executed kIdleLonger.
+constexpr uint64_t kSuspicious = 1u << 16, kComputesLong = 1u << 18, kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
+constexpr uint64_t kFewestSuspicious = 1u << 10, kShareOfPatience = 32;
 // Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
 constexpr uint64_t kIdleWork = 30'000'000;    // instructions: a second or so
 constexpr uint64_t kWakeWork = 64;            // instructions that take as long as it takes to wake a warp
 constexpr uint32_t kOutOfPatience = ~0u / 2;  // fruitless polls: where nothing has happened one more look will do
-constexpr uint64_t kClockStep = 1u << 22;  // cycles that pass at once for a warp that does nothing but watch the clock
-constexpr uint64_t kHeldBackOf = 8;        // operations of which the latest schedule holds one back
-constexpr uint64_t kHeldBack = 1u << 20;   // cycles for which a seeded schedule may hold an operation back
+// Cycles that pass at once for a warp that does nothing but watch the clock, each time twice as many, up to the most; and
+// instructions in between.
+constexpr uint64_t kClockStep = 1u << 22, kLongestClockStep = uint64_t{1} << 40, kClockTurn = 512;
+constexpr uint64_t kHeldBackOf = 8;       // operations of which the latest schedule holds one back
+constexpr uint64_t kHeldBack = 1u << 20;  // cycles for which a seeded schedule may hold an operation back
 
 bool reads_clock(const ptx::Instruction& in) {
   return in.opcode == "mov" && in.operands.size() == 2 && in.operands[1].kind == ptx::Operand::Kind::Special &&
@@ -150,6 +154,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
         std::memset(warp.local + lane * launch_.local_bytes, 0xFF, program.local_bytes);
     }
     warp.max_registers = registers;
+    warp.suspicious_after = share_of_patience(kSuspicious);
     warp.used = 1;
     warp.splits[0].mask = warp.live;
     fill_registers(warp);
@@ -294,10 +299,8 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before + kWakeWork;
   idle_work_ += work;
-  futile_work() = warp.executed_at_effect > before ? 0 : futile_work() + work;
-  if (warp.executed - warp.executed_at_effect > Warp::kSuspicious && warp.executed >= warp.spin_check_at &&
-      warp.used != 0)
-    check_spin(warp);
+  futile_work() = warp.executed_at_effect > before || warp.used == 0 ? 0 : futile_work() + work;
+  if (warp.idle() > warp.suspicious_after && warp.executed >= warp.spin_check_at && warp.used != 0) check_spin(warp);
   push(warp);
 }
 
@@ -413,6 +416,12 @@ bool ClusterEngine::anybody_polls() const {
 
 uint64_t& ClusterEngine::futile_work() { return launch_.program->needs_order ? launch_.futile_work : futile_work_; }
 
+uint64_t ClusterEngine::share_of_patience(uint64_t most) const {
+  const uint64_t warps = uint64_t{launch_.together} * launch_.cluster_size() * ((launch_.threads_per_cta() + 31) / 32);
+  const uint64_t share = schedule_.patience / (kShareOfPatience * warps) * (most / kSuspicious);
+  return std::clamp(share, kFewestSuspicious * (most / kSuspicious), most);
+}
+
 ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
   const Program& program = *launch_.program;
   const uint64_t changes = cluster_.changes;
@@ -420,6 +429,8 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
   const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
   const std::vector<uint8_t> local(warp.local, warp.local + 32ull * launch_.local_bytes);
   Lap lap;
+  constexpr int kClockLaps = 4;  // are enough: no two of them are the same
+  int laps = 0;
   for (int step = 0; step < steps; ++step) {
     const Op& op = program.ops[warp.split().pc];
     lap.looks_around |= !op.pure;
@@ -431,24 +442,33 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
     if (lap.instructions == 0) lap.instructions = step + 1;
     lap.repeats = std::equal(registers.begin(), registers.end(), warp.registers) &&
                   std::equal(local.begin(), local.end(), warp.local);
-    if (lap.repeats) break;
+    if (lap.repeats || (++laps == kClockLaps && lap.watches_clock)) break;
   }
   lap.goes_on = true;
   return lap;
 }
 
 void ClusterEngine::check_spin(Warp& warp) {
-  const auto idle = [&] { return warp.executed - warp.executed_at_effect; };
   for (;;) {
-    if (idle() > schedule_.patience) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
-    warp.spin_check_at = warp.executed + std::min(idle(), kIdleLong);
+    if (warp.idle() > schedule_.patience) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+    warp.spin_check_at = warp.executed + std::min(warp.idle() / 4, kIdleLong);
+    // Whoever writes in vain may wait for others to go on, but takes part in what gets nowhere.
+    const auto gets_nowhere = [&] {
+      const bool takes_part = warp.writes_in_vain || warp.idle() > std::min(kIdleLonger, schedule_.patience / 4);
+      return takes_part && futile_work() > schedule_.patience;
+    };
+    if (warp.writes_in_vain && gets_nowhere())
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
     if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
     // it will for ever, unless it has looked at what others could change: then it polls.
-    const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(idle() / 256, 256, 4096)));
-    if (idle() <= Warp::kSuspicious) futile_work() = 0;
+    const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(warp.idle() / 256, 256, 4096)));
+    if (warp.idle() <= warp.suspicious_after) {
+      futile_work() = 0;
+      return;
+    }
     const bool computes = lap.goes_on && !lap.looks_around;
-    if (!computes && idle() > std::min(kIdleLonger, schedule_.patience / 4) && futile_work() > schedule_.patience)
+    if ((!computes || lap.watches_clock) && gets_nowhere())
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
     if (!lap.goes_on) return;
     if (lap.repeats) {
@@ -460,11 +480,13 @@ void ClusterEngine::check_spin(Warp& warp) {
       return;
     }
     constexpr int kShortLap = 64;
-    if (lap.watches_clock && idle() > kIdleLong && lap.instructions > 0 && lap.instructions <= kShortLap) {
-      warp.time += kClockStep;
-      warp.spin_check_at = warp.executed + kLongSlice;
+    if (lap.watches_clock && warp.idle() > share_of_patience(kIdleLong) && lap.instructions > 0 &&
+        lap.instructions <= kShortLap) {
+      warp.clock_step = std::clamp(2 * warp.clock_step, kClockStep, kLongestClockStep);
+      warp.time += warp.clock_step;
+      warp.spin_check_at = warp.executed + kClockTurn;
     }
-    if (!computes || lap.watches_clock || idle() < kComputesLong) return;
+    if (!computes || lap.watches_clock || warp.idle() < share_of_patience(kComputesLong)) return;
     // It computes, and neither sees others nor is seen. It may as well go on at once: if it never ends, that need not be
     // found out in turns with others that do not end either.
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;

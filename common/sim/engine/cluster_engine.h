@@ -122,6 +122,8 @@ class ClusterEngine final : public Scheduler {
   void check_spin(Warp& warp);
   /// Instructions, and what wakes cost, of everybody who could have an effect, since somebody last had one.
   uint64_t& futile_work();
+  /// Up to so many instructions, fewer if many warps share the patience.
+  uint64_t share_of_patience(uint64_t most) const;
   bool wake_pollers(bool force);
   bool time_out_waiters();
   void restart_idle();

@@ -25,6 +25,7 @@ class InTurns {
         progress_(Progress::terminal(), cluster_count(launches), Progress::Clock::now()) {
     for (const GridLaunch& launch : launches) {
       room_ = std::max(room_, launch.resident * launch.room_per_cluster);
+      launch.launch->together = std::min(launch.resident, launch.launch->cluster_count());
       if (schedule.policy == SchedulePolicy::Seeded) launch.launch->refusals.emplace(schedule.seed);
       orders_.push_back(launch.launch->order != nullptr ? launch.launch->order->make_world() : nullptr);
     }

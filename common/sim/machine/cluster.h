@@ -84,6 +84,7 @@ struct Launch {
   std::atomic<uint32_t> ended = 0;  ///< clusters
   bool done() const { return ended.load() == cluster_count(); }
 
+  uint32_t together = 1;     ///< clusters at a time that take turns
   uint64_t futile_work = 0;  ///< of all clusters, since one of them last did something new (ordered mode)
   uint64_t frees = 0;        ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.

@@ -76,12 +76,19 @@ struct Warp {
   std::unique_ptr<CallStack> calls;  ///< from the first call on that was not inlined
   uint64_t time = 0;                 ///< this warp's clock, in cycles
   uint64_t executed = 0;             ///< instructions
-  uint64_t executed_at_effect = 0;   ///< `executed` when the warp last did something new that others can notice
-  /// Places of the host's memory between which it has been seen to write: there, another value is nothing new (note_write
-  /// in exec/core/access.h).
-  const uint8_t *written_low = nullptr, *written_high = nullptr;
-  uint64_t spin_check_at = 0;  ///< `executed` from which a warp without effects is to be looked at again
-  static constexpr uint64_t kSuspicious = 1u << 16;  ///< instructions without effect before it is suspected of spinning
+  uint64_t executed_at_effect = 0;  ///< `executed` when the warp last got further: did something new, or looked farther
+  /// Places of the host's memory between which an instruction has been seen to read or write since the warp is suspicious:
+  /// there, another access is nothing new (note_write, note_read in exec/core/access.h).
+  struct Reach {
+    const uint8_t *low = nullptr, *high = nullptr;
+  };
+  static constexpr size_t kReaches = 64;
+  std::unique_ptr<std::array<Reach, kReaches>> reaches;  ///< by pc % kReaches
+  bool writes_in_vain = false;                           ///< where it had written before, when last seen
+  uint64_t suspicious_after = 0;  ///< instructions without effect before it is suspected of spinning
+  uint64_t spin_check_at = 0;     ///< `executed` from which a warp without effects is to be looked at again
+  uint64_t clock_step = 0;        ///< cycles that passed at once when it last did nothing but watch the clock
+  uint64_t idle() const { return executed - executed_at_effect; }
 
   // Splits. Almost always there is one.
   std::array<Split, 32> splits;

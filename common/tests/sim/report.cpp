@@ -187,11 +187,21 @@ TEST(Spin, WhatNeverRepeatsIsReportedInTime) {
   expect_report("top: atom.shared.inc.u32 %r4, [%r7], 1000000; bra top;", 64);
   expect_report("mov.u32 %r4, 0; top: add.u32 %r4, %r4, 1; st.volatile.shared.u32 [%r7], %r4; bra top;", 64);
   expect_report("mov.u32 %r5, %ctaid.x; top: atom.global.exch.b32 %r4, [%rd1], %r5; bra top;", 64, 2);
+  // By many warps together, and by those of a whole GPU: at one place, here and there, and of one after the other.
+  expect_report("mov.u32 %r5, %ctaid.x; top: atom.global.exch.b32 %r4, [%rd1], %r5; add.u32 %r5, %r5, %r4; bra top;",
+                256, 8);
+  expect_report("mov.u32 %r4, %r2; top: " + next +
+                    "and.b32 %r5, %r4, 1023; mul.wide.u32 %rd3, %r5, 4; add.u64 %rd3, %rd1, %rd3; atom.global.add.u32 "
+                    "%r6, [%rd3], 1; bra top;",
+                256, 8);
+  expect_report("mov.u32 %r5, %ctaid.x; top: atom.global.exch.b32 %r4, [%rd1], %r5; bra top;", 1024, 264);
+  expect_report("top: mov.u64 %rd3, %clock64; setp.ge.s64 %p4, %rd3, 0; @%p4 bra top;", 256);
+  expect_report("mov.u32 %r4, %ctaid.x; ld.volatile.global.u32 %r5, [%rd1]; top: " + next + "bra top;", 256, 8);
 }
 
 TEST(Spin, WhoGoesOnIsNotReported) {
-  // More instructions than the patience allows: each warp writes further and further on; computes, and is heard of in time;
-  // or waits for one that computes.
+  // More instructions than the patience allows: each warp writes, or reads, further and further on; computes, and is heard of
+  // in time, or ends; or waits for one that computes.
   Options options;
   options.patience = 2'000'000;
   const auto expect = [&](const std::string& body, uint32_t threads) {
@@ -202,8 +212,19 @@ TEST(Spin, WhoGoesOnIsNotReported) {
       "%r5, 0; @%p5 add.u64 %rd3, %rd3, 4; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 500000; @%p4 bra top;",
       32);
   expect(
+      "mov.u32 %r4, 0; mov.u64 %rd3, %rd1; top: ld.global.u32 %r6, [%rd3]; add.u32 %r7, %r7, %r6; and.b32 %r5, %r4, "
+      "255; "
+      "setp.eq.u32 %p5, %r5, 0; @%p5 add.u64 %rd3, %rd3, 4; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 200000; @%p4 "
+      "bra "
+      "top; atom.global.add.u32 %r7, [%rd1], %r7;",
+      512);
+  expect(
       "mov.u32 %r4, 0; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 400000; @%p4 bra "
       "top; st.global.u32 [%rd1], %r5;",
+      512);
+  expect(
+      "mov.u32 %r4, 0; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 400000; @%p4 bra "
+      "top; atom.global.add.u32 %r6, [%rd1], %r5;",
       512);
   expect(
       "st.shared.u32 [%r7], 0; bar.sync 0; mov.u32 %r4, 0; @!%p2 bra wait; top: mad.lo.u32 %r5, %r4, %r4, %r5; add.u32 "

@@ -291,23 +291,45 @@ ptx::Space space_of_window(uint64_t window) {
 
 }  // namespace
 
-void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
-  ++cluster_of(warp).changes;
-  if (warp.executed - warp.executed_at_effect < Warp::kSuspicious) [[likely]]
-    return;
+namespace {
+
+/// Does the running instruction access places well above or below all that it has?
+bool reaches_further(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
+  if (!warp.reaches) warp.reaches = std::make_unique<std::array<Warp::Reach, Warp::kReaches>>();
   const uint8_t *low = access.host[first_lane(mask)], *high = low;
   for (Mask rest = mask; rest; rest &= rest - 1) {
     const uint8_t* const at = access.host[first_lane(rest)];
     low = std::min(low, at), high = std::max(high, at + bytes);
   }
-  const bool is_first = warp.written_low == nullptr;
-  if (!is_first && low >= warp.written_low && high <= warp.written_high) {
-    warp.executed += static_cast<uint64_t>(std::popcount(mask)) / 2;  // as long as it takes
-    return;
+  Warp::Reach& reach = (*warp.reaches)[warp.split().pc % Warp::kReaches];
+  if (reach.low == nullptr) {
+    reach = {low, high};
+    return false;
   }
-  warp.written_low = is_first ? low : std::min(low, warp.written_low);
-  warp.written_high = is_first ? high : std::max(high, warp.written_high);
-  warp.executed_at_effect = warp.executed;
+  // By little more than it knows already is no progress: whoever jumps about finds the ends of a place bit by bit.
+  const ptrdiff_t little = (reach.high - reach.low) / 64;
+  if (reach.low - low <= little && high - reach.high <= little) return false;
+  reach = {std::min(low, reach.low), std::max(high, reach.high)};
+  return true;
+}
+
+}  // namespace
+
+void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
+  ++cluster_of(warp).changes;
+  if (warp.idle() < warp.suspicious_after) [[likely]]
+    return;
+  warp.writes_in_vain = !reaches_further(warp, access, bytes, mask);
+  if (warp.writes_in_vain)
+    warp.executed += static_cast<uint64_t>(std::popcount(mask));  // as long as it takes
+  else
+    warp.executed_at_effect = warp.executed;
+}
+
+void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
+  if (warp.idle() < warp.suspicious_after) [[likely]]
+    return;
+  if (!access.local && reaches_further(warp, access, bytes, mask)) warp.executed_at_effect = warp.executed;
 }
 
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access) {

@@ -31,9 +31,11 @@ struct Access {
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access);
 
 /// The lanes of `mask` have changed up to `bytes` bytes each there, and others can notice. As an effect of the warp it
-/// counts only if the warp has had none for a while, and never wrote so far up or down: who changes the same few places
-/// for ever, gets nowhere.
+/// counts only if the warp has had none for a while, and the instruction never wrote so far up or down: who changes the same
+/// few places for ever, gets nowhere.
 void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
+/// The lanes of `mask` have read there. Who reads further and further on, will come to an end.
+void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
 
 /// One location of shared memory, given by a 32-bit shared address (the rank in bits 31..24). With `own`, the rank must
 /// be the executing CTA's. `what` names it in the message.

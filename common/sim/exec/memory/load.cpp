@@ -33,7 +33,9 @@ Flow load(Warp& w, const Load& o, Mask m) {
       d.set(lane, extended<Lane>(value));
     });
   }
-  return o.polls ? poll(w) : Flow::Next;
+  if (o.polls) return poll(w);
+  note_read(w, access, sizeof(Element) * o.count, m);
+  return Flow::Next;
 }
 
 /// How elements of this type are loaded into registers of so many bits.
