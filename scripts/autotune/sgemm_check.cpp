@@ -33,7 +33,7 @@ bool is_exact(const SgemmInputs& inputs) {
 /// How far from `expected` an element may be.
 double bound(const SgemmInputs& inputs, std::int64_t m, std::int64_t n, double expected) {
   if (is_exact(inputs)) return 0;
-  return 0x1p-22 * inputs.a_norms[m] * inputs.b_norms[n] + 0x1p-23 * std::abs(expected);
+  return 0x1p-22 * inputs.a_norms[m] * inputs.b_norms[n] + 0x1p-23 * std::sqrt(inputs.shape.k) * std::abs(expected);
 }
 
 std::int64_t touched(std::span<const std::byte> guard) {
@@ -108,7 +108,7 @@ std::string find_fault(const SgemmInputs& inputs, const SgemmOutput& output, con
     std::string text = format("%lld of %lld elements are wrong", static_cast<long long>(wrong),
                               static_cast<long long>(shape.d_elements()));
     if (unwritten > 0) text += format(", %lld of them never written", static_cast<long long>(unwritten));
-    return text + format("; D[%lld][%lld] is %g instead of %g", static_cast<long long>(m), static_cast<long long>(n),
+    return text + format("; D[%lld][%lld] is %.9g instead of %.9g", static_cast<long long>(m), static_cast<long long>(n),
                          output.d[m * output.ldd + n], reference[first]);
   }
   if (past_row > 0) return format("%lld elements were stored past the end of a row", static_cast<long long>(past_row));

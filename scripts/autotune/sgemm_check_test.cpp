@@ -89,6 +89,27 @@ TEST_P(SgemmCheck, RejectsStoresBesideD) {
 
 INSTANTIATE_TEST_SUITE_P(Inits, SgemmCheck, testing::Values(Init::normal, Init::uniform, Init::integer));
 
+/// Where one sign prevails, sums grow on the way, and what is rounded off grows with them.
+TEST(SgemmCheckOrder, OfLargeSumsDoesNotMatter) {
+  constexpr Shape LONG{8, 8, 4096};
+  SgemmInputs inputs(LONG, Init::normal, 3);
+  for (int i = 0; i < LONG.m * LONG.k; ++i) inputs.a[i] = std::abs(inputs.a[i]);
+  for (int i = 0; i < LONG.k * LONG.n; ++i) inputs.b[i] = std::abs(inputs.b[i]);
+  std::vector<float> forwards, backwards;
+  for (int m = 0; m < LONG.m; ++m) {
+    for (int n = 0; n < LONG.n; ++n) {
+      const auto term = [&](int k, float sum) {
+        return std::fma(inputs.a[m * LONG.k + k], inputs.b[k * LONG.n + n], sum);
+      };
+      float there = 0, back = 0;
+      for (int k = 0; k < LONG.k; ++k) there = term(k, there), back = term(LONG.k - 1 - k, back);
+      forwards.push_back(there), backwards.push_back(back);
+    }
+  }
+  EXPECT_EQ(find_fault(inputs, {.d = forwards.data(), .ldd = LONG.n}, backwards.data()), "");
+  EXPECT_EQ(find_fault_in_reference(inputs, forwards.data()), "");
+}
+
 /// Tensor cores would round inputs to 10 bits behind the point.
 TEST(SgemmCheckTf32, IsRejected) {
   const SgemmInputs inputs(SHAPE, Init::normal, 3);
