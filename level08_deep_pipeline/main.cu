@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
 #else
   static constexpr harness::Config configs[] = {
       {"256x192", level08::launch<level08::TALL>, level08::describe<level08::TALL>},
-      {"256x96", level08::launch<level08::SLIM>, level08::describe<level08::SLIM>},
+      {"256x160", level08::launch<level08::MIDDLE>, level08::describe<level08::MIDDLE>},
+      {"256x144", level08::launch<level08::SLIM>, level08::describe<level08::SLIM>},
       {"128x256", level08::launch<level08::WIDE>, level08::describe<level08::WIDE>},
       {"128x224", level08::launch<level08::ODD>, level08::describe<level08::ODD>},
       {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>},

@@ -55,12 +55,12 @@ inline constexpr TileShape TALL = {.block_m = 256,
                                    .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
                                    .cut_last_wave = CUT_LAST_WAVE};
-/// Fits power-of-two sizes without a ragged last wave.
+/// Fits power-of-two sizes without a ragged last wave, patches of eight tiles too.
 inline constexpr TileShape WIDE = {.block_m = 128,
                                    .block_n = 256,
                                    .stages = NUM_STAGES ? NUM_STAGES : 4,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
 /// A little narrower: for sizes that are no power of two, and rows of A that few clusters are to load.
@@ -71,12 +71,20 @@ inline constexpr TileShape ODD = {.block_m = 128,
                                   .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                   .cut_last_wave = false};
-/// As TALL, in small steps: half of one is 128 x 96.
+/// Between TALL and SLIM, for sizes that neither of them fits.
+inline constexpr TileShape MIDDLE = {.block_m = 256,
+                                     .block_n = 160,
+                                     .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                     .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                     .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
+                                     .cut_last_wave = CUT_LAST_WAVE};
+/// Narrower still; clusters of eight load the fewest rows, which counts where these lie across two lines of L2.
 inline constexpr TileShape SLIM = {.block_m = 256,
-                                   .block_n = 96,
-                                   .stages = NUM_STAGES ? NUM_STAGES : 5,
+                                   .block_n = 144,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 4,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                   .cluster_n = 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
                                    .cut_last_wave = CUT_LAST_WAVE};
 /// Many tiles where the others would leave SMs without one.
@@ -140,8 +148,8 @@ constexpr Schedule make_schedule(const TileShape& shape, int m, int n, int patch
 
 // ---------------------------------------------------------------------------------------------------------------- plan
 
-/// Who computes what of D. Clusters of four move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs, which a
-/// cluster cannot leave) are not always a multiple of four. So some places are taken by pairs, one for each column of a patch.
+/// Who computes what of D. Large clusters move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs, which a
+/// cluster cannot leave) are not always a multiple of four or eight. So some places are taken by pairs, one for each column of a patch.
 /// And where a last column of tiles is too narrow for a patch, it is a strip, a problem of its own for pairs.
 struct Plan {
   int main_n;            ///< columns of D of the main part; the strip has the others
@@ -187,35 +195,41 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 
 // -------------------------------------------------------------------------------------------------------------- choice
 
-/// Time of a K block of all tiles of a wave, in that of the MMAs of one element of D: those of the tile, or the rows of A and B
-/// that come through L2, whichever takes longer. Measured on an H200, as are the elements' costs.
-constexpr double k_block_time(const TileShape& shape, double element_cost, const Plan& plan, int m, int k) {
+/// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D. At the power limit time is
+/// energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take longer than both.
+/// Measured on an H200, as is what narrow instructions cost.
+constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m, int k) {
+  constexpr int ROW_ENERGY = 20;
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
-  const int a_rows = one_row ? 0 : shape.block_m / sharers;
-  const int b_rows = shape.block_n / shape.cluster_m;
-  const int row_cost = k % 64 == 0 ? 60 : 140;  // 128 bytes in one line of L2, or across two
-  return std::max(element_cost * shape.block_m * shape.block_n, 1.0 * row_cost * (a_rows + b_rows));
+  const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
+  const int row_time = k % 64 == 0 ? 60 : 140;  // 128 bytes in one line of L2, or across two
+  return std::max(instruction_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows);
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more.
-constexpr double time(const TileShape& shape, double element_cost, int m, int n, int k, int num_sms) {
+constexpr double time(const TileShape& shape, double instruction_cost, int m, int n, int k, int num_sms) {
   constexpr double FIRST_AND_LAST = 2.5;
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  return (plan.waves * ((k + 63) / 64) + FIRST_AND_LAST) * k_block_time(shape, element_cost, plan, m, k);
+  const int whole_waves = static_cast<int>(plan.waves), k_blocks = (k + 63) / 64;
+  const double whole = k_block_time(shape, shape.block_m, instruction_cost, plan, m, k);
+  const double half = k_block_time(shape, shape.block_m / 2, instruction_cost, plan, m, k);
+  return whole_waves * k_blocks * whole + (plan.waves > whole_waves ? k_blocks * half : 0) +
+         FIRST_AND_LAST * (whole_waves > 0 ? whole : half);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW, 6 FLAT.
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 WIDE, 4 ODD, 5 SMALL, 6 NARROW, 7 FLAT.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   const bool one_flat_row = m > FLAT.block_m && m <= FLAT.cluster_m * FLAT.block_m && k >= MIN_SHARED_K;
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {time(TALL, 1.000, m, n, k, num_sms),
-                          time(SLIM, 1.040, m, n, k, num_sms),
+                          time(MIDDLE, 1.030, m, n, k, num_sms),
+                          time(SLIM, 1.050, m, n, k, num_sms),
                           time(WIDE, 1.015, m, n, k, num_sms),
-                          time(ODD, 1.015, m, n, k, num_sms),
-                          time(SMALL, 1.120, m, n, k, num_sms),
-                          time(NARROW, 1.300, m, n, k, num_sms),
-                          one_flat_row ? time(FLAT, 1.250, m, n, k, num_sms) : NEVER};
+                          time(ODD, 1.005, m, n, k, num_sms),
+                          time(SMALL, 1.040, m, n, k, num_sms),
+                          time(NARROW, 1.100, m, n, k, num_sms),
+                          one_flat_row ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER};
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }
 

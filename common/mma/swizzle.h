@@ -22,6 +22,11 @@ MMA_HOST_DEVICE constexpr int swizzle_span_bytes(Swizzle swizzle) {
   return 0;
 }
 
+/// The pattern whose span is so many bytes.
+MMA_HOST_DEVICE constexpr Swizzle swizzle_of_span(int bytes) {
+  return bytes == 128 ? Swizzle::B128 : bytes == 64 ? Swizzle::B64 : bytes == 32 ? Swizzle::B32 : Swizzle::None;
+}
+
 /// Where the byte with linear shared-memory address `address` really is. Bits 4, 5 and 6 number the 16-byte chunk in a
 /// 128-byte line, bits 7, 8 and 9 the line: one, two or three bits of the chunk are XORed with those of the line.
 /// The bits are those of the absolute shared-memory address, so a tile that starts on its pattern's boundary (256, 512,

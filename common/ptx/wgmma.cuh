@@ -45,6 +45,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 #define LADDER_D32(d) LADDER_D32_AT(d, 0)
 #define LADDER_D48(d) LADDER_D32(d), LADDER_D16_AT(d, 32)
 #define LADDER_D64(d) LADDER_D32(d), LADDER_D32_AT(d, 32)
+#define LADDER_D72(d) LADDER_D64(d), LADDER_D8(d, 64)
 #define LADDER_D80(d) LADDER_D64(d), LADDER_D16_AT(d, 64)
 #define LADDER_D88(d) LADDER_D80(d), LADDER_D8(d, 80)
 #define LADDER_D96(d) LADDER_D64(d), LADDER_D32_AT(d, 64)
@@ -54,6 +55,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 #define LADDER_R32 LADDER_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define LADDER_R48 LADDER_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define LADDER_R64 LADDER_R48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LADDER_R72 LADDER_R64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define LADDER_R80 LADDER_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define LADDER_R88 LADDER_R80 ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define LADDER_R96 LADDER_R88 ", %88, %89, %90, %91, %92, %93, %94, %95"
@@ -91,6 +93,7 @@ LADDER_WGMMA(32, 16, "16", "17", "18")
 LADDER_WGMMA(64, 32, "32", "33", "34")
 LADDER_WGMMA(96, 48, "48", "49", "50")
 LADDER_WGMMA(128, 64, "64", "65", "66")
+LADDER_WGMMA(144, 72, "72", "73", "74")
 LADDER_WGMMA(160, 80, "80", "81", "82")
 LADDER_WGMMA(176, 88, "88", "89", "90")
 LADDER_WGMMA(192, 96, "96", "97", "98")
@@ -106,6 +109,7 @@ LADDER_WGMMA(256, 128, "128", "129", "130")
 LADDER_WGMMA_BY_ACCUMULATORS(64, 32)
 LADDER_WGMMA_BY_ACCUMULATORS(96, 48)
 LADDER_WGMMA_BY_ACCUMULATORS(128, 64)
+LADDER_WGMMA_BY_ACCUMULATORS(144, 72)
 LADDER_WGMMA_BY_ACCUMULATORS(160, 80)
 LADDER_WGMMA_BY_ACCUMULATORS(176, 88)
 LADDER_WGMMA_BY_ACCUMULATORS(192, 96)
@@ -119,6 +123,7 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_R96
 #undef LADDER_R88
 #undef LADDER_R80
+#undef LADDER_R72
 #undef LADDER_R64
 #undef LADDER_R48
 #undef LADDER_R32
@@ -128,6 +133,7 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_D96
 #undef LADDER_D88
 #undef LADDER_D80
+#undef LADDER_D72
 #undef LADDER_D64
 #undef LADDER_D48
 #undef LADDER_D32

@@ -7,6 +7,7 @@ namespace {
 
 using level08::FLAT;
 using level08::make_plan;
+using level08::MIDDLE;
 using level08::NARROW;
 using level08::ODD;
 using level08::Plan;
@@ -76,7 +77,7 @@ void expect_sound(const TileShape& shape, int k) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  for (const TileShape& shape : {TALL, SLIM, WIDE, ODD, SMALL, NARROW, FLAT}) {
+  for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD, SMALL, NARROW, FLAT}) {
     expect_sound(shape, 64);
     expect_sound(shape, 8192);
   }
@@ -90,6 +91,14 @@ TEST(Plan, OfTheHeadlineSizes) {
   EXPECT_EQ(tall.strip.places, 2);
   EXPECT_EQ(tall.strip.waves(), 8);
   EXPECT_EQ(tall.waves, 10.5);
+  // 32 columns of tiles are eight patches of four: 128 of them, eight at each of sixteen places.
+  const Plan wide = make_plan(WIDE, 4096, 4096, 4096, H200_SMS);
+  EXPECT_EQ(wide.main.places, 16);
+  EXPECT_EQ(wide.strip.places, 0);
+  EXPECT_EQ(wide.waves, 4);
+  const Plan middle = make_plan(MIDDLE, 5120, 5120, 5120, H200_SMS);
+  EXPECT_EQ(middle.main.places, 32);
+  EXPECT_EQ(middle.waves, 5);
   // 23 columns of tiles: patches four wide and a strip of three need a wave more than pairs alone.
   const Plan odd = make_plan(ODD, 5120, 5120, 5120, H200_SMS);
   EXPECT_EQ(odd.main_n, 0);
@@ -98,9 +107,9 @@ TEST(Plan, OfTheHeadlineSizes) {
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    for (const TileShape& shape : {TALL, WIDE, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
+    for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
-  for (const TileShape& shape : {SLIM, SMALL, NARROW, FLAT}) {  // pairs find room everywhere
+  for (const TileShape& shape : {SMALL, NARROW, FLAT}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
     EXPECT_TRUE(plan.main.places == 0 || plan.strip.places == 0);
   }
@@ -114,19 +123,21 @@ TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
 
 // By hand: the waves that each shape needs, times its tile.
 TEST(Choice, FitsTheLastWave) {
-  enum { TALL_256x192, SLIM_256x96, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64, FLAT_64x128 };
+  enum { TALL_256x192, MIDDLE_256x160, SLIM_256x144, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64, FLAT_64x128 };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
   for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
-  for (const int edge : {2048, 3584, 4096, 7168}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
-  for (const int edge : {2560, 5120}) EXPECT_EQ(cube(edge), ODD_128x224) << edge;
+  for (const int edge : {4480, 5120}) EXPECT_EQ(cube(edge), MIDDLE_256x160) << edge;
+  for (const int edge : {1536, 4608}) EXPECT_EQ(cube(edge), SLIM_256x144) << edge;
+  for (const int edge : {2048, 3584, 4096}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
+  EXPECT_EQ(cube(7168), ODD_128x224);
   for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
   EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), ODD_128x224);
   EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
   for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
   for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
   // Rows of K that lie across lines of L2: clusters of eight load the fewest.
-  EXPECT_EQ(level08::choose_shape(2000, 7000, 5000, H200_SMS), ODD_128x224);
-  EXPECT_GT(make_plan(ODD, 2000, 7000, 5000, H200_SMS).main.places, 0);
+  EXPECT_EQ(level08::choose_shape(2000, 7000, 5000, H200_SMS), SLIM_256x144);
+  EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
 }
 
 }  // namespace

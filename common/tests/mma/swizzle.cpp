@@ -14,6 +14,8 @@ TEST(Swizzle, Spans) {
   EXPECT_EQ(swizzle_span_bytes(Swizzle::B32), 32);
   EXPECT_EQ(swizzle_span_bytes(Swizzle::B64), 64);
   EXPECT_EQ(swizzle_span_bytes(Swizzle::B128), 128);
+  for (const Swizzle swizzle : {Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128})
+    EXPECT_EQ(swizzle_of_span(swizzle_span_bytes(swizzle)), swizzle);
 }
 
 /// Single bytes, by hand: bits 4-6 are the chunk, bits 7-9 the line.

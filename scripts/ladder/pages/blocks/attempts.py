@@ -17,6 +17,7 @@ FIGURES: dict[str, Callable[[str], str]] = {
     "dram_bytes": lambda text: f"{int(text) / 1e9:.2f} GB from DRAM",
     "l2_bytes": lambda text: (f"{int(text) / 1e9:.1f} GB in L2" if int(text) >= 1e9 else
                               f"{int(text) / 1e6:.0f} MB in L2"),
+    "tensor_percent": lambda text: f"tensor cores active {text} %",
     "us": lambda text: f"{float(text):,.0f} us" if float(text) >= 100 else f"{float(text):.1f} us",
     "ratio_cublas": lambda text: f"{float(text):.3f} x cuBLAS",
 }
