@@ -19,9 +19,11 @@ using harness::format;
 
 constexpr Experiment EXPERIMENTS[] = {
     {"topology", "clocks, groups of SMs, halves of L2", run_topology},
+    {"clocks", "how far the clocks of GPCs part under load", run_clocks},
     {"latency", "one load at a time: lines, boxes, hits and misses", run_latency},
     {"load", "bandwidth and latency against bytes in flight, SMs, sharing, shape of boxes", run_load},
     {"residency", "what L2 keeps", run_residency},
+    {"halves", "what the halves of L2 get from DRAM and from one another", run_halves},
     {"drift", "how far CTAs that share what they load come apart", run_drift},
     {"tensor", "issue and latency of MMAs", run_tensor},
     {"stores", "what an epilogue is made of", run_stores},

@@ -101,6 +101,8 @@ class Field {
 
 /// Which SMs there are, by the groups (GPCs) that a cluster cannot leave.
 std::vector<std::vector<int>> find_gpcs(const Context& context);
+/// In which half of L2 an SM's GPC is, 0 or 1, by SM. All 0 where there is only one.
+std::vector<int> find_halves(const Context& context);
 
 /// One experiment: what it measures in a few words, and how.
 struct Experiment {
@@ -111,6 +113,8 @@ void run_topology(Context& context);
 void run_latency(Context& context);
 void run_load(Context& context);
 void run_residency(Context& context);
+void run_clocks(Context& context);
+void run_halves(Context& context);
 void run_drift(Context& context);
 void run_tensor(Context& context);
 void run_stores(Context& context);

@@ -34,6 +34,7 @@ struct Smem {
 struct Arguments {
   Walk walk;
   const int2* tiles;
+  bool by_sm;
   int tile_count, repeat, stages, pace, warm_blocks, delay_ns;
   const uint8_t* roles;
   int mma_warpgroups, mma_burst, mma_sleep_ns;
@@ -120,11 +121,12 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
       }
       if (streams) {
         while (ptx::globaltimer() < start_ns + arguments.delay_ns) __nanosleep(1000);
+        const int mine = arguments.by_sm ? static_cast<int>(ptx::smid()) : cta;
         int stage = 0, tile = 0;
         uint32_t phase = 0;
         const int box_bytes = walk.box_bytes(), stage_bytes = walk.stage_bytes();
         for (int turn = 0; turn < arguments.repeat * arguments.tile_count; ++turn) {
-          const int2 rows = arguments.tiles[tile * static_cast<int>(gridDim.x) + cta];
+          const int2 rows = arguments.tiles[tile * static_cast<int>(gridDim.x) + mine];
           if (++tile == arguments.tile_count) tile = 0;
           for (int block = 0; block < walk.k_blocks; ++block) {
             ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn of the ring passes
@@ -308,6 +310,7 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
 
   Arguments arguments{.walk = work.walk,
                       .tiles = tiles.data(),
+                      .by_sm = work.by_sm,
                       .tile_count = static_cast<int>(work.tiles.size()) / ctas,
                       .repeat = work.repeat,
                       .stages = work.stages,

@@ -44,8 +44,9 @@ struct ClockSample {
 struct Work {
   Walk walk;
   std::vector<int2>
-      tiles;       ///< first rows of the two operands: CTA c begins with tiles[c], goes on with tiles[ctas + c]
-  int repeat = 1;  ///< how often the list of tiles is walked
+      tiles;           ///< first rows of the two operands: CTA c begins with tiles[c], goes on with tiles[ctas + c]
+  bool by_sm = false;  ///< c is the number of the CTA's SM instead
+  int repeat = 1;      ///< how often the list of tiles is walked
   int stages = 4;
   int pace = 0;                ///< cycles for which a stage is used before it is given back
   int warm_blocks = 8;         ///< first stages that are not timed; at least 1

@@ -1,12 +1,14 @@
 // What the GPU is made of: its clocks, which SMs belong to one GPC, and which half of L2 is near to each SM.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <thread>
 
-#include "calibrate.h"
 #include "common/harness/text.h"
 #include "common/ptx/registers.cuh"
+#include "load.h"
 #include "timers.cuh"
 
 namespace calibrate {
@@ -136,7 +138,30 @@ void report_clusters(Context& context) {
 }
 
 /// Lines that are near to one SM are far from another. The pattern of an SM's latencies tells on which side it is.
-void report_halves(Context& context) {
+struct LineLatencies {
+  int lines;
+  std::vector<int> cycles;  ///< [sm][line]; 0: no CTA came to this SM
+
+  bool knows(int sm) const { return cycles[static_cast<size_t>(sm) * lines] != 0; }
+  std::vector<double> of(int sm) const {
+    const auto first = cycles.begin() + static_cast<ptrdiff_t>(sm) * lines;
+    return {first, first + lines};
+  }
+  /// 1: both find the same lines near; -1: one finds near what the other finds far.
+  double likeness(int sm, int other) const {
+    const auto centred = [&](int which) {
+      std::vector<double> values = of(which);
+      const double mean = std::accumulate(values.begin(), values.end(), 0.0) / lines;
+      for (double& value : values) value -= mean;
+      return values;
+    };
+    const std::vector<double> a = centred(sm), b = centred(other);
+    const auto product = [](auto& x, auto& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); };
+    return product(a, b) / std::sqrt(product(a, a) * product(b, b));
+  }
+};
+
+LineLatencies time_all_lines(const Context& context) {
   const int sms = context.sms(), lines = context.scaled(64, 4), rounds = context.scaled(9, 1);
   const std::size_t apart = 1 << 18;
   const Field field(context, apart * static_cast<size_t>(lines));
@@ -154,29 +179,19 @@ void report_halves(Context& context) {
     harness::check(cudaGetLastError(), "launching loads of lines");
   }
   context.synchronize("timing lines");
-  const std::vector<int> measured = latencies.read();
-  const auto pattern = [&](int sm) {
-    const int* first = measured.data() + static_cast<size_t>(sm) * lines;
-    std::vector<double> values(first, first + lines);
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / lines;
-    for (double& value : values) value -= mean;
-    return values;
-  };
-  const std::vector<double> reference = pattern(0);
-  for (int sm = 0; sm < sms; ++sm) {
-    if (measured[static_cast<size_t>(sm) * lines] == 0) continue;  // no CTA came there
-    const std::vector<double> mine = pattern(sm);
-    const double dot = std::inner_product(mine.begin(), mine.end(), reference.begin(), 0.0);
-    const double norm = std::sqrt(std::inner_product(mine.begin(), mine.end(), mine.begin(), 0.0) *
-                                  std::inner_product(reference.begin(), reference.end(), reference.begin(), 0.0));
+  return {lines, latencies.read()};
+}
+
+void report_halves(Context& context) {
+  const LineLatencies measured = time_all_lines(context);
+  for (int sm = 0; sm < context.sms(); ++sm) {
+    if (!measured.knows(sm)) continue;
     const std::string setting = format("sm=%d", sm);
-    if (norm > 0) context.results.add(setting, "likeness to sm 0", "", dot / norm);
-    std::vector<double> values(measured.begin() + static_cast<ptrdiff_t>(sm) * lines,
-                               measured.begin() + static_cast<ptrdiff_t>(sm + 1) * lines);
-    context.results.add(setting, "latency of a line", "cycles", Summary(values));
+    context.results.add(setting, "likeness to sm 0", "", measured.likeness(sm, 0));
+    context.results.add(setting, "latency of a line", "cycles", Summary(measured.of(sm)));
   }
   std::map<int, int> histogram;
-  for (const int latency : measured) {
+  for (const int latency : measured.cycles) {
     if (latency > 0) ++histogram[latency / 10 * 10];
   }
   for (const auto& [cycles, count] : histogram)
@@ -203,6 +218,14 @@ std::vector<std::vector<int>> find_gpcs(const Context& context) {
   return gpcs;
 }
 
+std::vector<int> find_halves(const Context& context) {
+  const LineLatencies measured = time_all_lines(context);
+  std::vector<int> halves;
+  for (int sm = 0; sm < context.sms(); ++sm)
+    halves.push_back(measured.knows(sm) && measured.likeness(sm, 0) < 0 ? 1 : 0);
+  return halves;
+}
+
 void run_topology(Context& context) {
   allow_shared_memory();
   report_clocks(context);
@@ -213,6 +236,34 @@ void run_topology(Context& context) {
   report_dispatch(context);
   report_clusters(context);
   report_halves(context);
+}
+
+/// GPCs have clocks of their own, which part where the chip draws more than it may: all SMs multiply and load, first in a
+/// burst on a cool chip, then for as long as it takes to be held at its limit.
+void run_clocks(Context& context) {
+  const auto gpcs = find_gpcs(context);
+  const Field field(context, std::size_t{1} << 25);
+  const Walk walk{.k_blocks = 4, .row_step = 256};
+  const CUtensorMap map = field.map(Field::FLAT, 128, 64, mma::Swizzle::B128);
+  Work work{.walk = walk, .stages = 4, .mma_n = 256};
+  for (int cta = 0; cta < context.sms(); ++cta) {
+    const int row = cta * walk.k_blocks * walk.row_step;
+    work.tiles.push_back({row, row + walk.row_step / 2});
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(context.scaled(1000, 0)));
+  for (const auto& [mode, repeat] :
+       {std::pair("burst", 1'500), std::pair("warm", 250'000), std::pair("sustained", 1'500)}) {
+    work.repeat = context.scaled(repeat, 2);
+    const WorkResult result = do_work(context, work, map, field);
+    std::vector<double> mhz(static_cast<size_t>(context.sms()), 0);
+    for (const CtaRecord& r : result.ctas)
+      mhz[r.sm] = 1e3 * static_cast<double>(r.end_cycle - r.begin_cycle) / static_cast<double>(r.end_ns - r.begin_ns);
+    for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) {
+      std::vector<double> of_gpc;
+      for (const int sm : gpcs[gpc]) of_gpc.push_back(mhz[static_cast<size_t>(sm)]);
+      context.results.add(format("load=%s gpc=%zu", mode, gpc), "clock", "MHz", Summary(of_gpc));
+    }
+  }
 }
 
 }  // namespace calibrate

@@ -70,6 +70,9 @@ class Constants(unittest.TestCase):
 
 class Recorded(unittest.TestCase):
     ROWS = data.read_rows(support.ROOT / predictions.RECORD)[1]
+    # GPCs drift further apart in the model than under load, and level 07 has more to lose by it.
+    NOT_IN_ORDER = ["level07_dual_tile before level05_persistent at 12288",
+                    "level07_dual_tile before level06_tmem_double_buffer at 12288"]
 
     def test_every_point_of_the_ladder_on_all_GPUs(self) -> None:
         expected = {(level, gpu, edge) for level in names.all_levels() for gpu, sizes in predictions.RECORDED.items()
@@ -84,6 +87,13 @@ class Recorded(unittest.TestCase):
             said = {row["name"]: float(row["value"]) for row in constants(gpu)}["model_error"]
             self.assertAlmostEqual(said, error, delta=0.005, msg=gpu)
             self.assertEqual({float(row["error"]) for row in self.ROWS if row["gpu"] == gpu}, {said})
+
+    def test_levels_come_in_the_order_in_which_they_were_measured(self) -> None:
+        clear = predicted.ranked(Context(support.ROOT, data.load_results()))
+        self.assertGreater(len(clear), 80)
+        wrong = [f"{fast.measured['level']} before {slow.measured['level']} at {slow.measured['m']}"
+                 for slow, fast in clear if not predicted.in_order((slow, fast))]
+        self.assertEqual(wrong, self.NOT_IN_ORDER)
 
     def test_the_checked_points_are_recorded(self) -> None:
         recorded = predictions.by_point(self.ROWS)

@@ -62,15 +62,17 @@ Signature signature(const ClusterDemands& demands) {
   return all;
 }
 
-/// Clusters that take over the work of about as many others as there are for each that the GPU holds.
-void add_grants(Launch& launch, GridDemands& demands) {
+/// Clusters that take over the work of about as many others as there are for each that the GPU holds. `traced` as below.
+void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* traced) {
   const uint32_t count = launch.cluster_count(), others = count / std::min(demands.resident, count) - 1;
   const uint32_t aside = 2 + others / 32;  // how far a cluster may be ahead of the mean, or behind
   demands.grants = {0};
   for (uint32_t grants = others - std::min(others, aside); grants <= others + 1 + aside; ++grants) {
     if (grants == 0) continue;
     launch.grants = grants;
-    demands.kinds.push_back(record(launch, 0, demands.sites, nullptr));
+    Trace trace;
+    demands.kinds.push_back(record(launch, 0, demands.sites, traced != nullptr ? &trace : nullptr));
+    if (traced != nullptr) traced->push_back(trace.take());
     demands.executed.push_back(0);
     demands.grants.push_back(grants);
   }
@@ -92,9 +94,6 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     throw Failure{Status::NotSupported,
                   "sim: --timing: the clusters of this kernel affect one another, so that what each does "
                   "depends on when the others do it. This the timing model cannot tell."};
-  if (steals && traced != nullptr)
-    throw Failure{Status::NotSupported,
-                  "sim: --timing: there is no trace of what is predicted where clusters cancel others."};
   launch.moves_data = false;
   if (steals) launch.grants = 0;
   const DefaultArithmetic arithmetic;
@@ -117,7 +116,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     demands.places[number] = places(demands.kinds[at->second]);
   };
   add_kind(0);
-  if (steals) add_grants(launch, demands);
+  if (steals) add_grants(launch, demands, traced);
   std::vector<uint32_t> loading;
   for (const auto& cta : demands.kinds[0]) {
     for (uint32_t warp = 0; warp < cta.size(); ++warp) {

@@ -167,7 +167,7 @@ void add_replayed(const Launch& launch, uint32_t number, const timing::GridDeman
                   const timing::ReplayLog& log, std::vector<Trace::Part>& executed) {
   for (size_t kind = 0; kind < executed.size(); ++kind) {
     const timing::ClusterLog* const cluster = log.of(number, demands.executed[kind]);
-    if (cluster == nullptr) continue;
+    if (cluster == nullptr || cluster->kind != kind) continue;
     Trace::Part part = timing::events_of(*cluster, demands.kinds[kind], std::move(executed[kind]));
     launch.trace->add(launch, std::move(part.ctas), std::move(part.events));
   }
@@ -268,9 +268,9 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
   int per_sm = max_active_blocks_per_sm(kernel, threads, config.dynamic_smem);
   if (size == 1) return per_sm * gpu_.sm_count;
   per_sm = std::min(per_sm, gpu_.cluster_blocks_per_sm);
-  if (gpu_.gpc_sms.empty()) return per_sm * gpu_.sm_count / static_cast<int>(size);
+  if (gpu_.sm_groups.empty()) return per_sm * gpu_.sm_count / static_cast<int>(size);
   int clusters = 0, sms_left = gpu_.sm_count;
-  for (const int sms : gpu_.gpc_sms) {
+  for (const auto& [sms, gpc, l2_half] : gpu_.sm_groups) {
     clusters += per_sm * std::min(sms, sms_left) / static_cast<int>(size);
     sms_left -= std::min(sms, sms_left);
   }
@@ -417,9 +417,11 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
     const bool prints = options_.prediction_file.empty();
     std::ofstream file;
     if (!prints) file.open(options_.prediction_file, std::ios::app);
+    double ghz = 0;  // of the first, which is traced
     for (timing::Prediction& prediction :
          timing::predict(demands, gpu_, timing::constants_of(gpu_.key), powers, flops, traces ? &log : nullptr)) {
       prediction.kernel = pending.front()->kernel;
+      if (ghz == 0) ghz = prediction.ghz;
       if (prints)
         std::fputs(timing::to_text(prediction).c_str(), stdout);
       else
@@ -427,8 +429,11 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
     }
     if (!prints && !file.flush())
       return {Status::NotSupported, "sim: --predictions: " + options_.prediction_file + " cannot be written"};
-    for (size_t launch = 0; traces && launch < pending.size(); ++launch)
-      add_replayed(pending[launch]->launch, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
+    for (size_t launch = 0; traces && launch < pending.size(); ++launch) {
+      Launch& each = pending[launch]->launch;
+      add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
+      each.trace->predicted(each, ghz, launch == 0 ? log.queues() : std::vector<QueueSample>());
+    }
   } catch (const Failure& failure) {
     return {failure.status, failure.report};
   } catch (const std::runtime_error& error) {

@@ -29,6 +29,11 @@ struct Costs {
   int tmem_bytes_per_cycle = 57;   ///< per warp
 };
 
+/// SMs that a cluster cannot leave: a GPC, or a part of it; and the half of L2 that the GPC is at.
+struct SmGroup {
+  int sms = 0, gpc = 0, l2_half = 0;
+};
+
 struct Gpu {
   std::string key;           ///< what `--gpu` selects: "b200", "h200"
   std::string name;          ///< device name as programs see it; starts with "Simulated"
@@ -45,9 +50,9 @@ struct Gpu {
   static constexpr int registers_per_sm = 65536;
   int threads_per_sm = 2048;
   int blocks_per_sm = 32;
-  int cluster_blocks_per_sm = 8;  ///< the same, of clusters with more than one block
-  std::vector<int> gpc_sms;       ///< SMs of each GPC, which a cluster cannot leave; empty: not known
-  int max_cluster = 8;            ///< portable
+  int cluster_blocks_per_sm = 8;   ///< the same, of clusters with more than one block
+  std::vector<SmGroup> sm_groups;  ///< in the order in which CTAs without clusters fill them; empty: not known
+  int max_cluster = 8;             ///< portable
   int max_cluster_nonportable = 16;
   int tmem_columns = 0;  ///< 512 on Blackwell, 0 where there is no tensor memory
   bool has_wgmma = false;

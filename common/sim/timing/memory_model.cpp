@@ -21,70 +21,93 @@ uint64_t scrambled(uint64_t x) {
 
 }  // namespace
 
-MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz)
-    : MemoryModel(constants, std::move(chunks), gpcs, ghz,
+MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, std::vector<uint32_t> half_of_gpc,
+                         double ghz)
+    : MemoryModel(constants, std::move(chunks), std::move(half_of_gpc), ghz,
                   power(ghz / constants.clock_max, constants.l2_clock_exponent),
                   power(ghz / constants.clock_max, constants.dram_clock_exponent)) {}
 
-MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, uint32_t gpcs, double ghz, double l2,
-                         double dram)
+MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, std::vector<uint32_t> half_of_gpc,
+                         double ghz, double l2, double dram)
     : latency_(ticks(constants.l2_latency * ghz / l2)),
+      far_latency_(ticks(constants.l2_far_latency * ghz / l2)),
       dram_latency_(ticks(constants.dram_latency * ghz)),
       merge_(ticks(constants.l2_merge * ghz / l2)),
       spread_(ticks(constants.spread)),
       request_bytes_(constants.l2_request_bytes),
-      gpcs_(gpcs),
+      half_of_gpc_(std::move(half_of_gpc)),
+      gpcs_(static_cast<uint32_t>(half_of_gpc_.size())),
+      half_count_(1 + *std::max_element(half_of_gpc_.begin(), half_of_gpc_.end())),
       chunks_(std::move(chunks)),
       first_piece_(static_cast<uint32_t>(chunks_.size())),
       capacity_(static_cast<int64_t>(constants.l2_useful_bytes)),
-      l2_(constants.l2_bytes_per_second * l2 / (ghz * 1e9)),
+      halves_{half(constants, ghz, l2), half(constants, ghz, l2)},
       dram_(constants.dram_bytes_per_second * dram / (ghz * 1e9)),
-      gpc_(gpcs, Queue(constants.gpc_bytes_per_second * l2 / (ghz * 1e9))),
-      gpc_out_(gpcs, Queue(constants.gpc_store_bytes_per_second * l2 / (ghz * 1e9))),
-      order_(chunks_.size() + 1),
-      there_(chunks_.size(), 0),
-      ready_(chunks_.size(), NEVER),
-      asked_(first_piece_ * size_t{gpcs}, NEVER),
-      arrives_(first_piece_ * size_t{gpcs}, NEVER),
-      askers_(first_piece_ * size_t{gpcs}, 0) {
-  const auto pieces = static_cast<uint32_t>(capacity_ / PIECE + 2);
+      gpc_(gpcs_, Queue(constants.gpc_bytes_per_second * l2 / (ghz * 1e9))),
+      gpc_out_(gpcs_, Queue(constants.gpc_store_bytes_per_second * l2 / (ghz * 1e9))),
+      asked_(first_piece_ * size_t{gpcs_}, NEVER),
+      arrives_(first_piece_ * size_t{gpcs_}, NEVER),
+      askers_(first_piece_ * size_t{gpcs_}, 0) {
+  const auto pieces = static_cast<uint32_t>(capacity_ / (PIECE / half_count_) + 2);
   for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i, LINE});
-  order_.resize(chunks_.size() + 1);
-  there_.resize(chunks_.size(), 0);
   const auto head = static_cast<uint32_t>(chunks_.size());
-  order_[head] = {head, head};
-}
-
-void MemoryModel::remove(uint32_t chunk) {
-  const Link link = order_[chunk];
-  order_[link.before].after = link.after;
-  order_[link.after].before = link.before;
-}
-
-void MemoryModel::touch(uint32_t chunk) {
-  const auto head = static_cast<uint32_t>(chunks_.size());
-  order_[chunk] = {head, order_[head].after};
-  order_[order_[head].after].before = chunk;
-  order_[head].after = chunk;
-}
-
-void MemoryModel::make_room() {
-  const auto head = static_cast<uint32_t>(chunks_.size());
-  while (held_ > capacity_ && order_[head].before != head) {
-    const uint32_t last = order_[head].before;
-    remove(last);
-    there_[last] = 0;
-    held_ -= chunks_[last].bytes;
+  for (Half& half : halves_) {
+    half.order.resize(chunks_.size() + 1);
+    half.order[head] = {head, head};
+    half.held.resize(chunks_.size(), Held::Nothing);
+    half.ready.resize(chunks_.size(), NEVER);
   }
 }
 
-void MemoryModel::fetch(uint32_t chunk, Tick now) {
-  const int64_t bytes = chunks_[chunk].bytes;
-  dram_read_ += bytes;
-  ready_[chunk] = dram_.serve(now, bytes) + dram_latency_;
-  there_[chunk] = 1;
-  held_ += bytes;
-  touch(chunk);
+MemoryModel::Half MemoryModel::half(const Constants& constants, double ghz, double l2) const {
+  const double cycles = ghz * 1e9;
+  return {.l2 = Queue(constants.l2_bytes_per_second * l2 / half_count_ / cycles),
+          .fill = Queue(constants.l2_fill_bytes_per_second * l2 / cycles)};
+}
+
+int64_t MemoryModel::bytes_of(uint32_t chunk, Held held) const {
+  const int64_t all = chunks_[chunk].bytes;
+  return held == Held::All ? all : held == Held::Homes ? all / half_count_ : 0;
+}
+
+void MemoryModel::unlink(Half& half, uint32_t chunk) {
+  const Link link = half.order[chunk];
+  half.order[link.before].after = link.after;
+  half.order[link.after].before = link.before;
+}
+
+void MemoryModel::keep(Half& half, uint32_t chunk, Held held) {
+  const auto head = static_cast<uint32_t>(chunks_.size());
+  const Held before = half.held[chunk];
+  if (before != Held::Nothing) unlink(half, chunk);
+  half.order[chunk] = {head, half.order[head].after};
+  half.order[half.order[head].after].before = chunk;
+  half.order[head].after = chunk;
+  if (held > before) {
+    half.bytes += bytes_of(chunk, held) - bytes_of(chunk, before);
+    half.held[chunk] = held;
+  }
+  while (half.bytes > capacity_ && half.order[head].before != chunk) {
+    const uint32_t last = half.order[head].before;
+    unlink(half, last);
+    half.bytes -= bytes_of(last, half.held[last]);
+    half.held[last] = Held::Nothing;
+  }
+}
+
+Tick MemoryModel::fetch(uint32_t chunk, Tick now) {
+  Tick there = now;
+  for (uint32_t i = 0; i < half_count_; ++i) {
+    Half& half = halves_[i];
+    if (half.held[chunk] == Held::Nothing) {
+      const int64_t bytes = bytes_of(chunk, Held::Homes);
+      dram_read_ += bytes;
+      half.ready[chunk] = dram_.serve(now, bytes) + dram_latency_;
+    }
+    there = std::max(there, half.ready[chunk]);
+    keep(half, chunk, Held::Homes);
+  }
+  return there;
 }
 
 int64_t MemoryModel::as_lines(const Chunk& chunk) const {
@@ -108,19 +131,17 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   askers_[mine] = asker;
   l2_bytes_ += bytes;
   const int64_t lines = as_lines(chunks_[chunk]);
-  Tick there = std::max({last, gpc_[gpc].serve(now, lines), l2_.serve(now, lines)});
-  if (there_[chunk]) {
-    remove(chunk);
-    there = std::max(there, ready_[chunk]);
-  } else {
-    fetch(chunk, there);
-    there = ready_[chunk];
-    remove(chunk);
+  Half& half = halves_[half_of_gpc_[gpc]];
+  Tick there = std::max({last, gpc_[gpc].serve(now, lines), half.l2.serve(now, lines)});
+  if (half.held[chunk] != Held::All) {
     const uint32_t partner = chunks_[chunk].partner;
-    if (!there_[partner]) fetch(partner, there - dram_latency_);
+    if (partner != chunk) fetch(partner, there);
+    Tick filled = fetch(chunk, there);
+    if (half_count_ > 1) filled = std::max({filled, half.fill.serve(there, bytes), there + far_latency_});
+    half.ready[chunk] = filled;
   }
-  touch(chunk);
-  make_room();
+  keep(half, chunk, Held::All);
+  there = std::max(there, half.ready[chunk]);
   return arrives_[mine] = there + latency_;
 }
 
@@ -131,14 +152,7 @@ Tick MemoryModel::write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now) {
   for (unplaced_ += bytes; unplaced_ >= PIECE; unplaced_ -= PIECE) {
     const uint32_t piece = first_piece_ + next_piece_;
     next_piece_ = (next_piece_ + 1) % (static_cast<uint32_t>(chunks_.size()) - first_piece_);
-    if (there_[piece]) {
-      remove(piece);
-    } else {
-      there_[piece] = 1;
-      held_ += PIECE;
-    }
-    touch(piece);
-    make_room();
+    for (uint32_t i = 0; i < half_count_; ++i) keep(halves_[i], piece, Held::Homes);
   }
   return out;
 }

@@ -62,7 +62,8 @@ class Replays {
  private:
   using Known = std::map<double, Replayed>;
 
-  void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, ghz)); }
+  /// Where a limit holds the clocks back, those of the GPCs part.
+  void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
 
   Found within(double cap) {
     if (known_.empty()) replay_at(FIRST_GUESS * c_.clock_max);
@@ -127,11 +128,12 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
     for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
     if (power.kind == Kind::None || power.kind == Kind::Clock) {
       p.ghz = power.kind == Kind::Clock ? power.ghz : multiplies(launches) ? c.clock_max_mma : c.clock_max;
-      p.replayed = replay(launches, gpu, c, p.ghz, std::exchange(log, nullptr));
+      p.replayed = replay(launches, gpu, c, {p.ghz, 0}, std::exchange(log, nullptr));
     } else {
       std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();
       // What holds for this clock may follow from replays at others.
-      if (ReplayLog* const wanted = std::exchange(log, nullptr)) replay(launches, gpu, c, p.ghz, wanted);
+      if (ReplayLog* const wanted = std::exchange(log, nullptr))
+        replay(launches, gpu, c, {p.ghz, c.gpc_clock_spread}, wanted);
     }
     p.watts = watts(c, p.replayed.activity, p.ghz);
     p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;

@@ -70,8 +70,8 @@ struct Unit {
 };
 
 struct Sm {
-  uint32_t gpc = 0, tpc = 0;
-  double slowness = 0;  ///< 0 to 1: of its tensor cores, beside those of other SMs
+  uint32_t group = 0, gpc = 0, tpc = 0;
+  double slowness = 0;  ///< -0.5 to 0.5: of the clock of its GPC, beside those of others
   Unit tensor, load, store, lines, shared;
   uint32_t columns = 0;  ///< of tensor memory that are taken
   std::vector<Actor*> column_waiters;
@@ -103,12 +103,13 @@ using Told = ClusterLog::Told;
 
 class Replay {
  public:
-  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz, ReplayLog* log)
-      : launches_(launches), c_(constants), gpu_(gpu), log_(log) {
+  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
+         ReplayLog* log)
+      : launches_(launches), c_(constants), gpu_(gpu), clock_(clock), log_(log) {
     if (log_ != nullptr) log_->start();
     place_sms();
     number_chunks();
-    memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), gpcs_, ghz);
+    memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), half_of_gpc_, clock_.ghz);
     for (const GridDemands& launch : launches_) {
       auto& kinds = kinds_.emplace_back();
       for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.sites));
@@ -161,37 +162,47 @@ class Replay {
   };
 
   static constexpr int LARGEST_CLUSTER = 16;
-  /// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each.
-  static std::vector<int> equal_gpcs(int sms) {
-    std::vector<int> sizes;
+  /// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each; four at each half of L2.
+  static std::vector<SmGroup> equal_gpcs(int sms) {
+    std::vector<SmGroup> groups;
     const int tpcs = (sms + 1) / 2;
-    for (int gpc = 0; gpc < 8; ++gpc) sizes.push_back(std::max(LARGEST_CLUSTER, 2 * (tpcs / 8 + (gpc < tpcs % 8))));
-    return sizes;
+    for (int gpc = 0; gpc < 8; ++gpc)
+      groups.push_back({std::max(LARGEST_CLUSTER, 2 * (tpcs / 8 + (gpc < tpcs % 8))), gpc, gpc / 4});
+    return groups;
   }
 
-  /// Clusters are dealt to GPCs in turn; CTAs without any fill one GPC after the other, as was seen on an H200.
+  /// Clusters are dealt to groups in turn; CTAs without any fill one group after the other, as was seen on an H200.
   void place_sms() {
-    std::vector<int> sizes = gpu_.gpc_sms;
-    if (sizes.empty()) sizes = equal_gpcs(gpu_.sm_count);
-    // A smaller GPU has fewer GPCs, not fewer SMs in each: clusters must find room.
-    int room = std::accumulate(sizes.begin(), sizes.end(), 0);
-    while (sizes.size() > 1 && room - sizes.back() >= gpu_.sm_count) room -= sizes.back(), sizes.pop_back();
-    gpcs_ = static_cast<uint32_t>(sizes.size());
+    std::vector<SmGroup> groups = gpu_.sm_groups;
+    if (groups.empty()) groups = equal_gpcs(gpu_.sm_count);
+    // A smaller GPU has fewer groups, not fewer SMs in each: clusters must find room.
+    int room = 0;
+    for (const SmGroup& group : groups) room += group.sms;
+    while (groups.size() > 1 && room - groups.back().sms >= gpu_.sm_count) room -= groups.back().sms, groups.pop_back();
+    groups_ = groups.size();
+    for (const SmGroup& group : groups) {
+      half_of_gpc_.resize(std::max(half_of_gpc_.size(), static_cast<size_t>(group.gpc) + 1), 0);
+      half_of_gpc_[static_cast<size_t>(group.gpc)] = static_cast<uint32_t>(group.l2_half);
+    }
+    std::vector<uint32_t> tpcs(half_of_gpc_.size(), 0), tpc_of_group(groups.size(), 0);
     int left = gpu_.sm_count;
     for (int turn = 0; left > 0; ++turn) {
-      for (uint32_t gpc = 0; gpc < sizes.size() && left > 0; ++gpc) {
-        if (turn >= sizes[gpc] && turn < 64) continue;
-        sms_.emplace_back().gpc = gpc;
-        sms_.back().tpc = static_cast<uint32_t>(turn / 2 % 32);
+      for (uint32_t group = 0; group < groups.size() && left > 0; ++group) {
+        if (turn >= groups[group].sms && turn < 64) continue;
+        Sm& sm = sms_.emplace_back();
+        sm.group = group;
+        sm.gpc = static_cast<uint32_t>(groups[group].gpc);
+        if (turn % 2 == 0) tpc_of_group[group] = tpcs[sm.gpc]++ % 32;
+        sm.tpc = tpc_of_group[group];
         --left;
       }
     }
     free_.assign(sms_.size(), 0);
-    by_gpc_.resize(sms_.size());
-    std::iota(by_gpc_.begin(), by_gpc_.end(), 0u);
-    std::stable_sort(by_gpc_.begin(), by_gpc_.end(), [&](uint32_t a, uint32_t b) { return sms_[a].gpc < sms_[b].gpc; });
-    // As if at random, but the same everywhere: multiples of the golden ratio, without their whole parts.
-    for (size_t i = 0; i < sms_.size(); ++i) sms_[i].slowness = static_cast<double>(i * 40'503 % 65'536) / 65'536;
+    by_group_.resize(sms_.size());
+    std::iota(by_group_.begin(), by_group_.end(), 0u);
+    std::stable_sort(by_group_.begin(), by_group_.end(),
+                     [&](uint32_t a, uint32_t b) { return sms_[a].group < sms_[b].group; });
+    for (Sm& sm : sms_) sm.slowness = static_cast<double>(sm.gpc * 3 % 8) / 7 - 0.5;
   }
 
   /// L2 holds chunks: what the boxes of a tensor have in common.
@@ -279,18 +290,18 @@ class Replay {
   uint64_t running_in(size_t launch) const { return started_[launch] - ended_[launch]; }
 
   static constexpr uint32_t WHOLE = 5040;  ///< of an SM, shared by 1 to 10 CTAs
-  /// SMs of one GPC with room for a cluster's CTAs; none: there are none.
+  /// SMs of one group with room for a cluster's CTAs; none: there are none.
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
     const uint32_t need = WHOLE / grid.ctas_per_sm;
     if (grid.cluster_size == 1) {
-      const auto emptiest =
-          std::min_element(by_gpc_.begin(), by_gpc_.end(), [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
+      const auto emptiest = std::min_element(by_group_.begin(), by_group_.end(),
+                                             [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
       return WHOLE - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
     }
-    std::vector<std::vector<uint32_t>> by_gpc(gpcs_);
+    std::vector<std::vector<uint32_t>> by_group(groups_);
     for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
       for (uint32_t room = WHOLE - free_[sm]; room >= need; room -= need) {
-        auto& found = by_gpc[sms_[sm].gpc];
+        auto& found = by_group[sms_[sm].group];
         found.push_back(sm);
         if (found.size() == grid.cluster_size) return found;
         break;
@@ -307,14 +318,15 @@ class Replay {
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
     // Who may be granted more goes on as if all were granted, until it is refused.
-    Kind& kind = grid.grants.empty() ? kinds_[launch][grid.kind_of[number]] : kinds_[launch].back();
+    const size_t index = grid.grants.empty() ? grid.kind_of[number] : kinds_[launch].size() - 1;
+    const Kind& kind = kinds_[launch][index];
     cluster.kind = &kind;
     cluster.work = {number};
     cluster.begin = now;
     if (log_ != nullptr) cluster.log = log_->follow(cluster.launch, number);
     if (cluster.log != nullptr) {
       cluster.log->begin = now;
-      for (const Gang& gang : kind.gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
+      note_kind(cluster, index);
     }
     cluster.ctas.resize(grid.cluster_size);
     cluster.barriers.resize(kind.barriers);
@@ -411,6 +423,11 @@ class Replay {
 
   // ---- for a trace
 
+  static void note_kind(const Cluster& cluster, size_t index) {
+    cluster.log->kind = static_cast<uint32_t>(index);
+    cluster.log->gangs.clear();
+    for (const Gang& gang : cluster.kind->gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
+  }
   static uint32_t gang_of(const Actor& actor) {
     return static_cast<uint32_t>(actor.gang - actor.cluster->kind->gangs.data());
   }
@@ -648,13 +665,15 @@ class Replay {
   void become(Cluster& cluster, std::vector<uint32_t>::const_iterator grants) {
     const GridDemands& grid = *cluster.grid;
     if (grants == grid.grants.end()) throw std::runtime_error(UNFORESEEN);
-    const Kind& kind = kinds_[cluster.launch][static_cast<size_t>(grants - grid.grants.begin())];
+    const auto index = static_cast<size_t>(grants - grid.grants.begin());
+    const Kind& kind = kinds_[cluster.launch][index];
     for (const auto& actor : cluster.actors) {
       const Gang& gang = kind.gangs.at(gang_of(*actor));
       if ((*gang.steps).at(actor->step) != (*actor->gang->steps)[actor->step]) throw std::runtime_error(UNFORESEEN);
       actor->gang = &gang;
     }
     cluster.kind = &kind;
+    if (cluster.log != nullptr) note_kind(cluster, index);
   }
 
   void load(Actor& actor, const LoadSite& site, uint32_t index) {
@@ -669,6 +688,7 @@ class Replay {
       const MemoryModel::Asked asked{begin + length * i / count, begin + length * (i + 1) / count};
       arrives = std::max(arrives, memory_->read(first + i, sm.gpc, sm.tpc, asked, site.to.size() > 1));
     }
+    if (log_ != nullptr) log_->note_queues(*memory_, begin);
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();
@@ -689,7 +709,7 @@ class Replay {
       const int from_a = site.a_in_registers ? 0 : rows;
       cycles = std::max(cycles, (from_a + site.n / site.ctas) * site.k * 2 / c_.mma_bytes_per_cycle);
     }
-    const Tick length = ticks(cycles) + ticks(cycles * c_.mma_spread * sm.slowness);
+    const Tick length = ticks(cycles * (1 + clock_.spread * sm.slowness));
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
     for (int i = 1; i < site.ctas; ++i)
@@ -701,11 +721,13 @@ class Replay {
   std::span<const GridDemands> launches_;
   const Constants& c_;
   const Gpu& gpu_;
+  const Clock clock_;
   ReplayLog* const log_;
-  uint32_t gpcs_ = 1;
+  size_t groups_ = 1;
+  std::vector<uint32_t> half_of_gpc_;
   std::vector<Sm> sms_;
-  std::vector<uint32_t> free_;    ///< by SM: what is taken of it
-  std::vector<uint32_t> by_gpc_;  ///< SMs, those of a GPC together
+  std::vector<uint32_t> free_;      ///< by SM: what is taken of it
+  std::vector<uint32_t> by_group_;  ///< SMs, those of a group together
   std::vector<MemoryModel::Chunk> chunk_list_;
   std::vector<std::vector<std::vector<uint32_t>>> chunks_;  ///< by launch, cluster, load: the first chunk
   std::vector<std::vector<uint32_t>> chunks_of_site_;       ///< by launch, site
@@ -725,9 +747,9 @@ class Replay {
 
 }  // namespace
 
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz,
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
                 ReplayLog* log) {
-  return Replay(launches, gpu, constants, ghz, log).run();
+  return Replay(launches, gpu, constants, clock, log).run();
 }
 
 }  // namespace sim::timing

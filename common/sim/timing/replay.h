@@ -38,10 +38,15 @@ struct Replayed {
   int64_t cluster_cycles = 0;  ///< of the longest cluster
 };
 
-/// All launches of one call, in order. `ghz`: the SMs' clock, for DRAM has its own. Throws std::runtime_error if they wait for
+/// Of the SMs: the mean, and how far those of the fastest GPC and the slowest are apart, in parts of it.
+struct Clock {
+  double ghz = 0, spread = 0;
+};
+
+/// All launches of one call, in order. `clock`: of the SMs, for DRAM has its own. Throws std::runtime_error if they wait for
 /// one another for ever.
 /// `log`: what it is to note for a trace; may be null.
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, double ghz,
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
                 ReplayLog* log = nullptr);
 
 }  // namespace sim::timing

@@ -215,14 +215,22 @@ class Events {
 
 ClusterLog* ReplayLog::follow(uint32_t launch, uint32_t cluster) {
   if (std::ranges::find(wanted_, std::pair(launch, cluster)) == wanted_.end()) return nullptr;
-  logs_.push_back({.launch = launch, .number = cluster, .gangs = {}, .passed = {}, .works = {}, .told = {}});
-  return &logs_.back();
+  ClusterLog& log = logs_.emplace_back();
+  log.launch = launch, log.number = cluster;
+  return &log;
 }
 
 const ClusterLog* ReplayLog::of(uint32_t launch, uint32_t cluster) const {
   const auto found =
       std::ranges::find_if(logs_, [&](const ClusterLog& log) { return log.launch == launch && log.number == cluster; });
   return found == logs_.end() ? nullptr : &*found;
+}
+
+void ReplayLog::note_queues(const MemoryModel& memory, Tick now) {
+  constexpr uint64_t APART = 1000;  // cycles
+  if (!queues_.empty() && cycle(now) < queues_.back().cycle + APART) return;
+  queues_.push_back(
+      {cycle(now), cycle(memory.l2_ahead(now)), cycle(memory.fill_ahead(now)), cycle(memory.dram_ahead(now))});
 }
 
 Trace::Part events_of(const ClusterLog& log, const ClusterDemands& demands, Trace::Part executed) {

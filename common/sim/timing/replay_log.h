@@ -46,6 +46,7 @@ struct ClusterLog {
     Tick time;
   };
   uint32_t launch, number;
+  uint32_t kind = 0;  ///< of those of its grid; in the end, where it depends on what others leave to it
   Tick begin = 0;
   std::vector<GangMembers> gangs;
   std::vector<Passed> passed;
@@ -57,14 +58,18 @@ struct ClusterLog {
 class ReplayLog {
  public:
   void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
-  void start() { logs_.clear(); }
+  void start() { logs_.clear(), queues_.clear(); }
   /// nullptr: nobody wants to see it.
   ClusterLog* follow(uint32_t launch, uint32_t cluster);
   const ClusterLog* of(uint32_t launch, uint32_t cluster) const;
+  /// What L2 and DRAM have to serve at this time, if it is a while since this was noted.
+  void note_queues(const MemoryModel& memory, Tick now);
+  const std::vector<QueueSample>& queues() const { return queues_; }
 
  private:
   std::vector<std::pair<uint32_t, uint32_t>> wanted_;
   std::deque<ClusterLog> logs_;
+  std::vector<QueueSample> queues_;
 };
 
 /// The events of a cluster that has been replayed, from those of its execution, which know what operations move.

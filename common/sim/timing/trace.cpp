@@ -87,14 +87,18 @@ std::string name_of(const TraceEvent& event) {
   return event.name;
 }
 
-double us(uint64_t cycles) { return static_cast<double>(cycles) / 1000.0; }
+constexpr uint64_t kCtasPerLaunch = 1'000'000;  // processes of a launch; the last one is that of its queues
+
+double microseconds(uint64_t cycles, double ghz) { return static_cast<double>(cycles) / (1000.0 * ghz); }
 
 /// The events of one cluster, as JSON.
 class PartWriter {
  public:
   PartWriter(base::JsonWriter& json, const Program& program, const std::vector<uint32_t>& ctas, uint32_t dynamic_smem,
-             size_t first)
-      : json_(json), program_(program), ctas_(ctas), dynamic_smem_(dynamic_smem), first_(first) {}
+             double ghz, size_t first)
+      : json_(json), program_(program), ctas_(ctas), dynamic_smem_(dynamic_smem), ghz_(ghz), first_(first) {}
+
+  double us(uint64_t cycles) const { return microseconds(cycles, ghz_); }
 
   void arguments(const TraceEvent& event) {
     using Kind = TraceEvent::Kind;
@@ -204,6 +208,7 @@ class PartWriter {
   const Program& program_;
   const std::vector<uint32_t>& ctas_;
   uint32_t dynamic_smem_;
+  double ghz_;
   size_t first_;  // number in the file of the cluster's first event
 };
 
@@ -235,6 +240,13 @@ void Trace::add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<Tr
   parts_.push_back({index - 1, std::move(ctas), std::move(events)});
 }
 
+void Trace::predicted(const Launch& launch, double ghz, std::vector<QueueSample> queues) {
+  const std::lock_guard lock(mutex_);
+  for (LaunchInfo& each : launches_) {
+    if (each.number == launch.number) each.ghz = ghz, each.queues = std::move(queues);
+  }
+}
+
 Trace::Part Trace::take() {
   const std::lock_guard lock(mutex_);
   Part part = std::move(parts_.back());
@@ -258,7 +270,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     });
   };
   const auto write_event = [&](const LaunchInfo& launch, PartWriter& writer, const TraceEvent& event, size_t number) {
-    const uint64_t process = launch.number * 1'000'000 + event.cta;
+    const uint64_t process = launch.number * kCtasPerLaunch + event.cta;
     const int track = track_of(event);
     if (tracks.emplace(process, track).second) {
       name_track("process_name", process, std::nullopt,
@@ -273,14 +285,34 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
       json.member("id", number);
       json.member("pid", process);
       json.member("tid", track);
-      json.member("ts", us(event.begin));
+      json.member("ts", writer.us(event.begin));
       if (is_instant)
         json.member("s", "t");
       else
-        json.member("dur", us(event.end - event.begin));
+        json.member("dur", writer.us(event.end - event.begin));
       json.object("args", [&] { writer.arguments(event); });
     });
     if (text.size() > kPiece) file.write(std::exchange(text, ""));
+  };
+  const auto write_queues = [&](const LaunchInfo& launch) {
+    const uint64_t process = launch.number * kCtasPerLaunch + kCtasPerLaunch - 1;
+    if (!launch.queues.empty())
+      name_track("process_name", process, std::nullopt,
+                 "launch " + std::to_string(launch.number) + ", queues of L2 and DRAM");
+    for (const QueueSample& sample : launch.queues) {
+      json.object([&] {
+        json.member("ph", "C");
+        json.member("name", "busy for so many cycles");
+        json.member("pid", process);
+        json.member("ts", microseconds(sample.cycle, launch.ghz));
+        json.object("args", [&] {
+          json.member("L2", sample.l2);
+          json.member("halves of L2", sample.fill);
+          json.member("DRAM", sample.dram);
+        });
+      });
+      if (text.size() > kPiece) file.write(std::exchange(text, ""));
+    }
   };
   const auto triple = [&](const char* name, const std::array<uint32_t, 3>& values) {
     json.array(name, [&] {
@@ -295,6 +327,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
       triple("block", launch.block);
       triple("cluster", launch.cluster);
       json.member("dynamic_smem", launch.dynamic_smem);
+      if (launch.ghz != 1) json.member("ghz", launch.ghz);
       json.array("files", [&] {
         const auto& files = launch.program->module->files;
         for (const auto& [number, path] : std::map(files.begin(), files.end())) json.value(path);
@@ -305,7 +338,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     json.object("otherData", [&] {
       json.member("version", kVersion);
       json.member("gpu", gpu);
-      json.member("unit", "modelled cycles, shown as nanoseconds");
+      json.member("unit", "modelled cycles: of the launch's clock in GHz, or shown as nanoseconds");
       if (left_out_ > 0) json.member("events_left_out", left_out_);
       json.array("launches", [&] {
         for (const LaunchInfo& launch : launches_) write_launch(launch);
@@ -318,9 +351,10 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
       size_t number = 0;
       for (const Part* part : parts) {
         const LaunchInfo& launch = launches_[part->launch];
-        PartWriter writer(json, *launch.program, part->ctas, launch.dynamic_smem, number);
+        PartWriter writer(json, *launch.program, part->ctas, launch.dynamic_smem, launch.ghz, number);
         for (const TraceEvent& event : part->events) write_event(launch, writer, event, number++);
       }
+      for (const LaunchInfo& launch : launches_) write_queues(launch);
     };
     json.array("traceEvents", write_all, base::JsonWriter::Layout::lines);
   });

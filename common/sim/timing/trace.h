@@ -74,6 +74,11 @@ struct TraceEvent {
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 
+/// How long what L2 and DRAM have been asked for keeps them busy, in cycles: reading L2, filling its halves, DRAM.
+struct QueueSample {
+  uint64_t cycle, l2, fill, dram;
+};
+
 class Trace {
  public:
   static constexpr int kVersion = 2;  ///< of the form in which it is written
@@ -90,8 +95,11 @@ class Trace {
   void add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<TraceEvent> events);
   /// The cluster that was added last; it is no longer in the trace.
   Part take();
-  /// Chrome trace format: a process per CTA, a thread per unit and warp; a cycle is shown as a nanosecond.
-  /// docs/simulator.md lists the members. Throws base::FileError.
+  /// The times of this launch, whose events are there, are those of a predicted clock; of any other, a cycle is a nanosecond.
+  /// `queues`: what L2 and DRAM had still to serve meanwhile.
+  void predicted(const Launch& launch, double ghz, std::vector<QueueSample> queues);
+  /// Chrome trace format: a process per CTA, a thread per unit and warp, counters of the queues that were predicted.
+  /// docs/explorer.md lists the members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
 
  private:
@@ -100,6 +108,8 @@ class Trace {
     uint64_t number;
     std::array<uint32_t, 3> grid, block, cluster;
     uint32_t dynamic_smem;  ///< offset where it begins
+    double ghz = 1;
+    std::vector<QueueSample> queues{};
   };
   mutable std::mutex mutex_;
   std::vector<LaunchInfo> launches_;

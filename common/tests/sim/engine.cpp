@@ -226,8 +226,9 @@ TEST(Grid, ClustersThatFitOnAnH200AsMeasured) {
     return bench.device().max_active_clusters(kernel, config);
   };
   constexpr size_t all = 227 * 1024;
-  EXPECT_EQ((std::array{fit(1, all), fit(2, all), fit(4, all), fit(8, all), fit(16, all)}),
-            (std::array{132, 66, 30, 15, 7}));
+  EXPECT_EQ((std::array{fit(1, all), fit(2, all), fit(3, all), fit(4, all), fit(6, all), fit(8, all), fit(9, all),
+                        fit(16, all)}),
+            (std::array{132, 66, 39, 30, 17, 15, 9, 7}));
   EXPECT_EQ(fit(2, 0), 528);
 }
 

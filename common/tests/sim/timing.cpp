@@ -45,7 +45,7 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   c.l2_useful_bytes = 3 * 16'384, c.spread = 0, c.l2_merge = 0;
   std::vector<MemoryModel::Chunk> chunks;
   for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i, 128});
-  MemoryModel memory(c, chunks, 1, 1.5);
+  MemoryModel memory(c, chunks, {0}, 1.5);
   const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, 0, {now, now}) - now; };
   const Tick miss = latency(0, 0), hit = latency(0, 1'000 * CYCLE);
   EXPECT_GT(miss, hit);
@@ -61,7 +61,7 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
 TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0, c.l2_merge = 100;
-  MemoryModel memory(c, {{16'384, 0, 128}}, 2, 1.5);
+  MemoryModel memory(c, {{16'384, 0, 128}}, {0, 0}, 1.5);
   const Tick first = memory.read(0, 0, 0, {0, 0});
   EXPECT_EQ(memory.read(0, 0, 0, {CYCLE, CYCLE}), first) << "the other SM of the TPC";
   EXPECT_EQ(memory.l2_bytes(), 16'384);
@@ -72,11 +72,54 @@ TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
   EXPECT_EQ(memory.dram_read(), 16'384);
 }
 
+TEST(Memory, HalvesOfL2HelpOneAnotherWithDram) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 0;
+  MemoryModel memory(c, {{16'384, 0, 128}}, {0, 1}, 1.5);
+  const auto latency = [&](uint32_t gpc, Tick now) { return memory.read(0, gpc, 0, {now, now}) - now; };
+  const Tick from_dram = latency(0, 0);
+  EXPECT_EQ(memory.dram_read(), 16'384);
+  const Tick from_the_other = latency(1, 100'000 * CYCLE), near = latency(1, 200'000 * CYCLE);
+  EXPECT_EQ(memory.dram_read(), 16'384) << "the other half had asked for it";
+  EXPECT_GT(from_dram, from_the_other);
+  EXPECT_GT(from_the_other, near) << "now both halves hold all of it";
+}
+
+TEST(Memory, EachHalfOfL2IsFilledAtARateOfItsOwn) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 0;
+  std::vector<MemoryModel::Chunk> chunks;
+  for (uint32_t i = 0; i < 200; ++i) chunks.push_back({16'384, i, 128});
+  const auto last = [&](std::vector<uint32_t> half_of_gpc) {  // of what four GPCs read, each its own part
+    MemoryModel memory(c, chunks, std::move(half_of_gpc), 1.5);
+    Tick end = 0;
+    for (uint32_t i = 0; i < 200; ++i) end = std::max(end, memory.read(i, i % 4, 0, {0, 0}));
+    return end;
+  };
+  EXPECT_GT(last({1, 1, 1, 1}), last({0, 0, 1, 1}));
+}
+
+TEST(Memory, AHalfOfL2KeepsWhatItsSmsReadAndTheHomesOfWhatOthersRead) {
+  Constants c = constants(read_constants(H200_CONSTANTS));
+  c.spread = 0, c.l2_merge = 0, c.l2_useful_bytes = 3 * 16'384;
+  std::vector<MemoryModel::Chunk> chunks;
+  for (uint32_t i = 0; i < 5; ++i) chunks.push_back({16'384, i, 128});
+  MemoryModel memory(c, chunks, {0, 1}, 1.5);
+  Tick now = 0;
+  const auto read = [&](uint32_t chunk, uint32_t gpc) { memory.read(chunk, gpc, 0, {now += 100'000 * CYCLE, now}); };
+  for (uint32_t i = 0; i < 5; ++i) read(i, 0);
+  EXPECT_EQ(memory.dram_read(), 5 * 16'384);
+  read(2, 0), read(3, 0), read(4, 0);
+  EXPECT_EQ(memory.dram_read(), 5 * 16'384) << "the three newest";
+  read(0, 0);
+  EXPECT_EQ(memory.dram_read(), 5 * 16'384 + 8'192) << "gone from this half, but the other is the home of half of it";
+}
+
 TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0;
   const auto nanoseconds = [&](double ghz) {
-    MemoryModel memory(c, {{128, 0, 128}}, 1, ghz);
+    MemoryModel memory(c, {{128, 0, 128}}, {0}, ghz);
     memory.read(0, 0, 0, {0, 0});
     const Tick later = 100'000 * CYCLE;
     return static_cast<double>(memory.read(0, 0, 0, {later, later}) - later) / CYCLE / ghz;
@@ -89,7 +132,7 @@ TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0, c.l2_merge = 0;
   const auto last_of_two = [&](Tick rows) {
-    MemoryModel memory(c, {{16'384, 0, 128}, {16'384, 1, 128}}, 1, 1.5);
+    MemoryModel memory(c, {{16'384, 0, 128}, {16'384, 1, 128}}, {0}, 1.5);
     memory.read(0, 0, 0, {0, 0});
     memory.read(1, 0, 0, {0, 0});
     const Tick later = 100'000 * CYCLE;
@@ -104,7 +147,7 @@ TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.spread = 0, c.l2_merge = 0;
   const auto latency = [&](uint32_t row_bytes) {
-    MemoryModel memory(c, {{16'384, 0, row_bytes}}, 1, 1.5);
+    MemoryModel memory(c, {{16'384, 0, row_bytes}}, {0}, 1.5);
     memory.read(0, 0, 0, {0, 0});
     const Tick later = 100'000 * CYCLE;
     return memory.read(0, 0, 0, {later, later}) - later;
@@ -177,7 +220,7 @@ GridDemands ring(uint32_t clusters, int blocks, int stages) {
 
 Replayed run(const GridDemands& grid) {
   const Constants c = constants(read_constants(H200_CONSTANTS));
-  return replay(std::span(&grid, 1), *find_gpu("h200"), c, 1.5);
+  return replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5});
 }
 
 TEST(Replay, DeeperRingsHideLatencyUntilTensorCoresLimit) {
@@ -253,6 +296,30 @@ TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
 }
 
 TEST(Replay, MoreWorkForOneClusterThanForeseenIsAnError) { EXPECT_THROW(run(stealing(400, 1)), std::runtime_error); }
+
+TEST(Replay, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
+  const GridDemands grid = stealing(400, 6);
+  ReplayLog log;
+  log.want(0, 0);
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
+  const ClusterLog* const first = log.of(0, 0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_GT(grid.grants.at(first->kind), 0);
+  EXPECT_EQ(first->works.size(), grid.grants.at(first->kind) + 1) << "its own box, and one for each grant";
+  EXPECT_EQ(first->passed.size(), grid.kinds.at(first->kind)[0][0].steps.size()) << "all of its steps";
+}
+
+TEST(Replay, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  GridDemands grid = ring(132, 256, 8);
+  grid.places.assign(132, grid.places[0]);  // all load the same, so that tensor cores are the limit
+  grid.sites.mmas[0].n = 256;
+  const auto cycles = [&](double spread) {
+    return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5, spread}).activity.cycles);
+  };
+  EXPECT_NEAR(cycles(0.1) / cycles(0), 1.05, 0.02) << "the slowest is half of it below the mean";
+}
 
 TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
   const auto cycles = [](uint32_t columns) {

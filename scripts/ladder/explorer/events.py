@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ladder.sim.traces import TraceError, require_version
 
@@ -100,8 +100,14 @@ class Launch:
         return sorted({event.cta for event in self.events})
 
 
-def cycles(microseconds: float) -> int:
-    return round(microseconds * 1000)
+class Clock:
+    """Of a launch: a predicted one, or 1 GHz, so that a cycle is shown as a nanosecond."""
+
+    def __init__(self, launch: Mapping[str, Any]) -> None:
+        self.ghz = float(launch.get("ghz", 1))
+
+    def cycles(self, microseconds: float) -> int:
+        return round(microseconds * 1000 * self.ghz)
 
 
 def read(trace: Any) -> tuple[str, list[Launch]]:
@@ -111,9 +117,11 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
         head = trace["otherData"]
         launches = {item["launch"]: Launch(item["launch"], item["kernel"], tuple(item["grid"]), tuple(item["cluster"]),
                                            item["dynamic_smem"], tuple(item["files"])) for item in head["launches"]}
+        clocks = {item["launch"]: Clock(item) for item in head["launches"]}
         for item in trace["traceEvents"]:
-            if item["ph"] != "M":
-                launches[item["pid"] // CTAS_PER_LAUNCH].events.append(_event(item))
+            if item["ph"] not in ("M", "C"):  # names of tracks, and counters
+                number = item["pid"] // CTAS_PER_LAUNCH
+                launches[number].events.append(_event(item, clocks[number].cycles))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TraceError(f"its events are not those of the simulated device ({error!r})") from None
     found = [launch for launch in launches.values() if launch.events]
@@ -124,7 +132,7 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
     return str(head.get("gpu", "")), found
 
 
-def _event(item: Mapping[str, Any]) -> Event:
+def _event(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Event:
     more = item["args"]
     begin = cycles(item["ts"])
     event = Event(item["id"], item["cat"], item["name"], item["pid"] % CTAS_PER_LAUNCH, item["tid"], begin,
@@ -134,8 +142,8 @@ def _event(item: Mapping[str, Any]) -> Event:
         event.barrier = _barrier(more["barrier"])
     who = more.get("released_by") or more.get("by")
     if who:
-        event.actor = _actor(who)
-    event.sides = tuple(_actor(side) for side in more.get("sides", ()))
+        event.actor = _actor(who, cycles)
+    event.sides = tuple(_actor(side, cycles) for side in more.get("sides", ()))
     event.parity, event.warp = more.get("parity", -1), more.get("warp", -1)
     for name in ("amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites", "tensor"):
         if name in more:
@@ -148,7 +156,7 @@ def _event(item: Mapping[str, Any]) -> Event:
     return event
 
 
-def _actor(item: Mapping[str, Any]) -> Actor:
+def _actor(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Actor:
     return Actor(item.get("operation"), item.get("cta", 0), item.get("warp", 0), item.get("source", ""),
                  cycles(item.get("at", 0)))
 

@@ -26,8 +26,8 @@ COLUMNS = ("experiment", "setting", "quantity", "value", "low", "high", "samples
 MEASURED_COLUMNS = COLUMNS[:8]
 
 # Seconds after which an experiment, or what the profiler counts in one, is ended as hung; most take a few.
-EXPERIMENTS = {"topology": 60, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60, "load": 120,
-               "residency": 120, "drift": 120, "power": 240, "counters": 100}
+EXPERIMENTS = {"topology": 60, "clocks": 30, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60,
+               "load": 120, "residency": 120, "halves": 60, "drift": 120, "power": 240, "counters": 100}
 # What the profiler counts, where there is one, in the kernel launches of these experiments: by the quantity that has
 # one row for each launch.
 COUNTED = {"load": "bytes per SM", "drift": "cycles per stage"}

@@ -184,6 +184,38 @@ def request_bytes(rows: Rows) -> float:
     return sum(found) / len(found)
 
 
+def far_latency(rows: Rows) -> float:
+    """Nanoseconds. Of the lines that one SM has read and another reads, a quarter comes from the other half of L2:
+    where the two are in different halves, and the line's home is in the first one's."""
+    prefix = "readers=1 between=0 touched=once from="
+    bins = sorted((float(s.removeprefix(prefix).split()[0]) + 25, rows("residency", s, "share of lines"))
+                  for s in rows.settings("residency", "share of lines") if s.startswith(prefix))
+    left, far, near = 0.25, 0.0, 0.0
+    for cycles, share in reversed(bins):
+        taken = min(share, left)
+        left -= taken
+        far += taken * cycles
+        near += (share - taken) * cycles
+    return (far / 0.25 - near / 0.75) / _clock(rows)
+
+
+def fill_rate(rows: Rows) -> float:
+    """Bytes a second that come to a half of L2 from elsewhere, at the highest clock, at most: both halves read the same
+    from DRAM, so that this is not the limit, and so do one or two SMs of a half."""
+    exponent = RULES["l2_clock_exponent"].value(rows, {})
+    found = []
+    for sharers in (1, 2):
+        setting = f"source=dram other=same sharers={sharers} mma=0"
+        rate = sum(rows("halves", f"{setting} half={half}", "bytes of a half") for half in (0, 1)) / 2 / sharers
+        found.append(rate / (rows("halves", setting, "clock") / 1000 / _clock(rows)) ** exponent)
+    return float(max(found))
+
+
+def clock_spread(rows: Rows) -> float:
+    clocks = [rows("clocks", s, "clock") for s in rows.settings("clocks", "clock") if s.startswith("load=sustained")]
+    return (max(clocks) - min(clocks)) / (sum(clocks) / len(clocks))
+
+
 GPC = "source=l2 subset=one_gpc sms=18"
 ALL = "source=l2 subset=of_each_gpc sms=132"
 RULES = {
@@ -213,6 +245,8 @@ RULES = {
     "l2_request_bytes": Rule(lambda r, _: request_bytes(r),
                              "load: rows of 16 to 64 bytes, beside rows of 128; what a request costs beside its bytes"),
     "l2_useful_bytes": Rule(lambda r, _: kept_bytes(r), "residency: what all SMs have read once and is kept"),
+    "l2_fill_bytes_per_second": Rule(lambda r, _: fill_rate(r), "halves: both halves of L2 read the same from DRAM"),
+    "l2_far_latency": Rule(lambda r, _: far_latency(r), "residency: lines from the other half of L2, beside near ones"),
     "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=131072 box=16384", 132),
                                   "load: all SMs from DRAM, 128 KiB each in flight"),
     "l2_clock_exponent": Rule(lambda r, _: clock_exponent(r, "l2_pace0_mma256", "l2_stages6"),
@@ -248,6 +282,8 @@ RULES = {
     "power_burst_cap": Rule(lambda r, c: burst_cap(r, c["power_clock"]),
                             "power: MMAs beside loads from L2 in their first 60 ms, by their clock"),
     "clock_max": Rule(lambda r, _: _clock(r), "power: all SMs wait"),
+    "gpc_clock_spread": Rule(lambda r, _: clock_spread(r),
+                             "clocks: all SMs multiply and load; the fastest GPC beside the slowest"),
     "clock_max_mma": Rule(lambda r, _: r("power", f"case=mma256_sms{_sms(r) / 2:.0f}", "sustained clock") / 1000,
                           "power: half of the SMs multiply, far below the limit"),
 }

@@ -14,13 +14,15 @@ from ladder.results.data import Fields
 from ladder.sim import ablations, predictions
 
 Known = dict[tuple[str, str, str], Fields]  # by level, GPU and edge
-# Points that were looked at while constants were fitted; all others are held out.
+# Points that were looked at while constants were fitted, or to find out what parts CTAs; all others are held out.
 FITTED = {(level, edge) for level in ("level01_baseline", "level03_warp_specialize", "level05_persistent")
           for edge in ("4096", "12288")} | {
     (level, edge) for level in ("level02_tma_swizzle", "level03_warp_specialize", "level04_smem_epilogue",
                                 "level05_persistent", "level06_tmem_double_buffer") for edge in ("8192", "12288")} | {
     (level, edge) for level in ("level06_tmem_double_buffer", "level07_dual_tile", "level08_deep_pipeline")
-    for edge in ("10240", "12288")} | {("level03_warp_specialize", "10240"), ("level07_dual_tile", "8192")}
+    for edge in ("10240", "12288")} | {
+    ("level02_tma_swizzle", "10240"), ("level03_warp_specialize", "10240"), ("level04_smem_epilogue", "10240"),
+    ("level07_dual_tile", "8192")}
 FITTED_BLACKWELL = {("level03_warp_specialize", "4096"), ("level04_smem_epilogue", "4096")}
 REFERENCE = "level08_deep_pipeline"  # on Blackwell, for the factor of a host
 
@@ -128,6 +130,20 @@ def speeds(context: Context) -> list[Compared]:
             rows.append(Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1,
                                  _error(model["burst_tflops"], row["burst_tflops"])))
     return rows
+
+
+def ranked(context: Context) -> list[tuple[Compared, Compared]]:
+    """Pairs of levels at one size, the slower one first, of which measurement leaves no doubt: their ratios to cuBLAS
+    have intervals that do not overlap."""
+    rows = speeds(context)
+    return [(slow, fast) for slow in rows for fast in rows if slow.measured["m"] == fast.measured["m"]
+            and float(slow.measured["ratio_cublas_high"]) < float(fast.measured["ratio_cublas_low"])]
+
+
+def in_order(pair: tuple[Compared, Compared]) -> bool:
+    """Does the model say so, too?"""
+    slow, fast = pair
+    return float(slow.model["tflops"]) < float(fast.model["tflops"])
 
 
 def cycles_of(row: Fields) -> float:

@@ -52,10 +52,6 @@ class Cta:
         return sorted((o for o in self.operations if o.name.startswith(prefixes)), key=lambda o: (o.begin, o.end))
 
 
-def _cycles(microseconds: float) -> int:
-    return round(microseconds * 1000)
-
-
 def require_version(trace: Any) -> None:
     """Raises TraceError unless this is a trace in the form that is read here."""
     head = trace.get("otherData") if isinstance(trace, dict) else None
@@ -70,6 +66,10 @@ def read_trace(trace: Any) -> list[Cta]:
     """The CTAs of the first launch that run at the same time as the first: those of its cluster, or of a small GPU."""
     require_version(trace)
     try:
+        ghz = next((float(launch.get("ghz", 1)) for launch in trace["otherData"].get("launches", ())), 1.0)
+
+        def cycles(microseconds: float) -> int:
+            return round(microseconds * 1000 * ghz)
         ctas: dict[int, Cta] = {}
         for item in trace["traceEvents"]:
             if item["ph"] != "X" or item["pid"] >= 1_000_000:  # from there on: later launches
@@ -77,8 +77,8 @@ def read_trace(trace: Any) -> list[Cta]:
             cta = ctas.setdefault(item["pid"], Cta(item["pid"]))
             arguments = item.get("args", {})
             line = arguments.get("source", "").rpartition(":")[2]
-            event = Event(item["name"], _cycles(item["ts"]), _cycles(item["ts"] + item["dur"]),
-                          int(line) if line.isdigit() else 0, _cycles(arguments.get("seen", 0)))
+            event = Event(item["name"], cycles(item["ts"]), cycles(item["ts"] + item["dur"]),
+                          int(line) if line.isdigit() else 0, cycles(arguments.get("seen", 0)))
             if item["cat"] == "operation":
                 cta.operations.append(event)
             else:

@@ -57,10 +57,12 @@ def beside_measured(context: Context, _: Options) -> str:
     lines = [[names.short(each.measured["level"]), each.measured["m"], _whole(each.model["tflops"]),
               _whole(each.measured["tflops"]), _percent(each.error), _whole(each.model["sm_mhz"]),
               _whole(each.measured["sm_mhz"]), _percent(each.other), "fitted" if each.fitted else ""] for each in rows]
-    worst = held[0]
+    worst, clear = held[0], predicted.ranked(context)
     return (f"Mean error of the {len(held)} rows held out: **{_mean(each.error for each in held)}** of the sustained "
             f"TFLOPS, {_mean(each.other for each in held)} in bursts; the worst is "
-            f"{names.short(worst.measured['level'])} at {worst.measured['m']} with {_percent(worst.error)}.\n\n"
+            f"{names.short(worst.measured['level'])} at {worst.measured['m']} with {_percent(worst.error)}. "
+            f"Of {len(clear)} pairs of levels whose order at a size is beyond the noise of the measurement, the model "
+            f"has {sum(map(predicted.in_order, clear))} in that order.\n\n"
             + markdown.table(["level", "M = N = K", "modelled TFLOPS", "measured", "error", "modelled MHz", "measured",
                               "burst: error", ""], lines, "lrrrrrrrl"))
 

@@ -118,7 +118,7 @@ def autotune_best(context: Context, options: Options) -> str:
         return NOTHING
     shown = NAMES[kernel]
     if kernel == "sgemm" and wanted == "all":
-        shown = (*NOTES, "threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")
+        shown = (*NOTES, "threads", "copy", "stages", "a_rows", "unroll", "snake")
     heads = ["size", "TFLOPS", "cuBLAS", "ratio", *(name.upper().replace("_", " ") for name in shown), "registers",
              "spilled bytes", "CTAs per SM"]
     lines = []
