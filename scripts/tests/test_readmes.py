@@ -96,23 +96,25 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("Beside that one the intervals of the two levels lie apart; beside the default they overlap at "
-                      "three sizes", text)
+        self.assertIn("Beside that one the intervals of the two levels lie apart at 4096, 6144 and 10240, beside the "
+                      "default at 4096 and 8192", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
-        overlaps = 0
+        apart: dict[str, list[int]] = {"ratio_cublas": [], "ratio_cublaslt": []}
         for size in (4096, 6144, 8192, 10240, 12288):
             before, last = ({column: float(found[level, size][column]) for column in (
                 "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
                 "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
             self.assertLess(before["tflops"], last["tflops"], size)
-            self.assertGreater(last["ratio_cublaslt_low"], max(1, before["ratio_cublaslt_high"]), size)
-            overlaps += last["ratio_cublas_low"] < before["ratio_cublas_high"]
-        self.assertEqual(overlaps, 3)
+            for ratio, sizes in apart.items():
+                self.assertGreater(last[f"{ratio}_low"], 1, size)
+                if last[f"{ratio}_low"] > before[f"{ratio}_high"]:
+                    sizes.append(size)
+        self.assertEqual(apart, {"ratio_cublas": [4096, 8192], "ratio_cublaslt": [4096, 6144, 10240]})
 
     def test_what_clusters_are_worth(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
-        self.assertIn("What weighs most are the clusters: five percent", text)
+        self.assertIn("What weighs most are the clusters: four to six percent", text)
         tuner = support.words("scripts/autotune/README.md")
         self.assertIn("CLUSTER M and CLUSTER N explain nothing here", tuner)
         for parameter in ("CLUSTER M", "CLUSTER N"):
@@ -120,7 +122,7 @@ class Measured(unittest.TestCase):
         found = {a.option: a.ratios for a in ablations.load(support.ROOT / "docs" / "results")
                  if names.number_of(a.level) == 8 and a.series.title().startswith("measured")}
         for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
-            self.assertAlmostEqual(ratio, 0.95, delta=0.01)
+            self.assertAlmostEqual(ratio, 0.95, delta=0.015)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
 
     def test_why_the_drawn_tensor_core_works_less_in_level_08(self) -> None:

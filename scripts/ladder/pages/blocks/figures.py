@@ -88,7 +88,7 @@ def _measured(found: list[Ablation]) -> list[str]:
 
 # The stages of the capstone: what each adds, and how the level is built without the next ones; the last is the level.
 STAGES = [("1. D in the ring", "-DCLUSTER_CTAS=1"), ("2. and pairs", "-DCLUSTER_CTAS=2"),
-          ("3. and clusters of four", "")]
+          ("3. and clusters of four or eight", "")]
 
 
 def capstone(context: Context, options: Options) -> str:
