@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "support.h"
 
 namespace sim::runtime {
@@ -184,7 +187,12 @@ TEST(Wrapper, CorruptOnesAreRefused) {
   const test::Wrapper magic{.magic = 7, .data = good.data()}, version{.version = 3, .data = good.data()};
   const test::Wrapper null{}, wild{.data = reinterpret_cast<const void*>(0x10)};
   const test::Wrapper no_list{.version = 2}, wild_list{.version = 2, .prelinked = reinterpret_cast<const void*>(0x10)};
-  for (const auto& wrapper : {magic, version, null, wild, no_list, wild_list}) {
+  std::string further = good;  // into whatever follows in memory, which holds no entry
+  test::put(further, 8, uint64_t{further.size() - 16 + 64});
+  const auto heap = std::make_unique<char[]>(further.size() + 8);
+  std::copy(further.begin(), further.end(), heap.get());
+  const test::Wrapper wide{.data = heap.get()};
+  for (const auto& wrapper : {magic, version, null, wild, no_list, wild_list, wide}) {
     EXPECT_THROW(read_wrapper(&wrapper), FatbinError);
   }
   EXPECT_THROW(read_wrapper(nullptr), FatbinError);
