@@ -158,7 +158,9 @@ def cycles_and_bytes(context: Context) -> list[Compared]:
     rows = []
     for row in data.read_rows(context.root / predictions.CYCLES)[1]:
         model = known.get((row["level"], "h200", row["m"])) or beside.get(_shape(row))
-        if row["mode"] == "burst" and model is not None and row["plain_us"]:
+        if model is None or model["config"] != row["config"]:
+            continue  # today's kernel takes another tile than the one whose cycles were measured
+        if row["mode"] == "burst" and row["plain_us"]:
             rows.append(Compared(row, model, cycles_of(model) / cycles_of(row) - 1,
                                  1e9 * float(model["dram_read_gb"]) / float(row["dram_read_bytes"]) - 1))
     return rows
