@@ -117,7 +117,7 @@ struct Config {
   static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = std::min(64, WGMMA_N & -WGMMA_N);  // [L08] columns of a piece of D: one span of its swizzle
+  static constexpr int CD_N = std::min(64, WGMMA_N & -WGMMA_N);  // [L08] columns of a piece of D: its swizzle's span
   static constexpr mma::Swizzle CD_SWIZZLE = mma::swizzle_of_span(CD_N * 2);
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
   static constexpr int CD_PIECES = WGMMA_N / CD_N;        // per band

@@ -198,7 +198,8 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D. At the power limit time is
 /// energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take longer than both.
 /// Measured on an H200, as is what narrow instructions cost.
-constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m, int k) {
+constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m,
+                              int k) {
   constexpr int ROW_ENERGY = 20;
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
@@ -222,14 +223,12 @@ constexpr double time(const TileShape& shape, double instruction_cost, int m, in
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   const bool one_flat_row = m > FLAT.block_m && m <= FLAT.cluster_m * FLAT.block_m && k >= MIN_SHARED_K;
   constexpr double NEVER = std::numeric_limits<double>::infinity();
-  const double times[] = {time(TALL, 1.000, m, n, k, num_sms),
-                          time(MIDDLE, 1.030, m, n, k, num_sms),
-                          time(SLIM, 1.050, m, n, k, num_sms),
-                          time(WIDE, 1.015, m, n, k, num_sms),
-                          time(ODD, 1.005, m, n, k, num_sms),
-                          time(SMALL, 1.040, m, n, k, num_sms),
-                          time(NARROW, 1.100, m, n, k, num_sms),
-                          one_flat_row ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER};
+  const double times[] = {
+      time(TALL, 1.000, m, n, k, num_sms),   time(MIDDLE, 1.030, m, n, k, num_sms),
+      time(SLIM, 1.050, m, n, k, num_sms),   time(WIDE, 1.015, m, n, k, num_sms),
+      time(ODD, 1.005, m, n, k, num_sms),    time(SMALL, 1.040, m, n, k, num_sms),
+      time(NARROW, 1.100, m, n, k, num_sms), one_flat_row ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
+  };
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }
 

@@ -30,10 +30,9 @@ class Statements(unittest.TestCase):
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
-        self.assertIn("Levels 02 to 06, though, fall back against cuBLAS's default, by more than their intervals allow",
+        self.assertIn("Levels 02 to 05, though, fall back against cuBLAS's default, by more than their intervals allow",
                       support.words("docs/measuring.md"))
-        self.assertIn("Level 06, for instance, is as fast as the default under load, and slower in a burst",
-                      support.words("docs/measuring.md"))
+        self.assertIn("Levels 06 to 08 wait less, and stay within theirs", support.words("docs/measuring.md"))
         timed = [r for r in data.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
             self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
@@ -42,16 +41,16 @@ class Statements(unittest.TestCase):
             low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
             self.assertGreater(result.number("burst_tflops") or 0, result.number("tflops") or 0, result.level)
             level = names.number_of(result.level)
-            if 2 <= level <= 6:
+            if 2 <= level <= 5:
                 self.assertLess(burst, low, result.level)
-            if level == 6:
-                self.assertTrue(burst < 1 and low < 1 < high, (burst, low, high))
+            if level >= 6:
+                self.assertTrue(low < burst < high, (result.level, burst, low, high))
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
         self.assertIn("ahead of the best algorithm of cublasLt by more than the interval of its rounds at all five "
-                      "headline sizes; by three percent, which was the aim, at 4096, 6144 and 10240, and by two at "
-                      "8192 and 12288", text)
+                      "headline sizes; by three percent and more, which was the aim, at 4096, 6144 and 10240, and by "
+                      "two to three at 8192 and 12288", text)
         self.assertIn("ahead of cuBLAS's default and of the best algorithm of cublasLt at all five sizes",
                       support.words("README.md"))
         self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default as beside the best algorithm",
@@ -62,8 +61,8 @@ class Statements(unittest.TestCase):
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublas_low"]), 1, size)
             self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
-            percent = round(100 * float(row["ratio_cublaslt"])) - 100
-            self.assertEqual(percent, {4096: 4, 8192: 2, 12288: 2}.get(size, 3), size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144, 10240), size)
+            self.assertGreater(float(row["ratio_cublaslt"]), 1.02, size)
 
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")

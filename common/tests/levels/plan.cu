@@ -107,7 +107,8 @@ TEST(Plan, OfTheHeadlineSizes) {
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD}) EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
+    for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD})
+      EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
   for (const TileShape& shape : {SMALL, NARROW, FLAT}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
@@ -123,7 +124,16 @@ TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
 
 // By hand: the waves that each shape needs, times its tile.
 TEST(Choice, FitsTheLastWave) {
-  enum { TALL_256x192, MIDDLE_256x160, SLIM_256x144, WIDE_128x256, ODD_128x224, SMALL_128x128, NARROW_128x64, FLAT_64x128 };
+  enum {
+    TALL_256x192,
+    MIDDLE_256x160,
+    SLIM_256x144,
+    WIDE_128x256,
+    ODD_128x224,
+    SMALL_128x128,
+    NARROW_128x64,
+    FLAT_64x128
+  };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
   for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
   for (const int edge : {4480, 5120}) EXPECT_EQ(cube(edge), MIDDLE_256x160) << edge;
