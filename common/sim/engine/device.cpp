@@ -432,7 +432,8 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
     for (size_t launch = 0; traces && launch < pending.size(); ++launch) {
       Launch& each = pending[launch]->launch;
       add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
-      each.trace->predicted(each, ghz, launch == 0 ? log.queues() : std::vector<QueueSample>());
+      each.trace->predicted(each, ghz, log.residences(static_cast<uint32_t>(launch)),
+                            launch == 0 ? log.queues() : std::vector<QueueSample>());
     }
   } catch (const Failure& failure) {
     return {failure.status, failure.report};

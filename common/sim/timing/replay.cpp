@@ -364,8 +364,12 @@ class Replay {
     ++ended_[launch];
     ends_[launch] = std::max(ends_[launch], cluster.end);
     longest_ = std::max(longest_, cluster.end - cluster.begin);
-    for (const Cta& each : cluster.ctas) free_[each.sm] -= WHOLE / cluster.grid->ctas_per_sm;
     const Tick end = cluster.end;
+    for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
+      const uint32_t sm = cluster.ctas[rank].sm;
+      free_[sm] -= WHOLE / cluster.grid->ctas_per_sm;
+      if (log_ != nullptr) log_->note_residence(cluster.launch, sm, cluster.number, rank, cluster.begin, end);
+    }
     if (ended_[launch] == launches_[launch].kind_of.size()) {
       for (Actor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
     }

@@ -226,6 +226,15 @@ const ClusterLog* ReplayLog::of(uint32_t launch, uint32_t cluster) const {
   return found == logs_.end() ? nullptr : &*found;
 }
 
+void ReplayLog::note_residence(uint32_t launch, uint32_t sm, uint32_t cluster, uint32_t rank, Tick begin, Tick end) {
+  if (residences_.size() <= launch) residences_.resize(launch + 1);
+  residences_[launch].push_back({sm, cluster, rank, cycle(begin), cycle(end)});
+}
+
+std::vector<Residence> ReplayLog::residences(uint32_t launch) const {
+  return launch < residences_.size() ? residences_[launch] : std::vector<Residence>();
+}
+
 void ReplayLog::note_queues(const MemoryModel& memory, Tick now) {
   constexpr uint64_t APART = 1000;  // cycles
   if (!queues_.empty() && cycle(now) < queues_.back().cycle + APART) return;

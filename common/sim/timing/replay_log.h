@@ -58,10 +58,13 @@ struct ClusterLog {
 class ReplayLog {
  public:
   void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
-  void start() { logs_.clear(), queues_.clear(); }
+  void start() { logs_.clear(), residences_.clear(), queues_.clear(); }
   /// nullptr: nobody wants to see it.
   ClusterLog* follow(uint32_t launch, uint32_t cluster);
   const ClusterLog* of(uint32_t launch, uint32_t cluster) const;
+  /// A CTA of any cluster, whether somebody wants to see that or not, has left its SM.
+  void note_residence(uint32_t launch, uint32_t sm, uint32_t cluster, uint32_t rank, Tick begin, Tick end);
+  std::vector<Residence> residences(uint32_t launch) const;
   /// What L2 and DRAM have to serve at this time, if it is a while since this was noted.
   void note_queues(const MemoryModel& memory, Tick now);
   const std::vector<QueueSample>& queues() const { return queues_; }
@@ -69,6 +72,7 @@ class ReplayLog {
  private:
   std::vector<std::pair<uint32_t, uint32_t>> wanted_;
   std::deque<ClusterLog> logs_;
+  std::vector<std::vector<Residence>> residences_;  ///< by launch
   std::vector<QueueSample> queues_;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "common/base/align.h"
@@ -87,7 +88,9 @@ std::string name_of(const TraceEvent& event) {
   return event.name;
 }
 
-constexpr uint64_t kCtasPerLaunch = 1'000'000;  // processes of a launch; the last one is that of its queues
+// Processes of a launch: one per CTA; the last two are those of what was predicted for all.
+constexpr uint64_t kCtasPerLaunch = 1'000'000, kQueues = kCtasPerLaunch - 1, kSms = kCtasPerLaunch - 2;
+constexpr uint32_t kPlaces = 32;  // for CTAs, of an SM
 
 double microseconds(uint64_t cycles, double ghz) { return static_cast<double>(cycles) / (1000.0 * ghz); }
 
@@ -240,10 +243,14 @@ void Trace::add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<Tr
   parts_.push_back({index - 1, std::move(ctas), std::move(events)});
 }
 
-void Trace::predicted(const Launch& launch, double ghz, std::vector<QueueSample> queues) {
+void Trace::predicted(const Launch& launch, double ghz, std::vector<Residence> residences,
+                      std::vector<QueueSample> queues) {
+  std::ranges::sort(residences, {},
+                    [](const Residence& each) { return std::tuple(each.sm, each.begin, each.cluster); });
   const std::lock_guard lock(mutex_);
   for (LaunchInfo& each : launches_) {
-    if (each.number == launch.number) each.ghz = ghz, each.queues = std::move(queues);
+    if (each.number == launch.number)
+      each.ghz = ghz, each.residences = std::move(residences), each.queues = std::move(queues);
   }
 }
 
@@ -294,8 +301,35 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     });
     if (text.size() > kPiece) file.write(std::exchange(text, ""));
   };
+  const auto write_residences = [&](const LaunchInfo& launch) {
+    const uint64_t process = launch.number * kCtasPerLaunch + kSms;
+    if (!launch.residences.empty())
+      name_track("process_name", process, std::nullopt, "launch " + std::to_string(launch.number) + ", SMs");
+    std::map<uint32_t, uint64_t> free_from;  // by track: a place for a CTA, of an SM
+    for (const Residence& each : launch.residences) {
+      uint32_t place = 0;
+      while (place + 1 < kPlaces && free_from[each.sm * kPlaces + place] > each.begin) ++place;
+      const uint32_t track = each.sm * kPlaces + place;
+      if (std::exchange(free_from[track], each.end) == 0) {
+        const std::string sm = "SM " + std::to_string(each.sm);
+        name_track("thread_name", process, static_cast<int>(track),
+                   place == 0 ? sm : sm + ", place " + std::to_string(place + 1));
+      }
+      json.object([&] {
+        json.member("ph", "X");
+        json.member("cat", "residence");
+        json.member("name", "cluster " + std::to_string(each.cluster));
+        json.member("pid", process);
+        json.member("tid", track);
+        json.member("ts", microseconds(each.begin, launch.ghz));
+        json.member("dur", microseconds(each.end - each.begin, launch.ghz));
+        json.object("args", [&] { json.member("rank", each.rank); });
+      });
+      if (text.size() > kPiece) file.write(std::exchange(text, ""));
+    }
+  };
   const auto write_queues = [&](const LaunchInfo& launch) {
-    const uint64_t process = launch.number * kCtasPerLaunch + kCtasPerLaunch - 1;
+    const uint64_t process = launch.number * kCtasPerLaunch + kQueues;
     if (!launch.queues.empty())
       name_track("process_name", process, std::nullopt,
                  "launch " + std::to_string(launch.number) + ", queues of L2 and DRAM");
@@ -354,7 +388,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
         PartWriter writer(json, *launch.program, part->ctas, launch.dynamic_smem, launch.ghz, number);
         for (const TraceEvent& event : part->events) write_event(launch, writer, event, number++);
       }
-      for (const LaunchInfo& launch : launches_) write_queues(launch);
+      for (const LaunchInfo& launch : launches_) write_residences(launch), write_queues(launch);
     };
     json.array("traceEvents", write_all, base::JsonWriter::Layout::lines);
   });

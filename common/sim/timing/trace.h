@@ -79,6 +79,12 @@ struct QueueSample {
   uint64_t cycle, l2, fill, dram;
 };
 
+/// A CTA's time on its SM, in cycles. `cluster`: linear index in the grid of clusters.
+struct Residence {
+  uint32_t sm, cluster, rank;
+  uint64_t begin, end;
+};
+
 class Trace {
  public:
   static constexpr int kVersion = 2;  ///< of the form in which it is written
@@ -96,9 +102,10 @@ class Trace {
   /// The cluster that was added last; it is no longer in the trace.
   Part take();
   /// The times of this launch, whose events are there, are those of a predicted clock; of any other, a cycle is a nanosecond.
-  /// `queues`: what L2 and DRAM had still to serve meanwhile.
-  void predicted(const Launch& launch, double ghz, std::vector<QueueSample> queues);
-  /// Chrome trace format: a process per CTA, a thread per unit and warp, counters of the queues that were predicted.
+  /// `residences`: of all its CTAs. `queues`: what L2 and DRAM had still to serve meanwhile.
+  void predicted(const Launch& launch, double ghz, std::vector<Residence> residences, std::vector<QueueSample> queues);
+  /// Chrome trace format: a process per CTA, a thread per unit and warp. Of what was predicted, also a process whose threads
+  /// are the places for CTAs of all SMs, and counters of the queues.
   /// docs/explorer.md lists the members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
 
@@ -109,6 +116,7 @@ class Trace {
     std::array<uint32_t, 3> grid, block, cluster;
     uint32_t dynamic_smem;  ///< offset where it begins
     double ghz = 1;
+    std::vector<Residence> residences{};
     std::vector<QueueSample> queues{};
   };
   mutable std::mutex mutex_;

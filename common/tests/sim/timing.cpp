@@ -1,7 +1,9 @@
 // The timing model: its constants, its memory and power, and the replay of what warps demand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <stdexcept>
 
 #include "machine/gpu.h"
@@ -308,6 +310,30 @@ TEST(Replay, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
   EXPECT_GT(grid.grants.at(first->kind), 0);
   EXPECT_EQ(first->works.size(), grid.grants.at(first->kind) + 1) << "its own box, and one for each grant";
   EXPECT_EQ(first->passed.size(), grid.kinds.at(first->kind)[0][0].steps.size()) << "all of its steps";
+}
+
+TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
+  GridDemands grid = ring(400, 8, 4);
+  grid.ctas_per_sm = 2, grid.resident = 264;
+  ReplayLog log;
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Replayed result = replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
+  const std::vector<Residence> all = log.residences(0);
+  std::set<uint32_t> clusters, sms;
+  uint64_t end = 0;
+  for (const Residence& each : all) {
+    clusters.insert(each.cluster), sms.insert(each.sm);
+    end = std::max(end, each.end);
+    const auto neighbours = std::ranges::count_if(all, [&](const Residence& other) {
+      return other.sm == each.sm && other.begin <= each.begin && each.begin < other.end;
+    });
+    EXPECT_LE(neighbours, 2) << "on SM " << each.sm << " at " << each.begin;
+  }
+  EXPECT_EQ(all.size(), 400);
+  EXPECT_EQ(clusters.size(), 400);
+  EXPECT_EQ(sms.size(), 132);
+  EXPECT_NEAR(static_cast<double>(end), static_cast<double>(result.activity.cycles), 1);
+  EXPECT_TRUE(log.residences(1).empty());
 }
 
 TEST(Replay, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {

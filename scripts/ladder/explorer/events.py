@@ -119,7 +119,8 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
                                            item["dynamic_smem"], tuple(item["files"])) for item in head["launches"]}
         clocks = {item["launch"]: Clock(item) for item in head["launches"]}
         for item in trace["traceEvents"]:
-            if item["ph"] not in ("M", "C"):  # names of tracks, and counters
+            # Not names of tracks, counters, and the SMs on which CTAs are.
+            if item["ph"] not in ("M", "C") and item["cat"] != "residence":
                 number = item["pid"] // CTAS_PER_LAUNCH
                 launches[number].events.append(_event(item, clocks[number].cycles))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

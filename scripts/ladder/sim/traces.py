@@ -74,6 +74,8 @@ def read_trace(trace: Any) -> list[Cta]:
         for item in trace["traceEvents"]:
             if item["ph"] != "X" or item["pid"] >= 1_000_000:  # from there on: later launches
                 continue
+            if item["cat"] == "residence":  # of all SMs
+                continue
             cta = ctas.setdefault(item["pid"], Cta(item["pid"]))
             arguments = item.get("args", {})
             line = arguments.get("source", "").rpartition(":")[2]
