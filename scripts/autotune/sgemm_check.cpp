@@ -108,8 +108,8 @@ std::string find_fault(const SgemmInputs& inputs, const SgemmOutput& output, con
     std::string text = format("%lld of %lld elements are wrong", static_cast<long long>(wrong),
                               static_cast<long long>(shape.d_elements()));
     if (unwritten > 0) text += format(", %lld of them never written", static_cast<long long>(unwritten));
-    return text + format("; D[%lld][%lld] is %.9g instead of %.9g", static_cast<long long>(m), static_cast<long long>(n),
-                         output.d[m * output.ldd + n], reference[first]);
+    return text + format("; D[%lld][%lld] is %.9g instead of %.9g", static_cast<long long>(m),
+                         static_cast<long long>(n), output.d[m * output.ldd + n], reference[first]);
   }
   if (past_row > 0) return format("%lld elements were stored past the end of a row", static_cast<long long>(past_row));
   if (touched(output.before) > 0) return "memory before D was overwritten";

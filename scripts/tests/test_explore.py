@@ -126,8 +126,8 @@ class Model(unittest.TestCase):
 
     def test_on_which_sm_a_cta_is_belongs_to_no_cta(self) -> None:
         data = small_trace()
-        data["traceEvents"].append({"ph": "X", "cat": "residence", "name": "cluster 7", "pid": 999_998, "tid": 64, "ts": 0,
-                                    "dur": 1, "args": {"rank": 0}})
+        data["traceEvents"].append({"ph": "X", "cat": "residence", "name": "cluster 7", "pid": 999_998, "tid": 64,
+                                    "ts": 0, "dur": 1, "args": {"rank": 0}})
         self.assertEqual(build(data), build(small_trace()))
 
     def test_what_is_no_trace(self) -> None:

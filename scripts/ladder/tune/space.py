@@ -174,7 +174,7 @@ def sgemm_reason(p: Point, smem_limit: int) -> str:
         return f"divisibility: the tile has places for {places} threads, and there are {p['threads']}"
     if p["copy"] == 3 and not (p["k_outer"] and not p["a_rows"] and p["unroll"] % 2 == 0 and p["threads"] % 128 == 0
                                and p["min_ctas"] * sgemm_threads(p) > 256 and sgemm_registers(p) <= 256):
-        return "producer: needs K_OUTER, columns of A, an even UNROLL, whole warpgroups, and more than 256 threads per SM"
+        return "producer: needs K_OUTER, columns of A, an even UNROLL, whole warpgroups, more than 256 threads per SM"
     at_once = 4 * p["threads"]  # floats that all copy with one float4 each
     if p["copy"] != 3:
         for letter, block in (("M", p["bm"]), ("N", p["bn"])):
