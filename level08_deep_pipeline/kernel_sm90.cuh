@@ -3,7 +3,7 @@
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: both consumers work on the same tile, one half of its rows
 // each, so that a tile may be as large as their registers allow: 256x192 or 128x256. Four CTAs, two by two, share what they
-// load, or eight, two by four; and where SMs are left over for which no such cluster fits, pairs run beside. Every byte of A and B is used for
+// load, or eight, two by four; on SMs that no such cluster fits, pairs run beside. Every byte of A and B is used for
 // more products that way, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
 // warps of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
@@ -11,7 +11,7 @@
 //
 // Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
-//   piece     64 rows and 64, 32 or 16 columns of D: what one TMA store takes. Those of a tile that find room beside the ring are
+//   piece     64 rows and 64, 32 or 16 columns of D: one TMA store. Those of a tile that find room beside the ring are
 //             its *own* pieces, the others its *ring* pieces
 //   box       one band of each consumer: the rows of A that lie together in a stage
 //   peer      a CTA of the cluster that shares rows of A or rows of B with this one; and this one itself

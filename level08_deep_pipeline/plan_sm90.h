@@ -149,7 +149,7 @@ constexpr Schedule make_schedule(const TileShape& shape, int m, int n, int patch
 // ---------------------------------------------------------------------------------------------------------------- plan
 
 /// Who computes what of D. Large clusters move the fewest bytes, and leave SMs over: those of a GPC (a group of SMs, which a
-/// cluster cannot leave) are not always a multiple of four or eight. So some places are taken by pairs, one for each column of a patch.
+/// cluster cannot leave) are not always a multiple of that. So pairs take some places, one for each column of a patch.
 /// And where a last column of tiles is too narrow for a patch, it is a strip, a problem of its own for pairs.
 struct Plan {
   int main_n;            ///< columns of D of the main part; the strip has the others
