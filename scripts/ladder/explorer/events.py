@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
-from ladder.sim.traces import TraceError, require_version
+from ladder.sim.traces import TraceError, require_version, to_cycles
 
 CTAS_PER_LAUNCH = 1_000_000  # a process of the trace is a launch and a CTA
 
@@ -100,16 +100,6 @@ class Launch:
         return sorted({event.cta for event in self.events})
 
 
-class Clock:
-    """Of a launch: a predicted one, or 1 GHz, so that a cycle is shown as a nanosecond."""
-
-    def __init__(self, launch: Mapping[str, Any]) -> None:
-        self.ghz = float(launch.get("ghz", 1))
-
-    def cycles(self, microseconds: float) -> int:
-        return round(microseconds * 1000 * self.ghz)
-
-
 def read(trace: Any) -> tuple[str, list[Launch]]:
     """The GPU's name and the launches. Raises TraceError for what is no trace, has no events or another version."""
     require_version(trace)
@@ -117,12 +107,12 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
         head = trace["otherData"]
         launches = {item["launch"]: Launch(item["launch"], item["kernel"], tuple(item["grid"]), tuple(item["cluster"]),
                                            item["dynamic_smem"], tuple(item["files"])) for item in head["launches"]}
-        clocks = {item["launch"]: Clock(item) for item in head["launches"]}
+        clocks = {item["launch"]: to_cycles(item) for item in head["launches"]}
         for item in trace["traceEvents"]:
             # Not names of tracks, counters, and the SMs on which CTAs are.
             if item["ph"] not in ("M", "C") and item["cat"] != "residence":
                 number = item["pid"] // CTAS_PER_LAUNCH
-                launches[number].events.append(_event(item, clocks[number].cycles))
+                launches[number].events.append(_event(item, clocks[number]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TraceError(f"its events are not those of the simulated device ({error!r})") from None
     found = [launch for launch in launches.values() if launch.events]

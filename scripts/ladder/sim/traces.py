@@ -2,7 +2,7 @@
 CTA by CTA."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -62,14 +62,18 @@ def require_version(trace: Any) -> None:
                          "record it again")
 
 
+def to_cycles(launch: Mapping[str, Any]) -> Callable[[float], int]:
+    """From microseconds, as a trace has them: cycles of the launch's predicted clock, or of 1 GHz, so that a cycle is
+    shown as a nanosecond."""
+    ghz = float(launch.get("ghz", 1))
+    return lambda microseconds: round(microseconds * 1000 * ghz)
+
+
 def read_trace(trace: Any) -> list[Cta]:
     """The CTAs of the first launch that run at the same time as the first: those of its cluster, or of a small GPU."""
     require_version(trace)
     try:
-        ghz = next((float(launch.get("ghz", 1)) for launch in trace["otherData"].get("launches", ())), 1.0)
-
-        def cycles(microseconds: float) -> int:
-            return round(microseconds * 1000 * ghz)
+        cycles = to_cycles(next(iter(trace["otherData"].get("launches", ())), {}))
         ctas: dict[int, Cta] = {}
         for item in trace["traceEvents"]:
             if item["ph"] != "X" or item["pid"] >= 1_000_000:  # from there on: later launches

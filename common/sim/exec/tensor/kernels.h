@@ -47,6 +47,11 @@ struct Packing {
   bool pairs = false;     ///< as in Arithmetic; how such a tile holds the numbers is the instruction set's own affair
 };
 
+/// Of an operand with as many k as the arithmetic takes.
+inline Packing packing_for(const Arithmetic& how, Format format, bool negate) {
+  return {.format = format, .k = how.k, .negate = negate, .exponents = how.exact, .pairs = how.pairs};
+}
+
 struct Kernels {
   /// acc[column] points at 32 accumulators (FP32 bits; F16 results in the low half of a cell; S32 bits). B per column.
   /// With `accumulate` false the old contents are ignored. Only the lanes in `mask` are written. a[step].

@@ -285,9 +285,7 @@ class Wgmma final : public AsyncOperation {
     const WgmmaOperands& o = operands();
     std::array<tensor::Row, 256> rows;
     tensor::read_rows(*cta, o.tile_b(entry->b), first, count, rows.data());
-    tensor::kernels().pack_quads(
-        {.format = o.b_format, .k = how.k, .negate = o.negate_b, .exponents = how.exact, .pairs = how.pairs},
-        rows.data(), count, tiles);
+    tensor::kernels().pack_quads(tensor::packing_for(how, o.b_format, o.negate_b), rows.data(), count, tiles);
   }
 
   void pack_a(const tensor::Arithmetic& how, size_t warp, tensor::LaneTile* tiles) const {
@@ -295,9 +293,7 @@ class Wgmma final : public AsyncOperation {
     for (int h = 0; h < 2; ++h) {
       std::array<tensor::Row, 8> rows;
       read_a(warp, h, rows.data());
-      tensor::kernels().pack_lanes(
-          {.format = o.a_format, .k = how.k, .negate = o.negate_a, .exponents = how.exact, .pairs = how.pairs},
-          rows.data(), 4, &tiles[h]);
+      tensor::kernels().pack_lanes(tensor::packing_for(how, o.a_format, o.negate_a), rows.data(), 4, &tiles[h]);
     }
   }
 

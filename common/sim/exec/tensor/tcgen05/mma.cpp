@@ -137,9 +137,8 @@ class Mma final : public AsyncOperation {
         const tensor::Descriptor& operand = steps[static_cast<size_t>(step)]->operands.b;
         tensor::check_tile(cta, operand, columns, "B");
         tensor::read_rows(cta, operand, 0, columns, b_rows.data());
-        kernels.pack_columns(
-            {.format = in.b, .k = in.k, .negate = in.negate_b, .exponents = how.exact, .pairs = how.pairs},
-            b_rows.data(), columns, &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
+        kernels.pack_columns(tensor::packing_for(how, in.b, in.negate_b), b_rows.data(), columns,
+                             &b_tiles[static_cast<size_t>(step * in.n + c * columns)]);
       }
     }
     const std::vector<Strip> strips = strips_of(in, operands.group, stationary, d);
@@ -152,9 +151,7 @@ class Mma final : public AsyncOperation {
         for (int step = 0; step < how.steps && strip.first_row != last_row; ++step) {
           std::array<tensor::Row, tensor::kLanes> rows;
           read_a(cta, steps[static_cast<size_t>(step)]->operands, strip, rows.data());
-          kernels.pack_lanes(
-              {.format = in.a, .k = in.k, .negate = in.negate_a, .exponents = how.exact, .pairs = how.pairs},
-              rows.data(), 1, &a_tiles[step]);
+          kernels.pack_lanes(tensor::packing_for(how, in.a, in.negate_a), rows.data(), 1, &a_tiles[step]);
         }
         last_row = strip.first_row;
         for_cells(cta, c, strip, [&](uint32_t* const* cells, uint32_t mask) {
