@@ -2,8 +2,8 @@
 //
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
 // New in this level: four stages instead of one, filled ahead by the same control thread; and both CTAs' loads report to
-// the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is a choice of
-// the compiler's: one executable holds the kernel for all four swizzles.
+// the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is chosen at
+// compile time: one executable holds the kernel for all four swizzles.
 //
 // Barriers (in the shared memory of each CTA)
 //   name            arrivals per phase                        who arrives                               who waits

@@ -222,7 +222,7 @@ inline harness::Description describe() {
   d.accumulators = Config::WGMMA_N / 2;
   d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS,
                                  Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS);
-  d.smem = {{"cd", "CD", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
+  d.smem = {{"cd", "tile of D on its way out", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
             harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,
                  "producer; TMA with the bytes", "consumers", 0},

@@ -277,7 +277,8 @@ inline harness::Description describe() {
   d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS,
                                  Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS,
                                  Config::SWIZZLE_GROUP_SIZE);
-  d.smem = {{"cd", "CD, one per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS, Config::CD_PITCH},
+  d.smem = {{"cd", "D on its way out, a tile per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS,
+             Config::CD_PITCH},
             harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,
                  "producer; TMA with the bytes", "the tile's consumer", 0},

@@ -1,5 +1,5 @@
-// Level 08, Hopper: large tiles, clusters of four, D in the ring of A and B, and the shape of the tile chosen for the size of the
-// problem.
+// Level 08, Hopper: large tiles, clusters of four or eight, D in the ring of A and B, and the shape of the tile chosen for the
+// size of the problem.
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: both consumers work on the same tile, one half of its rows
 // each, so that a tile may be as large as their registers allow: 256x192 or 128x256. Four CTAs, two by two, share what they
@@ -8,8 +8,9 @@
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
 // warps of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
 // more CTAs run than are needed; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
+// Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2.
 //
-// Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip)
+// Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip, slice)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
 //   piece     64 rows and 64, 32 or 16 columns of D: one TMA store. Those of a tile that find room beside the ring are
 //             its *own* pieces, the others its *ring* pieces
@@ -41,6 +42,7 @@
 #include <vector>
 
 #include "common/harness/level.h"
+#include "common/mma/slices.cuh"
 #include "common/mma/smem_descriptor.h"
 #include "common/mma/tensor_map.h"
 #include "common/ptx/barrier.cuh"
@@ -102,6 +104,7 @@ struct Config {
   static constexpr int CONSUMER_REGISTERS = 232;
   static constexpr int SWIZZLE_GROUP_SIZE = SHAPE.group;       // rows of patches that a group covers before n advances
   static constexpr bool CUTS_LAST_WAVE = SHAPE.cut_last_wave;  // [L08]
+  static constexpr bool CUTS_K = SHAPE.cut_k;                  // [L08] a CTA has a slice of K; D does not leave by TMA
   static constexpr int D_FIRST_BARRIER = 1;           // [L08] consumer c's first pieces are written: number 1 + c
   static constexpr int D_REST_BARRIER = 3;            // the others, too: number 3 + c
   static constexpr int D_EMPTY_BARRIER = 5;           // and TMA has read them all: number 5 + c
@@ -120,8 +123,8 @@ struct Config {
   static constexpr int CD_N = std::min(64, WGMMA_N & -WGMMA_N);  // [L08] columns of a piece of D: its swizzle's span
   static constexpr mma::Swizzle CD_SWIZZLE = mma::swizzle_of_span(CD_N * 2);
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
-  static constexpr int CD_PIECES = WGMMA_N / CD_N;        // per band
-  static constexpr int D_PIECES = NUM_BANDS * CD_PIECES;  // per consumer
+  static constexpr int CD_PIECES = WGMMA_N / CD_N;                     // per band
+  static constexpr int D_PIECES = CUTS_K ? 0 : NUM_BANDS * CD_PIECES;  // per consumer
   static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - NUM_STAGES * STAGE_BYTES;
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
   // both consumers or in one for each.
@@ -146,6 +149,8 @@ struct Config {
 
   static_assert(BLOCK_M % (CONSUMERS_M * WGMMA_M) == 0 && WGMMA_N % CD_N == 0 && BLOCK_N <= 256);
   static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
+  static_assert(!CUTS_K || CLUSTER_N == 1);
+  static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(!CUTS_LAST_WAVE || NUM_BANDS % 2 == 0, "half a tile is half of each consumer's bands");
   // A warpgroup that asks for more registers than the others have given back waits for ever.
@@ -201,7 +206,7 @@ template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               const __grid_constant__ CUtensorMap map_d, int k, const __grid_constant__ Schedule schedule,
-              int first_place, bool beside, int a_load_rows) {
+              int first_place, bool beside, int a_load_rows, const __grid_constant__ mma::Slices slices) {
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
@@ -217,8 +222,10 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const int m_rank = static_cast<int>(cta_rank) % Config::CLUSTER_M;
   const int n_rank = static_cast<int>(cta_rank) / Config::CLUSTER_M;
   const int tile_column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
-  const int place = first_place + tile_column / schedule.patch_n;
-  const int k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K;
+  const int parts = Config::CUTS_K ? slices.count : 1, slice = tile_column % parts;  // [L08] of K
+  const int place = first_place + tile_column / parts / schedule.patch_n;
+  const int all_k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K, first_k_block = all_k_blocks * slice / parts;
+  const int k_blocks = all_k_blocks * (slice + 1) / parts - first_k_block;  // of this CTA
   // [L08] A whole tile or half of one: its first row and column of D, and how many bands each consumer has in it.
   struct Item {
     int row, col, bands;
@@ -328,7 +335,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       for (int index = place; index < schedule.items; index += schedule.places) {
         const Item item = item_at(index);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          const int k_start = k_block * Config::BLOCK_K;
+          const int k_start = (first_k_block + k_block) * Config::BLOCK_K;
           const uint32_t full = smem_full(ring.stage);
           wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
@@ -353,7 +360,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     }
     // [L08] store warps: D has its own threads, which wait in place of the consumers until TMA has read it
     const int consumer = static_cast<int>(warp_idx) - Config::FIRST_STORE_WARP;
-    if (consumer >= 0 && consumer < Config::NUM_CONSUMERS) {
+    if (!Config::CUTS_K && consumer >= 0 && consumer < Config::NUM_CONSUMERS) {
       const auto tell_consumer = [&] {
         ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
       };
@@ -464,6 +471,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[Config::NUM_BANDS - 1]);  // the accumulators are readable
       if (!released) release(last_stage);
 
+      // [L08] With a slice of K it has a part of every sum. The warp that comes last adds up, and stores its own rows of D.
+      if (Config::CUTS_K) {
+        const int tile = place * Config::CLUSTER_M + m_rank, thread = static_cast<int>(threadIdx.x) - 128;
+        const int row = item.row + (m_part(consumer) * item.bands * 4 + thread / 32 % 4) * 16;
+        if (mma::sum_slices<128 * Config::NUM_CONSUMERS>(accumulators, slices, tile, slice, thread))
+          mma::store_fragments(accumulators, slices, row, item.col + n_part(consumer) * Config::WGMMA_N);
+        continue;
+      }
+
       // Step 4: epilogue. [L08] Each consumer turns its rows from fragments into rows, beside the ring and in the stage whose
       // turn it is, and leaves the rest to its store warp.
       if constexpr (Options::early_release) wait_for_store_warp();  // the D before has left: its buffer is free
@@ -529,11 +545,12 @@ struct Launch {
   int first_place;
   bool beside;      ///< the launch before is another part of the same product
   int a_load_rows;  ///< of A, that one CTA loads at a time
+  mma::Slices slices;
 
   cudaError_t enqueue(cudaStream_t stream) {
     config.attrs = attributes;
     config.stream = stream;
-    void* arguments[] = {&map_a, &map_b, &map_d, &k, &schedule, &first_place, &beside, &a_load_rows};
+    void* arguments[] = {&map_a, &map_b, &map_d, &k, &schedule, &first_place, &beside, &a_load_rows, &slices};
     return cudaLaunchKernelExC(&config, kernel, arguments);
   }
 };
@@ -542,10 +559,10 @@ struct Launch {
 /// to the first place that is left over: clusters that share A are launched only as far as they find room at the same time.
 /// `problem` is the schedule's part of the whole.
 template <class Config>
-inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule& schedule, int* place,
+inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule& schedule, int* place, int slices,
                                 std::vector<Launch>* launches) {
   const bool beside = !launches->empty();
-  const int ctas_per_place = Config::CLUSTER_M * schedule.patch_n;
+  const int ctas_per_place = Config::CLUSTER_M * schedule.patch_n * slices;
   int places = schedule.places - *place;
   Launch launch{
       .kernel = reinterpret_cast<const void*>(gemm_sm90<Config>),
@@ -562,7 +579,8 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
       .beside = beside,
       // No rows beyond a small A: TMA takes its time to write zeros. What is in their place makes rows that D does not have.
       .a_load_rows =
-          Config::CLUSTER_N > 1 ? Config::A_LOAD_ROWS : std::min(Config::A_LOAD_ROWS, (problem.m + 7) / 8 * 8)};
+          Config::CLUSTER_N > 1 ? Config::A_LOAD_ROWS : std::min(Config::A_LOAD_ROWS, (problem.m + 7) / 8 * 8),
+      .slices = {.count = slices, .d = problem.d, .m = problem.m, .n = problem.n, .ldd = problem.ldd}};
   cudaError_t status = mma::encode_tensor_map_2d(&launch.map_a, problem.a, problem.m, problem.k, problem.k,
                                                  launch.a_load_rows, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
@@ -602,19 +620,39 @@ inline cudaError_t prepare(const harness::Problem& problem, std::vector<Launch>*
   using Column = Config<SHAPE.column()>;
   cudaError_t status = cudaSuccess;
   int place = 0, strip_place = 0;
-  if (plan.main.places > 0) status = prepare_part<Whole>(main, plan.main, &place, launches);
+  if (plan.main.places > 0) status = prepare_part<Whole>(main, plan.main, &place, plan.slices, launches);
   if (status == cudaSuccess && place < plan.main.places)
-    status = prepare_part<Column>(main, plan.main, &place, launches);
+    status = prepare_part<Column>(main, plan.main, &place, 1, launches);
   if (status == cudaSuccess && plan.strip.places > 0)
-    status = prepare_part<Column>(strip, plan.strip, &strip_place, launches);
+    status = prepare_part<Column>(strip, plan.strip, &strip_place, 1, launches);
   // One launch alone may start before the launch in front of it has ended. With others beside it, it may not: these start when
   // it does, and wait for nothing but its end.
   if (Options::early_launch && launches->size() == 1) launches->front().config.numAttrs = 2;
   return status;
 }
 
+/// Finds global memory where the slices of K add up: 128 KB and a few counters for each SM, which the launches of a stream
+/// share, since they come one after the other.
+inline cudaError_t find_room(int device, cudaStream_t stream, mma::Slices* slices) {
+  constexpr size_t SUMS = 128 * 1024, COUNTERS = 8 * sizeof(uint32_t);
+  thread_local std::map<std::pair<int, cudaStream_t>, void*> rooms;
+  void*& room = rooms[{device, stream}];
+  const size_t sms = count_sms();
+  if (room == nullptr) {
+    void* found = nullptr;
+    cudaError_t status = cudaMalloc(&found, sms * (SUMS + COUNTERS));
+    if (status == cudaSuccess) status = cudaMemsetAsync(found, 0, sms * COUNTERS, stream);
+    if (status != cudaSuccess) return status;
+    room = found;
+  }
+  slices->counters = static_cast<uint32_t*>(room);
+  slices->sums = reinterpret_cast<float4*>(static_cast<uint8_t*>(room) + sms * COUNTERS);
+  return cudaSuccess;
+}
+
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why). Returns what the driver
 /// says of the tensor maps and of the launches. A problem that this thread has met before costs the host no more than these.
+/// With slices of K, what the driver says of memory for their sums, too, which a thread keeps for each stream.
 template <TileShape SHAPE>
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   constexpr size_t MOST_REMEMBERED = 1024;
@@ -632,7 +670,8 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
     found = remembered.emplace(key, std::move(launches)).first;
   }
   for (Launch& launch : found->second) {
-    status = launch.enqueue(stream);
+    if (launch.slices.count > 1) status = find_room(device, stream, &launch.slices);
+    if (status == cudaSuccess) status = launch.enqueue(stream);
     if (status != cudaSuccess) return status;
   }
   return cudaSuccess;
@@ -661,7 +700,7 @@ inline harness::Description describe() {
       Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS, Config::NUM_BANDS,
       Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS, Config::CD_N,
       Config::SWIZZLE_GROUP_SIZE, Config::A_BOX_ROWS, Config::A_LOAD_ROWS, Config::B_LOAD_ROWS, Config::OWN_PIECES,
-      Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES, Config::CUTS_LAST_WAVE);
+      Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES, Config::CUTS_LAST_WAVE, Config::CUTS_K);
   if (Config::OWN_PIECES > 0) {
     d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
                Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_N * 2,
@@ -678,14 +717,16 @@ inline harness::Description describe() {
                  holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
                          : "one lane of each consumer warp, of every peer",
                  "producer", 1}};
-  d.named_barriers = {
-      {"D_FIRST_BARRIER", Config::D_FIRST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
-       "the first pieces of a consumer's rows of D are written"},
-      {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
-      {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
-       "TMA has read them"}};
+  if (!Config::CUTS_K)
+    d.named_barriers = {
+        {"D_FIRST_BARRIER", Config::D_FIRST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+         "the first pieces of a consumer's rows of D are written"},
+        {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
+        {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
+         "TMA has read them"}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
-             {"warps 1 and 2 (store warps)", "TMA stores of one consumer's rows of D (one elected lane)"},
+             {"warps 1 and 2 (store warps)",
+              "TMA stores of one consumer's rows of D (one elected lane); none with slices of K"},
              {"warp 3", "none: registers are given back by whole warpgroups"},
              {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of one half each of the tile's rows"}};
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column

@@ -28,7 +28,10 @@ int main(int argc, char** argv) {
       {"128x224", level08::launch<level08::ODD>, level08::describe<level08::ODD>},
       {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>},
       {"128x64", level08::launch<level08::NARROW>, level08::describe<level08::NARROW>},
-      {"64x128", level08::launch<level08::FLAT>, level08::describe<level08::FLAT>}};
+      {"64x128", level08::launch<level08::FLAT>, level08::describe<level08::FLAT>},
+      {"64x128-slices", level08::launch<level08::CUT_FLAT>, level08::describe<level08::CUT_FLAT>},
+      {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>},
+      {"128x192-slices", level08::launch<level08::CUT_WIDE>, level08::describe<level08::CUT_WIDE>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

@@ -9,6 +9,7 @@
 //   wave      the items that are worked on at the same time, one at each place; the last wave is seldom full
 //   main part, strip   the columns of D that are cut in patches of whole clusters; and the other columns, or all of a small D,
 //             which go to single columns of clusters
+//   slice     a part of K, where K is cut: so many CTAs or pairs have the same patch, and add up what they have of it
 #pragma once
 
 #include <algorithm>
@@ -41,10 +42,11 @@ struct TileShape {
   int cluster_m, cluster_n;  ///< CTAs of a cluster one above the other, which share B, and side by side, which share A
   int group;                 ///< rows of patches that are covered before n advances
   bool cut_last_wave;        ///< whether tiles of the last wave may be cut in two
+  bool cut_k = false;        ///< whether K is cut in slices, one for each CTA or pair that a tile gets
 
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The same tile for a cluster of one column: for SMs and for columns of D that are left over.
-  constexpr TileShape column() const { return {block_m, block_n, stages, cluster_m, 1, group, cut_last_wave}; }
+  constexpr TileShape column() const { return {block_m, block_n, stages, cluster_m, 1, group, cut_last_wave, cut_k}; }
 };
 
 /// Fewest bytes per product.
@@ -112,6 +114,31 @@ inline constexpr TileShape FLAT = {.block_m = 64,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
+/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one.
+inline constexpr TileShape CUT_FLAT = {.block_m = 64,
+                                       .block_n = 128,
+                                       .stages = 9,
+                                       .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                       .cluster_n = 1,
+                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                       .cut_last_wave = false,
+                                       .cut_k = true};
+inline constexpr TileShape CUT_ODD = {.block_m = 128,
+                                      .block_n = 160,
+                                      .stages = 6,
+                                      .cluster_m = 1,
+                                      .cluster_n = 1,
+                                      .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                      .cut_last_wave = false,
+                                      .cut_k = true};
+inline constexpr TileShape CUT_WIDE = {.block_m = 128,
+                                       .block_n = 192,
+                                       .stages = 5,
+                                       .cluster_m = 1,
+                                       .cluster_n = 1,
+                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                       .cut_last_wave = false,
+                                       .cut_k = true};
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -142,7 +169,7 @@ constexpr Schedule make_schedule(const TileShape& shape, int m, int n, int patch
   const int rest = patches % most;
   if (shape.cut_last_wave && 2 * rest <= most && rest > 0)
     return {m_blocks, n_blocks, patches - rest, patches + rest, std::min(most, patches + rest), patch_n};
-  const int waves = (patches + most - 1) / most;
+  const int waves = (patches - 1) / most + 1;
   return {m_blocks, n_blocks, patches, patches, (patches + waves - 1) / waves, patch_n};
 }
 
@@ -155,6 +182,7 @@ struct Plan {
   int main_n;            ///< columns of D of the main part; the strip has the others
   Schedule main, strip;  ///< of patches as wide as a cluster, and as one tile. No places: there is nothing
   double waves;          ///< of the slower of the two
+  int slices = 1;        ///< of K, where the shape cuts it: so many CTAs or pairs have the same patch
 };
 
 /// With fewer waves everything is strip: what runs beside other launches begins some microseconds later.
@@ -163,10 +191,23 @@ inline constexpr int MIN_PATCH_WAVES = 3;
 /// start is more than that.
 inline constexpr int MIN_SHARED_K = 3072;
 
+/// Of K: no more than so many, since each is to be added up, one after the other, while the others have fewer K blocks.
+constexpr int most_slices(int k_blocks) {
+  int slices = 1;
+  while (2 * (slices + 1) * (slices + 1) <= k_blocks) ++slices;
+  return slices;
+}
+
 /// The plan with the fewest waves for a product with m x n elements of D on so many SMs.
 constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sms) {
   const int most = std::max(1, num_sms / shape.cluster());
   const int most_columns = std::max(1, num_sms / shape.cluster_m);
+  if (shape.cut_k) {  // one item each, and as many slices as find room; with more items than places, others come later
+    const Schedule main = make_schedule(shape, m, n, 1, std::numeric_limits<int>::max());
+    const int k_blocks = (k + 63) / 64, room = std::clamp(most_columns / main.items, 1, most_slices(k_blocks));
+    const int longest = (k_blocks - 1) / room + 1, slices = (k_blocks - 1) / longest + 1;
+    return {n, main, {}, 1.0 * ((main.items * slices - 1) / most_columns + 1), slices};
+  }
   const Schedule all_strip = make_schedule(shape, m, n, 1, most_columns);
   const Plan as_strip = {0, {}, all_strip, all_strip.waves()};
   if (shape.cluster() <= 2) {  // no SMs are left over: pairs find room everywhere
@@ -195,39 +236,57 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 
 // -------------------------------------------------------------------------------------------------------------- choice
 
-/// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D. At the power limit time is
-/// energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take longer than both.
-/// Measured on an H200, as is what narrow instructions cost.
+/// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
+/// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
+/// longer than both: most of all if more than half of the SMs ask for them, unless K is so short that most of it is in the
+/// rings at once; or if the 128 bytes lie across two lines. Measured on an H200, as is what narrow instructions cost.
 constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m,
-                              int k) {
+                              int k, int num_sms) {
   constexpr int ROW_ENERGY = 20;
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
-  const int row_time = k % 64 == 0 ? 60 : 140;  // 128 bytes in one line of L2, or across two
+  const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
+  const bool crowded = 2 * ctas > num_sms && k >= MIN_SHARED_K;
+  const int row_time = crowded || k % 64 != 0 ? 140 : 60;  // 29 bytes a cycle, or 68
   return std::max(instruction_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows);
 }
 
-/// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more.
+/// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
+/// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later. Slices have fewer K blocks
+/// each; but the last of them has to be known, which takes as long, and has the sums of all to read, at 58 bytes a cycle.
 constexpr double time(const TileShape& shape, double instruction_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, BESIDE_TIME = 100'000, LAST_TIME = 110'000, SUM_TIME = 2.2;
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  const int whole_waves = static_cast<int>(plan.waves), k_blocks = (k + 63) / 64;
-  const double whole = k_block_time(shape, shape.block_m, instruction_cost, plan, m, k);
-  const double half = k_block_time(shape, shape.block_m / 2, instruction_cost, plan, m, k);
-  return whole_waves * k_blocks * whole + (plan.waves > whole_waves ? k_blocks * half : 0) +
-         FIRST_AND_LAST * (whole_waves > 0 ? whole : half);
+  if (shape.cut_k && plan.slices == 1) return std::numeric_limits<double>::infinity();  // whole, others are better
+  const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
+  const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
+  const double whole = k_block_time(shape, shape.block_m, instruction_cost, plan, m, k, num_sms);
+  const double half = k_block_time(shape, shape.block_m / 2, instruction_cost, plan, m, k, num_sms);
+  return whole_waves * std::max(k_blocks * whole, D_TIME * area) + (plan.waves > whole_waves ? k_blocks * half : 0) +
+         FIRST_AND_LAST * (whole_waves > 0 ? whole : half) +
+         (plan.main_n > 0 && shape.cluster() > 2 ? BESIDE_TIME : 0) +
+         (plan.slices > 1 ? LAST_TIME + SUM_TIME * plan.slices * area : 0);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 WIDE, 4 ODD, 5 SMALL, 6 NARROW, 7 FLAT.
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 WIDE, 4 ODD, 5 SMALL, 6 NARROW, 7 FLAT, 8 CUT_FLAT,
+/// 9 CUT_ODD, 10 CUT_WIDE.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
-  const bool one_flat_row = m > FLAT.block_m && m <= FLAT.cluster_m * FLAT.block_m && k >= MIN_SHARED_K;
+  // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
+  const bool flat = m > FLAT.block_m && 2 * m <= n;
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
-      time(TALL, 1.000, m, n, k, num_sms),   time(MIDDLE, 1.030, m, n, k, num_sms),
-      time(SLIM, 1.050, m, n, k, num_sms),   time(WIDE, 1.015, m, n, k, num_sms),
-      time(ODD, 1.005, m, n, k, num_sms),    time(SMALL, 1.040, m, n, k, num_sms),
-      time(NARROW, 1.100, m, n, k, num_sms), one_flat_row ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
+      time(TALL, 1.000, m, n, k, num_sms),
+      time(MIDDLE, 1.030, m, n, k, num_sms),
+      time(SLIM, 1.050, m, n, k, num_sms),
+      time(WIDE, 1.015, m, n, k, num_sms),
+      time(ODD, 1.005, m, n, k, num_sms),
+      time(SMALL, 1.040, m, n, k, num_sms),
+      flat ? NEVER : time(NARROW, 1.100, m, n, k, num_sms),
+      flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
+      time(CUT_FLAT, 1.050, m, n, k, num_sms),
+      time(CUT_ODD, 1.030, m, n, k, num_sms),
+      time(CUT_WIDE, 1.020, m, n, k, num_sms),
   };
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }

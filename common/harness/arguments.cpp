@@ -114,6 +114,7 @@ constexpr Flag FLAGS[] = {
     {"--json", true, [](Options& o, std::string_view v) { o.json = file_name("--json", v); }},
     {"--csv", true, [](Options& o, std::string_view v) { o.csv = file_name("--csv", v); }},
     {"--list-configs", false, [](Options& o, std::string_view) { o.action = Options::Action::list_configs; }},
+    {"--list-choices", false, [](Options& o, std::string_view) { o.action = Options::Action::list_choices; }},
     {"--explain", false, [](Options& o, std::string_view) { o.action = Options::Action::explain; }},
     {"--version", false, [](Options& o, std::string_view) { o.action = Options::Action::version; }},
     {"--help", false, [](Options& o, std::string_view) { o.action = Options::Action::help; }},
@@ -195,7 +196,8 @@ What to multiply
   --sizes LIST         several problems: cubes and MxNxK, e.g. 4096,8192,1000x520x2048
   --init KIND          normal (default), uniform in [-1, 1), int (-2 to 2), zeros
   --seed S             of the inputs, default %llu: the same values on every machine
-  --config NAME        one of --list-configs instead of the level's own choice
+  --config NAME        one of --list-configs instead of the level's own choice; or all: each of them in turn, timed in
+                       the same rounds
 
 Is it right?
   --verify MODE        full (default): every element; sample: some in FP64; off
@@ -218,6 +220,7 @@ About the level
   --explain            tile, shared-memory map, barriers and roles of a configuration; with --json of all of them, or of
                        one that is named: an object with constants and the order of tiles, too
   --list-configs       what --config accepts
+  --list-choices       which of them the level chooses for each of --sizes
   --version  --help
 
 Exit codes: 0 right, 1 wrong result, 2 usage or unsupported shape, 3 CUDA error, 77 no suitable device.

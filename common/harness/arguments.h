@@ -16,13 +16,15 @@ namespace harness {
 inline constexpr int DEFAULT_EDGE = 4096;           ///< of M, N and K where they are not given, on a GPU
 inline constexpr int DEFAULT_SIMULATED_EDGE = 512;  ///< likewise, on the simulated device
 
+inline constexpr std::string_view ALL_CONFIGS = "all";  ///< as the name of a configuration
+
 struct Options {
-  enum class Action { run, help, version, list_configs, explain };
+  enum class Action { run, help, version, list_configs, list_choices, explain };
   Action action = Action::run;
 
   std::optional<int> m, n, k;  ///< given one by one
   std::vector<Shape> sizes;    ///< given as a list; then m, n and k are not
-  std::string config;          ///< empty: the level chooses
+  std::string config;          ///< empty: the level chooses; or ALL_CONFIGS
   Verify verify = Verify::full;
   Init init = Init::normal;
   std::uint64_t seed = 1;

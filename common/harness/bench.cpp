@@ -45,11 +45,11 @@ Rival rival(double flops, const std::vector<double>& seconds, const std::vector<
   return {.speed = speed(flops, seconds), .ratio = median(ratios), .interval = median_interval(ratios)};
 }
 
-/// Of the seconds of the level, of cuBLAS if it was there, and of cublasLt likewise.
-Comparison compare(double flops, const std::vector<std::vector<double>>& seconds) {
-  Comparison result{.level = speed(flops, seconds[0])};
-  if (seconds.size() > 1) result.cublas = rival(flops, seconds[1], seconds[0]);
-  if (seconds.size() > 2) result.cublaslt = rival(flops, seconds[2], seconds[0]);
+/// Of the seconds of the levels, of cuBLAS if it was there, and of cublasLt likewise: how one of the levels compares.
+Comparison compare(double flops, const std::vector<std::vector<double>>& seconds, size_t level, size_t levels) {
+  Comparison result{.level = speed(flops, seconds[level])};
+  if (seconds.size() > levels) result.cublas = rival(flops, seconds[levels], seconds[level]);
+  if (seconds.size() > levels + 1) result.cublaslt = rival(flops, seconds[levels + 1], seconds[level]);
   return result;
 }
 
@@ -62,20 +62,21 @@ int Bench::sets_for(const Shape& shape, const Device& device) {
   return static_cast<int>(std::clamp<double>(sets, 2, MAX_SETS));
 }
 
-double Bench::bytes(const Shape& shape, const Device& device) {
+double Bench::bytes(const Shape& shape, const Device& device, int levels) {
   return sets_for(shape, device) * static_cast<double>(aligned(shape.a_elements()) + aligned(shape.b_elements()) +
-                                                       2 * aligned(shape.d_elements())) +
+                                                       (levels + 1.0) * aligned(shape.d_elements())) +
          static_cast<double>(CublasLt::WORKSPACE_BYTES);
 }
 
-Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream)
+Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream, int levels)
     : shape_(shape),
       stream_(stream),
       sets_(sets_for(shape, device)),
+      last_sets_(levels),
       stopwatch_(sets_, stream),
       a_(sets_ * aligned(shape.a_elements()), "copies of A"),
       b_(sets_ * aligned(shape.b_elements()), "copies of B"),
-      d_level_(sets_ * aligned(shape.d_elements()), "copies of D"),
+      d_level_(levels * sets_ * aligned(shape.d_elements()), "copies of D"),
       d_blas_(sets_ * aligned(shape.d_elements()), "cuBLAS's copies of D") {
   for (int set = 0; set < sets_; ++set) {
     check(cudaMemcpy(a_.data() + set * aligned(shape.a_elements()), a, shape.a_elements() * sizeof(Bf16),
@@ -85,21 +86,25 @@ Bench::Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16
                      cudaMemcpyDeviceToDevice),
           "copying B");
   }
-  check(cudaMemset(d_level_.data(), 0xFF, sets_ * aligned(shape.d_elements())), "poisoning D");
+  check(cudaMemset(d_level_.data(), 0xFF, levels * sets_ * aligned(shape.d_elements())), "poisoning D");
 }
 
-Problem Bench::problem(int set) const {
+std::size_t Bench::d_offset(int level, int set) const {
+  return (static_cast<std::size_t>(level) * sets_ + set) * aligned(shape_.d_elements());
+}
+
+Problem Bench::problem(int level, int set) const {
   return {.m = shape_.m,
           .n = shape_.n,
           .k = shape_.k,
           .a = reinterpret_cast<const __nv_bfloat16*>(a_.data() + set * aligned(shape_.a_elements())),
           .b = reinterpret_cast<const __nv_bfloat16*>(b_.data() + set * aligned(shape_.b_elements())),
-          .d = reinterpret_cast<__nv_bfloat16*>(d_level_.data() + set * aligned(shape_.d_elements())),
+          .d = reinterpret_cast<__nv_bfloat16*>(d_level_.data() + d_offset(level, set)),
           .ldd = shape_.n};
 }
 
 ColumnMajorGemm Bench::blas_problem(int set) const {
-  const Problem p = problem(set);
+  const Problem p = problem(0, set);
   return column_major(shape_, p.a, p.b, d_blas_.data() + set * aligned(shape_.d_elements()), shape_.n);
 }
 
@@ -147,16 +152,19 @@ std::vector<double> Bench::time_bursts(std::vector<Contestant>& contestants) {
   return medians;
 }
 
-BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const Cublas* cublas, const Nvml& nvml,
-                       Progress& progress, const std::string& title) {
+std::vector<BenchResult> Bench::run(const BenchSettings& settings, const std::vector<Launch>& levels,
+                                    const Cublas* cublas, const Nvml& nvml, Progress& progress,
+                                    const std::string& title) {
   BenchResult result;
   const double start = now_s();
 
   std::vector<Contestant> contestants;
-  contestants.push_back({[&](int set) {
-    level(problem(set));
-    level_set_ = set;
-  }});
+  for (size_t level = 0; level < levels.size(); ++level) {
+    contestants.push_back({[&, level](int set) {
+      levels[level](problem(static_cast<int>(level), set));
+      last_sets_[level] = set;
+    }});
+  }
   if (cublas != nullptr) contestants.push_back({[&](int set) { cublas->gemm_to_bf16(blas_problem(set)); }});
   progress.set(title + ": warming up");
   const double longest = MAX_WARM_UP_SHARE * settings.budget_s;
@@ -183,8 +191,7 @@ BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const
   result.sm_mhz = meter.sm_mhz;
   result.power_w = meter.power_w;
 
-  const double flops = shape_.flops();
-  static_cast<Comparison&>(result) = compare(flops, seconds);
+  std::vector<std::vector<double>> seconds_apart;
   if (settings.apart) {
     std::vector<Contestant> apart;
     for (const Contestant& contestant : contestants) {
@@ -193,23 +200,34 @@ BenchResult Bench::run(const BenchSettings& settings, const Launch& level, const
         stopwatch_.separate();
       }});
     }
-    result.apart = compare(flops, stopwatch_.time_rounds(apart, settings.rounds, remaining, [&](int round) {
+    seconds_apart = stopwatch_.time_rounds(apart, settings.rounds, remaining, [&](int round) {
       progress.set(title + format(": timing calls apart, round %d of %d", round + 1, settings.rounds));
-    }));
+    });
   }
+  std::vector<double> bursts;
   if (settings.burst) {
     progress.set(title + ": timing bursts");
-    const auto bursts = time_bursts(contestants);
-    result.level.burst_tflops = flops / bursts[0] * 1e-12;
-    if (result.cublas) result.cublas->speed.burst_tflops = flops / bursts[1] * 1e-12;
-    if (result.cublaslt) result.cublaslt->speed.burst_tflops = flops / bursts[2] * 1e-12;
+    bursts = time_bursts(contestants);
   }
-  return result;
+
+  const double flops = shape_.flops();
+  const size_t n = levels.size();
+  std::vector<BenchResult> results(n, result);
+  for (size_t level = 0; level < n; ++level) {
+    BenchResult& one = results[level];
+    static_cast<Comparison&>(one) = compare(flops, seconds, level, n);
+    if (settings.apart) one.apart = compare(flops, seconds_apart, level, n);
+    if (!settings.burst) continue;
+    one.level.burst_tflops = flops / bursts[level] * 1e-12;
+    if (one.cublas) one.cublas->speed.burst_tflops = flops / bursts[n] * 1e-12;
+    if (one.cublaslt) one.cublaslt->speed.burst_tflops = flops / bursts[n + 1] * 1e-12;
+  }
+  return results;
 }
 
-std::unique_ptr<Bf16[]> Bench::last_d() const {
+std::unique_ptr<Bf16[]> Bench::last_d(int level) const {
   auto d = std::make_unique_for_overwrite<Bf16[]>(static_cast<size_t>(shape_.d_elements()));
-  check(cudaMemcpy(d.get(), d_level_.data() + level_set_ * aligned(shape_.d_elements()),
+  check(cudaMemcpy(d.get(), d_level_.data() + d_offset(level, last_sets_.at(static_cast<size_t>(level))),
                    static_cast<size_t>(shape_.d_elements()) * sizeof(Bf16), cudaMemcpyDeviceToHost),
         "copying D to the host");
   return d;

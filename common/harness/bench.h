@@ -61,22 +61,24 @@ class Bench {
  public:
   using Launch = std::function<void(const Problem&)>;  ///< enqueues one GEMM, or throws a Failure
 
-  /// `a` [m,k] and `b` [n,k] are copied. D is poisoned.
-  Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream);
+  /// `a` [m,k] and `b` [n,k] are copied. D is poisoned. There is one for each of `levels`, kernels that take turns.
+  Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream, int levels = 1);
 
   /// Device memory that a Bench allocates.
-  static double bytes(const Shape& shape, const Device& device);
+  static double bytes(const Shape& shape, const Device& device, int levels = 1);
 
-  /// Times `level` against cuBLAS (if not nullptr) and cublasLt (if it can be opened).
-  BenchResult run(const BenchSettings& settings, const Launch& level, const Cublas* cublas, const Nvml& nvml,
-                  Progress& progress, const std::string& title);
+  /// Times `levels`, as many as the constructor was told of, against cuBLAS (if not nullptr) and cublasLt (if it can be
+  /// opened), all in the same rounds.
+  std::vector<BenchResult> run(const BenchSettings& settings, const std::vector<Launch>& levels, const Cublas* cublas,
+                               const Nvml& nvml, Progress& progress, const std::string& title);
 
-  /// What the last timed call of the level left behind: D, row-major with pitch n, in host memory.
-  std::unique_ptr<Bf16[]> last_d() const;
+  /// What the last timed call of a level left behind: D, row-major with pitch n, in host memory.
+  std::unique_ptr<Bf16[]> last_d(int level = 0) const;
 
  private:
   static int sets_for(const Shape& shape, const Device& device);
-  Problem problem(int set) const;
+  std::size_t d_offset(int level, int set) const;
+  Problem problem(int level, int set) const;
   ColumnMajorGemm blas_problem(int set) const;
 
   int choose_algorithm(const CublasLt& lt, void* workspace, double budget_s);
@@ -84,7 +86,8 @@ class Bench {
 
   Shape shape_;
   cudaStream_t stream_;
-  int sets_, level_set_ = 0;
+  int sets_;
+  std::vector<int> last_sets_;  ///< of each level's last call
   Stopwatch stopwatch_;
   DeviceMemory a_, b_, d_level_, d_blas_;
 };

@@ -71,7 +71,7 @@ std::string command_for_simulator(int argc, const char* const* argv, const Optio
 }
 
 const Config* find_config(const Level& level, const std::string& name) {
-  if (name.empty()) return nullptr;
+  if (name.empty() || name == ALL_CONFIGS) return nullptr;
   std::string names;
   for (const Config& config : level.configs) {
     if (config.name == name) return &config;
@@ -84,6 +84,19 @@ const Config* find_config(const Level& level, const std::string& name) {
 void list_configs(const Level& level) {
   for (const Config& config : level.configs) {
     std::printf("%-16s %s\n", std::string(config.name).c_str(), summarise(config.describe()).c_str());
+  }
+}
+
+/// The level's own choice.
+const Config& choose(const Level& level, const Problem& problem) {
+  const Config* chosen = level.select != nullptr ? level.select(problem) : nullptr;
+  return chosen != nullptr ? *chosen : level.configs.front();
+}
+
+void list_choices(const Level& level, const Options& options) {
+  for (const Shape& shape : shapes(options, DEFAULT_EDGE)) {
+    const Config& config = choose(level, {.m = shape.m, .n = shape.n, .k = shape.k, .ldd = shape.n});
+    std::printf("%-16s %s\n", to_string(shape).c_str(), std::string(config.name).c_str());
   }
 }
 
@@ -109,16 +122,17 @@ class Session {
   void require_memory(const Shape& shape) const;
 
   void predict(const Shape& shape);
-  /// Runs, verifies, times and reports one problem. Returns whether D is right (or was not to be verified).
+  /// Runs, verifies, times and reports one problem, with as many configurations as are asked for. Returns whether D is
+  /// right (or was not to be verified).
   bool run(const Shape& shape);
 
  private:
   enum class Source { none, cublas, cpu, fp64 };
-  const Config& config_for(const Problem& problem) const;
+  std::vector<const Config*> configs_for(const Problem& problem) const;
   Source reference_source(const Shape& shape) const;
   std::unique_ptr<float[]> reference(const Inputs& inputs, Source source, const Bf16* a, const Bf16* b) const;
-  BenchResult time(const Shape& shape, const Config& config, const Bf16* a, const Bf16* b, const Inputs& inputs,
-                   const float* expected, std::optional<Verdict>& verdict);
+  void time(const std::vector<const Config*>& configs, const Bf16* a, const Bf16* b, const Inputs& inputs,
+            const float* expected, std::vector<Result>& results);
   void launch(const Config& config, const Problem& problem) const;
   void report(const Result& result);
   std::string title(const Shape& shape) const { return program_name(level_) + " " + to_string(shape); }
@@ -166,7 +180,9 @@ void Session::require_memory(const Shape& shape) const {
   const Source source = reference_source(shape);
   double on_device = a_and_b + d, on_host = a_and_b + d;
   if (source == Source::cublas || source == Source::cpu) on_host += fp32;
-  on_device += std::max(source == Source::cublas ? fp32 : 0, options_.bench ? Bench::bytes(shape, device_) : 0);
+  const int configs = options_.config == ALL_CONFIGS ? static_cast<int>(level_.configs.size()) : 1;
+  on_device +=
+      std::max(source == Source::cublas ? fp32 : 0, options_.bench ? Bench::bytes(shape, device_, configs) : 0);
   if (device_.simulated) on_device += on_host;
 
   const auto require = [&](double needed, double there, const std::string& where) {
@@ -221,29 +237,46 @@ std::unique_ptr<float[]> Session::reference(const Inputs& inputs, Source source,
   return values;
 }
 
-BenchResult Session::time(const Shape& shape, const Config& config, const Bf16* a, const Bf16* b, const Inputs& inputs,
-                          const float* expected, std::optional<Verdict>& verdict) {
-  Bench bench(shape, device_, a, b, stream_);
+/// Those of `configs` that were right, in the same rounds. What is wrong afterwards has no speed.
+void Session::time(const std::vector<const Config*>& configs, const Bf16* a, const Bf16* b, const Inputs& inputs,
+                   const float* expected, std::vector<Result>& results) {
+  std::vector<Bench::Launch> launches;
+  std::vector<Result*> timed;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (results[i].verdict && !results[i].verdict->right) continue;
+    launches.push_back([this, config = configs[i]](const Problem& problem) { launch(*config, problem); });
+    timed.push_back(&results[i]);
+  }
+  if (timed.empty()) return;
+  const Shape& shape = inputs.shape;
+  Bench bench(shape, device_, a, b, stream_, static_cast<int>(launches.size()));
   const BenchSettings settings{
       .rounds = options_.rounds, .budget_s = options_.budget_s, .burst = options_.burst, .apart = options_.apart};
-  const BenchResult result = bench.run(
-      settings, [&](const Problem& problem) { launch(config, problem); }, cublas_.get(), *nvml_, progress_,
-      title(shape));
-  if (!verdict) return result;
+  const auto speeds = bench.run(settings, launches, cublas_.get(), *nvml_, progress_, title(shape));
   progress_.set(title(shape) + ": verifying again");
-  const auto d = bench.last_d();
-  Verdict after = verify(inputs, {.d = d.get(), .ldd = shape.n}, expected);
-  if (!after.right) {
-    after.faults.front() += ", after timing";
-    verdict = after;
+  for (size_t i = 0; i < timed.size(); ++i) {
+    if (timed[i]->verdict) {
+      const auto d = bench.last_d(static_cast<int>(i));
+      Verdict after = verify(inputs, {.d = d.get(), .ldd = shape.n}, expected);
+      if (!after.right) {
+        after.faults.front() += ", after timing";
+        timed[i]->verdict = after;
+        continue;
+      }
+    }
+    timed[i]->bench = speeds[i];
   }
-  return result;
 }
 
-const Config& Session::config_for(const Problem& problem) const {
-  if (const Config* named = find_config(level_, options_.config)) return *named;
-  const Config* chosen = level_.select != nullptr ? level_.select(problem) : nullptr;
-  return chosen != nullptr ? *chosen : level_.configs.front();
+/// The level's own choice, unless another is named, or all of them.
+std::vector<const Config*> Session::configs_for(const Problem& problem) const {
+  std::vector<const Config*> configs;
+  if (options_.config == ALL_CONFIGS) {
+    for (const Config& config : level_.configs) configs.push_back(&config);
+    return configs;
+  }
+  if (const Config* named = find_config(level_, options_.config)) return {named};
+  return {&choose(level_, problem)};
 }
 
 /// Only the launch counts: there are no inputs and there is no result.
@@ -259,11 +292,12 @@ void Session::predict(const Shape& shape) {
                         .b = reinterpret_cast<const __nv_bfloat16*>(b.data()),
                         .d = reinterpret_cast<__nv_bfloat16*>(d.data()),
                         .ldd = shape.n};
-  const Config& config = config_for(problem);
-  std::printf("%s  %s\n", title(shape).c_str(), std::string(config.name).c_str());
-  std::fflush(stdout);
-  launch(config, problem);
-  stream_.synchronize("predicting " + program_name(level_));
+  for (const Config* config : configs_for(problem)) {
+    std::printf("%s  %s\n", title(shape).c_str(), std::string(config->name).c_str());
+    std::fflush(stdout);
+    launch(*config, problem);
+    stream_.synchronize("predicting " + program_name(level_));
+  }
 }
 
 bool Session::run(const Shape& shape) {
@@ -273,7 +307,7 @@ bool Session::run(const Shape& shape) {
   progress_.set(title(shape) + ": making the inputs");
   const Inputs inputs(shape, options_.init, options_.seed);
   DeviceInput a(inputs.a.get(), shape.a_elements(), "A"), b(inputs.b.get(), shape.b_elements(), "B");
-  const GuardedOutput output(shape, shape.n + PITCH_PADDING);
+  GuardedOutput output(shape, shape.n + PITCH_PADDING);
   const Problem problem{.m = shape.m,
                         .n = shape.n,
                         .k = shape.k,
@@ -281,39 +315,45 @@ bool Session::run(const Shape& shape) {
                         .b = reinterpret_cast<const __nv_bfloat16*>(b.data()),
                         .d = reinterpret_cast<__nv_bfloat16*>(output.data()),
                         .ldd = shape.n + PITCH_PADDING};
-  const Config& config = config_for(problem);
+  const std::vector<const Config*> configs = configs_for(problem);
   const int sms = device_.properties.multiProcessorCount;
-  if (sms < 2 && config.describe().cluster > 1) {
+  const auto clustered = [](const Config* config) { return config->describe().cluster > 1; };
+  if (sms < 2 && std::ranges::any_of(configs, clustered)) {
     throw usage_error(
         format("This kernel runs in clusters of CTAs on at least 2 SMs, and %s has %d.", device_.properties.name, sms));
   }
 
-  Result result;
-  result.level = level_.name;
-  result.arch = level_.arch;
-  result.shape = shape;
-  result.config = config.name;
-  result.init = options_.init;
-  result.seed = options_.seed;
-  result.verify = options_.verify;
-  result.rounds = options_.rounds;
-  result.budget_s = options_.budget_s;
-
-  // The level runs before cuBLAS does: shared memory that holds the right operands could hide a missing load.
-  progress_.set(title(shape) + ": running on " + device_.name());
-  for (int i = 0; i < options_.launches; ++i) launch(config, problem);
-  stream_.synchronize("running " + program_name(level_));
-
+  std::vector<Result> results;
   std::unique_ptr<float[]> expected;
-  if (options_.verify != Verify::off || options_.digest) {
+  for (const Config* config : configs) {
+    Result& result = results.emplace_back();
+    result.level = level_.name;
+    result.arch = level_.arch;
+    result.shape = shape;
+    result.config = config->name;
+    result.init = options_.init;
+    result.seed = options_.seed;
+    result.verify = options_.verify;
+    result.rounds = options_.rounds;
+    result.budget_s = options_.budget_s;
+
+    // The level runs before cuBLAS does: shared memory that holds the right operands could hide a missing load.
+    progress_.set(title(shape) + ": running on " + device_.name());
+    if (config != configs.front()) output.poison();
+    for (int i = 0; i < options_.launches; ++i) launch(*config, problem);
+    stream_.synchronize("running " + program_name(level_));
+
+    if (options_.verify == Verify::off && !options_.digest) continue;
     const GuardedOutput::Copy copy = output.download();
     const Output d{.d = copy.d, .ldd = problem.ldd, .before = copy.before, .after = copy.after};
     if (options_.digest) result.digest = digest(shape, d);
     if (options_.verify != Verify::off) {
       const bool a_intact = a.restore(), b_intact = b.restore();
       const Source source = reference_source(shape);
-      progress_.set(title(shape) + ": computing the reference");
-      expected = reference(inputs, source, a.data(), b.data());
+      if (expected == nullptr) {
+        progress_.set(title(shape) + ": computing the reference");
+        expected = reference(inputs, source, a.data(), b.data());
+      }
       progress_.set(title(shape) + ": verifying");
       result.reference = source == Source::cublas ? "cublas" : source == Source::cpu ? "cpu" : "fp64";
       if (source == Source::fp64) result.verify = Verify::sample;
@@ -323,13 +363,14 @@ bool Session::run(const Shape& shape) {
     }
   }
 
-  if (options_.bench && (!result.verdict || result.verdict->right)) {
-    result.bench = time(shape, config, a.data(), b.data(), inputs, expected.get(), result.verdict);
-    if (result.verdict && !result.verdict->right) result.bench.reset();  // what is wrong has no speed
+  if (options_.bench) time(configs, a.data(), b.data(), inputs, expected.get(), results);
+  bool right = true;
+  for (Result& result : results) {
+    result.date = utc_now();
+    report(result);
+    right = right && (!result.verdict || result.verdict->right);
   }
-  result.date = utc_now();
-  report(result);
-  return !result.verdict || result.verdict->right;
+  return right;
 }
 
 /// Files first: if whoever reads standard output has gone, the results are still complete.
@@ -341,6 +382,7 @@ void Session::report(const Result& result) {
     for (ResultFile& file : files_) file.add(record);
   } catch (const Failure&) { file_failure = std::current_exception(); }
   std::string text = human_line(result, environment_) + "\n";
+  if (options_.config == ALL_CONFIGS) text = format("%-10s ", result.config.c_str()) + text;
   if (result.verdict && !result.verdict->right) text += explanation(*result.verdict);
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
@@ -386,6 +428,7 @@ int act(int argc, const char* const* argv, const Level& level) {
       std::printf("%s %s, CUDA %s\n", program.c_str(), LADDER_VERSION, toolkit_version().c_str());
       break;
     case Options::Action::list_configs: list_configs(level); break;
+    case Options::Action::list_choices: list_choices(level, options); break;
     case Options::Action::explain: explain_configs(level, options); break;
   }
   return EXIT_RIGHT;

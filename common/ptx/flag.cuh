@@ -28,4 +28,14 @@ __device__ __forceinline__ void flag_store(uint32_t* flag, uint32_t value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
 
+/// `atom.inc.acq_rel.gpu.global.u32 before, [flag], count - 1;`
+/// Counts this thread in, and returns how many have come before: 0 to `count` - 1. After the last of `count` the word is zero again.
+/// Who: any thread. Orders: (release, acquire, GPU) the earlier accesses of all that have come before, and those that a barrier
+/// has ordered before them, before this thread's later ones. ISA 9.7.13.5 (atom), PTX 6.0, sm_70.
+__device__ __forceinline__ uint32_t flag_count(uint32_t* flag, uint32_t count) {
+  uint32_t before;
+  asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(count - 1) : "memory");
+  return before;
+}
+
 }  // namespace ptx

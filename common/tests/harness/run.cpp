@@ -282,6 +282,38 @@ TEST_F(Run, Apart) {
   }
 }
 
+TEST_F(Run, ListsItsChoices) {
+  level.select = [](const Problem& problem) { return problem.m > 100 ? &CONFIGS[1] : nullptr; };
+  const Outcome outcome = run({"--list-choices", "--sizes", "64,200x64x8"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.all();
+  EXPECT_EQ(outcome.out, "64x64x64         good\n200x64x8         forgetful\n");
+}
+
+TEST_F(Run, AllConfigurationsInTheSameRounds) {
+  level.configs = std::span(CONFIGS).first(4);
+  const Outcome outcome = bench({"--config=all", "--csv", folder.file("r.csv")});
+  EXPECT_EQ(outcome.exit_code, EXIT_WRONG) << "three of the four are";
+  const std::string csv = read_file(folder.file("r.csv"));
+  EXPECT_EQ(lines(csv), 5);
+  for (const char* row : {",17,40,24(,[0-9.e-]+){5},measured,Fake GPU,good,.*,right,cublas,",
+                          ",17,40,24,,,,,,measured,Fake GPU,forgetful,.*,wrong,cublas,",
+                          ",17,40,24,,,,,,measured,Fake GPU,careless,.*,wrong,cublas,",
+                          ",17,40,24,,,,,,measured,Fake GPU,scribbling,.*,wrong,cublas,"}) {
+    EXPECT_TRUE(std::regex_search(csv, std::regex(row))) << csv;
+  }
+  expect_contains(outcome.out, "forgetful  level00_fake_sm90  17x40x24  WRONG: 40 of 680");
+
+  static const Config twins[] = {{"one", multiply, describe}, {"other", multiply, describe}};
+  level.configs = twins;
+  const Outcome both = bench({"--config=all", "--apart", "--json", folder.file("r.jsonl")});
+  EXPECT_EQ(both.exit_code, 0) << both.all();
+  const std::regex speed("(one|other) +level00_fake_sm90  17x40x24  right: .* x cublasLt .* apart .* x cublasLt ");
+  EXPECT_EQ(std::distance(std::sregex_iterator(both.out.begin(), both.out.end(), speed), std::sregex_iterator()), 2)
+      << both.out;
+  launches = 0, launches_until_broken = 20;
+  EXPECT_EQ(bench({"--config=all"}).exit_code, EXIT_WRONG) << "what each left behind is looked at again";
+}
+
 TEST_F(Run, UnverifiedSpeedIsLabelled) {
   const Outcome outcome = bench({"--verify=off"});
   EXPECT_EQ(outcome.exit_code, 0);

@@ -16,10 +16,11 @@ using harness::check;
 using harness::DeviceMemory;
 using LaunchProduct = cudaError_t(const harness::Problem&, cudaStream_t);
 
-constexpr LaunchProduct* SHAPES[] = {level08::launch<level08::TALL>,   level08::launch<level08::MIDDLE>,
-                                     level08::launch<level08::SLIM>,   level08::launch<level08::WIDE>,
-                                     level08::launch<level08::ODD>,    level08::launch<level08::SMALL>,
-                                     level08::launch<level08::NARROW>, level08::launch<level08::FLAT>};
+constexpr LaunchProduct* SHAPES[] = {
+    level08::launch<level08::TALL>,    level08::launch<level08::MIDDLE>,  level08::launch<level08::SLIM>,
+    level08::launch<level08::WIDE>,    level08::launch<level08::ODD>,     level08::launch<level08::SMALL>,
+    level08::launch<level08::NARROW>,  level08::launch<level08::FLAT>,    level08::launch<level08::CUT_FLAT>,
+    level08::launch<level08::CUT_ODD>, level08::launch<level08::CUT_WIDE>};
 constexpr int SIZE = 264, LENGTH = 3;  // square matrices, and how many products follow one another
 constexpr size_t BYTES = size_t{SIZE} * SIZE * sizeof(Bf16);
 

@@ -5,6 +5,9 @@
 
 namespace {
 
+using level08::CUT_FLAT;
+using level08::CUT_ODD;
+using level08::CUT_WIDE;
 using level08::FLAT;
 using level08::make_plan;
 using level08::MIDDLE;
@@ -116,6 +119,32 @@ TEST(Plan, SmallProblemsAreLaunchedOnce) {
   }
 }
 
+TEST(Plan, SlicesOfKFillTheSms) {
+  for (const TileShape& shape : {CUT_FLAT, CUT_ODD, CUT_WIDE}) {
+    for (const int sms : {2, 8, 114, 132}) {
+      for (const int m : {1, 100, 700, 5000}) {
+        for (const int n : {8, 304, 1000, 8192}) {
+          for (const int k : {8, 64, 136, 1000, 8192, 100'000}) {
+            SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " on " << sms << " SMs");
+            const Plan plan = make_plan(shape, m, n, k, sms);
+            EXPECT_EQ(plan.main_n, n);
+            expect_covered(shape, plan.main, m, n);
+            EXPECT_EQ(plan.main.places, plan.main.items);  // each has one
+            ASSERT_GE(plan.slices, 1);
+            EXPECT_LE(plan.slices, (k + 63) / 64);  // none is empty
+            if (plan.slices > 1) EXPECT_LE(plan.main.items * plan.slices * shape.cluster_m, sms);
+            EXPECT_GE(plan.waves * sms, 1.0 * plan.main.items * plan.slices * shape.cluster_m);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(make_plan(CUT_FLAT, 64, 1024, 8192, H200_SMS).slices,
+            8);  // eight pairs of tiles, and more would be too short
+  EXPECT_EQ(make_plan(CUT_ODD, 776, 1232, 5888, H200_SMS).slices, 2);  // 7 x 8 tiles
+  EXPECT_EQ(make_plan(CUT_ODD, 2048, 2048, 2048, H200_SMS).slices, 1);
+}
+
 TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
   EXPECT_EQ(make_plan(NARROW, 1000, 1000, 8192, H200_SMS).main.places, 64);
   EXPECT_EQ(make_plan(NARROW, 1000, 1000, 1000, H200_SMS).strip.places, 128);
@@ -132,7 +161,10 @@ TEST(Choice, FitsTheLastWave) {
     ODD_128x224,
     SMALL_128x128,
     NARROW_128x64,
-    FLAT_64x128
+    FLAT_64x128,
+    CUT_FLAT_64x128,
+    CUT_ODD_128x160,
+    CUT_WIDE_128x192
   };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
   for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
@@ -145,9 +177,18 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
   for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
   for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
+  EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), FLAT_64x128) << "few rows of A, many CTAs that want them";
+  EXPECT_EQ(level08::choose_shape(150, 3856, 2496, H200_SMS), FLAT_64x128);
+  EXPECT_EQ(level08::choose_shape(1000, 1000, 8192, H200_SMS), NARROW_128x64);
+  EXPECT_EQ(level08::choose_shape(11496, 3064, 64, H200_SMS), NARROW_128x64) << "next to nothing but D";
   // Rows of K that lie across lines of L2: clusters of eight load the fewest.
   EXPECT_EQ(level08::choose_shape(2000, 7000, 5000, H200_SMS), SLIM_256x144);
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
+  // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
+  EXPECT_EQ(level08::choose_shape(264, 208, 16000, H200_SMS), CUT_FLAT_64x128);
+  EXPECT_EQ(level08::choose_shape(2526, 448, 25088, H200_SMS), CUT_ODD_128x160);
+  EXPECT_EQ(level08::choose_shape(320, 4096, 14336, H200_SMS), CUT_WIDE_128x192);
+  EXPECT_EQ(level08::choose_shape(256, 256, 1024, H200_SMS), NARROW_128x64);
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// A product whose K is cut into slices: how the warps of several CTAs, which have multiplied one slice each, add up.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+#include "common/ptx/flag.cuh"
+#include "common/ptx/memory.cuh"
+
+namespace mma {
+
+/// What a kernel is told of its slices.
+struct Slices {
+  int count;           ///< of K: one CTA of a tile has one
+  float4* sums;        ///< [tile][slice][fragments / 4][thread], at least as many as there are
+  uint32_t* counters;  ///< [tile][warp]: zero, before and after
+  __nv_bfloat16* d;    ///< row-major D[m, n]
+  int m, n;            ///< n is a multiple of 8
+  std::int64_t ldd;    ///< elements from row to row, a multiple of 2
+};
+
+/// Leaves `accumulators`, the sums of one slice of K of a tile, in global memory; THREADS threads of a CTA have such, and this one
+/// is number `thread` of them. In the warp that comes last it returns true: there, `accumulators` are the sums of all slices
+/// then, always added up in the slices' order. Nobody waits for anybody.
+/// Who: a whole warp, the same one of every CTA of the tile.
+template <int THREADS, int BANDS, int FRAGMENTS>
+__device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices, int tile,
+                                           int slice, int thread) {
+  constexpr int FOURS = BANDS * FRAGMENTS / 4;
+  if (slices.count == 1) return true;
+  float4* const sums = slices.sums + tile * slices.count * FOURS * THREADS + thread;
+  const auto four = [&](int i) { return &accumulators[i * 4 / FRAGMENTS][i * 4 % FRAGMENTS]; };
+#pragma unroll
+  for (int i = 0; i < FOURS; ++i)
+    sums[(slice * FOURS + i) * THREADS] = make_float4(four(i)[0], four(i)[1], four(i)[2], four(i)[3]);
+  __syncwarp();  // orders the stores of all lanes before lane 0 counts
+  uint32_t before = 0;
+  if (thread % 32 == 0) before = ptx::flag_count(slices.counters + (tile * THREADS + thread) / 32, slices.count);
+  before = __shfl_sync(0xFFFFFFFF, before, 0);
+  if (before + 1 < static_cast<uint32_t>(slices.count)) return false;
+  __syncwarp();  // orders lane 0's count, which has seen all others, before what follows in all lanes
+#pragma unroll
+  for (int i = 0; i < BANDS * FRAGMENTS; ++i) four(i / 4)[i % 4] = 0;
+  constexpr int AT_ONCE = FOURS < 32 ? 32 / FOURS : 1;  // so many slices' loads are in flight: L2 takes long to answer
+#pragma unroll AT_ONCE
+  for (int s = 0; s < slices.count; ++s) {
+#pragma unroll
+    for (int i = 0; i < FOURS; ++i) {
+      const float4 part = sums[(s * FOURS + i) * THREADS];
+      four(i)[0] += part.x, four(i)[1] += part.y, four(i)[2] += part.z, four(i)[3] += part.w;
+    }
+  }
+  return true;
+}
+
+/// Who: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and band, as BF16: `row` and `col` are those of the warp's
+/// first element in D, bands follow one another after 64 rows. Nothing outside of D.
+template <int BANDS, int FRAGMENTS>
+__device__ __forceinline__ void store_fragments(const float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices,
+                                                int row, int col) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int band = 0; band < BANDS; ++band) {
+#pragma unroll
+    for (int i = 0; i < FRAGMENTS; i += 2) {  // two columns of row lane / 4, then of the row 8 below; then 8 columns on
+      const int r = row + band * 64 + i / 2 % 2 * 8 + lane / 4, c = col + i / 4 * 8 + lane % 4 * 2;
+      const uint32_t pair = ptx::cvt_rn_bf16x2_f32(accumulators[band][i + 1], accumulators[band][i]);
+      if (r < slices.m && c < slices.n) *reinterpret_cast<uint32_t*>(slices.d + r * slices.ldd + c) = pair;
+    }
+  }
+}
+
+}  // namespace mma
