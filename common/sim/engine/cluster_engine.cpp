@@ -25,6 +25,9 @@ constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about t
 // write is reported without proof if it has executed kIdleLonger.
 constexpr uint64_t kSuspicious = 1u << 16, kComputesLong = 1u << 18, kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
 constexpr uint64_t kFewestSuspicious = 1u << 10, kShareOfPatience = 32;
+// Who meets at barriers again and again, has so many times the patience: many a program computes in registers from one barrier
+// to the next. What a turn costs counts as so many instructions.
+constexpr uint64_t kPatienceWithBarriers = 3, kTurnWork = 8;
 // Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
 constexpr uint64_t kIdleWork = 30'000'000;    // instructions: a second or so
@@ -75,7 +78,8 @@ void ClusterEngine::start(uint32_t number) {
   now_ = sequence_ = tie_ = in_flight_ = 0;
   idle_changes_ = 0;
   may_poll_ = false;
-  futile_work_ = 0;
+  futile_work_ = {};
+  cluster_.progress = progress_ = 0;
   restart_idle();
   if (recorder_) recorder_->start();
 
@@ -154,7 +158,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
         std::memset(warp.local + lane * launch_.local_bytes, 0xFF, program.local_bytes);
     }
     warp.max_registers = registers;
-    warp.suspicious_after = share_of_patience(kSuspicious);
+    warp.suspicious_after = warp.reads_count_after = share_of_patience(kSuspicious);
     warp.used = 1;
     warp.splits[0].mask = warp.live;
     fill_registers(warp);
@@ -211,6 +215,7 @@ void ClusterEngine::remark(order::Habit habit, const Fault& what, const Warp* wa
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
   if (walking_) return;  // nobody waits for it
+  if (!operation->only_arrives()) ++cluster_.progress;
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;
   // The issuing warp's clock may be ahead of the last event.
@@ -293,13 +298,20 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
                                          : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
   if (recorder_) recorder_->runs(warp);
-  const uint64_t before = warp.executed;
+  const uint64_t before = warp.executed, changes = cluster_.changes;
   run_until(warp, horizon);
   if (recorder_) recorder_->ran(warp);
   may_poll_ |= is_waiting(warp, Wait::Poll);
-  const uint64_t work = warp.executed - before + kWakeWork;
-  idle_work_ += work;
-  futile_work() = warp.executed_at_effect > before || warp.used == 0 ? 0 : futile_work() + work;
+  const uint64_t work = warp.executed - before;
+  idle_work_ += work + kWakeWork;
+  FutileWork& futile = futile_work();
+  futile.without_effect =
+      warp.executed_at_effect > before || warp.used == 0 ? 0 : futile.without_effect + work + kWakeWork;
+  const uint64_t arrivals = cluster_.changes - changes;  // of single lanes, if there was no progress
+  futile.without_progress = cluster_.progress != progress_ ? 0 : futile.without_progress + work + arrivals + kTurnWork;
+  progress_ = cluster_.progress;
+  if (futile.without_progress > schedule_.patience) [[unlikely]]
+    check_rounds(warp);
   if (warp.idle() > warp.suspicious_after && warp.executed >= warp.spin_check_at && warp.used != 0) check_spin(warp);
   push(warp);
 }
@@ -414,7 +426,7 @@ bool ClusterEngine::anybody_polls() const {
   return false;
 }
 
-uint64_t& ClusterEngine::futile_work() { return launch_.program->needs_order ? launch_.futile_work : futile_work_; }
+FutileWork& ClusterEngine::futile_work() { return launch_.program->needs_order ? launch_.futile_work : futile_work_; }
 
 uint64_t ClusterEngine::share_of_patience(uint64_t most) const {
   const uint64_t warps = uint64_t{launch_.together} * launch_.cluster_size() * ((launch_.threads_per_cta() + 31) / 32);
@@ -450,30 +462,32 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
 
 void ClusterEngine::check_spin(Warp& warp) {
   for (;;) {
-    if (warp.idle() > schedule_.patience) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+    if (warp.idle() > schedule_.patience)
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     warp.spin_check_at = warp.executed + std::min(warp.idle() / 4, kIdleLong);
     // Whoever writes in vain may wait for others to go on, but takes part in what gets nowhere.
     const auto gets_nowhere = [&] {
       const bool takes_part = warp.writes_in_vain || warp.idle() > std::min(kIdleLonger, schedule_.patience / 4);
-      return takes_part && futile_work() > schedule_.patience;
+      return takes_part && futile_work().without_effect > schedule_.patience;
     };
     if (warp.writes_in_vain && gets_nowhere())
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
     // it will for ever, unless it has looked at what others could change: then it polls.
     const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(warp.idle() / 256, 256, 4096)));
     if (warp.idle() <= warp.suspicious_after) {
-      futile_work() = 0;
+      futile_work() = {};
       return;
     }
     const bool computes = lap.goes_on && !lap.looks_around;
     if ((!computes || lap.watches_clock) && gets_nowhere())
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, false)};
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     if (!lap.goes_on) return;
     if (lap.repeats) {
       const bool is_alone = ready_.empty() && in_flight_ == 0 && !launch_.program->needs_order && !anybody_polls();
-      if (computes || is_alone) throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, true)};
+      if (computes || is_alone)
+        throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Proven, warp.idle())};
       warp.split().block(Wait::Poll);
       may_poll_ = true;
       warp.spin_check_at = warp.executed + 1;
@@ -492,10 +506,17 @@ void ClusterEngine::check_spin(Warp& warp) {
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
     while (warp.executed < until) {
       run_until(warp, warp.time + kLongSlice);
-      if (cluster_.changes != changes) futile_work() = 0;
+      if (cluster_.changes != changes) futile_work() = {};
       if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     }
   }
+}
+
+void ClusterEngine::check_rounds(Warp& warp) {
+  warp.reads_count_after = 0;  // to read on and on is progress, too
+  const uint64_t work = futile_work().without_progress;
+  if (work > kPatienceWithBarriers * schedule_.patience)
+    throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Meeting, work)};
 }
 
 void ClusterEngine::end_trace() {

@@ -120,8 +120,9 @@ class ClusterEngine final : public Scheduler {
   Lap watch_lap(Warp& warp, int steps);
   /// Reports a warp that has had no effect for long, if it never will. May let it run on.
   void check_spin(Warp& warp);
-  /// Instructions, and what wakes cost, of everybody who could have an effect, since somebody last had one.
-  uint64_t& futile_work();
+  /// Reports everybody, if all have met at barriers for so long that they will hardly do anything else any more.
+  void check_rounds(Warp& warp);
+  FutileWork& futile_work();
   /// Up to so many instructions, fewer if many warps share the patience.
   uint64_t share_of_patience(uint64_t most) const;
   bool wake_pollers(bool force);
@@ -151,7 +152,8 @@ class ClusterEngine final : public Scheduler {
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   bool may_poll_ = false;      // a warp has begun to poll since then
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
-  uint64_t futile_work_ = 0;                                   // of this cluster, where each is executed by itself
+  FutileWork futile_work_;                                     // of this cluster, where each is executed by itself
+  uint64_t progress_ = 0;                                      // Cluster::progress after the last turn of a warp
   Trace* trace_;
   std::unique_ptr<Recorder> recorder_;  // while somebody traces
   std::unique_ptr<Unknown> unknown_;    // while demands are noted

@@ -8,6 +8,7 @@
 
 #include "engine/default_arithmetic.h"
 #include "exec/core/program.h"
+#include "timing/ordinary_loads.h"
 
 namespace sim {
 namespace {
@@ -22,9 +23,10 @@ ClusterDemands empty(const Launch& launch) {
 }
 
 /// Executes the cluster to its end. `trace` may be null.
-ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, Trace* trace) {
+ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, timing::OrdinaryLoads& loads,
+                      Trace* trace) {
   ClusterDemands demands = empty(launch);
-  timing::Recorder recorder(sites, demands);
+  timing::Recorder recorder(sites, demands, &loads);
   ClusterEngine engine(launch, {});
   engine.trace_to(trace);
   engine.record(recorder);
@@ -38,6 +40,31 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, Tra
     else
       engine.pass_time(1);
   }
+}
+
+/// Of its SM's L1, what a CTA's shared memory leaves it.
+uint64_t l1_bytes(const Launch& launch, uint32_t ctas_per_sm) {
+  const uint64_t part = Gpu::l1_per_sm / ctas_per_sm;
+  return part - std::min<uint64_t>(part, launch.smem_bytes);
+}
+
+/// What the kernel does and the timing model does not charge, or not for what it really takes.
+std::vector<std::string> uncounted(const Program& program) {
+  std::vector<std::string> all;
+  const auto add = [&](bool found, const char* what) {
+    if (found && std::find(all.begin(), all.end(), what) == all.end()) all.emplace_back(what);
+  };
+  for (const ptx::Instruction* const each : program.instructions) {
+    const std::string form = each->form();
+    const auto is = [&](std::string_view begin) { return form.starts_with(begin); };
+    const auto has = [&](std::string_view part) { return form.find(part) != std::string::npos; };
+    add(is("mma.") || is("wmma.mma"), "what mma.sync multiplies");
+    add(is("cp.async.c"), "what cp.async moves, and waits for it");
+    add((is("atom.") || is("red.")) && !has(".inc.") && !has(".shared") && !has(".async"),
+        "how long atomic operations wait, for L2 and for one another");
+    add(has(".f64") && !is("ld") && !is("st") && !is("mov") && !is("cvt"), "that FP64 has units of its own");
+  }
+  return all;
 }
 
 std::vector<timing::Place> places(const ClusterDemands& demands) {
@@ -71,7 +98,8 @@ void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* 
     if (grants == 0) continue;
     launch.grants = grants;
     Trace trace;
-    demands.kinds.push_back(record(launch, 0, demands.sites, traced != nullptr ? &trace : nullptr));
+    timing::OrdinaryLoads loads(demands.cluster_size, l1_bytes(launch, demands.ctas_per_sm));
+    demands.kinds.push_back(record(launch, 0, demands.sites, loads, traced != nullptr ? &trace : nullptr));
     if (traced != nullptr) traced->push_back(trace.take());
     demands.executed.push_back(0);
     demands.grants.push_back(grants);
@@ -89,8 +117,9 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.ctas_per_sm =
       static_cast<uint32_t>(std::max<uint64_t>(1, GridLaunch::SM * launch.cluster_size() / grid.room_per_cluster));
   demands.overlaps = launch.predecessor != nullptr;
+  demands.uncounted = uncounted(*launch.program);
   const bool steals = launch.program->cancels_clusters;
-  if (launch.program->needs_order)
+  if (launch.program->needs_others)
     throw Failure{Status::NotSupported,
                   "sim: --timing: the clusters of this kernel affect one another, so that what each does "
                   "depends on when the others do it. This the timing model cannot tell."};
@@ -102,14 +131,23 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.places.resize(count);
 
   std::map<Signature, uint32_t> kinds;
+  std::vector<timing::LoadsOfKind> loads_of_kinds;
+  const auto count_loads = [&] {
+    demands.only_last_loads = launch.program->counts_clusters;
+    if (demands.only_last_loads) return;
+    for (const uint32_t kind : demands.kind_of) ++loads_of_kinds[kind].clusters;
+    demands.from_dram = timing::share_from_dram(loads_of_kinds);
+  };
   const auto add_kind = [&](uint32_t number) {
     Trace trace;
-    demands.kinds.push_back(record(launch, number, demands.sites, traced != nullptr ? &trace : nullptr));
+    timing::OrdinaryLoads loads(demands.cluster_size, l1_bytes(launch, demands.ctas_per_sm));
+    demands.kinds.push_back(record(launch, number, demands.sites, loads, traced != nullptr ? &trace : nullptr));
     const auto [at, fresh] = kinds.emplace(signature(demands.kinds.back()), demands.kinds.size() - 1);
     if (!fresh) {
       demands.kinds.pop_back();
     } else {
       demands.executed.push_back(number);
+      loads_of_kinds.push_back({0, loads.missed_bytes(), loads.loaded()});
       if (traced != nullptr) traced->push_back(trace.take());
     }
     demands.kind_of[number] = at->second;
@@ -124,7 +162,10 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         loading.push_back(warp);
     }
   }
-  if (loading.empty()) return demands;  // all clusters are like the first
+  if (loading.empty()) {  // all clusters are like the first
+    count_loads();
+    return demands;
+  }
 
   std::atomic<uint32_t> next{1};
   std::mutex mutex;
@@ -178,6 +219,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   walk();
   for (std::thread& thread : pool) thread.join();
   if (failure) throw std::move(*failure);
+  if (!steals) count_loads();
   return demands;
 }
 

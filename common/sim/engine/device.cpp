@@ -23,6 +23,7 @@
 #include "exec/core/op.h"
 #include "exec/core/program.h"
 #include "machine/address.h"
+#include "ptx/link.h"
 #include "ptx/module.h"
 #include "ptx/rules/rules.h"
 #include "timing/counters.h"
@@ -84,7 +85,7 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
     if (variable->space == ptx::Space::Local) info.local_bytes += variable->bytes;
   }
   for (const auto& variable : module.variables) {
-    if (variable->space == ptx::Space::Const) info.constant_bytes += variable->bytes;
+    if (variable->space == ptx::Space::Const && !variable->external) info.constant_bytes += variable->bytes;
   }
   return info;
 }
@@ -107,6 +108,13 @@ void place_functions(LoadedModule& module, uint64_t* next) {
   }
 }
 
+/// The definition that a declaration (.extern, or a second .weak one) of a variable in device memory means; null: it is one.
+const ptx::Variable* stands_for(const ptx::Module& image, const ptx::Variable& variable) {
+  if (variable.space != ptx::Space::Global && variable.space != ptx::Space::Const) return nullptr;
+  const auto known = image.globals.find(variable.name);
+  return known == image.globals.end() || known->second == &variable ? nullptr : known->second;
+}
+
 /// Gives the module's variables device memory. What is not initialised is zero, as the language says.
 bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcome) {
   constexpr size_t kMostVariables = 16'384;  // each takes pages of its own, so that what runs past it is noticed
@@ -117,7 +125,7 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
   };
   for (const auto& variable : image.variables) {
     if (variable->space != ptx::Space::Global && variable->space != ptx::Space::Const) continue;
-    if (variable->external && image.globals.at(variable->name) != variable.get()) continue;
+    if (stands_for(image, *variable) != nullptr) continue;
     if (module.placement.address.size() == kMostVariables)
       return fail("more than " + base::grouped(kMostVariables) + " variables in .global and .const space");
     // Pages are aligned enough for all but the oddest wishes.
@@ -134,6 +142,10 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
     std::copy_n(variable->initial.begin(), std::min<size_t>(variable->initial.size(), variable->bytes), at);
     module.placement.address[variable.get()] = reinterpret_cast<uint64_t>(at);
     module.variables[variable->name] = {at, variable->bytes};
+  }
+  for (const auto& variable : image.variables) {
+    const ptx::Variable* const meant = stands_for(image, *variable);
+    if (meant != nullptr) module.placement.address[variable.get()] = module.placement.address[meant];
   }
   for (const auto& variable : image.variables) {
     const auto here = module.placement.address.find(variable.get());
@@ -212,13 +224,19 @@ Device::Device(Gpu gpu, Options options)
 Device::~Device() = default;
 
 Module* Device::load(std::string_view text, std::string name, Outcome* outcome, Judged judged) {
+  return load(std::span(&text, 1), std::move(name), outcome, judged);
+}
+
+Module* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome, Judged judged) {
   auto module = std::make_unique<LoadedModule>();
-  const auto refuse = [&, where = name](uint32_t line, const std::string& why) {
-    *outcome = {Status::InvalidPtx, where + ":" + std::to_string(line) + ": " + why};
+  const auto refuse = [&](uint32_t line, const std::string& why) {
+    *outcome = {Status::InvalidPtx, name + ":" + std::to_string(line) + ": " + why};
     return nullptr;
   };
   try {
-    module->image = ptx::parse(text, std::move(name));
+    std::vector<std::unique_ptr<ptx::Module>> units;
+    for (const std::string_view text : texts) units.push_back(ptx::parse(text, name));
+    module->image = ptx::link(std::move(units));
   } catch (const ptx::SyntaxError& error) { return refuse(error.line, error.message); }
   if (judged == Judged::Whole) {
     const std::vector<ptx::Finding> findings = ptx::check(*module->image);
@@ -252,13 +270,12 @@ std::vector<KernelInfo> Device::kernels_of(std::string_view text) {
 
 int Device::max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const {
   if (threads <= 0 || threads > kernel.max_threads) return 0;
-  const size_t smem = size_t{Gpu::smem_reserved} + kernel.static_smem + dynamic_smem;
-  const int by_threads = gpu_.threads_per_sm / static_cast<int>(base::round_up(static_cast<uint32_t>(threads), 32));
+  constexpr size_t kSmemUnit = 128;
+  const size_t smem = base::round_up(size_t{Gpu::smem_reserved} + kernel.static_smem + dynamic_smem, kSmemUnit);
+  const int by_threads =
+      gpu_.threads_with(kernel.registers) / static_cast<int>(base::round_up(static_cast<uint32_t>(threads), 32));
   const int by_smem = static_cast<int>(static_cast<size_t>(gpu_.smem_per_sm) / smem);
-  const int registers = kernel.registers > 0 ? kernel.registers : 32;
-  const int by_registers =
-      gpu_.registers_per_sm / (registers * static_cast<int>(base::round_up(static_cast<uint32_t>(threads), 32)));
-  return std::max(0, std::min({by_threads, by_smem, by_registers, gpu_.blocks_per_sm}));
+  return std::max(0, std::min({by_threads, by_smem, gpu_.blocks_per_sm}));
 }
 
 int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const {

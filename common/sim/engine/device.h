@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,7 +70,7 @@ struct KernelInfo {
   std::size_t local_bytes = 0;        ///< per thread
   std::size_t constant_bytes = 0;     ///< of its module
   int max_threads = 1024;             ///< by launch bounds
-  int registers = 0;                  ///< per thread, estimated from launch bounds; 0: unknown
+  int registers = 0;                  ///< per thread; 0: unknown (PTX tells only what launch bounds leave)
   std::array<uint32_t, 3> required_cluster{0, 0, 0};
   bool explicit_cluster = false;
   int target = 0;  ///< 100 for sm_100a
@@ -112,6 +113,9 @@ class Device {
   /// Parses `text` (not NUL-terminated necessarily). If it cannot be used, returns nullptr and says where and why in
   /// `outcome`. `name` is a file's, or the program's.
   Module* load(std::string_view text, std::string name, Outcome* outcome, Judged judged = Judged::WhenExecuted);
+  /// The same of the texts of several translation units, which may use one another's functions and variables. At least one.
+  Module* load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
+               Judged judged = Judged::WhenExecuted);
 
   /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
   static std::vector<KernelInfo> kernels_of(std::string_view text);

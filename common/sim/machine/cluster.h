@@ -38,6 +38,12 @@ namespace timing {
 class Recorder;  // timing/demand.h
 }
 
+/// Instructions, and what it costs to wake warps, of everybody who could get further, since somebody last did.
+struct FutileWork {
+  uint64_t without_effect = 0;    ///< arrivals at barriers are effects
+  uint64_t without_progress = 0;  ///< they are not: Cluster::progress
+};
+
 /// What all clusters of a launch share.
 struct Launch {
   const Program* program = nullptr;
@@ -84,9 +90,9 @@ struct Launch {
   std::atomic<uint32_t> ended = 0;  ///< clusters
   bool done() const { return ended.load() == cluster_count(); }
 
-  uint32_t together = 1;     ///< clusters at a time that take turns
-  uint64_t futile_work = 0;  ///< of all clusters, since one of them last did something new (ordered mode)
-  uint64_t frees = 0;        ///< allocations that the kernel itself has freed so far (ordered mode)
+  uint32_t together = 1;   ///< clusters at a time that take turns
+  FutileWork futile_work;  ///< of all clusters (ordered mode)
+  uint64_t frees = 0;      ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
   /// In a seeded schedule: a request may be refused although clusters are left, as hardware does now and then.
@@ -130,6 +136,8 @@ struct Cluster {
   ClusterBarrier barrier;
   /// Counts everything that a polling warp of this cluster could notice: stores, arrivals, completions.
   uint64_t changes = 0;
+  /// Counts what brings the cluster further: memory that changes, operations that begin, output. Not arrivals at barriers.
+  uint64_t progress = 0;
   /// The allocations that this cluster touched last, as of so many Launch::frees.
   std::array<const GlobalMemory::Allocation*, 4> recent{};
   uint32_t recent_turn = 0;

@@ -1,6 +1,9 @@
 #include "machine/gpu.h"
 
+#include <algorithm>
 #include <array>
+
+#include "common/base/align.h"
 
 namespace sim {
 namespace {
@@ -65,6 +68,13 @@ std::optional<Gpu> find_gpu(std::string_view key) {
     if (gpu.key == key) return gpu;
   }
   return std::nullopt;
+}
+
+int Gpu::threads_with(int registers) const {
+  constexpr unsigned kParts = 4, kUnit = 256, kWarp = 32;
+  const unsigned each = static_cast<unsigned>(registers > 0 ? registers : assumed_registers);
+  const unsigned warps = registers_per_sm / kParts / base::round_up(each * kWarp, kUnit) * kParts;
+  return std::min(static_cast<int>(warps * kWarp), threads_per_sm);
 }
 
 std::vector<std::string> gpu_keys() {

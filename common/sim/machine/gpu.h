@@ -47,6 +47,7 @@ struct Gpu {
   int smem_per_sm = 0;                             ///< bytes
   int smem_per_block = 0;                          ///< bytes a block may use after opt-in (static + dynamic)
   static constexpr uint32_t smem_reserved = 1024;  ///< bytes at the start of it that belong to the system
+  static constexpr int l1_per_sm = 256 * 1024;     ///< bytes, of which shared memory takes what CTAs ask for
   static constexpr int registers_per_sm = 65536;
   int threads_per_sm = 2048;
   int blocks_per_sm = 32;
@@ -58,6 +59,11 @@ struct Gpu {
   bool has_wgmma = false;
   bool has_tcgen05 = false;
   Costs costs;
+
+  /// How many threads of an SM can have so many registers each: each of its four parts hands out a quarter of them, by warp
+  /// and in units of 256. 0 registers: it is not known how many, and 32 are assumed.
+  int threads_with(int registers) const;
+  static constexpr int assumed_registers = 32;
 };
 
 /// The description with this key, or nothing.

@@ -48,7 +48,12 @@ struct TensorMap {
   uint8_t swizzle;       ///< Swizzle
   uint8_t oob_fill;      ///< CUtensorMapFloatOOBfill: 0 zeros, 1 NaN
   uint8_t l2_promotion;  ///< CUtensorMapL2promotion: 0 none, then 64, 128, 256 bytes; only the timing model asks
-  uint8_t padding[128 - 8 - 8 - 32 - 20 - 10 - 5 - 4];
+  /// Of an im2col map: dimensions are channels, up to three spatial ones (width first), images. box[0] is the channels of a
+  /// pixel. Filters are put at positions from `lower` to `upper` beyond the last place, in each spatial dimension.
+  bool is_im2col;
+  int16_t lower[3], upper[3];  ///< elements, width first
+  uint16_t pixels;             ///< of a load, 1..1024
+  uint8_t padding[128 - 8 - 8 - 32 - 20 - 10 - 5 - 4 - 1 - 12 - 2];
 
   Swizzle swizzle_mode() const { return static_cast<Swizzle>(swizzle); }
   TensorDataType element_type() const { return static_cast<TensorDataType>(data_type); }

@@ -85,9 +85,10 @@ struct Warp {
   static constexpr size_t kReaches = 64;
   std::unique_ptr<std::array<Reach, kReaches>> reaches;  ///< by pc % kReaches
   bool writes_in_vain = false;                           ///< where it had written before, when last seen
-  uint64_t suspicious_after = 0;  ///< instructions without effect before it is suspected of spinning
-  uint64_t spin_check_at = 0;     ///< `executed` from which a warp without effects is to be looked at again
-  uint64_t clock_step = 0;        ///< cycles that passed at once when it last did nothing but watch the clock
+  uint64_t suspicious_after = 0;   ///< instructions without effect before it is suspected of spinning
+  uint64_t reads_count_after = 0;  ///< the same, before it counts that it reads further on
+  uint64_t spin_check_at = 0;      ///< `executed` from which a warp without effects is to be looked at again
+  uint64_t clock_step = 0;         ///< cycles that passed at once when it last did nothing but watch the clock
   uint64_t idle() const { return executed - executed_at_effect; }
 
   // Splits. Almost always there is one.

@@ -1,5 +1,7 @@
 #include "ptx/body.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <unordered_map>
@@ -333,10 +335,28 @@ class Body {
     }
     if (!tokens_.is(";")) tokens_.require("',' or ';' behind an operand");
     tokens_.take();
+    unwrap(function_.instructions[index_], operands);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].kind == OK::Function) pending_labels_.push_back({index_, i, scope_});
     }
     function_.instructions[index_].operands = std::move(operands);
+  }
+
+  /// ptxas takes one register in braces for the register where it might be a vector: in loads and stores, all of which
+  /// Triton writes in this way, and on one side of a move of bits.
+  static void unwrap(const Instruction& instruction, std::vector<Operand>& operands) {
+    const auto single = [](const Operand& operand) {
+      return operand.kind == OK::Vector && operand.elements.size() == 1;
+    };
+    if (instruction.opcode == "mov") {
+      const bool bits = !instruction.modifiers.empty() && instruction.modifiers.back().starts_with('b');
+      if (!bits || std::count_if(operands.begin(), operands.end(), single) > 1) return;
+    } else if (instruction.opcode != "ld" && instruction.opcode != "ldu" && instruction.opcode != "st") {
+      return;
+    }
+    for (Operand& operand : operands) {
+      if (single(operand)) operand = Operand(operand.elements.front());
+    }
   }
 
   // [(results),] target [, (arguments)] [, prototype]

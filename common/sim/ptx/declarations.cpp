@@ -407,7 +407,7 @@ std::vector<Variable*> parse_variables(TokenStream& tokens, Module& module, Spac
     } else if (is_open && linkage != Linkage::Extern) {
       tokens.fail("the array '" + variable->name + "' has no length");
     }
-    // Whole programs are compiled here: only dynamic shared memory is defined elsewhere.
+    // Of shared memory, only what is dynamic is defined elsewhere.
     variable->external = linkage == Linkage::Extern && (is_open || space != Space::Shared);
     own(std::move(variable));
   } while (tokens.accept(","));

@@ -1,6 +1,8 @@
 // Graphs as programs build them: nodes, what they depend on, and what they do.
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <unordered_map>
 
 #include "runtime/graph.h"
 #include "runtime/graph_nodes.h"
@@ -386,12 +388,49 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
     add_node(node, graph, dependencies, data, count, given.type,
              [&](GraphNode& content) { set_content(process, content, given); });
     if (given.type == cudaGraphNodeTypeGraph) given.graph.graph = handle_of(*find_node(*node).child);
+    if (given.type == cudaGraphNodeTypeConditional)
+      given.conditional.phGraph_out = find_node(*node).conditional.handles.data();
+  });
+}
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
+                                             unsigned default_value, unsigned flags) {
+  return call("cudaGraphConditionalHandleCreate", [&](Process& process) {
+    if ((flags & ~unsigned{cudaGraphCondAssignDefault}) != 0)
+      refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
+    cudaGraphConditionalHandle& made = result(handle, "pHandle_out");
+    auto& conditions = find_graph(graph).conditions;
+    conditions.push_back(std::make_shared<Condition>(process, default_value, flags != 0));
+    made = conditions.back()->handle();
   });
 }
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* parameters) {
   return call("cudaGraphNodeSetParams", [&](Process& process) {
     const cudaGraphNodeParams& given = result(parameters, "nodeParams");
     set_content(process, find_node(node, given.type), given);
+  });
+}
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned) {
+  return call("cudaGraphDebugDotPrint", [&](Process& process) {
+    const Graph& shown = find_graph(graph);
+    std::unordered_map<const GraphNode*, std::size_t> index;
+    std::string text = "digraph {\n", edges;
+    for (const auto& node : shown.nodes) {
+      const std::size_t number = index.size();
+      index[node.get()] = number;
+      const bool is_kernel = node->type == cudaGraphNodeTypeKernel;
+      const std::string name =
+          is_kernel ? node->kernel.kernel->info(process).name : "type " + std::to_string(node->type);
+      text += format("  n%zu [label=\"%s\"];\n", number, name.c_str());
+    }
+    for (const auto& node : shown.nodes) {
+      for (const Dependency& each : node->dependencies)
+        edges += format("  n%zu -> n%zu;\n", index.at(each.on), index.at(node.get()));
+    }
+    std::ofstream file(&result(path, "path"));
+    file << text << edges << "}\n";
+    file.close();
+    if (!file) refuse(cudaErrorOperatingSystem, "%s cannot be written.", path);
   });
 }
 

@@ -52,6 +52,40 @@ cudaGraphExec_t instantiate(Process& process, Graph& graph, unsigned long long f
   return reinterpret_cast<cudaGraphExec_t>(const_cast<void*>(handle));
 }
 
+cudaError_t run_body(Graph& body, const order::StreamName& stream);
+
+/// Does what the condition decides, node by node in one stream.
+cudaError_t decide(const GraphNode& node, const order::StreamName& stream) {
+  const auto& [condition, type, bodies, handles] = node.conditional;
+  while (true) {
+    unsigned value = 0;
+    cudaError_t error = call("cudaGraphLaunch", [&](Process& process) { value = condition->value(process); });
+    const size_t chosen = type == cudaGraphCondTypeSwitch ? value : value != 0 ? 0 : 1;
+    if (error != cudaSuccess || chosen >= bodies.size()) return error;
+    error = run_body(*bodies[chosen], stream);
+    if (error != cudaSuccess || type != cudaGraphCondTypeWhile) return error;
+  }
+}
+
+cudaError_t run_body(Graph& body, const order::StreamName& stream) {
+  std::vector<Step> steps;
+  cudaError_t error = call("cudaGraphLaunch", [&](Process& process) { steps = steps_of(process, body); });
+  for (size_t i = 0; i < steps.size() && error == cudaSuccess; ++i) {
+    GraphNode& node = *steps[i].node;
+    if (node.type == cudaGraphNodeTypeHost) {
+      node.host.fn(node.host.userData);
+    } else if (node.type == cudaGraphNodeTypeConditional) {
+      error = decide(node, stream);
+    } else if (node.enabled) {
+      error = call("cudaGraphLaunch", [&](Process& process) {
+        process.work = {stream, false};
+        execute(process, node);
+      });
+    }
+  }
+  return error;
+}
+
 /// Changes the copy of `node` in the executable.
 template <class Change>
 cudaError_t change(const char* name, cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraphNodeType type,
@@ -262,6 +296,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (capture_graph(stream, *launched.graph)) return;
     graph = launched.graph->clone();
     number = launched.number;
+    start_conditions(*graph);
     steps = steps_of(process, *graph);
     if (order::Launches* const launches = process.device().launches()) before = launches->record(name_of(stream));
   });
@@ -279,6 +314,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
       if (node.enabled && !is_host) execute(process, node);
     });
     if (error == cudaSuccess && is_host) node.host.fn(node.host.userData);
+    if (error == cudaSuccess && node.type == cudaGraphNodeTypeConditional)
+      error = decide(node, stream_of(number, steps[i]));
   }
   if (error != cudaSuccess || steps.empty()) return error;
   return call("cudaGraphLaunch", [&](Process& process) {

@@ -115,8 +115,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
     answer.sharedSizeBytes = info.static_smem;
     answer.constSizeBytes = info.constant_bytes;
     answer.localSizeBytes = info.local_bytes;
-    answer.maxThreadsPerBlock = info.max_threads;
-    answer.numRegs = info.registers;
+    answer.maxThreadsPerBlock = std::min(info.max_threads, gpu.threads_with(info.registers));
+    answer.numRegs = info.registers > 0 ? info.registers : Gpu::assumed_registers;
     answer.ptxVersion = info.target;
     answer.binaryVersion = gpu.major * 10 + gpu.minor;
     answer.maxDynamicSharedSizeBytes = static_cast<int>(max_dynamic_smem(process, kernel));

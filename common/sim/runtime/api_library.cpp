@@ -21,7 +21,7 @@ Binary* library_of(Process& process, cudaLibrary_t handle) {
 cudaLibrary_t load(Process& process, const void* code, const std::string& label) {
   Binary* const library = process.registry.add_library(code, label);
   try {
-    library->modules(process);
+    library->module(process);
   } catch (...) {
     process.registry.remove_binary(library);
     throw;
@@ -66,14 +66,10 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, co
 cudaError_t cudaLibraryGetGlobal(void** pointer, size_t* bytes, cudaLibrary_t library, const char* name) {
   return call("cudaLibraryGetGlobal", [&](Process& process) {
     require_pointer(name, "name");
-    for (const Module* module : library_of(process, library)->modules(process)) {
-      std::size_t placed_bytes = 0;
-      void* const variable = module->variable(name, &placed_bytes);
-      if (variable == nullptr) continue;
-      if (pointer != nullptr) *pointer = variable;
-      if (bytes != nullptr) *bytes = placed_bytes;
-      return;
-    }
-    refuse(cudaErrorSymbolNotFound, "the library has no variable %s.", name);
+    std::size_t placed_bytes = 0;
+    void* const variable = library_of(process, library)->module(process).variable(name, &placed_bytes);
+    if (variable == nullptr) refuse(cudaErrorSymbolNotFound, "the library has no variable %s.", name);
+    if (pointer != nullptr) *pointer = variable;
+    if (bytes != nullptr) *bytes = placed_bytes;
   });
 }

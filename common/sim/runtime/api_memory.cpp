@@ -130,21 +130,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   });
 }
 
-// Where memory lies makes no difference here: advice about it is checked and forgotten.
-cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return call("cudaMemAdvise", [&](Process&) {});
-}
-
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t stream) {
-  return call("cudaMemPrefetchAsync", [&](Process&) { find_stream(stream); });
-}
-SIM_PER_THREAD(cudaMemPrefetchAsync, _ptsz)
-
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
-  return call("cudaStreamAttachMemAsync", [&](Process&) { find_stream(stream); });
-}
-SIM_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)
-
 // ------------------------------------------------------------------------------- allocation in stream order, and pools
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {

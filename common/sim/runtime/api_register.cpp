@@ -66,7 +66,7 @@ SIM_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*,
 /// pointer whatever the result is, so without code that defines it there is nothing to go on with.
 SIM_API char __cudaInitModule(void** handle) {
   const cudaError_t error = call("__managed__ variable", [&](Process& process) {
-    binary_of(handle)->modules(process);
+    binary_of(handle)->module(process);
     process.registry.place_managed(binary_of(handle), process, true);
   });
   if (error != cudaSuccess) stop(EXIT_SIMULATION_FAILED);

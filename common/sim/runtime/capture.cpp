@@ -201,11 +201,11 @@ SIM_PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return call("cudaStreamEndCapture", [&](Process&) {
-    cudaGraph_t& answer = result(graph, "pGraph");
-    answer = nullptr;
+    if (graph != nullptr) *graph = nullptr;
     const auto found = captures().find(stream);
     if (found == captures().end()) refuse(cudaErrorIllegalState, "the stream is not captured.");
     const std::shared_ptr<Capture> capture = found->second;
+    if (!capture->is_programs) require_pointer(graph, "pGraph");  // otherwise the program has it already
     if (capture->origin != stream)
       refuse(cudaErrorStreamCaptureUnmatched, "a capture ends in the stream in which it began.");
     std::erase_if(captures(), [&](const auto& each) { return each.second == capture; });
@@ -217,7 +217,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
                "another stream takes part in the capture, and the one in which it began "
                "has not waited for its last work (cudaEventRecord, cudaStreamWaitEvent).");
     }
-    answer = capture->is_programs ? handle_of(*capture->graph) : keep(capture->graph);
+    if (graph != nullptr) *graph = capture->is_programs ? handle_of(*capture->graph) : keep(capture->graph);
   });
 }
 SIM_PER_THREAD(cudaStreamEndCapture, _ptsz)

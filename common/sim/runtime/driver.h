@@ -33,6 +33,9 @@ CUresult driver(const char* name, Body&& body) {
   return without_trace([&] { return query(name, body); });
 }
 
+/// The driver's description of a copy, as the runtime has it. Refuses arrays.
+CUresult as_runtime_copy(const CUDA_MEMCPY3D* parameters, cudaMemcpy3DParms* copy);
+
 /// There is one context, and it is always current.
 CUcontext the_context();
 

@@ -27,6 +27,15 @@ CUcontext the_context() {
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 
+// Tables of functions that NVIDIA's own libraries share and nobody has documented. They go on without those that are missing.
+CUresult cuGetExportTable(const void** functions, const CUuuid*) {
+  if (functions != nullptr) *functions = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+SIM_API CUresult cuProfilerStart() { return CUDA_SUCCESS; }
+SIM_API CUresult cuProfilerStop() { return CUDA_SUCCESS; }
+
 CUresult cuDriverGetVersion(int* version) { return as_runtime(cudaDriverGetVersion, version); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
@@ -87,6 +96,35 @@ CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
 CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
   return as_runtime(cudaDeviceGetPCIBusId, text, length, device);
 }
+
+CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
+  return as_runtime(cudaDeviceGetByPCIBusId, device, text);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  return as_runtime(cudaDeviceGetDefaultMemPool, pool, device);
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  return as_runtime(cudaDeviceGetMemPool, pool, device);
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return as_runtime(cudaMemPoolSetAttribute, pool, static_cast<cudaMemPoolAttr>(attribute), value);
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  return as_runtime(cudaMemPoolGetAttribute, pool, static_cast<cudaMemPoolAttr>(attribute), value);
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  static_assert(sizeof(CUmemPoolProps) == sizeof(cudaMemPoolProps), "one is read as the other");
+  return as_runtime(cudaMemPoolCreate, pool, reinterpret_cast<const cudaMemPoolProps*>(properties));
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool) { return as_runtime(cudaMemPoolDestroy, pool); }
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes) { return as_runtime(cudaMemPoolTrimTo, pool, bytes); }
 
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return as_runtime(cudaDeviceCanAccessPeer, can, device, peer);

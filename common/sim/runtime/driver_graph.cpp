@@ -34,28 +34,9 @@ auto* same(CUgraphEdgeData* data) { return reinterpret_cast<cudaGraphEdgeData*>(
 
 template <class Function>
 CUresult with_copy(const CUDA_MEMCPY3D* parameters, Function function) {
-  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_MEMCPY3D& p = *parameters;
-  if (p.srcMemoryType == CU_MEMORYTYPE_ARRAY || p.dstMemoryType == CU_MEMORYTYPE_ARRAY)
-    return driver("cuGraphMemcpyNode",
-                  [](Process&) { refuse(cudaErrorNotSupported, "CUDA arrays are not simulated: use linear memory."); });
-  const auto side = [&](CUmemorytype type, const void* host, CUdeviceptr device, size_t pitch, size_t height) {
-    void* const pointer = type == CU_MEMORYTYPE_HOST ? const_cast<void*>(host) : pointer_to(device);
-    return cudaPitchedPtr{pointer, pitch, p.WidthInBytes, height};
-  };
-  const bool from_host = p.srcMemoryType == CU_MEMORYTYPE_HOST, to_host = p.dstMemoryType == CU_MEMORYTYPE_HOST;
-  const bool unified = p.srcMemoryType == CU_MEMORYTYPE_UNIFIED || p.dstMemoryType == CU_MEMORYTYPE_UNIFIED;
   cudaMemcpy3DParms copy{};
-  copy.srcPtr = side(p.srcMemoryType, p.srcHost, p.srcDevice, p.srcPitch, p.srcHeight);
-  copy.dstPtr = side(p.dstMemoryType, p.dstHost, p.dstDevice, p.dstPitch, p.dstHeight);
-  copy.srcPos = {p.srcXInBytes, p.srcY, p.srcZ};
-  copy.dstPos = {p.dstXInBytes, p.dstY, p.dstZ};
-  copy.extent = {p.WidthInBytes, p.Height, p.Depth};
-  copy.kind = unified     ? cudaMemcpyDefault
-              : from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
-              : to_host   ? cudaMemcpyDeviceToHost
-                          : cudaMemcpyDeviceToDevice;
-  return function(&copy);
+  const CUresult error = as_runtime_copy(parameters, &copy);
+  return error == CUDA_SUCCESS ? function(&copy) : error;
 }
 
 }  // namespace

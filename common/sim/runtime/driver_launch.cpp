@@ -43,6 +43,11 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, 
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), code);
 }
 
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                               void**, unsigned) {
+  return cuModuleLoad(reinterpret_cast<CUmodule*>(library), file);
+}
+
 CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(reinterpret_cast<CUmodule>(library)); }
 
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
@@ -101,6 +106,62 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction function) { return as_runtime(cudaFuncGetName, name, function); }
+
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  return cuFuncGetName(name, reinterpret_cast<CUfunction>(kernel));
+}
+
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel, CUdevice) {
+  return cuFuncGetAttribute(value, attribute, reinterpret_cast<CUfunction>(kernel));
+}
+
+// Code is loaded with its module.
+CUresult cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction) {
+  return driver("cuFuncIsLoaded", [&](Process&) { result(state, "state") = CU_FUNCTION_LOADING_STATE_LOADED; });
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int threads,
+                                                              size_t dynamic_smem, unsigned flags) {
+  return as_runtime(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, blocks, function, threads, dynamic_smem,
+                    flags);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function, int blocks, int threads) {
+  return as_runtime(cudaOccupancyAvailableDynamicSMemPerBlock, bytes, function, blocks, threads);
+}
+
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction function,
+                                                   CUoccupancyB2DSize smem_of, size_t dynamic_smem, int limit,
+                                                   unsigned flags) {
+  if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  int most = 0, sms = 0;
+  if (const CUresult error = cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
+      error != CUDA_SUCCESS)
+    return error;
+  if (limit > 0 && limit < most) most = limit;
+  int best_threads = 0;
+  for (int threads = most; threads > 0; threads = (threads - 1) / 32 * 32) {  // whole warps, the greatest first
+    int blocks = 0;
+    const size_t smem = smem_of != nullptr ? smem_of(threads) : dynamic_smem;
+    const CUresult error =
+        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, function, threads, smem, flags);
+    if (error != CUDA_SUCCESS) return error;
+    if (blocks * threads <= best_threads) continue;
+    best_threads = blocks * threads;
+    *grid = blocks, *block = threads;
+  }
+  if (const CUresult error = cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+      error != CUDA_SUCCESS)
+    return error;
+  *grid *= sms;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2DSize smem_of,
+                                          size_t dynamic_smem, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, smem_of, dynamic_smem, limit, 0);
+}
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
                                                      size_t dynamic_smem) {
@@ -161,6 +222,19 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   return launch_driver(as_runtime_config(config), function, arguments, extra);
 }
 
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_smem,
+                                   CUstream stream, void** arguments) {
+  return as_runtime(cudaLaunchCooperativeKernel, function, dim3{grid_x, grid_y, grid_z},
+                    dim3{block_x, block_y, block_z}, arguments, dynamic_smem, stream);
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction function, const CUlaunchConfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = as_runtime_config(*config);
+  return as_runtime(cudaOccupancyMaxPotentialClusterSize, size, function, &same);
+}
+
 CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function, const CUlaunchConfig* config) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const cudaLaunchConfig_t same = as_runtime_config(*config);
@@ -169,4 +243,5 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function, const 
 
 // For programs compiled with --default-stream per-thread.
 SIM_PER_THREAD(cuLaunchKernel, _ptsz)
+SIM_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)
 SIM_PER_THREAD(cuLaunchKernelEx, _ptsz)

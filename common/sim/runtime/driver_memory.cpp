@@ -37,6 +37,11 @@ CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
   return allocate_with(address, bytes, [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
 }
 
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return allocate_with(address, bytes,
+                       [&](void** pointer) { return cudaMallocFromPoolAsync(pointer, bytes, pool, stream); });
+}
+
 CUresult cuMemFree(CUdeviceptr address) { return as_runtime(cudaFree, pointer_to(address)); }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
@@ -50,6 +55,34 @@ CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemFreeHost(void* pointer) { return as_runtime(cudaFreeHost, pointer); }
+
+CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned) {
+  return allocate_with(address, width * height,
+                       [&](void** pointer) { return cudaMallocPitch(pointer, pitch, width, height); });
+}
+
+CUresult cuMemHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  return as_runtime(cudaHostRegister, pointer, bytes, flags);
+}
+
+CUresult cuMemHostUnregister(void* pointer) { return as_runtime(cudaHostUnregister, pointer); }
+
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* pointer, unsigned flags) {
+  return as_runtime(cudaHostGetDevicePointer, reinterpret_cast<void**>(address), pointer, flags);
+}
+
+CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) { return as_runtime(cudaHostGetFlags, flags, pointer); }
+
+CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location) {
+  const cudaMemLocation same{static_cast<cudaMemLocationType>(location.type), location.id};
+  return as_runtime(cudaMemAdvise, pointer_to(address), bytes, static_cast<cudaMemoryAdvise>(advice), same);
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
+                            CUstream stream) {
+  const cudaMemLocation same{static_cast<cudaMemLocationType>(location.type), location.id};
+  return as_runtime(cudaMemPrefetchAsync, pointer_to(address), bytes, same, flags, stream);
+}
 
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr address) {
   return driver("cuMemGetAddressRange", [&](Process& process) {
@@ -113,6 +146,82 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
   return as_runtime(cudaMemcpyAsync, pointer_to(to), pointer_to(from), bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
+namespace sim::runtime {
+
+CUresult as_runtime_copy(const CUDA_MEMCPY3D* parameters, cudaMemcpy3DParms* copy) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMCPY3D& p = *parameters;
+  if (p.srcMemoryType == CU_MEMORYTYPE_ARRAY || p.dstMemoryType == CU_MEMORYTYPE_ARRAY)
+    return driver("cuMemcpy3D",
+                  [](Process&) { refuse(cudaErrorNotSupported, "CUDA arrays are not simulated: use linear memory."); });
+  const auto side = [&](CUmemorytype type, const void* host, CUdeviceptr device, size_t pitch, size_t height) {
+    void* const pointer = type == CU_MEMORYTYPE_HOST ? const_cast<void*>(host) : pointer_to(device);
+    return cudaPitchedPtr{pointer, pitch, p.WidthInBytes, height};
+  };
+  const bool from_host = p.srcMemoryType == CU_MEMORYTYPE_HOST, to_host = p.dstMemoryType == CU_MEMORYTYPE_HOST;
+  const bool unified = p.srcMemoryType == CU_MEMORYTYPE_UNIFIED || p.dstMemoryType == CU_MEMORYTYPE_UNIFIED;
+  *copy = {};
+  copy->srcPtr = side(p.srcMemoryType, p.srcHost, p.srcDevice, p.srcPitch, p.srcHeight);
+  copy->dstPtr = side(p.dstMemoryType, p.dstHost, p.dstDevice, p.dstPitch, p.dstHeight);
+  copy->srcPos = {p.srcXInBytes, p.srcY, p.srcZ};
+  copy->dstPos = {p.dstXInBytes, p.dstY, p.dstZ};
+  copy->extent = {p.WidthInBytes, p.Height, p.Depth};
+  copy->kind = unified     ? cudaMemcpyDefault
+               : from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
+               : to_host   ? cudaMemcpyDeviceToHost
+                           : cudaMemcpyDeviceToDevice;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace sim::runtime
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_runtime(cudaMemcpyAsync, pointer_to(to), pointer_to(from), bytes, cudaMemcpyDefault, stream);
+}
+
+CUresult cuMemcpy3D(const CUDA_MEMCPY3D* parameters) {
+  cudaMemcpy3DParms copy{};
+  const CUresult error = as_runtime_copy(parameters, &copy);
+  return error == CUDA_SUCCESS ? as_runtime(cudaMemcpy3D, &copy) : error;
+}
+
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* parameters, CUstream stream) {
+  cudaMemcpy3DParms copy{};
+  const CUresult error = as_runtime_copy(parameters, &copy);
+  return error == CUDA_SUCCESS ? as_runtime(cudaMemcpy3DAsync, &copy, stream) : error;
+}
+
+namespace {
+
+/// A pitch of 0 means rows without anything between them.
+CUDA_MEMCPY3D as_three_dimensions(const CUDA_MEMCPY2D& p) {
+  CUDA_MEMCPY3D same{};
+  same.srcXInBytes = p.srcXInBytes, same.srcY = p.srcY, same.srcMemoryType = p.srcMemoryType;
+  same.srcHost = p.srcHost, same.srcDevice = p.srcDevice;
+  same.srcPitch = p.srcPitch != 0 ? p.srcPitch : p.WidthInBytes, same.srcHeight = p.srcY + p.Height;
+  same.dstXInBytes = p.dstXInBytes, same.dstY = p.dstY, same.dstMemoryType = p.dstMemoryType;
+  same.dstHost = p.dstHost, same.dstDevice = p.dstDevice;
+  same.dstPitch = p.dstPitch != 0 ? p.dstPitch : p.WidthInBytes, same.dstHeight = p.dstY + p.Height;
+  same.WidthInBytes = p.WidthInBytes, same.Height = p.Height, same.Depth = 1;
+  return same;
+}
+
+}  // namespace
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D* parameters) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMCPY3D same = as_three_dimensions(*parameters);
+  return cuMemcpy3D(&same);
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* parameters) { return cuMemcpy2D(parameters); }
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* parameters, CUstream stream) {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMCPY3D same = as_three_dimensions(*parameters);
+  return cuMemcpy3DAsync(&same, stream);
+}
+
 namespace {
 
 Fill units(CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
@@ -152,6 +261,13 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream
 }
 
 // For programs compiled with --default-stream per-thread.
+SIM_PER_THREAD(cuMemcpyAsync, _ptsz)
+SIM_PER_THREAD(cuMemcpy2D_v2, _ptds)
+SIM_PER_THREAD(cuMemcpy2DUnaligned_v2, _ptds)
+SIM_PER_THREAD(cuMemcpy2DAsync_v2, _ptsz)
+SIM_PER_THREAD(cuMemcpy3D_v2, _ptds)
+SIM_PER_THREAD(cuMemcpy3DAsync_v2, _ptsz)
+SIM_PER_THREAD(cuMemPrefetchAsync_v2, _ptsz)
 SIM_PER_THREAD(cuMemcpy, _ptds)
 SIM_PER_THREAD(cuMemcpyHtoD_v2, _ptds)
 SIM_PER_THREAD(cuMemcpyDtoH_v2, _ptds)
@@ -166,4 +282,5 @@ SIM_PER_THREAD(cuMemsetD8Async, _ptsz)
 SIM_PER_THREAD(cuMemsetD16Async, _ptsz)
 SIM_PER_THREAD(cuMemsetD32Async, _ptsz)
 SIM_PER_THREAD(cuMemAllocAsync, _ptsz)
+SIM_PER_THREAD(cuMemAllocFromPoolAsync, _ptsz)
 SIM_PER_THREAD(cuMemFreeAsync, _ptsz)

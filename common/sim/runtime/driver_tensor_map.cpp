@@ -15,9 +15,16 @@ CUresult refuse_tensor_map(const char* name, CUresult error, const std::string& 
   return error;
 }
 
-CUresult no_im2col(const char* name) {
-  return refuse_tensor_map(name, CUDA_ERROR_NOT_SUPPORTED,
-                           "im2col tensor maps are not simulated: use a tiled one (cuTensorMapEncodeTiled).");
+/// Writes the map that the arguments describe, or refuses.
+template <class Arguments>
+CUresult encode(const char* name, CUtensorMap* map, const Arguments& arguments) {
+  Process& process = Process::get();
+  std::lock_guard lock(process.mutex);
+  const EncodedTensorMap encoded = encode_tensor_map(arguments, process.gpu(), process.memory());
+  if (encoded.error != CUDA_SUCCESS) return refuse_tensor_map(name, encoded.error, encoded.problem);
+  static_assert(sizeof *map == sizeof encoded.map);
+  std::memcpy(map, &encoded.map, sizeof *map);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -27,16 +34,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
                                 const cuuint32_t* box_dim, const cuuint32_t* element_strides,
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill oob_fill) {
-  Process& process = Process::get();
-  std::lock_guard lock(process.mutex);
-  const EncodedTensorMap encoded =
-      encode_tensor_map({map, data_type, rank, global_address, global_dim, global_strides, box_dim, element_strides,
-                         interleave, swizzle, l2_promotion, oob_fill},
-                        process.gpu(), process.memory());
-  if (encoded.error != CUDA_SUCCESS) return refuse_tensor_map("cuTensorMapEncodeTiled", encoded.error, encoded.problem);
-  static_assert(sizeof *map == sizeof encoded.map);
-  std::memcpy(map, &encoded.map, sizeof *map);
-  return CUDA_SUCCESS;
+  return encode("cuTensorMapEncodeTiled", map,
+                TensorMapArguments{map, data_type, rank, global_address, global_dim, global_strides, box_dim,
+                                   element_strides, interleave, swizzle, l2_promotion, oob_fill});
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* global_address) {
@@ -56,16 +56,22 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* global_address) {
   });
 }
 
-CUresult cuTensorMapEncodeIm2col(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const int*, const int*, cuuint32_t, cuuint32_t, const cuuint32_t*,
-                                 CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill) {
-  return no_im2col("cuTensorMapEncodeIm2col");
+CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType data_type, cuuint32_t rank, void* global_address,
+                                 const cuuint64_t* global_dim, const cuuint64_t* global_strides,
+                                 const int* lower_corner, const int* upper_corner, cuuint32_t channels_per_pixel,
+                                 cuuint32_t pixels_per_column, const cuuint32_t* element_strides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill oob_fill) {
+  const cuuint32_t box_dim[5] = {channels_per_pixel, 1, 1, 1, 1};
+  const TensorMapArguments tile{map,     data_type,       rank,       global_address, global_dim,   global_strides,
+                                box_dim, element_strides, interleave, swizzle,        l2_promotion, oob_fill};
+  return encode("cuTensorMapEncodeIm2col", map, Im2colArguments{tile, lower_corner, upper_corner, pixels_per_column});
 }
 
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
                                      const cuuint64_t*, int, int, cuuint32_t, cuuint32_t, const cuuint32_t*,
                                      CUtensorMapInterleave, CUtensorMapIm2ColWideMode, CUtensorMapSwizzle,
                                      CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  return no_im2col("cuTensorMapEncodeIm2colWide");
+  return refuse_tensor_map("cuTensorMapEncodeIm2colWide", CUDA_ERROR_NOT_SUPPORTED,
+                           "tensor maps for .im2col::w are not simulated: use cuTensorMapEncodeIm2col.");
 }

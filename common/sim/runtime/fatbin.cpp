@@ -72,18 +72,22 @@ bool Image::runs_on(const Gpu& gpu) const {
   return false;
 }
 
-std::string Image::text() const {
+bool Image::is_for(const Gpu& gpu) const {
+  const bool exact = variant == Variant::A || variant == Variant::F;
+  return kind == Kind::Machine && arch / 10 == gpu.major && (exact ? arch % 10 == gpu.minor : arch % 10 <= gpu.minor);
+}
+
+std::string Image::bytes() const {
   // A corrupt size must not make the reader ask for terabytes. The largest PTX of real libraries is tens of megabytes.
   constexpr std::size_t LARGEST_TEXT = std::size_t{1} << 30;
   if (uncompressed_bytes > LARGEST_TEXT) throw FatbinError("an entry says that it holds more than 1 GiB of PTX");
-  std::string text;
-  if (flags & FLAG_ZSTD) {
-    text = decompress_zstd(payload, uncompressed_bytes);
-  } else if (flags & FLAG_LZ4) {
-    text = decompress_lz4(payload, uncompressed_bytes);
-  } else {
-    text.assign(reinterpret_cast<const char*>(payload.data()), payload.size());
-  }
+  if (flags & FLAG_ZSTD) return decompress_zstd(payload, uncompressed_bytes);
+  if (flags & FLAG_LZ4) return decompress_lz4(payload, uncompressed_bytes);
+  return {reinterpret_cast<const char*>(payload.data()), payload.size()};
+}
+
+std::string Image::text() const {
+  std::string text = bytes();
   text.resize(std::min(text.find('\0'), text.size()));  // uncompressed text is padded with zeros
   if (text.empty()) throw FatbinError("an entry holds no text");
   return text;
@@ -130,7 +134,10 @@ std::vector<std::vector<Image>> read_wrapper(const void* pointer) {
   auto array = everything_from(wrapper.prelinked);
   for (; array.size() >= sizeof(void*); array = array.subspan(sizeof(void*))) {
     const auto* container = read<const void*>(array, 0);
-    if (container == nullptr) return containers;
+    if (container == nullptr) {
+      if (wrapper.container != nullptr) containers.push_back(read_container(everything_from(wrapper.container)));
+      return containers;
+    }
     containers.push_back(read_container(everything_from(container)));
   }
   throw FatbinError("the array of its containers has no end");

@@ -32,15 +32,17 @@ struct Image {
 
   std::string target() const;          ///< "sm_100a"
   bool runs_on(const Gpu& gpu) const;  ///< as PTX
+  bool is_for(const Gpu& gpu) const;   ///< machine code that it would run
   std::string text() const;            ///< of a PTX image; throws FatbinError
+  std::string bytes() const;           ///< of any image, decompressed; throws FatbinError
 };
 
 /// The images of one container. `bytes` is everything that may be read from its first byte on; what follows the
 /// container is ignored. Throws FatbinError if it is not a container or contradicts itself.
 std::vector<Image> read_container(std::span<const uint8_t> bytes);
 
-/// The images of every container of a wrapper in this process's memory: one container, or one for each translation unit
-/// of a program compiled with -rdc=true. Throws FatbinError.
+/// The images of every container of a wrapper in this process's memory: one container, or, of a program compiled with
+/// -rdc=true, one for each translation unit and one with what they were linked to. Throws FatbinError.
 std::vector<std::vector<Image>> read_wrapper(const void* wrapper);
 
 /// What lies at `pointer`: the start of a wrapper, a container, machine code (a cubin), or anything else.

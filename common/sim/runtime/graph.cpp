@@ -159,6 +159,42 @@ std::vector<void*> KernelWork::arguments() {
   return pointers;
 }
 
+Condition::Condition(Process& process, unsigned default_value, bool is_assigned)
+    : value_(static_cast<uint32_t*>(
+          allocate(process, sizeof(uint32_t), "cudaGraphConditionalHandleCreate", GlobalMemory::Kind::Device))),
+      default_value_(default_value),
+      is_assigned_(is_assigned) {
+  *value_ = default_value;
+}
+Condition::~Condition() { Process::get().memory().release(value_); }
+
+void Condition::start() const {
+  if (is_assigned_) *value_ = default_value_;
+}
+
+unsigned Condition::value(Process& process) const {
+  unsigned answer = 0;
+  copy(process, sim::runtime::copy_of(&answer, value_, sizeof answer, cudaMemcpyDeviceToHost));
+  return answer;
+}
+
+std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle) {
+  for (const Graph* const graph : live_graphs()) {
+    for (const auto& condition : graph->conditions) {
+      if (condition->handle() == handle) return condition;
+    }
+  }
+  refuse(cudaErrorInvalidValue, "0x%llx is not a condition's handle (cudaGraphConditionalHandleCreate).", handle);
+}
+
+void start_conditions(const Graph& graph) {
+  for (const auto& condition : graph.conditions) condition->start();
+  for (const auto& node : graph.nodes) {
+    if (node->child) start_conditions(*node->child);
+    for (const auto& body : node->conditional.bodies) start_conditions(*body);
+  }
+}
+
 Graph::Graph() { live_graphs().insert(this); }
 Graph::~Graph() {
   live_graphs().erase(this);
@@ -194,11 +230,18 @@ std::shared_ptr<Graph> Graph::clone() {
       fresh.child = node->child->clone();
       fresh.child->is_owned = true;
     }
+    fresh.conditional.handles.clear();
+    for (auto& body : fresh.conditional.bodies) {
+      body = body->clone();
+      body->is_owned = true;
+      fresh.conditional.handles.push_back(handle_of(*body));
+    }
     same[node.get()] = &fresh;
   }
   for (const auto& node : copy->nodes) {
     for (GraphNode::Dependency& dependency : node->dependencies) dependency.on = same.at(dependency.on);
   }
+  copy->conditions = conditions;
   for (UserObject* const object : objects) {
     ++object->references;
     copy->objects.push_back(object);
@@ -211,8 +254,11 @@ GraphNode* Graph::copy_of(const GraphNode& origin) {
     for (const GraphNode* from = node.get(); from != nullptr; from = from->origin.get()) {
       if (from == &origin) return node.get();
     }
-    if (!node->child) continue;
-    if (GraphNode* const inside = node->child->copy_of(origin)) return inside;
+    std::vector<std::shared_ptr<Graph>> inner = node->conditional.bodies;
+    if (node->child) inner.push_back(node->child);
+    for (const auto& graph : inner) {
+      if (GraphNode* const inside = graph->copy_of(origin)) return inside;
+    }
   }
   return nullptr;
 }

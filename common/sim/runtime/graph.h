@@ -23,6 +23,25 @@ struct KernelWork {
 
 class Graph;
 
+/// A value that kernels set, and that decides what a conditional node does. Its handle is the value's device address.
+class Condition {
+ public:
+  Condition(Process& process, unsigned default_value, bool is_assigned);
+  ~Condition();
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  cudaGraphConditionalHandle handle() const { return reinterpret_cast<uintptr_t>(value_); }
+  /// What it starts with, in a launch of the graph; without a default, what the last launch has left.
+  void start() const;
+  unsigned value(Process& process) const;
+
+ private:
+  uint32_t* value_;
+  unsigned default_value_;
+  bool is_assigned_;
+};
+
 /// Of what is there for its type.
 struct GraphNode {
   struct Dependency {
@@ -41,6 +60,12 @@ struct GraphNode {
   cudaHostNodeParams host{};
   cudaEvent_t event = nullptr;
   std::shared_ptr<Graph> child;
+  struct {
+    std::shared_ptr<Condition> condition;
+    cudaGraphConditionalNodeType type = cudaGraphCondTypeIf;
+    std::vector<std::shared_ptr<Graph>> bodies;
+    std::vector<cudaGraph_t> handles;  ///< of the bodies, for the program
+  } conditional;
 };
 
 /// An object of the program that lives as long as somebody refers to it.
@@ -59,6 +84,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   std::vector<std::shared_ptr<GraphNode>> nodes;  ///< in the order in which they were added
   std::vector<UserObject*> objects;               ///< once for each reference
+  std::vector<std::shared_ptr<Condition>> conditions;
   bool is_owned = false;  ///< by a node, or by what is instantiated: it is not the program's to destroy
 
   GraphNode& add(cudaGraphNodeType type);
@@ -90,8 +116,13 @@ struct Step {
 /// they were added, in the latest those that the fewest wait for last, under a seed at random. Refuses a graph with a cycle.
 std::vector<Step> steps_of(Process& process, const Graph& graph);
 
-/// Executes a node that is no host function, in the stream that the call at hand is in.
+/// Executes a node that is no host function and decides nothing, in the stream that the call at hand is in.
 void execute(Process& process, GraphNode& node);
+
+/// Of any live graph; refuses another handle.
+std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle);
+/// Gives all conditions of the graph and of its nodes' graphs their first value.
+void start_conditions(const Graph& graph);
 
 UserObject& create_object(void* data, cudaHostFn_t destroy, unsigned references);
 UserObject& find_object(cudaUserObject_t handle);

@@ -34,6 +34,24 @@ void set_child(GraphNode& node, Graph& graph) {
   node.child->is_owned = true;
 }
 
+namespace {
+
+void set_conditional(GraphNode& node, const cudaConditionalNodeParams& p) {
+  const unsigned most = p.type == cudaGraphCondTypeWhile ? 1 : p.type == cudaGraphCondTypeIf ? 2 : 1u << 16;
+  if (p.type > cudaGraphCondTypeSwitch) refuse(cudaErrorInvalidValue, "there is no type %d of conditions.", p.type);
+  if (p.size < 1 || p.size > most)
+    refuse(cudaErrorInvalidValue, "a conditional node of this type has 1 to %u graphs, not %u.", most, p.size);
+  node.conditional.condition = find_condition(p.handle);
+  node.conditional.type = p.type;
+  for (unsigned i = 0; i < p.size; ++i) {
+    node.conditional.bodies.push_back(std::make_shared<Graph>());
+    node.conditional.bodies.back()->is_owned = true;
+    node.conditional.handles.push_back(handle_of(*node.conditional.bodies.back()));
+  }
+}
+
+}  // namespace
+
 void set_content(Process& process, GraphNode& node, const cudaGraphNodeParams& p) {
   switch (p.type) {
     case cudaGraphNodeTypeKernel: {
@@ -58,7 +76,8 @@ void set_content(Process& process, GraphNode& node, const cudaGraphNodeParams& p
     case cudaGraphNodeTypeMemFree:
       refuse(cudaErrorNotSupported, "nodes that allocate or free memory are not simulated: allocate before the graph.");
     case cudaGraphNodeTypeConditional:
-      refuse(cudaErrorNotSupported, "conditional nodes are not simulated: launch a graph for each way.");
+      if (!node.conditional.bodies.empty()) refuse(cudaErrorNotSupported, "a conditional node cannot be changed.");
+      return set_conditional(node, p.conditional);
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
       refuse(cudaErrorNotSupported, "nodes for external semaphores are not simulated.");

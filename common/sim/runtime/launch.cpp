@@ -58,13 +58,12 @@ void check_smem(const Gpu& gpu, const std::string& name, const LaunchConfig& con
 }
 
 void check_registers(const Gpu& gpu, const std::string& name, const Launch& launch, const KernelInfo& info) {
-  // Registers are handed out by warp, in units of 256.
-  const uint64_t warps = (uint64_t{launch.block.x} * launch.block.y * launch.block.z + 31) / 32;
-  const uint64_t registers = warps * ((static_cast<uint64_t>(info.registers) * 32 + 255) / 256 * 256);
-  if (registers > static_cast<uint64_t>(gpu.registers_per_sm)) {
-    refuse(cudaErrorLaunchOutOfResources, "%s needs %s registers for a block of %s threads; an SM has %s.",
-           name.c_str(), grouped(registers).c_str(), extents(as_array(launch.block)).c_str(),
-           grouped(gpu.registers_per_sm).c_str());
+  const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  if (threads > static_cast<uint64_t>(gpu.threads_with(info.registers))) {
+    refuse(cudaErrorLaunchOutOfResources,
+           "%s needs %d registers a thread; of an SM's %s that is enough for blocks of %s threads, not of %s.",
+           name.c_str(), info.registers, grouped(gpu.registers_per_sm).c_str(),
+           grouped(gpu.threads_with(info.registers)).c_str(), grouped(threads).c_str());
   }
 }
 
@@ -198,7 +197,10 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
   }
 
   process.launching();
-  const Outcome outcome = process.device().launch(module, info, config, launch.arguments);
+  // The machine code decides what may be launched, and how many blocks an SM holds where that is what is asked for. How many
+  // run side by side here does not depend on it.
+  const KernelInfo& as_run = process.device().options().timing ? info : *module.kernel(kernel.name);
+  const Outcome outcome = process.device().launch(module, as_run, config, launch.arguments);
   if (const cudaError_t error = process.conclude(outcome); error != cudaSuccess)
     throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault's report has said it all
 }
@@ -218,8 +220,7 @@ void launch(Process& process, Kernel& kernel, const Launch& launch) {
     if (cannot_simulate(refusal.error)) process.fail();
     if (process.aborts_on_error()) {
       if (!refusal.sentence.empty()) say(refusal.sentence);
-      process.finish();
-      stop(EXIT_SIMULATION_FAILED);
+      process.abort();
     }
     throw;
   }

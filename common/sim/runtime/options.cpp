@@ -111,6 +111,8 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
 }
 
 std::string describe(const Gpu& gpu, const Options& options) {
+  const std::string device = format("%s, %d %s", gpu.name.c_str(), gpu.sm_count, gpu.sm_count == 1 ? "SM" : "SMs");
+  if (options.timing) return device + ", time predicted, nothing computed";
   std::string schedule = "default schedule";
   if (options.schedule == Options::Schedule::Seeded) schedule = "schedule from seed " + std::to_string(options.seed);
   if (options.schedule == Options::Schedule::Latest) schedule = "latest schedule";
@@ -120,8 +122,7 @@ std::string describe(const Gpu& gpu, const Options& options) {
   const char* check = options.check == Options::Check::Off  ? ""
                       : options.check == Options::Check::On ? ", order checked"
                                                             : ", order checked strictly";
-  return format("%s, %d %s, %s, arithmetic %s%s", gpu.name.c_str(), gpu.sm_count, gpu.sm_count == 1 ? "SM" : "SMs",
-                schedule.c_str(), arithmetic, check);
+  return device + ", " + schedule + ", arithmetic " + arithmetic + check;
 }
 
 }  // namespace sim::runtime

@@ -101,7 +101,12 @@ bool is_fault(Status status) {
 }  // namespace
 
 void Process::settle() {
-  if (device_) conclude(device_->settle());
+  if (!device_) return;
+  const Outcome outcome = device_->settle();
+  const cudaError_t error = conclude(outcome);
+  // The launch was accepted before: nobody is there to be told of a refusal but whoever asks next.
+  if (error != cudaSuccess && !is_fault(outcome.status)) fault(error, outcome.report);
+  if (error != cudaSuccess && aborts_on_error()) abort();
 }
 
 cudaError_t Process::conclude(const Outcome& outcome) {
@@ -127,6 +132,11 @@ std::string Process::verdict() const {
   }
   if (!written_) return "a file that was asked for could not be written, so the program's exit code 0 becomes 86.";
   return "";
+}
+
+void Process::abort() {
+  finish();
+  stop(EXIT_SIMULATION_FAILED);
 }
 
 void Process::finish() {

@@ -45,7 +45,7 @@ class Process {
   bool aborts_on_error() const { return settings_.device.abort_on_error; }
   const Replacement* replacement() const { return replacement_ ? &*replacement_ : nullptr; }
 
-  /// Runs launches that wait for a dependent one. A fault becomes the sticky error.
+  /// Runs launches that wait for a dependent one. What goes wrong becomes the sticky error.
   void settle();
   /// What came of launches: says it, and returns the error.
   cudaError_t conclude(const Outcome& outcome);
@@ -70,6 +70,8 @@ class Process {
   std::string verdict() const;
   /// Writes counters and traces, once.
   void finish();
+  /// Ends the program, as --abort asks for.
+  [[noreturn]] void abort();
 
   std::mutex mutex;  ///< held by every API call
   /// Where the call at hand puts its work, and whether the host waits until that is done.

@@ -46,14 +46,20 @@ void Binary::read() {
 
 int Binary::newest_arch() {
   read();
-  int ptx = parse_target(ptx_target(bare_text_)).arch, any = 0;
+  const std::vector<std::string> keys = gpu_keys();
+  const auto runs_somewhere = [&](const Image& image) {
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return image.runs_on(*find_gpu(key)); });
+  };
+  // Libraries that nvcc links in (cudadevrt) bring PTX for GPUs that are not simulated.
+  int usable = 0, ptx = parse_target(ptx_target(bare_text_)).arch, any = 0;
   for (const auto& container : containers_) {
     for (const Image& image : container) {
       any = std::max(any, image.arch);
       if (image.kind == Image::Kind::Ptx) ptx = std::max(ptx, image.arch);
+      if (runs_somewhere(image)) usable = std::max(usable, image.arch);
     }
   }
-  return ptx > 0 ? ptx : any;
+  return usable > 0 ? usable : ptx > 0 ? ptx : any;
 }
 
 bool Binary::defines_one_of(const std::vector<std::string>& kernels) const {
@@ -83,6 +89,25 @@ std::vector<std::string> Binary::choose_texts(const Gpu& gpu) const {
   }
   if (texts.empty()) refuse(cudaErrorNoKernelImageForDevice, "%s", explain_no_choice(all, gpu, label_).c_str());
   return texts;
+}
+
+void Binary::read_resources(const Gpu& gpu) {
+  for (const auto& container : containers_) {
+    for (const Image& image : container) {
+      if (!image.is_for(gpu)) continue;
+      try {
+        const std::string elf = image.bytes();
+        // What is linked comes last, and counts.
+        for (auto& [name, resources] : resources_in({reinterpret_cast<const uint8_t*>(elf.data()), elf.size()}))
+          resources_[name] = resources;
+      } catch (const FatbinError&) {}  // it is the PTX that must be whole
+    }
+  }
+}
+
+const KernelResources* Binary::resources(const std::string& kernel) const {
+  const auto found = resources_.find(kernel);
+  return found == resources_.end() ? nullptr : &found->second;
 }
 
 /// The program fills in the arguments as its own kernels declare them: a replacement must take the same.
@@ -115,8 +140,8 @@ void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) 
   }
 }
 
-const std::vector<Module*>& Binary::modules(Process& process) {
-  if (loaded_) return modules_;
+Module& Binary::module(Process& process) {
+  if (module_ != nullptr) return *module_;
   read();
   const Gpu& gpu = process.gpu();
   std::string origin = label_;
@@ -133,31 +158,31 @@ const std::vector<Module*>& Binary::modules(Process& process) {
     judged = Device::Judged::Whole;
   } else {
     texts_ = choose_texts(gpu);
+    read_resources(gpu);
     if (!bare_text_.empty()) judged = Device::Judged::Whole;
   }
 
-  std::vector<Module*> modules;
-  for (const std::string& text : texts_) {
-    Outcome outcome;
-    Module* module = process.device().load(text, origin, &outcome, judged);
-    if (module == nullptr) refuse(static_cast<cudaError_t>(outcome.status), "%s", outcome.report.c_str());
-    modules.push_back(module);
-  }
-  modules_ = std::move(modules);
-  loaded_ = true;
+  Outcome outcome;
+  const std::vector<std::string_view> texts(texts_.begin(), texts_.end());
+  module_ = process.device().load(texts, origin, &outcome, judged);
+  if (module_ == nullptr) refuse(static_cast<cudaError_t>(outcome.status), "%s", outcome.report.c_str());
   process.registry.place_managed(this, process, false);
-  return modules_;
+  return *module_;
 }
 
 void Kernel::load(Process& process) {
-  if (info_ != nullptr) return;
-  for (Module* module : binary->modules(process)) {
-    info_ = module->kernel(name);
-    module_ = module;
-    if (info_ != nullptr) return;
+  if (info_) return;
+  module_ = &binary->module(process);
+  const KernelInfo* const known = module_->kernel(name);
+  if (known == nullptr) {
+    refuse(cudaErrorInvalidDeviceFunction, "the PTX of %s does not define the kernel %s.", binary->label().c_str(),
+           readable_name(name).c_str());
   }
-  refuse(cudaErrorInvalidDeviceFunction, "the PTX of %s does not define the kernel %s.", binary->label().c_str(),
-         readable_name(name).c_str());
+  info_ = *known;
+  if (const KernelResources* const made = binary->resources(name)) {
+    info_->registers = made->registers;
+    info_->local_bytes = static_cast<std::size_t>(made->local_bytes);
+  }
 }
 
 Module& Kernel::module(Process& process) {
@@ -172,12 +197,8 @@ const KernelInfo& Kernel::info(Process& process) {
 
 void* Variable::find(Process& process) {
   if (address_ != nullptr) return address_;
-  for (Module* module : binary->modules(process)) {
-    std::size_t placed_bytes = 0;
-    address_ = module->variable(name, &placed_bytes);
-    if (address_ != nullptr) break;
-  }
-  return address_;
+  std::size_t placed_bytes = 0;
+  return address_ = binary->module(process).variable(name, &placed_bytes);
 }
 
 void* Variable::address(Process& process) {
@@ -240,10 +261,8 @@ Kernel* Registry::library_kernel(Binary* library, std::string_view name, Process
   for (const auto& [key, kernel] : kernels_) {
     if (kernel->binary.get() == library && kernel->name == name) return kernel.get();
   }
-  for (const Module* module : library->modules(process)) {
-    if (module->kernel(name) != nullptr) return add_kernel(library, nullptr, std::string(name));
-  }
-  return nullptr;
+  if (library->module(process).kernel(name) == nullptr) return nullptr;
+  return add_kernel(library, nullptr, std::string(name));
 }
 
 void Registry::place_managed(Binary* binary, Process& process, bool in_use) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "engine/device.h"
 #include "runtime/fatbin.h"
+#include "runtime/machine_code.h"
 
 namespace sim::runtime {
 
@@ -23,7 +25,8 @@ class Binary {
   /// `data` is a wrapper, a container, machine code, or PTX text that ends with a zero.
   Binary(const void* data, std::string label);
 
-  /// The newest architecture among the PTX images, or among all if there is no PTX; 0 if there is no image.
+  /// The newest architecture among the PTX images that a simulated GPU runs; or else among the PTX images, or among all if
+  /// there is no PTX; 0 if there is no image.
   int newest_arch();
   /// Why nothing in it can be read: the rest of a sentence that begins with its label. Empty if something can.
   const std::string& problem() const { return problem_; }
@@ -32,24 +35,29 @@ class Binary {
   void expect_kernel(std::string name) { kernel_names_.push_back(std::move(name)); }
   bool defines_one_of(const std::vector<std::string>& kernels) const;
 
-  /// Parses the code at first use and refuses when there is none for this GPU.
-  const std::vector<Module*>& modules(Process& process);
+  /// What ptxas has made of a kernel for this GPU; nullptr if there is no machine code, or the code is replaced.
+  const KernelResources* resources(const std::string& kernel) const;
+
+  /// Parses the code at first use, links its translation units, and refuses when there is none for this GPU.
+  Module& module(Process& process);
   const std::string& label() const { return label_; }
 
  private:
   void read();
   std::vector<std::string> choose_texts(const Gpu& gpu) const;
+  void read_resources(const Gpu& gpu);
   void compare_parameters(const Replacement& replacement, const Gpu& gpu) const;
 
   const void* data_;
   std::string label_;
   std::vector<std::string> kernel_names_;
-  bool read_ = false, loaded_ = false;
+  bool read_ = false;
   std::vector<std::vector<Image>> containers_;
   std::string bare_text_;           // if `data` is PTX itself
   std::string problem_;             // why nothing could be read; empty if something was
-  std::vector<std::string> texts_;  // what the modules were parsed from, and may refer to
-  std::vector<Module*> modules_;
+  std::vector<std::string> texts_;  // what the module was parsed from, and may refer to
+  Module* module_ = nullptr;
+  std::unordered_map<std::string, KernelResources> resources_;
 };
 
 /// One __global__ function. Its address serves as cudaKernel_t, cudaFunction_t and CUfunction.
@@ -57,7 +65,8 @@ struct Kernel {
   std::shared_ptr<Binary> binary;
   std::string name;  ///< mangled
 
-  /// Where it is and what it needs; loaded at first use, refused if the GPU cannot run it.
+  /// Where it is and what it needs, as its machine code says where there is some; loaded at first use, refused if the GPU
+  /// cannot run it.
   Module& module(Process& process);
   const KernelInfo& info(Process& process);
 
@@ -72,7 +81,7 @@ struct Kernel {
  private:
   void load(Process& process);
   Module* module_ = nullptr;
-  const KernelInfo* info_ = nullptr;
+  std::optional<KernelInfo> info_;
 };
 
 /// One __device__, __constant__ or __managed__ variable, known to the host by the address of its shadow.

@@ -205,15 +205,69 @@ TensorMap encode(const TensorMapArguments& a) {
   return map;
 }
 
+void check_pixels(const Im2colArguments& a, const Gpu& gpu) {
+  constexpr cuuint32_t MAX_PIXELS = 1024;
+  constexpr std::array LIMITS = {32768, 128, 16};  // of corners, by the number of spatial dimensions
+  require(a.tile.rank >= 3, "tensorRank is %u; for im2col it must be 3 to 5.", a.tile.rank);
+  require(a.lower_corner != nullptr, "pixelBoxLowerCorner is a null pointer.");
+  require(a.upper_corner != nullptr, "pixelBoxUpperCorner is a null pointer.");
+  require(a.pixels_per_column >= 1 && a.pixels_per_column <= MAX_PIXELS, "pixelsPerColumn is %u; it must be 1 to 1024.",
+          a.pixels_per_column);
+  const int limit = LIMITS[a.tile.rank - 3];
+  for (cuuint32_t i = 0; i + 2 < a.tile.rank; ++i) {
+    const int lower = a.lower_corner[i], upper = a.upper_corner[i];
+    require(lower >= -limit && lower < limit, "pixelBoxLowerCorner[%u] is %d; with tensorRank %u it must be %d to %d.",
+            i, lower, a.tile.rank, -limit, limit - 1);
+    require(upper >= -limit && upper < limit, "pixelBoxUpperCorner[%u] is %d; with tensorRank %u it must be %d to %d.",
+            i, upper, a.tile.rank, -limit, limit - 1);
+    require(static_cast<int64_t>(a.tile.global_dim[i + 1]) + upper > lower,
+            "the bounding box is empty: globalDim[%u] is %s, pixelBoxLowerCorner[%u] %d, pixelBoxUpperCorner[%u] %d.",
+            i + 1, grouped(a.tile.global_dim[i + 1]).c_str(), i, lower, i, upper);
+  }
+  const DataType& type = DATA_TYPES[a.tile.data_type];
+  const std::size_t bytes = std::size_t{a.tile.box_dim[0]} * a.pixels_per_column *
+                            static_cast<std::size_t>(is_spread(a.tile.data_type) ? 8 : type.bits) / 8;
+  require(bytes <= static_cast<std::size_t>(gpu.smem_per_sm),
+          "a column of pixels has %s; it cannot be larger than the %s of shared memory of an SM.",
+          in_bytes(bytes).c_str(), in_bytes(static_cast<unsigned>(gpu.smem_per_sm)).c_str());
+}
+
+/// What `check` finds broken, or what `make` makes.
+template <class Check, class Make>
+EncodedTensorMap checked(Check check, Make make) {
+  try {
+    check();
+    return {CUDA_SUCCESS, "", make()};
+  } catch (const Broken& broken) { return {broken.error, broken.problem, {}}; }
+}
+
+void check_tile(const TensorMapArguments& arguments, const Gpu& gpu, const GlobalMemory& memory) {
+  check_enums(arguments, gpu);
+  check_pointers(arguments, memory);
+  check_shape(arguments, gpu);
+}
+
 }  // namespace
 
 EncodedTensorMap encode_tensor_map(const TensorMapArguments& arguments, const Gpu& gpu, const GlobalMemory& memory) {
-  try {
-    check_enums(arguments, gpu);
-    check_pointers(arguments, memory);
-    check_shape(arguments, gpu);
-    return {CUDA_SUCCESS, "", encode(arguments)};
-  } catch (const Broken& broken) { return {broken.error, broken.problem, {}}; }
+  return checked([&] { check_tile(arguments, gpu, memory); }, [&] { return encode(arguments); });
+}
+
+EncodedTensorMap encode_tensor_map(const Im2colArguments& arguments, const Gpu& gpu, const GlobalMemory& memory) {
+  const auto check = [&] {
+    check_tile(arguments.tile, gpu, memory);
+    check_pixels(arguments, gpu);
+  };
+  return checked(check, [&] {
+    TensorMap map = encode(arguments.tile);
+    map.is_im2col = true;
+    map.pixels = static_cast<uint16_t>(arguments.pixels_per_column);
+    for (cuuint32_t i = 0; i + 2 < arguments.tile.rank; ++i) {
+      map.lower[i] = static_cast<int16_t>(arguments.lower_corner[i]);
+      map.upper[i] = static_cast<int16_t>(arguments.upper_corner[i]);
+    }
+    return map;
+  });
 }
 
 }  // namespace sim::runtime

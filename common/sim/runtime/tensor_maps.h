@@ -32,6 +32,16 @@ struct EncodedTensorMap {
   TensorMap map{};
 };
 
+/// Those of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled does not have. The box of `tile` holds the channels of a
+/// pixel, and 1 in all other dimensions.
+struct Im2colArguments {
+  TensorMapArguments tile;
+  const int* lower_corner;  ///< by spatial dimension, width first
+  const int* upper_corner;
+  cuuint32_t pixels_per_column;
+};
+
+EncodedTensorMap encode_tensor_map(const Im2colArguments& arguments, const Gpu& gpu, const GlobalMemory& memory);
 EncodedTensorMap encode_tensor_map(const TensorMapArguments& arguments, const Gpu& gpu, const GlobalMemory& memory);
 
 }  // namespace sim::runtime

@@ -197,7 +197,10 @@ void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMem
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const GlobalMemory::Allocation* allocation = process.memory().find(address, 0);
   if (order::Launches* const launches = process.device().launches(); launches != nullptr && allocation != nullptr) {
-    if (process.work.host_waits) launches->wait_for_all();  // as cudaFree does
+    if (process.work.host_waits)
+      launches->wait_for_all();  // as cudaFree does
+    else
+      check_order(process, "cudaFreeAsync", {}, {{allocation->begin, allocation->end}});
     launches->forget(allocation->begin, allocation->end);
   }
   const bool right = allocation != nullptr && allocation->begin == address &&

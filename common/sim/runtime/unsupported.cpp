@@ -14,8 +14,10 @@ const char* advice(std::string_view name) {
   using Advice = std::pair<std::string_view, const char*>;
   constexpr std::array FAMILIES = {
       Advice{"Graph",
-             "Graphs of kernels, copies, fills, host functions, events and graphs are simulated, and no others."},
+             "Graphs of kernels, copies, fills, host functions, events, graphs and conditions are simulated, and no "
+             "others."},
       Advice{"Array", "Textures and CUDA arrays are not simulated: use linear memory."},
+      Advice{"ChannelDesc", "Textures and CUDA arrays are not simulated: use linear memory."},
       Advice{"Texture", "Textures and CUDA arrays are not simulated: use linear memory."},
       Advice{"TexRef", "Textures and CUDA arrays are not simulated: use linear memory."},
       Advice{"Surf", "Textures and CUDA arrays are not simulated: use linear memory."},

@@ -1,5 +1,5 @@
 // CUDA graphs built node by node: kernels, copies, fills, host functions, events and graphs within graphs, joined by
-// dependencies; looked at, copied, changed, launched. Every result is compared on the host.
+// dependencies; looked at, copied, changed, launched; and those that decide what is done. Every result is compared on the host.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -210,10 +210,83 @@ static void graphs_within(Diamond& d, const std::vector<int>& from, cudaStream_t
   CHECK(cudaGraphLaunch(executable, stream));
   CHECK(cudaEventSynchronize(event));
   for (int i = 0; i < N; ++i) EXPECT(d.result[i] == 6 * (from[i] + 7 + 4));
-  any.type = cudaGraphNodeTypeConditional;
+  any.type = cudaGraphNodeTypeMemAlloc;
   EXPECT(cudaGraphAddNode(&scaled, graph, nullptr, nullptr, 0, &any) == cudaErrorNotSupported);
   EXPECT(cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagDeviceLaunch) == cudaErrorNotSupported);
   cudaGetLastError();
+}
+
+// ---- nodes that decide: while, if, else and switch, one inside the other, by values that kernels set
+__global__ void count_down(int* rounds, cudaGraphConditionalHandle again) {
+  --*rounds;
+  cudaGraphSetConditional(again, *rounds > 0);
+}
+__global__ void choose(const int* rounds, cudaGraphConditionalHandle odd, cudaGraphConditionalHandle which) {
+  cudaGraphSetConditional(odd, *rounds % 2);
+  cudaGraphSetConditional(which, *rounds);
+}
+__global__ void bump(int* counter) { ++*counter; }
+
+static cudaGraph_t* decide(cudaGraph_t graph, cudaGraphNode_t after, cudaGraphConditionalHandle handle,
+                           cudaGraphConditionalNodeType type, unsigned size, cudaGraphNode_t* made = nullptr) {
+  cudaGraphNodeParams p{};
+  p.type = cudaGraphNodeTypeConditional;
+  p.conditional.handle = handle, p.conditional.type = type, p.conditional.size = size;
+  cudaGraphNode_t node;
+  CHECK(cudaGraphAddNode(&node, graph, after != nullptr ? &after : nullptr, nullptr, after != nullptr ? 1 : 0, &p));
+  if (made != nullptr) *made = node;
+  return p.conditional.phGraph_out;
+}
+
+static void bump_in(cudaGraph_t graph, int* counter) {
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+  bump<<<1, 1, 0, stream>>>(counter);
+  CHECK(cudaStreamEndCapture(stream, nullptr));
+  CHECK(cudaStreamDestroy(stream));
+}
+
+static void decisions() {
+  enum { ROUNDS, ODD, EVEN, AT_0, AT_1, AT_2, COUNTERS };
+  int* memory;
+  CHECK(cudaMalloc(&memory, COUNTERS * sizeof(int)));
+  cudaGraph_t graph;
+  CHECK(cudaGraphCreate(&graph, 0));
+  cudaGraphConditionalHandle again, odd, which;
+  CHECK(cudaGraphConditionalHandleCreate(&again, graph, 1, cudaGraphCondAssignDefault));
+  const cudaGraph_t body = decide(graph, nullptr, again, cudaGraphCondTypeWhile, 1)[0];
+  CHECK(cudaGraphConditionalHandleCreate(&odd, body, 0, 0));
+  CHECK(cudaGraphConditionalHandleCreate(&which, body, 0, 0));
+
+  int* rounds = memory + ROUNDS;
+  void* of_choose[] = {&rounds, &odd, &which};
+  cudaKernelNodeParams p{};
+  p.func = reinterpret_cast<void*>(choose), p.gridDim = p.blockDim = dim3(1), p.kernelParams = of_choose;
+  cudaGraphNode_t first, last;
+  CHECK(cudaGraphAddKernelNode(&first, body, nullptr, 0, &p));
+  cudaGraph_t* ways = decide(body, first, odd, cudaGraphCondTypeIf, 2);
+  bump_in(ways[0], memory + ODD);
+  bump_in(ways[1], memory + EVEN);
+  ways = decide(body, first, which, cudaGraphCondTypeSwitch, 3, &last);
+  for (int i = 0; i < 3; ++i) bump_in(ways[i], memory + AT_0 + i);
+  void* of_count[] = {&rounds, &again};
+  p.func = reinterpret_cast<void*>(count_down), p.kernelParams = of_count;
+  CHECK(cudaGraphAddKernelNode(&first, body, &last, 1, &p));
+
+  cudaGraphExec_t executable;
+  CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  for (int launch = 0; launch < 2; ++launch) {  // the second begins with the default again
+    int counters[COUNTERS] = {5};
+    CHECK(cudaMemcpy(memory, counters, sizeof counters, cudaMemcpyHostToDevice));
+    CHECK(cudaGraphLaunch(executable, nullptr));
+    CHECK(cudaMemcpy(counters, memory, sizeof counters, cudaMemcpyDeviceToHost));
+    const int expected[COUNTERS] = {0, 3, 2, 0, 1, 1};  // rounds 5, 4, 3, 2, 1: a switch beyond its graphs does nothing
+    for (int i = 0; i < COUNTERS; ++i) EXPECT(counters[i] == expected[i]);
+  }
+  CHECK(cudaGraphExecDestroy(executable));
+  CHECK(cudaFree(memory));
 }
 
 int main(int count, char** arguments) {
@@ -241,6 +314,7 @@ int main(int count, char** arguments) {
   questions(d);
   changes(d, from, stream);
   graphs_within(d, from, stream);
+  decisions();
   std::puts("graph nodes PASSED");
   return 0;
 }

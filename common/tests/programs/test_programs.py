@@ -26,8 +26,8 @@ def cpu_seconds() -> float:
 
 class Programs(unittest.TestCase):
     def test_right_ones(self) -> None:
-        programs = (("samples", 8), ("clusters_and_mma", 4), ("graphs", 1), ("graph_nodes", 1), ("calls", 4))
-        for program, passes in programs:
+        programs = {"samples": 8, "clusters_and_mma": 4, "graphs": 1, "graph_nodes": 1, "calls": 4, "units": 1}
+        for program, passes in programs.items():
             for gpu in ("b200", "h200"):
                 for schedule in SCHEDULES:
                     with self.subTest(program=program, gpu=gpu, schedule=schedule):
@@ -55,10 +55,20 @@ class Programs(unittest.TestCase):
                 self.assertNotIn("warning", done.stderr)
                 self.assertNotIn("sim: check", done.stderr)
 
+    def test_occupancy(self) -> None:
+        registers = {"h200": r"(6[4-9]|[7-9]\d|1\d\d)", "b200": "32"}  # for a B200 it has no machine code
+        for gpu, count in registers.items():
+            with self.subTest(gpu=gpu):
+                done = run("occupancy", sim=("--gpu", gpu))
+                self.assertRegex(done.stdout, rf"^{count} registers, \d+ cases PASSED\n$")
+
     def test_printf_in_order(self) -> None:
         lines = run("samples").stdout.splitlines()[-4:]
         says = "thread {} of block {} says hello, {:.2f}"
         self.assertEqual(lines, [says.format(t, b, 0.5 * t) for b in (0, 1) for t in (0, 1)])
+
+    def test_each_unit_has_strings_of_its_own(self) -> None:
+        self.assertEqual(run("units").stdout.splitlines()[:2], ["this unit", "other unit"])
 
     def test_clusters_that_fit_as_measured_on_an_H200(self) -> None:
         self.assertIn("clusters that fit: 66 30 15 7\n", run("clusters_and_mma", sim=("--gpu", "h200")).stdout)

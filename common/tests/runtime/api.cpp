@@ -251,6 +251,42 @@ TEST_F(Api, PointerAttributes) {
   }
 }
 
+TEST_F(Api, AdviceIsRemembered) {
+  char* memory = nullptr;
+  ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&memory), 4096), cudaSuccess);
+  const cudaMemLocation device{cudaMemLocationTypeDevice, 0}, host{cudaMemLocationTypeHost, 0};
+  const auto ask = [&](cudaMemRangeAttribute attribute, std::size_t from, std::size_t bytes) {
+    int answer = 99;
+    EXPECT_EQ(cudaMemRangeGetAttribute(&answer, sizeof answer, attribute, memory + from, bytes), cudaSuccess);
+    return answer;
+  };
+  EXPECT_EQ(ask(cudaMemRangeAttributeReadMostly, 0, 4096), 0);
+  EXPECT_EQ(ask(cudaMemRangeAttributeLastPrefetchLocation, 0, 4096), cudaInvalidDeviceId);
+  EXPECT_EQ(cudaMemAdvise(memory, 2048, cudaMemAdviseSetReadMostly, device), cudaSuccess);
+  EXPECT_EQ(ask(cudaMemRangeAttributeReadMostly, 0, 2048), 1);
+  EXPECT_EQ(ask(cudaMemRangeAttributeReadMostly, 0, 2049), 0);  // not all of it
+  EXPECT_EQ(cudaMemAdvise(memory, 1024, cudaMemAdviseUnsetReadMostly, device), cudaSuccess);
+  EXPECT_EQ(ask(cudaMemRangeAttributeReadMostly, 1024, 1024), 1);
+  EXPECT_EQ(ask(cudaMemRangeAttributeReadMostly, 512, 1024), 0);
+  EXPECT_EQ(cudaMemPrefetchAsync(memory, 4096, host, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(ask(cudaMemRangeAttributeLastPrefetchLocation, 0, 4096), cudaCpuDeviceId);
+  EXPECT_EQ(ask(cudaMemRangeAttributeLastPrefetchLocationType, 0, 4096), cudaMemLocationTypeHost);
+  EXPECT_EQ(cudaMemAdvise(memory, 4096, cudaMemAdviseSetAccessedBy, device), cudaSuccess);
+  int devices[2] = {};
+  EXPECT_EQ(cudaMemRangeGetAttribute(devices, sizeof devices, cudaMemRangeAttributeAccessedBy, memory, 4096),
+            cudaSuccess);
+  EXPECT_EQ(devices[0], 0);
+  EXPECT_EQ(devices[1], cudaInvalidDeviceId);
+  EXPECT_EQ(cudaMemRangeGetAttribute(devices, 3, cudaMemRangeAttributeReadMostly, memory, 4096), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory), 64), cudaSuccess);
+  const std::string report =
+      said([&] { EXPECT_EQ(cudaMemAdvise(memory, 64, cudaMemAdviseSetReadMostly, device), cudaErrorInvalidValue); });
+  EXPECT_NE(report.find("are not managed memory (cudaMallocManaged)"), std::string::npos) << report;
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  cudaGetLastError();
+}
+
 TEST_F(Api, RegisteredHostMemory) {
   static char host[8192];
   EXPECT_EQ(cudaHostRegister(host, 4096, 0), cudaSuccess);
@@ -752,6 +788,75 @@ TEST_F(Api, DriverModulesAndLaunches) {
   EXPECT_NE(context, nullptr);
 }
 
+TEST_F(Api, WhatProgramsThatCompileAtRunTimeAskOfTheDriver) {
+  const void* table = this;
+  const CUuuid any{};
+  EXPECT_EQ(cuGetExportTable(&table, &any), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(table, nullptr);
+
+  std::string text = test::ptx();
+  CUlinkState link = nullptr;
+  void* image = nullptr;
+  std::size_t bytes = 0;
+  ASSERT_EQ(cuLinkCreate(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+  EXPECT_EQ(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_VALUE);  // nothing is there
+  const auto add = [&](CUjitInputType type) {
+    return cuLinkAddData(link, type, text.data(), text.size(), "text", 0, nullptr, nullptr);
+  };
+  EXPECT_EQ(add(CU_JIT_INPUT_CUBIN), CUDA_ERROR_NOT_SUPPORTED);
+  ASSERT_EQ(add(CU_JIT_INPUT_PTX), CUDA_SUCCESS);
+  EXPECT_EQ(add(CU_JIT_INPUT_PTX), CUDA_ERROR_NOT_SUPPORTED);
+  ASSERT_EQ(cuLinkComplete(link, &image, &bytes), CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_EQ(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+  EXPECT_EQ(cuLinkDestroy(link), CUDA_SUCCESS);
+  EXPECT_EQ(cuLinkDestroy(link), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(cuModuleGetFunction(&function, module, "bounded"), CUDA_SUCCESS);
+
+  int grid = 0, block = 0, sms = 0, blocks = 0;
+  EXPECT_EQ(cuOccupancyMaxPotentialBlockSize(&grid, &block, function, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0), CUDA_SUCCESS);
+  EXPECT_EQ(grid, blocks * sms);
+  EXPECT_EQ(block % 32, 0);
+  EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+
+  int calls = 0;
+  EXPECT_EQ(cuLaunchHostFunc(
+                nullptr, [](void* data) { ++*static_cast<int*>(data); }, &calls),
+            CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamAddCallback(
+                nullptr, [](CUstream, CUresult, void* data) { ++*static_cast<int*>(data); }, &calls, 0),
+            CUDA_SUCCESS);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(Api, DriverCopiesOfRectangles) {
+  CUdeviceptr memory = 0;
+  std::size_t pitch = 0;
+  ASSERT_EQ(cuMemAllocPitch(&memory, &pitch, 12, 5, 4), CUDA_SUCCESS);
+  char host[5][12], back[3][4] = {};
+  for (int i = 0; i < 60; ++i) host[i / 12][i % 12] = static_cast<char>(i);
+  CUDA_MEMCPY2D all{};
+  all.srcMemoryType = CU_MEMORYTYPE_HOST, all.srcHost = host;  // a pitch of 0: no gaps
+  all.dstMemoryType = CU_MEMORYTYPE_DEVICE, all.dstDevice = memory, all.dstPitch = pitch;
+  all.WidthInBytes = 12, all.Height = 5;
+  EXPECT_EQ(cuMemcpy2D(&all), CUDA_SUCCESS);
+  CUDA_MEMCPY2D part{};
+  part.srcMemoryType = CU_MEMORYTYPE_DEVICE, part.srcDevice = memory, part.srcPitch = pitch;
+  part.srcXInBytes = 5, part.srcY = 2;
+  part.dstMemoryType = CU_MEMORYTYPE_HOST, part.dstHost = back;
+  part.WidthInBytes = 4, part.Height = 3;
+  EXPECT_EQ(cuMemcpy2DAsync(&part, nullptr), CUDA_SUCCESS);
+  for (int y = 0; y < 3; ++y) {
+    for (int x = 0; x < 4; ++x) EXPECT_EQ(back[y][x], host[y + 2][x + 5]);
+  }
+  part.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+  EXPECT_EQ(cuMemcpy2D(&part), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
+}
+
 TEST_F(Api, DriverEntryPoints) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult status;
@@ -795,7 +900,19 @@ TEST_F(Api, TensorMapThroughTheDriver) {
   EXPECT_EQ(content.address, reinterpret_cast<uintptr_t>(device + 256));
   const std::string report = said([&] { EXPECT_EQ(encode(device + 8), CUDA_ERROR_INVALID_VALUE); });
   EXPECT_EQ(report.substr(0, 45), "sim: cuTensorMapEncodeTiled: globalAddress is");
-  EXPECT_EQ(cuTensorMapEncodeIm2col(&map, {}, 3, device, dim, stride, nullptr, nullptr, 1, 1, step, {}, {}, {}, {}),
+  const cuuint64_t images[] = {32, 8, 4}, pitches[] = {64, 512};
+  const cuuint32_t steps[] = {1, 1, 1};
+  const int lower[] = {-1}, upper[] = {-1};
+  const auto encode_im2col = [&](const int* corner) {
+    return cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, device, images, pitches, corner, upper,
+                                   32, 16, steps, {}, {}, {}, {});
+  };
+  EXPECT_EQ(encode_im2col(lower), CUDA_SUCCESS);
+  std::memcpy(&content, &map, sizeof content);
+  EXPECT_TRUE(content.is_im2col);
+  const std::string why = said([&] { EXPECT_EQ(encode_im2col(nullptr), CUDA_ERROR_INVALID_VALUE); });
+  EXPECT_NE(why.find("sim: cuTensorMapEncodeIm2col: pixelBoxLowerCorner is a null pointer"), std::string::npos) << why;
+  EXPECT_EQ(cuTensorMapEncodeIm2colWide(&map, {}, 3, device, images, pitches, 0, 0, 1, 1, steps, {}, {}, {}, {}, {}),
             CUDA_ERROR_NOT_SUPPORTED);
   cudaFree(device);
 }

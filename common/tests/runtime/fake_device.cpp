@@ -125,6 +125,12 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome, 
   return impl_->modules.emplace_back(std::make_unique<FakeModule>(memory_, std::string(text))).get();
 }
 
+Module* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome, Judged judged) {
+  std::string all;
+  for (const std::string_view text : texts) all.append(text);
+  return load(all, std::move(name), outcome, judged);
+}
+
 std::vector<KernelInfo> Device::kernels_of(std::string_view text) {
   GlobalMemory memory(size_t{1} << 24);
   return FakeModule(memory, std::string(text)).kernels();

@@ -1,7 +1,12 @@
 // Graphs through the driver, of what needs no kernel. common/tests/programs/graph_nodes.cu has the runtime's, with kernels.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "runtime/api.h"
@@ -35,6 +40,14 @@ TEST(DriverGraphs, BuiltLaunchedAndChanged) {
   size_t edges = 0;
   EXPECT_EQ(cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges), CUDA_SUCCESS);
   EXPECT_EQ(edges, 3u);
+  const std::string picture = testing::TempDir() + "graphs_" + std::to_string(getpid()) + ".dot";
+  EXPECT_EQ(cudaGraphDebugDotPrint(graph, picture.c_str(), 0), cudaSuccess);
+  std::stringstream drawn;
+  drawn << std::ifstream(picture).rdbuf();
+  std::remove(picture.c_str());
+  EXPECT_NE(drawn.str().find("n0 -> n1;"), std::string::npos) << drawn.str();
+  EXPECT_EQ(cudaGraphDebugDotPrint(graph, "/nowhere/graph.dot", 0), cudaErrorOperatingSystem);
+  cudaGetLastError();
 
   CUgraphExec executable;
   ASSERT_EQ(cuGraphInstantiate(&executable, graph, 0), CUDA_SUCCESS);

@@ -70,6 +70,8 @@ TEST(Options, AllOfThem) {
   EXPECT_EQ(
       describe(*find_gpu("h200"), options),
       "Simulated H200, 132 SMs, schedule from seed 18446744073709551615, arithmetic exact, order checked strictly");
+  EXPECT_EQ(describe(*find_gpu("h200"), read({{"LADDER_SIM_TIMING", "1"}}).settings.device),
+            "Simulated H200, 132 SMs, time predicted, nothing computed");
 }
 
 TEST(Options, EachMistakeIsASentence) {

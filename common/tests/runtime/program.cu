@@ -142,8 +142,8 @@ int main(int argc, char** argv) {
     bounded<<<1, 65>>>();
     std::cout << "refused " << cudaGetLastError() << "\n";
   } else if (mode == "graph") {
-    cudaGraphConditionalHandle handle;
-    cudaGraphConditionalHandleCreate(&handle, nullptr, 0, 0);
+    cudaGraphNode_t node;
+    cudaGraphAddMemFreeNode(&node, nullptr, nullptr, 0, nullptr);
   } else if (mode == "idle") {
     std::cout << "idle\n";
   }

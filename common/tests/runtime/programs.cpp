@@ -77,7 +77,8 @@ TEST_P(Compilation, Runs) {
   EXPECT_EQ(ending.log.find("load"), ending.log.rfind("load")) << "loaded more than once: " << ending.log;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Compilation, testing::Values("plain", "lz4", "zstd", "relocatable", "per_thread"));
+INSTANTIATE_TEST_SUITE_P(All, Compilation,
+                         testing::Values("plain", "lz4", "zstd", "relocatable", "per_thread", "static", "rpath"));
 
 TEST(Programs, TheGpuFollowsTheCode) {
   EXPECT_TRUE(sim(PROGRAMS + "plain").says("Simulated B200, 148 SMs"));        // sm_100a only
@@ -118,17 +119,14 @@ TEST(Programs, ADamagedFatBinaryIsNamedBeforeItIsNeeded) {
       << ending.output;
 }
 
-TEST(Programs, StaticRuntime) {
-  const Ending ending = sim(PROGRAMS + "static");
+TEST(Programs, AStrippedStaticRuntimeCannotBeFound) {
+  const std::string stripped = scratch("stripped");
+  ASSERT_EQ(shell("strip -o " + stripped + " " + PROGRAMS + "static").code, 0);
+  const Ending ending = sim(stripped);
+  std::remove(stripped.c_str());
   EXPECT_EQ(ending.code, 2);
-  EXPECT_TRUE(ending.says("static CUDA runtime")) << ending.output;
+  EXPECT_TRUE(ending.says("static CUDA runtime, and stripped")) << ending.output;
   EXPECT_TRUE(ending.says("-cudart shared")) << ending.output;
-}
-
-TEST(Programs, AnRpathGoesFirst) {
-  const Ending ending = sim(SIM_PROGRAMS "/runtime_rpath");
-  EXPECT_EQ(ending.code, 2);
-  EXPECT_TRUE(ending.says("RPATH")) << ending.output;
 }
 
 // -------------------------------------------------------------------------------------------------------- how they end
@@ -167,9 +165,9 @@ TEST(Programs, AbortStopsAtOnce) {
 TEST(Programs, FunctionsThatAreMissingSaySo) {
   const Ending ending = sim(PROGRAMS + "plain graph");
   EXPECT_EQ(ending.code, 86);
-  EXPECT_TRUE(
-      ending.says("sim: the program calls cudaGraphConditionalHandleCreate, which the simulated device does not have. "
-                  "Graphs of kernels, copies, fills, host functions, events and graphs are simulated, and no others."))
+  EXPECT_TRUE(ending.says(
+      "sim: the program calls cudaGraphAddMemFreeNode, which the simulated device does not have. Graphs of "
+      "kernels, copies, fills, host functions, events, graphs and conditions are simulated, and no others."))
       << ending.output;
 }
 

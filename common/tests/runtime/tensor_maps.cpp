@@ -34,13 +34,21 @@ struct Case {
   cuuint32_t step[6] = {1, 1, 1, 1, 1, 1};
   int interleave = 0, swizzle = 3, l2 = 2, oob = 0;
 
-  EncodedTensorMap encode(const Gpu& gpu) const {
-    return encode_tensor_map(
-        {map + map_offset, static_cast<CUtensorMapDataType>(data_type), rank, address, dim, stride, box, step,
-         static_cast<CUtensorMapInterleave>(interleave), static_cast<CUtensorMapSwizzle>(swizzle),
-         static_cast<CUtensorMapL2promotion>(l2), static_cast<CUtensorMapFloatOOBfill>(oob)},
-        gpu, memory());
+  TensorMapArguments arguments() const {
+    return {map + map_offset,
+            static_cast<CUtensorMapDataType>(data_type),
+            rank,
+            address,
+            dim,
+            stride,
+            box,
+            step,
+            static_cast<CUtensorMapInterleave>(interleave),
+            static_cast<CUtensorMapSwizzle>(swizzle),
+            static_cast<CUtensorMapL2promotion>(l2),
+            static_cast<CUtensorMapFloatOOBfill>(oob)};
   }
+  EncodedTensorMap encode(const Gpu& gpu) const { return encode_tensor_map(arguments(), gpu, memory()); }
 };
 
 using Change = std::function<void(Case&)>;
@@ -209,6 +217,38 @@ TEST(TensorMaps, Interleaved) {
   accepted([&](Case& c) { wide(c); });
   refused([&](Case& c) { wide(c), c.address = device_pointer() + 16; }, "globalAddress");
   refused([&](Case& c) { wide(c), c.stride[0] = 528; }, "globalStrides[0]");
+}
+
+TEST(TensorMaps, Im2col) {
+  struct Corners {
+    int lower[3] = {-1, -1, -1}, upper[3] = {-1, -1, -1};
+    cuuint32_t pixels = 64;
+  };
+  const auto encoded = [](cuuint32_t rank, const std::function<void(Corners&)>& change) {
+    Case tile;
+    tile.rank = rank, tile.box[1] = 1;
+    Corners corners;
+    change(corners);
+    return encode_tensor_map(Im2colArguments{tile.arguments(), corners.lower, corners.upper, corners.pixels}, H200,
+                             memory());
+  };
+  const auto refuses = [&](cuuint32_t rank, const char* argument, const std::function<void(Corners&)>& change) {
+    const EncodedTensorMap map = encoded(rank, change);
+    EXPECT_EQ(map.error, CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(map.problem.substr(0, std::string_view(argument).size()), argument);
+  };
+  const TensorMap map = encoded(4, [](Corners& c) { c.lower[1] = -3, c.upper[0] = 2; }).map;
+  EXPECT_TRUE(map.is_im2col);
+  EXPECT_EQ(map.pixels, 64);
+  EXPECT_EQ(map.box[0], 64);
+  EXPECT_EQ((std::vector<int>{map.lower[0], map.lower[1], map.upper[0], map.upper[1]}), (std::vector{-1, -3, 2, -1}));
+  const auto nothing = [](Corners&) {};
+  refuses(2, "tensorRank", nothing);
+  refuses(3, "pixelsPerColumn", [](Corners& c) { c.pixels = 1025; });
+  EXPECT_EQ(encoded(3, [](Corners& c) { c.lower[0] = -30000; }).error, CUDA_SUCCESS);
+  refuses(4, "pixelBoxLowerCorner[1]", [](Corners& c) { c.lower[1] = -129; });
+  refuses(5, "pixelBoxUpperCorner[2]", [](Corners& c) { c.upper[2] = 16; });
+  refuses(4, "the bounding box is empty", [](Corners& c) { c.upper[1] = -6; });  // of 4 rows
 }
 
 TEST(TensorMaps, PackedTypes) {

@@ -1,5 +1,7 @@
 #include "exec/async/box.h"
 
+#include <limits>
+
 #include "check/observer.h"
 #include "exec/core/access.h"
 
@@ -36,6 +38,35 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
 }
 
+void place_tile(Box& box, bool is_store) {
+  box.rows = 1;
+  for (size_t i = 0; i < box.map.rank; ++i) {
+    const uint32_t stride = i == 0 ? 1 : box.map.element_strides[i];
+    box.count[i] = (box.map.box[i] + stride - 1) / stride;
+    if (i > 0) box.rows *= box.count[i];
+    box.begin[i] = box.coordinate[i];
+    box.end[i] = box.coordinate[i] + int64_t{box.count[i]} * stride;
+    if (is_store && box.coordinate[i] < 0) {
+      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
+                                                  std::to_string(box.coordinate[i]) + " (dimension " +
+                                                  std::to_string(i) + "): only loads may start outside"};
+    }
+  }
+}
+
+/// im2col: so many pixels one after the other, along rows of positions of the filter, from image to image.
+void place_pixels(Box& box) {
+  const size_t images = box.map.rank - 1u;
+  box.rows = box.map.pixels;
+  box.count.fill(1);
+  box.count[0] = box.map.box[0], box.count[1] = box.map.pixels;
+  for (size_t i = 1; i < images; ++i) {
+    box.begin[i] = box.map.lower[i - 1];
+    box.end[i] = int64_t{box.map.dims_minus_1[i]} + 1 + box.map.upper[i - 1];
+  }
+  box.end[images] = std::numeric_limits<int64_t>::max();
+}
+
 }  // namespace
 
 TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
@@ -46,7 +77,15 @@ TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
   if (list.size() > tensor.coordinates.size()) d.unsupported("more than five coordinates");
   tensor.dimensions = static_cast<uint8_t>(list.size());
   for (size_t i = 0; i < list.size(); ++i) tensor.coordinates[i] = d.source(list[i], ptx::Type::S32);
+  tensor.is_im2col = d.has("im2col") || d.has("im2col_no_offs");
   return tensor;
+}
+
+void TensorOperand::decode_offsets(Decoder& d, size_t index) {
+  const auto list = d.elements(d.operand(index));
+  if (list.size() != size_t{dimensions} - 2 || list.size() > offsets.size())
+    d.unsupported("one offset for each spatial dimension is required");
+  for (size_t i = 0; i < list.size(); ++i) offsets[i] = d.source(list[i], ptx::Type::B32);
 }
 
 uint32_t swizzled(Swizzle mode, uint32_t address) {
@@ -80,16 +119,17 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32)
     throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
                                                 ") is not supported by the simulated device"};
-  box.rows = 1;
-  for (size_t i = 0; i < dimensions; ++i) {
-    const uint32_t stride = i == 0 ? 1 : box.map.element_strides[i];
-    box.count[i] = (box.map.box[i] + stride - 1) / stride;
-    if (i > 0) box.rows *= box.count[i];
-    if (is_store && box.coordinate[i] < 0) {
-      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
-                                                  std::to_string(box.coordinate[i]) + " (dimension " +
-                                                  std::to_string(i) + "): only loads may start outside"};
-    }
+  if (box.map.is_im2col != operand.is_im2col) {
+    throw Fault{Status::IllegalInstruction,
+                box.map.is_im2col ? "the tensor map is one for im2col, and the instruction has no .im2col"
+                                  : "the instruction has .im2col, and the tensor map is not one for im2col"};
+  }
+  if (box.map.is_im2col) {
+    place_pixels(box);
+    for (size_t i = 0; i + 2 < dimensions && operand.offsets[i] >= 0; ++i)
+      box.offset[i] = lanes<uint32_t>(warp, operand.offsets[i])[lane] & 0xFFFF;
+  } else {
+    place_tile(box, is_store);
   }
   box.inner_bytes = box.count[0] * box.map.bits() / 8;
   box.shared_bytes = box.map.is_spread() ? box.count[0] : box.inner_bytes;

@@ -10,23 +10,31 @@
 
 namespace sim {
 
-/// [map, {x, y, ...}]
+/// [map, {x, y, ...}], and with .im2col {offset, ...}
 struct TensorOperand {
   Address map;
   std::array<int32_t, 5> coordinates{-1, -1, -1, -1, -1};  ///< slots
+  std::array<int32_t, 3> offsets{-1, -1, -1};              ///< slots; -1: none
   uint8_t dimensions = 0;
+  bool is_im2col = false;
 
   static TensorOperand decode(Decoder& d, const ptx::Operand& operand);
+  /// With .im2col, the operand behind the others names where in the filter each pixel is taken from.
+  void decode_offsets(Decoder& d, size_t index);
 };
 
 struct Box {
   TensorMap map;
   std::array<int64_t, 5> coordinate{};
-  std::array<uint32_t, 5> count{};                       ///< elements per dimension: ceil(box / element stride)
+  std::array<int64_t, 3> offset{};  ///< im2col: in the filter, width first
+  std::array<uint32_t, 5> count{};  ///< elements per dimension: ceil(box / element stride)
+  /// Between which the outer dimensions are walked through, the second fastest. im2col: the same for every load, wherever
+  /// in between it starts, and images never end.
+  std::array<int64_t, 5> begin{}, end{};
   uint32_t inner_bytes = 0;                              ///< of one row of the box in global memory
   uint32_t shared_bytes = 0;                             ///< in shared memory: more, if its elements are spread
   uint32_t pitch = 0;                                    ///< from row to row in shared memory
-  uint32_t rows = 0;                                     ///< product of the outer counts
+  uint32_t rows = 0;                                     ///< product of the outer counts; im2col: pixels
   uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
   /// Bytes between which it lies in shared memory.
   uint32_t footprint() const { return rows * (map.swizzle_mode() == Swizzle::None ? shared_bytes : pitch); }
@@ -55,19 +63,20 @@ void for_rows(const Box& box, F f) {
   const int64_t start = box.start();
   const int64_t width = (int64_t{map.dims_minus_1[0]} + 1) * map.bits() / 8;
   const int64_t first = std::max<int64_t>(0, -start), last = std::min<int64_t>(box.inner_bytes, width - start);
-  std::array<uint32_t, 5> at{};
+  std::array<int64_t, 5> at = box.coordinate;
   for (uint32_t row = 0; row < box.rows; ++row) {
     bool inside = true;
     int64_t address = static_cast<int64_t>(map.address) + start;
     for (size_t i = 1; i < map.rank; ++i) {
-      const int64_t x = box.coordinate[i] + int64_t{at[i]} * map.element_strides[i];
+      const int64_t x = at[i] + (i <= box.offset.size() ? box.offset[i - 1] : 0);
       inside &= x >= 0 && x <= int64_t{map.dims_minus_1[i]};
       address += x * static_cast<int64_t>(map.strides[i - 1]);
     }
     f(inside ? static_cast<uint64_t>(address) : 0, row * box.pitch, first, last);
     for (size_t i = 1; i < map.rank; ++i) {
-      if (++at[i] < box.count[i]) break;
-      at[i] = 0;
+      at[i] += map.element_strides[i];
+      if (at[i] < box.end[i]) break;
+      at[i] = box.begin[i];
     }
   }
 }

@@ -83,7 +83,7 @@ void decode_bulk_store(Decoder& d) {
   if (REDUCES) {
     d.ignore({"noftz"});
     o.how = reduction_of(d), o.type = d.last_type();
-    d.program().needs_order = true;
+    d.program().needs_order = d.program().needs_others = true;
   }
   d.emit<bulk_store>(o);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
@@ -59,8 +60,10 @@ Flow remote_store(Warp& w, const RemoteStoreOperands& o, Mask m) {
     store->how = o.how, store->type = o.type;
     if (observer_of(w) != nullptr) {
       const uint64_t begin = store->offset;
-      watch_load(w, lane, *store, {store->offset, store->barrier, {{store->rank, store->rank}}},
-                 {{begin, begin + store->bytes}}, {});
+      Cta& cta = cluster_of(w).ctas[store->rank];
+      const Observer::Landing landing{&cta, {{begin, begin + store->bytes}}, &cta, store->barrier};
+      store->watched = cluster_of(w).observer->loads(w, lane, order::Role::RemoteStore, {&landing, 1}, nullptr, {},
+                                                     o.how != Reduction::None);
     }
     submit(w, lane, std::move(store), {.latency = static_cast<uint64_t>(cluster_of(w).costs().remote_arrive)});
   }

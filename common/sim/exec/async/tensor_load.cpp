@@ -95,7 +95,8 @@ void note(Warp& w, const TensorLoad& load) {
                         .row_bytes = load.box.inner_bytes,
                         .fetch_bytes = 32u << load.box.map.l2_promotion,
                         .to = {},
-                        .slot = static_cast<uint16_t>(load.to.barrier / 8)};
+                        .slot = static_cast<uint16_t>(load.to.barrier / 8),
+                        .row_step = load.box.map.rank > 1 ? load.box.map.strides[0] : 0};
   for (const Credit& credit : load.to.credits)
     site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
   cluster_of(w).demands->note_load(w, site, static_cast<int32_t>(load.box.start()),
@@ -142,7 +143,8 @@ void decode_tensor_load(Decoder& d) {
   o.destination.to = d.address(0);
   o.tensor = TensorOperand::decode(d, d.operand(1));
   o.destination.barrier = d.address(2);
-  if (d.has("multicast::cluster")) o.destination.multicast = d.source(3, ptx::Type::B32);
+  if (o.tensor.is_im2col) o.tensor.decode_offsets(d, 3);
+  if (d.has("multicast::cluster")) o.destination.multicast = d.source(o.tensor.is_im2col ? 4 : 3, ptx::Type::B32);
   o.destination.pair = d.has("cta_group::2");
   o.destination.own_only = !d.has("shared::cluster");
   d.emit<tensor_load>(o);
@@ -151,19 +153,19 @@ void decode_tensor_load(Decoder& d) {
 constexpr Mnemonic kMnemonics[] = {
     {"cp.async.bulk.tensor.shared::cluster.global", decode_tensor_load},
     {"cp.async.bulk.tensor.shared::cta.global", decode_tensor_load},
-    {"cp.async.bulk.prefetch.tensor", [](Decoder& d) { d.emit<prefetch>(TensorOperand::decode(d, d.operand(0))); }},
+    {"cp.async.bulk.prefetch.tensor",
+     [](Decoder& d) {
+       TensorOperand tensor = TensorOperand::decode(d, d.operand(0));
+       if (tensor.is_im2col) tensor.decode_offsets(d, 1);
+       d.emit<prefetch>(tensor);
+     }},
 };
-constexpr std::string_view kIgnored[] = {"1d",
-                                         "2d",
-                                         "3d",
-                                         "4d",
-                                         "5d",
-                                         "tile",
-                                         "L2",
-                                         "global",
-                                         "mbarrier::complete_tx::bytes",
-                                         "cta_group::1",
-                                         "L2::cache_hint"};
+constexpr std::string_view kIgnored[] = {"1d",           "2d",
+                                         "3d",           "4d",
+                                         "5d",           "tile",
+                                         "im2col",       "L2",
+                                         "global",       "mbarrier::complete_tx::bytes",
+                                         "cta_group::1", "L2::cache_hint"};
 
 }  // namespace
 

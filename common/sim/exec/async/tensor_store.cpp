@@ -104,7 +104,7 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
 
 template <bool REDUCES>
 void decode_tensor_store(Decoder& d) {
-  if (REDUCES) d.program().needs_order = true;
+  if (REDUCES) d.program().needs_order = d.program().needs_others = true;
   d.emit<tensor_store>({.tensor = TensorOperand::decode(d, d.operand(0)),
                         .from = d.address(1),
                         .how = REDUCES ? reduction_of(d) : Reduction::None});
@@ -114,7 +114,8 @@ constexpr Mnemonic kMnemonics[] = {
     {"cp.async.bulk.tensor.global.shared::cta", decode_tensor_store<false>},
     {"cp.reduce.async.bulk.tensor.global.shared::cta", decode_tensor_store<true>},
 };
-constexpr std::string_view kIgnored[] = {"1d", "2d", "3d", "4d", "5d", "tile", "bulk_group", "L2::cache_hint"};
+constexpr std::string_view kIgnored[] = {
+    "1d", "2d", "3d", "4d", "5d", "tile", "im2col_no_offs", "bulk_group", "L2::cache_hint"};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "exec/control/routine.h"
+#include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "machine/address.h"
 
@@ -132,6 +133,7 @@ Flow device_printf(Warp& w, const SystemCall& call, Mask m) {
     const std::string text =
         format(w, lane, device_string(w, argument(w, call, lane, 0, 8), lane), argument(w, call, lane, 1, 8));
     cluster_of(w).output += text;
+    ++cluster_of(w).progress;
     const auto length = static_cast<uint32_t>(text.size());
     return_value(w, call, lane, &length, sizeof length);
   }
@@ -170,6 +172,18 @@ Flow device_free(Warp& w, const SystemCall& call, Mask m) {
   return Flow::Next;
 }
 
+/// A condition's handle is the address of its value (runtime/graph.h).
+Flow set_conditional(Warp& w, const SystemCall& call, Mask m) {  // cudaGraphSetConditional(handle, value)
+  for (Mask rest = m; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    const auto value = static_cast<uint32_t>(argument(w, call, lane, 1, 4));
+    uint8_t* const place = global_location(cluster_of(w), argument(w, call, lane, 0, 8), sizeof value, sizeof value,
+                                           true, "cudaGraphSetConditional");
+    std::memcpy(place, &value, sizeof value);
+  }
+  return Flow::Next;
+}
+
 struct SystemFunction {
   std::string_view name;
   Execution<SystemCall> execution;
@@ -181,6 +195,7 @@ constexpr SystemFunction kFunctions[] = {
     {"__assertfail", execution<assert_fail>, 5, false},
     {"malloc", execution<device_malloc>, 1, true},
     {"free", execution<device_free>, 1, true},
+    {"cudaGraphSetConditional", execution<set_conditional>, 2, true},
 };
 
 void decode_call(Decoder& d) {
@@ -192,6 +207,8 @@ void decode_call(Decoder& d) {
   const auto* const function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                             [&](const SystemFunction& each) { return each.name == callee.text; });
   if (function == std::end(kFunctions)) {
+    if (callee.text.starts_with("__cudaCDP2"))
+      d.unsupported("the kernel launches another one (dynamic parallelism), which is not simulated");
     d.unsupported("the function '" + callee.text +
                   "' has no body in this image and is no system call that is supported");
   }
@@ -207,6 +224,7 @@ void decode_call(Decoder& d) {
   if (has_results && !operands[0].elements.empty()) call.result = local_offset(operands[0].elements[0]);
   d.emit(function->execution, call);
   d.program().needs_order |= function->needs_order;
+  d.program().needs_others |= function->needs_order;
 }
 
 constexpr Mnemonic kMnemonics[] = {{"call", decode_call}};

@@ -200,11 +200,20 @@ void access_global(const LaneAccess& lanes, Access* access) {
                  lanes.kind == AccessKind::Store);
   }
   if (cluster.demands != nullptr) {
-    using What = timing::Step::What;
-    const Touched all = touched(lanes.address, lanes.mask, lanes.bytes);
-    const auto bytes = static_cast<uint64_t>(std::popcount(lanes.mask)) * lanes.bytes;
-    note_demand(lanes.warp, lanes.kind == AccessKind::Load ? What::GlobalLoad : What::GlobalStore, 0,
-                static_cast<uint32_t>(bytes / std::max<uint64_t>(all.lines, 1)), static_cast<uint32_t>(all.lines));
+    if (lanes.kind == AccessKind::Load) {
+      const uint64_t begin = found != nullptr ? found->begin : 0,
+                     bytes = found != nullptr ? found->end - begin : ~uint64_t{0};
+      cluster.demands->note_ordinary_load(lanes.warp, touched_sectors(lanes.address, lanes.mask, lanes.bytes), begin,
+                                          bytes);
+    } else {
+      // Atomic operations are done in L2, and stay there.
+      const Touched all = touched(lanes.address, lanes.mask, lanes.bytes);
+      const auto bytes = lanes.kind == AccessKind::Store ? static_cast<uint64_t>(std::popcount(lanes.mask)) *
+                                                               lanes.bytes / std::max<uint64_t>(all.lines, 1)
+                                                         : 0;
+      note_demand(lanes.warp, timing::Step::What::GlobalStore, 0, static_cast<uint32_t>(bytes),
+                  static_cast<uint32_t>(all.lines));
+    }
   }
 }
 
@@ -316,7 +325,9 @@ bool reaches_further(Warp& warp, const Access& access, uint32_t bytes, Mask mask
 }  // namespace
 
 void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
-  ++cluster_of(warp).changes;
+  Cluster& cluster = cluster_of(warp);
+  ++cluster.changes;
+  ++cluster.progress;
   if (warp.idle() < warp.suspicious_after) [[likely]]
     return;
   warp.writes_in_vain = !reaches_further(warp, access, bytes, mask);
@@ -327,9 +338,11 @@ void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
 }
 
 void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
-  if (warp.idle() < warp.suspicious_after) [[likely]]
+  if (warp.idle() < warp.reads_count_after) [[likely]]
     return;
-  if (!access.local && reaches_further(warp, access, bytes, mask)) warp.executed_at_effect = warp.executed;
+  if (access.local || !reaches_further(warp, access, bytes, mask)) return;
+  warp.executed_at_effect = warp.executed;
+  ++cluster_of(warp).progress;
 }
 
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access) {

@@ -187,10 +187,16 @@ inline void note_demand(Warp& warp, timing::Step::What what, uint32_t rank = 0, 
     recorder->note(warp, what, rank, slot, value);
 }
 
-/// This warp has done something that others can notice.
-inline void note_effect(Warp& warp) {
+/// This warp has arrived at a barrier, or told it what to expect. Others can notice, but it may do so for ever.
+inline void note_arrival(Warp& warp) {
   warp.executed_at_effect = warp.executed;
   ++cluster_of(warp).changes;
+}
+
+/// This warp has done something that others can notice.
+inline void note_effect(Warp& warp) {
+  note_arrival(warp);
+  ++cluster_of(warp).progress;
 }
 
 /// This warp has looked at something and found it unchanged. After a few looks at an unchanged world it yields.

@@ -78,6 +78,8 @@ struct Program {
   std::string impossible;  ///< why no launch can be: what it asks for is beyond every limit; empty: it can
 
   bool needs_order = false;            ///< clusters can affect one another: run them in order on one host thread
+  bool needs_others = false;           ///< and in more than what they count or add up: not to be foretold one by one
+  bool counts_clusters = false;        ///< by atom.inc: who comes last goes on with what the others have written
   bool cancels_clusters = false;       ///< they take over one another's work (cluster launch control): the same
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;

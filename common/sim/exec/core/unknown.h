@@ -30,6 +30,8 @@ class Unknown {
   /// Throws Fault if an address of these lanes follows from what is not known.
   void require_known(const Warp& warp, int32_t address_slot, Mask mask) const;
   void loads_unknown(Mask mask) { loaded_ |= mask; }
+  /// What has been loaded is known all the same.
+  void knows(Mask mask) { loaded_ &= ~mask; }
   /// One lane's ordinary access of shared or of its local memory.
   void loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane);
   void stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/core/families.h"
+#include "exec/core/unknown.h"
 #include "exec/memory/operand.h"
 #include "exec/memory/reduction.h"
 #include "exec/memory/registers.h"
@@ -25,7 +26,10 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
   const auto bytes = static_cast<uint32_t>(ptx::bits(o.type)) / 8;
   const bool wide = bytes == 8;
   Access access;
+  // A prediction has each cluster for itself: there it is the last to be counted.
+  const bool is_last = o.how == Reduction::Inc && o.at.space == Space::Global && !cluster_of(w).launch->moves_data;
   resolve(w, o.at, bytes * static_cast<uint32_t>(o.operand.size()), m, AccessKind::Atomic, &access);
+  if (Unknown* const unknown = cluster_of(w).unknown; is_last && unknown != nullptr) unknown->knows(m);
   bool changed = false;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -35,6 +39,7 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
       uint8_t* const at = access.host[lane] + i * bytes;
       uint64_t old = 0;
       std::memcpy(&old, at, bytes);
+      if (is_last) old = number(w, o.operand[i], wide, lane);
       const uint64_t swap = o.swap >= 0 ? number(w, o.swap, wide, lane) : 0;
       const uint64_t value = number(w, o.operand[i], wide, lane);
       const uint64_t fresh = o.how == Reduction::Add && o.type == Type::F32 ? add_f32(old, value, global)
@@ -85,11 +90,14 @@ void decode_atomic(Decoder& d) {
   const Type type = d.last_type();
   d.ignore({"relaxed", "acquire"});
   bool cluster = false;
-  if (space_of(d, &cluster) != Space::Shared) d.program().needs_order = true;
+  const Space space = space_of(d, &cluster);
+  if (space != Space::Shared) d.program().needs_order = true;
   constexpr size_t kAddress = RETURNS ? 1 : 0;
   const MemoryOperand at = decode_memory_operand(d, d.operand(kAddress));
   const int bytes = ptx::bits(type) / 8;
   const Reduction how = reduction_of(d);
+  const bool counts = RETURNS && how == Reduction::Inc && space == Space::Global;
+  d.program().counts_clusters |= counts;
   const bool swaps = how == Reduction::Cas;
   if (type == Type::B128) {
     return d.emit<exchange128>({.at = at,

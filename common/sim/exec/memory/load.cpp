@@ -97,7 +97,8 @@ void decode_load(Decoder& d) {
 
   const bool relaxed = d.has("relaxed"), is_volatile = d.has("volatile") || d.has("cv");
   o.polls = d.has("acquire") || is_volatile || (relaxed && !d.has("cta"));
-  if (o.polls && (o.from.space == Space::Global || o.from.space == Space::Generic)) d.program().needs_order = true;
+  if (o.polls && (o.from.space == Space::Global || o.from.space == Space::Generic))
+    d.program().needs_order = d.program().needs_others = true;
 
   const ptx::Variable* const variable = d.variable_of(d.operand(1));
   if (o.from.space == Space::Param && variable != nullptr) {

@@ -117,7 +117,7 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
     else
       go_on(w, slot);
   }
-  note_effect(w);
+  note_arrival(w);
   if (Recorder* const recorder = cta.cluster->recorder) {
     const uint32_t needed = expected != 0 ? expected : cta.live_warps * 32;
     recorder->barrier(o.waits ? "sync" : "arrive", {BarrierName::Kind::Named, cta.rank, id}, 32,

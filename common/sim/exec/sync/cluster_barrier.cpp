@@ -27,7 +27,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
   }
   cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
   note_demand(w, timing::Step::What::ClusterArrive, 0, 0, static_cast<uint32_t>(std::popcount(m)));
-  note_effect(w);
+  note_arrival(w);
   if (cluster.recorder != nullptr) {
     const uint32_t arrived = cluster.barrier.arrived, needed = cluster.live_threads;
     cluster.recorder->barrier(

@@ -141,7 +141,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     note_demand(w, timing::Step::What::Arrive, rank, slot, count);
     signal_barrier(w, lane, address, what);
   }
-  note_effect(w);
+  note_arrival(w);
   w.time += static_cast<uint64_t>(cluster_of(w).costs().mbarrier);
   return Flow::Next;
 }
@@ -162,7 +162,7 @@ Flow change_tx(Warp& w, const ChangeTx& o, Mask m) {
     }
     signal_barrier(w, lane, address, {.tx = o.tx, .bytes = bytes});
   }
-  note_effect(w);
+  note_arrival(w);
   return Flow::Next;
 }
 

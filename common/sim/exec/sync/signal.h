@@ -32,6 +32,7 @@ class RemoteSignal final : public AsyncOperation {
   Warp* issuer = nullptr;          ///< whose thread sent it, if a thread did; counted in Warp::signals_in_flight
   uint64_t cluster_phase = ~0ull;  ///< of the cluster barrier at which that thread had still to arrive then
   void complete(Cluster& cluster) override;
+  bool only_arrives() const override { return true; }
   std::string describe() const override {
     return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + base::hex(offset);
   }

@@ -12,15 +12,15 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-/// Gathers the lanes that a .sync instruction names in its member mask (`slot`), *member; false: Flow::Block. Lanes that
-/// run together may name different masks, for the tiles of a warp are independent: this is about the first lane's, and
-/// the others come back to the instruction by themselves.
-bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
+/// The member mask (`slot`) of a .sync instruction. Lanes that run together may name different ones, for the tiles of a
+/// warp are independent: this is the first lane's, and those that name another leave *m and come back to the instruction
+/// by themselves.
+Mask members_of(Warp& w, int32_t slot, Mask* m) {
   const auto* named = lanes<uint32_t>(w, slot);
-  *member = named[first_lane(*m)];
+  const Mask member = named[first_lane(*m)];
   Mask others = 0;
   for (Mask rest = *m; rest; rest &= rest - 1) {
-    if (named[first_lane(rest)] != *member) others |= 1u << first_lane(rest);
+    if (named[first_lane(rest)] != member) others |= 1u << first_lane(rest);
   }
   if (others) {
     Split& self = w.split();
@@ -28,6 +28,12 @@ bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
     *m &= ~others;
     w.fork(others, self.pc);
   }
+  return member;
+}
+
+/// Gathers the lanes that a .sync instruction names in its member mask, *member; false: Flow::Block.
+bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
+  *member = members_of(w, slot, m);
   if (!gather(w, *member, m)) return false;
   if (Observer* const observer = observer_of(w)) observer->met(w, *m & *member);
   return true;
@@ -69,7 +75,7 @@ Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
   // Unlike the others, lanes may meet here from different places of the program.
   isolate(w, m);
   Split& self = w.split();
-  const Mask member = uniform<uint32_t>(w, o.members, m);
+  const Mask member = members_of(w, o.members, &m);
   const Mask need = member & w.live;
   Mask have = self.mask;
   const auto waits = [&](int slot) {

@@ -1,0 +1,214 @@
+// build/sim/libsim_loader.so: lets the dynamic loader give a program the simulated device where no search path can.
+//
+// Two kinds of programs do not find our libcudart.so.13 by themselves. Some ask for NVIDIA's by a path of their own (an
+// RPATH, an absolute name). Others, nvcc's default, have the runtime inside: they are linked with libcudart_static.a. The
+// loader tells auditing libraries (rtld-audit(7), glibc) of every object that it looks for and maps, before any code of it
+// runs. So names are replaced while they are looked up, and a static runtime's functions, which the object's symbol table
+// names, begin with a jump to ours. scripts/sim.sh names this library in LD_AUDIT, and preloads libcudart.so.13.
+//
+// It is loaded beside the program, into a namespace of its own, and sees nothing of it but mapped memory and files.
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#define SIM_EXPORT extern "C" __attribute__((visibility("default")))
+
+using std::literals::operator""sv;
+
+namespace {
+
+constexpr std::string_view RUNTIME = "libcudart.so.13", DRIVER = "libcuda.so.1";
+constexpr std::string_view REGISTRATION = "__cudaRegisterFatBinary";  // called for each translation unit with kernels
+constexpr std::string_view REMOVED_IN_CUDA_13 = "cudaGetDeviceProperties_v2";
+
+const std::string ADVICE = "link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared).";
+
+struct Function {
+  std::string_view name;
+  uint64_t offset;  // from where the object is mapped
+};
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+[[noreturn]] void give_up(std::string_view object, const std::string& reason) {
+  std::fprintf(stderr, "sim: %.*s is linked with the static CUDA runtime, %s\n", static_cast<int>(object.size()),
+               object.data(), reason.c_str());
+  std::_Exit(2);
+}
+
+/// An ELF file of this machine, mapped for reading, or nothing. It stays mapped: names refer to it.
+std::span<const std::byte> map_file(const char* path) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  struct stat status {};
+  void* data = MAP_FAILED;
+  std::size_t size = 0;
+  if (fstat(file, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
+    size = static_cast<std::size_t>(status.st_size);
+    data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  }
+  close(file);
+  if (data == MAP_FAILED) return {};
+  return {static_cast<const std::byte*>(data), size};
+}
+
+/// A table of `count` entries at `offset` of a file; none if it would end behind the file.
+template <typename Entry>
+std::span<const Entry> table(std::span<const std::byte> file, uint64_t offset, uint64_t count) {
+  if (offset > file.size() || count > (file.size() - offset) / sizeof(Entry)) return {};
+  return {reinterpret_cast<const Entry*>(file.data() + offset), static_cast<std::size_t>(count)};
+}
+
+/// What the symbol tables of an ELF file tell of the CUDA runtime.
+struct Symbols {
+  std::vector<Function> all, exported;  // the runtime's functions that are defined here; `all`: unless it is stripped
+  bool imports_runtime = false;         // from a libcudart.so
+  bool has_kernels = false;
+};
+
+Symbols symbols_of(std::span<const std::byte> file) {
+  Symbols found;
+  const auto headers = table<Elf64_Ehdr>(file, 0, 1);
+  if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0) return found;
+  const auto sections = table<Elf64_Shdr>(file, headers[0].e_shoff, headers[0].e_shnum);
+  const auto text_of = [&](uint32_t index) {  // a section of strings
+    if (index >= sections.size()) return std::span<const char>{};
+    const auto text = table<char>(file, sections[index].sh_offset, sections[index].sh_size);
+    return text.empty() || text.back() != '\0' ? std::span<const char>{} : text;
+  };
+  const auto section_names = text_of(headers[0].e_shstrndx);
+  for (const Elf64_Shdr& section : sections) {
+    found.has_kernels |=
+        section.sh_name < section_names.size() && section_names.data() + section.sh_name == ".nv_fatbin"sv;
+    if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
+    const auto names = text_of(section.sh_link);
+    for (const Elf64_Sym& symbol : table<Elf64_Sym>(file, section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
+      if (symbol.st_name >= names.size()) continue;
+      const std::string_view name = names.data() + symbol.st_name;
+      if (!name.starts_with("cuda") && !name.starts_with("__cuda")) continue;
+      if (symbol.st_shndx == SHN_UNDEF) {
+        found.imports_runtime |= name == REGISTRATION;
+      } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
+        (section.sh_type == SHT_SYMTAB ? found.all : found.exported).push_back({name, symbol.st_value});
+      }
+    }
+  }
+  return found;
+}
+
+/// nvcc writes functions into each program that are called __cuda..., too; this one only the runtime has.
+bool has_static_runtime(const std::vector<Function>& functions) {
+  return std::ranges::find(functions, REGISTRATION, &Function::name) != functions.end();
+}
+
+// jmp *0(%rip), and the address behind it. The runtime's functions lie at multiples of 16, however short they are.
+constexpr std::array<unsigned char, 6> JUMP = {0xFF, 0x25, 0, 0, 0, 0};
+constexpr std::size_t ALIGNMENT = 16;
+static_assert(JUMP.size() + sizeof(uint64_t) <= ALIGNMENT);
+
+void write_jump(std::string_view object, uint64_t from, uint64_t to) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), start = from / page * page;
+  void* const code = reinterpret_cast<void*>(start);  // 16 bytes at a multiple of 16 are in one page
+  if (mprotect(code, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+    give_up(object, "whose code this system does not let be changed: " + ADVICE);
+  }
+  std::memcpy(reinterpret_cast<void*>(from), JUMP.data(), JUMP.size());
+  std::memcpy(reinterpret_cast<void*>(from + JUMP.size()), &to, sizeof to);
+  mprotect(code, page, PROT_READ | PROT_EXEC);
+}
+
+struct Object {
+  std::string path;
+  uint64_t base;
+  std::vector<Function> functions;
+};
+
+struct Loader {
+  std::string folder;            // of the simulated device's libraries
+  std::vector<Function> ours;    // sorted
+  uint64_t runtime_base = 0;     // of our libcudart.so.13, once it is mapped
+  std::vector<Object> replaced;  // found, and not yet redirected
+};
+
+Loader& loader() {
+  static Loader& instance = *new Loader;
+  return instance;
+}
+
+void redirect(const Object& object) {
+  for (const Function& function : object.functions) {
+    const auto found = std::ranges::lower_bound(loader().ours, function.name, {}, &Function::name);
+    if (found == loader().ours.end() || found->name != function.name) {
+      if (function.name == REMOVED_IN_CUDA_13) give_up(object.path, "of CUDA 12 or older. Build it with CUDA 13.");
+      continue;  // a helper that nvcc writes into each program, or a name of the program's own
+    }
+    const uint64_t address = object.base + function.offset;
+    if (address % ALIGNMENT != 0) { give_up(object.path, "in a form that is not known: " + ADVICE); }
+    write_jump(object.path, address, loader().runtime_base + found->offset);
+  }
+}
+
+}  // namespace
+
+SIM_EXPORT unsigned int la_version(unsigned int) {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&la_version), &self) == 0) return 0;  // 0: leaves the program alone
+  const std::string_view path = self.dli_fname;
+  loader().folder = path.substr(0, path.size() - base_name(path).size());
+  return LAV_CURRENT;
+}
+
+/// Who asks for the runtime or the driver's library, by whatever path, gets those of this folder.
+SIM_EXPORT char* la_objsearch(const char* name, uintptr_t*, unsigned int) {
+  static std::string path;  // what is returned is copied by the loader, under its lock
+  const std::string_view wanted = base_name(name);
+  if (wanted == RUNTIME || wanted == DRIVER) return (path = loader().folder + std::string(wanted)).data();
+  return const_cast<char*>(name);
+}
+
+SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
+  if (space != LM_ID_BASE) return 0;
+  const bool is_program = map->l_name[0] == '\0';
+  const std::string path = is_program ? "/proc/self/exe" : map->l_name;
+  const std::span<const std::byte> file = map_file(path.c_str());
+  Symbols symbols = symbols_of(file);
+  if (path == loader().folder + std::string(RUNTIME)) {
+    loader().runtime_base = map->l_addr;
+    loader().ours = std::move(symbols.exported);
+    std::ranges::sort(loader().ours, {}, &Function::name);
+    return 0;
+  }
+  const std::string name = is_program ? "the program" : path;
+  if (has_static_runtime(symbols.all)) {
+    loader().replaced.push_back({name, map->l_addr, std::move(symbols.all)});
+    return 0;
+  }
+  if (symbols.has_kernels && symbols.all.empty() && !symbols.imports_runtime) {
+    give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + ADVICE);
+  }
+  if (!file.empty()) munmap(const_cast<std::byte*>(file.data()), file.size());
+  return 0;
+}
+
+/// The loader has mapped what it was asked for: now addresses of all are known, and nothing of it has run.
+SIM_EXPORT void la_activity(uintptr_t*, unsigned int activity) {
+  if (activity != LA_ACT_CONSISTENT || loader().runtime_base == 0) return;
+  for (const Object& object : std::exchange(loader().replaced, {})) redirect(object);
+}
