@@ -216,11 +216,12 @@ void Observer::copies_waited(Warp& warp, Mask lanes, uint32_t pending, bool open
 order::Signal Observer::copies_signal(Warp& warp, int lane) { return world_.copy_signal(by(warp, 1u << lane)); }
 
 Watched Observer::loads(Warp& warp, int lane, order::Role role, std::span<const Landing> landings, const Cta* from_cta,
-                        const std::vector<order::Range>& from) {
+                        const std::vector<order::Range>& from, bool reduces) {
   std::vector<order::World::Landing> same;
   for (const Landing& each : landings)
     same.push_back({each.cta->order, each.ranges, each.barrier_cta->order, each.barrier});
-  return world_.bulk_load(by(warp, 1u << lane), role, same, from_cta == nullptr ? nullptr : from_cta->order, from);
+  return world_.bulk_load(by(warp, 1u << lane), role, same, from_cta == nullptr ? nullptr : from_cta->order, from,
+                          reduces);
 }
 void Observer::landed(order::Operation& operation, size_t landing, Cta& barrier_cta, uint32_t barrier) {
   world_.landed(operation, landing, checked(barrier_cta), barrier);

@@ -118,7 +118,7 @@ class Observer {
     uint32_t barrier;
   };
   Watched loads(Warp& warp, int lane, order::Role role, std::span<const Landing> landings, const Cta* from_cta,
-                const std::vector<order::Range>& from);
+                const std::vector<order::Range>& from, bool reduces = false);
   void landed(order::Operation& operation, size_t landing, Cta& barrier_cta, uint32_t barrier);
   Watched stores(Warp& warp, int lane, const std::vector<order::Range>& from, const std::vector<order::Range>& to,
                  bool reduces);

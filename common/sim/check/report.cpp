@@ -245,18 +245,29 @@ std::string explain_deadlock(const Cluster& cluster) {
   return text;
 }
 
-std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven) {
+std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, uint64_t instructions) {
   const Program& program = program_of(cluster);
   const Split& split = warp.splits[warp.current];
-  std::string text = "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  ";
-  text +=
-      proven ? "A warp repeats the same instructions with the same registers, and nothing else can move.\n"
-             : "A warp has executed " + base::grouped(warp.idle()) +
-                   " instructions or as much, and others can notice nothing new: at most it wrote where it had written "
-                   "before. If it would end one day, scripts/sim.sh --patience gives it the time.\n";
-  text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " +
-          std::to_string(warp.index) + "\n";
-  return text;
+  const auto sentence = [&]() -> std::string {
+    const std::string patience = " If it would end one day, scripts/sim.sh --patience gives it the time.\n";
+    switch (what) {
+      case Spin::Proven:
+        return "A warp repeats the same instructions with the same registers, and nothing else can move.\n";
+      case Spin::Suspected:
+        return "A warp has executed " + base::grouped(instructions) +
+               " instructions or as much, and others can notice nothing new: at most it wrote where it had written "
+               "before." +
+               patience;
+      case Spin::Meeting:
+        return "For " + base::grouped(instructions) +
+               " instructions or as much all warps have met at barriers, and nothing else has come of it: "
+               "no memory has changed, no copy or tensor operation has begun, nothing was printed." +
+               patience;
+    }
+    return "";
+  };
+  return "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  " + sentence() + "  at " +
+         program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " + std::to_string(warp.index) + "\n";
 }
 
 }  // namespace sim

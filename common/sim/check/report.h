@@ -15,8 +15,13 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
 /// Nothing can move and nothing is in flight: who waits for what, what is missing, who has arrived.
 std::string explain_deadlock(const Cluster& cluster);
 
-/// A warp repeats itself. `proven`: it came by with exactly the same registers and nobody else can move.
-std::string explain_spin(const Cluster& cluster, const Warp& warp, bool proven);
+enum class Spin : uint8_t {
+  Proven,     ///< it came by with exactly the same registers, and nobody else can move
+  Suspected,  ///< it has done nothing new for long
+  Meeting,    ///< it and all others have done nothing but meet at barriers for long
+};
+/// This warp does not get further, after so many instructions.
+std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, uint64_t instructions);
 
 /// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
 std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);

@@ -298,6 +298,122 @@ TEST(TensorLoad, ElementStrides) {
   }
 }
 
+/// A convolution's activations: channels, and one to three spatial dimensions, width first.
+struct Im2col {
+  std::vector<int64_t> extent, padding, filter, stride, dilation;  // spatial
+  int64_t images = 3;
+  uint32_t pixels = 40;
+  std::vector<int64_t> tap;  // of the filter
+  int64_t first = 0;         // output of the convolution, counted through all images
+
+  static constexpr uint32_t kChannels = 64, kLoaded = 32, kFrom = 16;
+  int64_t outputs(size_t d) const {
+    return (extent[d] + 2 * padding[d] - (filter[d] - 1) * dilation[d] - 1) / stride[d] + 1;
+  }
+  /// Where the filter stands for an output, and behind the spatial dimensions the image.
+  std::vector<int64_t> place(int64_t output) const {
+    std::vector<int64_t> at;
+    for (size_t d = 0; d < extent.size(); ++d) {
+      at.push_back(output % outputs(d) * stride[d] - padding[d]);
+      output /= outputs(d);
+    }
+    at.push_back(output);
+    return at;
+  }
+  /// The index of the pixel in the tensor; -1: outside.
+  int64_t pixel(int64_t output) const {
+    const std::vector<int64_t> at = place(output);
+    int64_t index = 0;
+    if (at.back() >= images) return -1;
+    for (size_t d = extent.size() + 1; d-- > 0;) {
+      const int64_t x = at[d] + (d < extent.size() ? tap[d] * dilation[d] : 0);
+      if (d < extent.size() && (x < 0 || x >= extent[d])) return -1;
+      index = (d < extent.size() ? index * extent[d] : index) + x;
+    }
+    return index;
+  }
+};
+
+void check_im2col(const Im2col& c, const Options& options) {
+  Bench bench(options);
+  const size_t spatial = c.extent.size();
+  MapSpec spec{.dims = {Im2col::kChannels}, .box = {Im2col::kLoaded}};
+  for (const int64_t extent : c.extent) spec.dims.push_back(static_cast<uint64_t>(extent));
+  spec.dims.push_back(static_cast<uint64_t>(c.images));
+  spec.box.resize(spatial + 2, 1);
+  spec.element_strides = {1};
+  for (const int64_t stride : c.stride) spec.element_strides.push_back(static_cast<uint32_t>(stride));
+  uint64_t pixels = 1;
+  for (size_t d = 1; d < spec.dims.size(); ++d) pixels *= spec.dims[d];
+  const std::vector<uint8_t> tensor = random_bytes(pixels * Im2col::kChannels * 2, 11);
+  spec.address = bench.upload(tensor);
+  TensorMap map = make_map(spec);
+  map.is_im2col = true;
+  map.pixels = static_cast<uint16_t>(c.pixels);
+  std::string offsets, load = ".reg .b16 %o<3>; ";
+  for (size_t d = 0; d < spatial; ++d) {
+    const std::string offset = "%o" + std::to_string(d);
+    map.lower[d] = static_cast<int16_t>(-c.padding[d]);
+    map.upper[d] = static_cast<int16_t>(c.padding[d] - (c.filter[d] - 1) * c.dilation[d]);
+    load += "mov.b16 " + offset + ", " + std::to_string(c.tap[d] * c.dilation[d]) + "; ";
+    offsets += (d > 0 ? ", " : "") + offset;
+  }
+  Coordinates at;
+  const std::vector<int64_t> place = c.place(c.first);
+  at.at[0] = Im2col::kFrom;
+  for (size_t d = 0; d < place.size(); ++d) at.at[d + 1] = static_cast<int32_t>(place[d]);
+
+  load += "cp.async.bulk.tensor." + std::to_string(spatial + 2) +
+          "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(spatial + 2) +
+          "], [%r9], {" + offsets + "};";
+  const uint32_t row_bytes = Im2col::kLoaded * 2;
+  std::vector<uint8_t> expected = random_bytes(kShared, 3);
+  auto* to = bench.allocate<uint8_t>(kShared);
+  const Source source = shared_kernel("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; " + load + kWait);
+  LaunchConfig config;
+  config.block = {64, 1, 1}, config.dynamic_smem = kShared;
+  const Outcome outcome =
+      bench.launch(source, config, map, at, bench.upload(expected), to, 0u, c.pixels * row_bytes, kShared, nullptr);
+  ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+  for (uint32_t i = 0; i < c.pixels; ++i) {
+    const int64_t pixel = c.pixel(c.first + i);
+    const auto row = expected.begin() + i * row_bytes;
+    if (pixel < 0) {
+      std::fill_n(row, row_bytes, uint8_t{0});
+    } else {
+      std::copy_n(tensor.begin() + (pixel * Im2col::kChannels + Im2col::kFrom) * 2, row_bytes, row);
+    }
+  }
+  for (size_t i = 0; i < kShared; ++i) ASSERT_EQ(int{to[i]}, int{expected[i]}) << "shared byte +" << i;
+}
+
+TEST(TensorLoad, PixelsOfAConvolution) {
+  for (const Options& options : all_schedules()) {
+    check_im2col({{20}, {2}, {3}, {1}, {1}, 3, 40, {2}, 5}, options);
+    check_im2col({{9, 7}, {1, 2}, {3, 2}, {1, 1}, {1, 3}, 3, 100, {0, 1}, 13}, options);
+  }
+  check_im2col({{9, 11}, {2, 1}, {3, 3}, {2, 3}, {1, 1}, 2, 50, {1, 0}, 2}, {});  // the last rows are beyond all images
+  check_im2col({{6, 5, 4}, {1, 0, 1}, {2, 3, 3}, {1, 2, 1}, {2, 1, 1}, 2, 64, {1, 2, 0}, 7}, {});
+}
+
+TEST(TensorFaults, MapsOfTheOtherKind) {
+  const auto run = [](bool is_im2col, const std::string& form, const std::string& offsets) {
+    Bench bench;
+    TensorMap map = make_map({.address = bench.allocate<uint8_t>(1 << 16), .dims = {64, 8, 4}, .box = {32, 1, 1}});
+    map.is_im2col = is_im2col;
+    map.pixels = 8;
+    LaunchConfig config;
+    config.dynamic_smem = kShared;
+    return bench.launch(
+        shared_kernel(".reg .b16 %o; cp.async.bulk.tensor.3d.shared::cluster.global." + form +
+                      ".mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(3) + "], [%r9]" + offsets + ";"),
+        config, map, Coordinates{}, bench.allocate<uint8_t>(kShared), bench.allocate<uint8_t>(kShared), 0u, 0u, kShared,
+        nullptr);
+  };
+  expect_failure(run(true, "tile", ""), Status::IllegalInstruction, {"one for im2col, and the instruction has no"});
+  expect_failure(run(false, "im2col", ", {%o}"), Status::IllegalInstruction, {"is not one for im2col"});
+}
+
 TEST(TensorLoad, QualifiersInEveryOrderThatAssembles) {
   const Case c{.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .element_strides = {}, .at = {16, 7}};
   for (const char* const form :

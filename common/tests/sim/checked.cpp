@@ -55,6 +55,19 @@ TEST(Checked, ABarrierOfTheWarp) {
   expect_found(neighbour(""), "habit warp-synchronous");
 }
 
+TEST(Checked, LanesOfOneBarrierOfTheWarpMayNameTheirOwnTiles) {
+  // A tile of 16 lanes waits for itself; its neighbours are in it, and what lies beyond is not.
+  const auto tiles = [](const char* distance) {
+    Source source = exchange(
+        "mov.u32 %r8, %laneid; setp.lt.u32 %p1, %r8, 16; selp.b32 %r8, 0xffff, 0xffff0000, %p1; "
+        "bar.warp.sync %r8;");
+    source.body.replace(source.body.find("256"), 3, distance);
+    return source;
+  };
+  expect_found(tiles("4"), "");
+  expect_found(tiles("64"), "habit warp-synchronous");
+}
+
 TEST(Checked, BytesOfOneWordByDifferentCtas) {
   for (const bool same : {false, true}) {
     Bench bench(checked(), "h200");

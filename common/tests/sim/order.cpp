@@ -62,6 +62,25 @@ class Story {
   void store(const By& by, uint64_t offset = 0) { lanes(by, offset, true, by.cta.place.cta); }
   void load(const By& by, uint64_t offset = 0) { lanes(by, offset, false, by.cta.place.cta); }
 
+  enum class How : uint8_t { Plain, Volatile, Relaxed, Ordered, Add };
+  /// All of these lanes touch one word of global memory; Add: a relaxed read-modify-write.
+  void global(const By& by, uint64_t at, bool writes, How how = How::Plain) {
+    std::array<uint64_t, 32> address{};
+    address.fill(at);
+    LaneAccess access;
+    access.space = Space::Global;
+    access.address = address.data();
+    access.bytes = 4;
+    access.role = how == How::Add ? Role::Atomic : writes ? Role::Store : Role::Load;
+    access.reads = !writes || how == How::Add, access.writes = writes;
+    access.strong = how != How::Plain, access.is_volatile = how == How::Volatile;
+    access.read_modify_write = how == How::Add;
+    access.acquires = how == How::Ordered && !writes, access.releases = how == How::Ordered && writes;
+    access.scope = Scope::Gpu;
+    world.access(by, access);
+    if (writes) world.stored(true);
+  }
+
   void sync_cta(uint32_t c, uint32_t line, const std::vector<uint16_t>& warps = {0, 1, 2, 3}, uint32_t id = 0) {
     for (const uint16_t warp : warps) world.barrier_arrive(all(c, warp, line), id, warps.size() == 4);
     world.barrier_complete(*cta[c], id);
@@ -724,7 +743,7 @@ TEST(Order, WhoArrivesAtANamedBarrierKnowsThatItsTurnBeforeIsComplete) {
     }
     ASSERT_FALSE(story.found().empty());
     const Finding finding = story.found()[0];
-    EXPECT_EQ(text_of(finding.rule).name, "phase known");
+    EXPECT_STREQ(text_of(finding.rule).name, "phase known");
     EXPECT_NE(finding.missing.find("counted in the turn before"), std::string::npos) << finding.missing;
     EXPECT_NE(finding.missing.find(somebody_waits ? "Who waits at barrier 3: warp 1 at :11"
                                                   : "Nobody waits (bar.sync) at barrier 3; others are shared with "
@@ -1023,7 +1042,7 @@ class Streams {
   }
   Launches launches;
 };
-constexpr StreamName kDefault{0, true}, kFirst{1, true}, kSecond{2, true}, kFree{3, false};
+constexpr StreamName kDefault{0, true}, kFirst{1, true}, kSecond{2, true}, kFree{3, false}, kOther{4, false};
 
 TEST(Order, LaunchesOfOneStreamFollowOneAnother) {
   Streams streams;
@@ -1117,6 +1136,165 @@ TEST(Order, ClustersOfALaunchAreNotOrdered) {
 }
 
 // ---- habits have names, and what is forgotten stays right
+
+// ---- flags, and what stands behind them
+
+using How = Story::How;
+
+TEST(Order, AnOrdinaryWriteRemainsBehindAnAtomicOne) {
+  for (const bool ordered : {true, false}) {
+    Story story;
+    story.global(story.lane0(0, 0, 10), 2048, true);
+    if (ordered) story.sync_cta(0, 11);
+    story.global(story.lane0(0, 0, 12), 2048, true, How::Add);
+    story.global(story.lane0(0, 1, 13), 2048, true, How::Add);
+    if (ordered)
+      story.expect_silence();
+    else
+      story.expect("read after write", "between :10 and :13");
+  }
+}
+
+TEST(Order, VolatileDataBehindAFlag) {
+  const auto tell = [](Story& story, bool writer_fences, bool reader_fences) {
+    story.global(story.lane0(0, 0, 10), 2048, true, How::Volatile);
+    if (writer_fences) story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+    story.global(story.lane0(0, 0, 12), 512, true, How::Add);
+    story.global(story.lane0(3, 0, 13), 512, true, How::Add);
+    if (reader_fences) story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
+    story.sync_cta(3, 15);
+    story.global(story.lane0(3, 1, 16), 2048, false, How::Volatile);
+  };
+  Story good;
+  tell(good, true, true);
+  good.expect_silence();
+  Story habit;
+  tell(habit, true, false);
+  habit.expect("flag-without-fence", ":16");
+  Story bad;
+  tell(bad, false, true);
+  bad.expect("read after write", "release and acquire at .gpu scope");
+
+  Story again;  // what has been read once may be read again
+  again.global(again.lane0(0, 0, 10), 2048, true, How::Volatile);
+  again.global(again.lane0(3, 0, 11), 2048, false, How::Volatile);
+  again.sync_cta(3, 12);
+  again.global(again.lane0(3, 1, 13), 2048, false, How::Volatile);
+  again.expect_silence();
+}
+
+TEST(Order, AFenceBeforeTheBarrierIsAHabit) {
+  for (const bool after : {true, false}) {
+    Story story;
+    story.global(story.lane0(0, 1, 10), 2048, true);
+    for (uint16_t warp = 0; warp < 4; ++warp) story.world.fence(story.all(0, warp, 11), Scope::Gpu, true, true);
+    story.sync_cta(0, 12);
+    if (after) story.world.fence(story.lane0(0, 0, 13), Scope::Gpu, true, true);
+    story.global(story.lane0(0, 0, 14), 512, true, How::Add);
+    story.global(story.lane0(3, 0, 15), 512, false, How::Ordered);
+    story.global(story.lane0(3, 0, 16), 2048, false);
+    if (after)
+      story.expect_silence();
+    else
+      story.expect("fence-before-barrier", "has not fenced since the barrier");
+  }
+  Story bad;  // a third thread that only passes the flag on has no barrier with the first
+  bad.global(bad.lane0(0, 0, 10), 2048, true);
+  bad.world.fence(bad.lane0(0, 0, 11), Scope::Gpu, true, true);
+  bad.global(bad.lane0(0, 0, 12), 512, true, How::Relaxed);
+  bad.global(bad.lane0(2, 0, 13), 512, false, How::Relaxed);
+  bad.global(bad.lane0(2, 0, 14), 516, true, How::Relaxed);
+  bad.global(bad.lane0(3, 0, 15), 516, false, How::Ordered);
+  bad.global(bad.lane0(3, 0, 16), 2048, false);
+  bad.expect("read after write", ":16");
+}
+
+TEST(Order, GlobalMemoryIsFencedByTheWriterOrOutOfHabitByTheReader) {
+  enum class Fences : uint8_t { Writer, Reader, WriterShared };
+  for (const Fences fences : {Fences::Writer, Fences::Reader, Fences::WriterShared}) {
+    Story story;
+    story.init(0, 1024);
+    story.global(story.lane0(0, 0, 10), 4096, true);
+    if (fences != Fences::Reader)
+      story.world.fence_proxy_async(story.lane0(0, 0, 11), fences == Fences::WriterShared, fences == Fences::Writer);
+    story.sync_cta(0, 12);
+    if (fences == Fences::Reader) story.world.fence_proxy_async(story.lane0(0, 1, 13), false, true);
+    story.load_bulk(story.lane0(0, 1, 14), 0, 1024);
+    if (fences == Fences::Writer)
+      story.expect_silence();
+    else
+      story.expect(fences == Fences::Reader ? "reader-side-proxy-fence" : "across proxies", ":10");
+  }
+}
+
+// ---- other CTAs of a cluster
+
+TEST(Order, ACtaMustHaveBegunBeforeItsMemoryIsTouched) {
+  for (const bool waits : {true, false}) {
+    Story story;
+    if (waits) story.sync_cluster(10);
+    story.lanes(story.all(0, 0, 11), 0, true, 1);
+    if (waits)
+      story.expect_silence();
+    else
+      story.expect("CTA has begun", "a barrier of the cluster before :11");
+  }
+}
+
+TEST(Order, AsynchronousStoresAreOfTheGenericProxyAndReductionsAreAtomic) {
+  for (const bool reduces : {true, false}) {
+    Story story;
+    story.store(story.lane0(0, 0, 10));
+    story.init(0, 1024);
+    const std::vector<World::Landing> landing{{story.cta[0], {{0, 4}}, story.cta[0], 1024}};
+    for (uint16_t warp = 0; warp < 2; ++warp)
+      story.world.bulk_load(story.lane0(1, warp, 11), Role::RemoteStore, landing, nullptr, {}, reduces);
+    if (reduces)
+      story.expect_silence();
+    else
+      story.expect("write after write", ":11");
+  }
+}
+
+TEST(Order, NobodyMayWaitForAnMbarrierThatIsInvalidated) {
+  for (const bool ordered : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
+    for (uint16_t warp = 0; warp < 2; ++warp) story.wait(story.all(0, warp, 11), 1024);
+    if (ordered) story.sync_cta(0, 12);
+    story.world.barrier_invalidate(story.lane0(0, 0, 13), 1024);
+    if (ordered)
+      story.expect_silence();
+    else
+      story.expect("barrier exists", "(bar.sync) between :11 and :13");
+  }
+}
+
+TEST(Order, AWarpgroupIsOneAlsoIfAWarpIsLate) {
+  Story story;
+  story.init(0, 1024);
+  story.init(0, 1032);
+  for (uint16_t warp = 0; warp < 4; ++warp) {
+    story.world.wgmma(story.all(0, warp, 10), {{0, 128}});
+    story.world.wgmma_commit(story.all(0, warp, 11));
+    if (warp == 0) story.world.wgmma_wait(story.all(0, 0, 12), 0);  // the others have not begun
+  }
+  story.arrive(story.lane0(0, 0, 13), 0, 1032, true);
+  story.wait(story.lane0(0, 3, 14), 1032);
+  story.load_bulk(story.lane0(0, 3, 15), 0, 1024);
+  story.expect("warpgroup-release", ":15");
+}
+
+TEST(Order, WhoeverWaitsForAStreamWaitsForItsEvents) {
+  for (const bool waits : {true, false}) {
+    Streams streams;
+    streams.launch(Streams::Stores, kFree);
+    if (waits) streams.launches.wait_for(kOther, streams.launches.record(kFree));
+    streams.launches.wait_for(kOther);
+    EXPECT_EQ(streams.launch(Streams::Loads, kSecond).empty(), waits);
+  }
+}
 
 TEST(Order, HabitsAreKnownByName) {
   Habits habits;

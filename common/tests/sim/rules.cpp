@@ -45,6 +45,12 @@ TEST(Rules, ClassesOfRegisters) {
                   {"selp.b32 %r1, %r2, %r3, %r4;", "operand 4 must be a predicate"},
                   {"ld.global.u32 %r1, [%r2];", "an address of 64 bits"},
                   {"ld.global.u32 %r1, [%f2];", "an address in a register of integers or bits"}});
+  expect_accepted({"ld.global.b32 {%r1}, [%rd1];", "st.shared.b64 [%r1], {%rd2};", "@%p1 ldu.global.u32 {%r1}, [%rd1];",
+                   "st.global.b32 [%rd1], {5};", "mov.b32 {%r1}, %r2;", "mov.b64 %rd1, {%rd2};"});
+  expect_refused({{"mov.u32 {%r1}, %r2;", "operand 1"},
+                  {"mov.b32 {%r1}, {%r2};", "operand"},
+                  {"mov.f32 %f1, {%f2};", "operand 2"}});
+  expect_refused({{"add.s32 {%r1}, %r1, %r2;", "operand 1"}, {"atom.global.add.u32 %r1, [%rd1], {%r2};", "operand 3"}});
   expect_accepted({"add.f32 %r1, %f1, %r2;", "and.b32 %f1, %r1, %f2;", "ld.global.u8 %rd1, [%rd2];",
                    "st.global.b8 [%rd1], %f1;", "mov.b64 {%r1, %f1}, %rd1;", "cvt.u16.u32 %r1, %rd1;",
                    "@!%p1 mov.pred %p2, !%p3;", "mov.b32 %f1, %laneid;", "selp.f32 %f1, 1.0, %f2, !%p1;"});

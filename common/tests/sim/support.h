@@ -20,6 +20,14 @@
 
 namespace sim::test {
 
+/// Sanitizers make everything about ten times slower: what counts instructions to see that something never ends may count
+/// fewer then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr uint64_t kSlowdown = 10;
+#else
+inline constexpr uint64_t kSlowdown = 1;
+#endif
+
 /// A kernel `k` with these parameters (".param .u64 p0, ...") and this body, in which %r0.., %rd0.., %h0.., %f0.., %fd0..,
 /// %p0.., %q0.. are declared. %r60 is the thread's index in the grid. `prologue` is text at module scope, `directives` stands
 /// between the parameters and the body.

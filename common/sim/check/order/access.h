@@ -31,7 +31,8 @@ enum class Role : uint8_t {
   Store,
   Atomic,
   CopyAsync,     ///< cp.async
-  BulkLoad,      ///< TMA, bulk copies, st.async: what lands in shared memory
+  BulkLoad,      ///< TMA, bulk copies: what lands in shared memory
+  RemoteStore,   ///< st.async, red.async: the same in the generic proxy
   BulkStore,     ///< TMA, bulk copies: what they read in shared memory and write to global memory
   Cancel,        ///< the response of clusterlaunchcontrol.try_cancel
   WgmmaOperand,  ///< A or B of wgmma

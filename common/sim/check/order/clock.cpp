@@ -244,11 +244,15 @@ Clock Clock::channels() const {
   return result;
 }
 
-Clock Clock::fenced() const {
+Clock Clock::fenced(Fields readers) const {
   if (!data_) return {};
-  const auto raise = [](Entry& entry) {
-    const bool higher = entry.at[kReader] < entry.at[kVisible];
-    if (higher) entry.at[kReader] = entry.at[kVisible];
+  const auto raise = [readers](Entry& entry) {
+    bool higher = false;
+    for (const Field field : {kReaderShared, kReaderGlobal}) {
+      if (!(readers >> field & 1) || entry.at[field] >= entry.at[kVisible]) continue;
+      entry.at[field] = entry.at[kVisible];
+      higher = true;
+    }
     return higher;
   };
   auto* data = new Data;
@@ -286,6 +290,15 @@ Mask Clock::known(uint32_t cta, uint16_t row, Mask lanes, Tick position, Field f
     if (each.row == row && each.entry.at[field] >= position) result |= each.lanes;
   }
   return result & lanes;
+}
+
+bool Clock::knows(uint32_t cta) const {
+  const Block* const block = find(cta);
+  if (block == nullptr) return false;
+  const auto happened = [](const auto& each) { return each.at[kHappened] != 0; };
+  return std::any_of(block->rows.begin(), block->rows.end(), happened) ||
+         std::any_of(block->lanes.begin(), block->lanes.end(),
+                     [&](const Block::Lanes& each) { return happened(each.entry); });
 }
 
 Entry Clock::of(uint32_t cta, uint16_t row, int lane) const {

@@ -22,8 +22,10 @@ enum Field : uint8_t {
   kAsyncShared,    ///< generic proxy: its own thread's proxy fence shows it to asynchronous operations; shared memory
   kAsyncGlobal,    ///< the same, global memory
   kGroupHappened,  ///< kHappened, if the four warps of a warpgroup complete a wgmma group as one
-  kReader,         ///< kAsync.., if any thread's proxy fence on the way will do
+  kReaderShared,   ///< kAsyncShared, if any thread's proxy fence on the way will do
+  kReaderGlobal,   ///< the same of kAsyncGlobal
   kPassed,         ///< its waits are over, whatever became of its accesses: asynchronous completion tells that much
+  kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has carried it out, whoever tells of it
   kFields
 };
 using Fields = uint32_t;  ///< a bit per Field
@@ -112,8 +114,10 @@ class Clock {
   [[nodiscard]] Clock join(const Clock& other, Fields fields = kAllFields) const;
   /// Only what is known of channels, and of threads that they have passed their waits.
   [[nodiscard]] Clock channels() const;
-  /// After a proxy fence of somebody who knows this: what is visible to it is fenced, if readers may fence.
-  [[nodiscard]] Clock fenced() const;
+  /// After a proxy fence of somebody who knows this: what is visible to it is fenced, if readers may fence (kReader..).
+  [[nodiscard]] Clock fenced(Fields readers) const;
+  /// Is anything known to have happened in this CTA?
+  bool knows(uint32_t cta) const;
   [[nodiscard]] Clock with_ended(Ref<const Ended> ended) const;
 
   /// Those of `lanes` that are known up to `position`.

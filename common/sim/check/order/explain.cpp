@@ -28,6 +28,7 @@ const char* noun(const Access& access) {
     case Role::Atomic: return "atomic operation";
     case Role::CopyAsync: return "cp.async";
     case Role::BulkLoad: return "bulk load";
+    case Role::RemoteStore: return "asynchronous store";
     case Role::BulkStore: return "bulk store";
     case Role::Cancel: return "response of try_cancel";
     case Role::WgmmaOperand: return "wgmma";
@@ -51,6 +52,7 @@ std::string completion(const Access& access) {
     case Role::CopyAsync: return "cp.async.wait_group";
     case Role::BulkStore: return access.reads ? "cp.async.bulk.wait_group.read" : "cp.async.bulk.wait_group";
     case Role::BulkLoad:
+    case Role::RemoteStore:
     case Role::Cancel: return "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes";
     case Role::WgmmaOperand: return "wgmma.wait_group";
     case Role::MmaOperand:
@@ -216,6 +218,9 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
       return "the flag that tells of it was read by a relaxed or volatile access: ld.acquire, or a fence "
              "(__threadfence()) after the read of the flag and before " +
              here;
+    case Lack::LateFence:
+      return "its own thread has fenced it (__threadfence()), but the thread that writes the flag behind a barrier has "
+             "not fenced since the barrier: __threadfence() between them";
     case Lack::Visibility: {
       if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
       const std::string start = "it has happened, but is not visible: ";
@@ -469,13 +474,14 @@ std::string World::participants_of(const By& by, uint32_t id) const {
 }
 
 void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {
-  const bool as_one =
-      (missing & ~barrier.open.happened().known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0;
+  const Clock& told = barrier.open.happened();
+  const bool as_one = (missing & ~told.known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0 ||
+                      warpgroup_is_done(waiter.cta, waiter.warp, waiter.wgmma_issued + 1, told);
   // Lanes of a warp have waited at the same instruction, and some of them have told.
   const bool in_lockstep =
       std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const Barrier::Waiter& each) {
         return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
-               barrier.open.happened().known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
+               told.known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
       });
   const Habit habit = as_one ? Habit::WarpgroupRelease : in_lockstep ? Habit::WarpSynchronous : Habit::kCount;
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
@@ -498,6 +504,42 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
       if (by_whom.find(line) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + line;
     }
     if (!by_whom.empty()) finding.missing += ", before what completes the next phase (" + by_whom + ")";
+    return finding;
+  });
+}
+
+/// Nobody may still look at an mbarrier that is taken away.
+void World::check_unwaited(const By& by, uint32_t offset, const Barrier& barrier) {
+  const Clock knows = by.threads().published(by.lanes);
+  for (const Barrier::Waiter& each : barrier.waiters) {
+    if (knows.known(each.cta, each.warp, each.lanes, each.tick, kPassed) == each.lanes) continue;
+    const Findings::Key key =
+        Findings::key(Rule::BarrierExists, names_.first_of_line(each.site), names_.first_of_line(by.site));
+    tell(key, by.cta.place.cluster, 8, [&] {
+      Finding finding;
+      finding.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.site});
+      finding.second = side(by);
+      finding.what = "takes an mbarrier away that the first may still be waiting for";
+      finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
+      finding.missing = "a barrier of the CTA (bar.sync) " + between(each.site, by.site);
+      return finding;
+    });
+    return;
+  }
+}
+
+/// Only a CTA that has begun has shared memory.
+void World::check_begun(const By& by, const Cta& target) {
+  bool known = true;
+  by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
+  if (known) return;
+  const uint32_t line = names_.first_of_line(by.site);
+  tell(Findings::key(Rule::Begun, line, line), by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.first = side(by);
+    finding.what = "accesses shared memory of " + names_.cta(target) + ", which may not have begun";
+    finding.where = names_.cta(target);
+    finding.missing = "a barrier of the cluster before " + names_.line(by.site);
     return finding;
   });
 }

@@ -23,9 +23,13 @@ constexpr RuleText kRules[] = {
      "Operations on tensor memory are asynchronous: MMA and cp are complete for whoever has waited for a commit, ld "
      "and "
      "st for the thread that executed tcgen05.wait."},
+    {"CTA has begun", Grade::Error, Text, "CUDA guide, distributed shared memory",
+     "Who accesses shared memory of another CTA of its cluster knows that this CTA has begun: by a barrier of the "
+     "cluster."},
     {"barrier exists", Grade::Error, Text, "PTX ISA 9.7.13.15.9",
      "Who uses an mbarrier knows of its initialisation: after a barrier of the CTA; in other CTAs after "
-     "fence.mbarrier_init (or a release) and a barrier of the cluster."},
+     "fence.mbarrier_init (or a release) and a barrier of the cluster. Who invalidates it knows that all waits for it "
+     "are over."},
     {"phase known", Grade::Error, Text, "PTX ISA 9.7.13.15.4 and 9.7.13.15.16",
      "Who arrives in a phase of an mbarrier, or waits for it, knows that the phase before it is complete. Otherwise "
      "the "
@@ -81,6 +85,9 @@ constexpr HabitText kHabits[] = {
      "reads a flag with a relaxed or volatile access, and then what it announces, without a fence between (CUDA "
      "guide's "
      "last block, CUTLASS stream-K)"},
+    {"fence-before-barrier", false,
+     "each thread fences (__threadfence()), then a barrier, then one thread writes a flag without a fence of its own "
+     "(CUB's grid barrier)"},
     {"equal-stores", false, "two threads store the same value to one place, unordered"},
 };
 static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));

@@ -14,6 +14,7 @@ enum class Rule : uint8_t {
   WriteAfterWrite,
   AcrossProxies,
   TensorMemory,
+  Begun,
   BarrierExists,
   PhaseKnown,
   PhaseHeld,
@@ -44,6 +45,7 @@ enum class Habit : uint8_t {
   InitFence,
   ReaderSideProxyFence,
   FlagWithoutFence,
+  FenceBeforeBarrier,
   EqualStores,
   kCount
 };

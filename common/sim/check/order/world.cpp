@@ -29,6 +29,7 @@ Cta& World::begin(Place place, uint32_t rank, uint32_t threads) {
     const uint32_t here = std::min(32u, threads - 32u * i);
     cta.warps.emplace_back(place, i, count, here == 32 ? kAll : (1u << here) - 1);
     cta.warps.back().update(kAll, [&](Knowledge& knows, Mask) { knows.now = knows.tensor = start_; });
+    cta.warps.back().act();  // it has begun, which others may have to know
   }
   return cta;
 }
@@ -52,9 +53,11 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
     });
   }
   if (!releases) return;
+  flags_are_heard_ |= scope == Scope::Gpu;
   // Everything before the fence, although nothing may have been done yet.
   const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, Event::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
+    if (scope == Scope::Gpu) knows.self[0].at[kPerformed] = tick;
     const Entry self = later(entry(tick, kDone), knows.self[0]);
     for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = {knows.now, self};
   });
@@ -63,14 +66,14 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
 void World::fence_proxy_async(const By& by, bool shared, bool global) {
   Warp& warp = by.threads();
   const Tick tick = warp.close(by.lanes, by.site, Event::Kind::ProxyFence);
-  const Fields fields =
-      (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u) | (shared ? 1u << kReader : 0u);
+  const Fields readers = (shared ? 1u << kReaderShared : 0u) | (global ? 1u << kReaderGlobal : 0u);
+  const Fields fields = readers | (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     const Tick copies = warp.own_position(knows, Own::Copies, lanes, kVisible);
     knows.self[static_cast<size_t>(Own::Threads)] = later(knows.self[0], entry(tick, fields));
     auto& own_copies = knows.self[static_cast<size_t>(Own::Copies)];
     own_copies = later(own_copies, entry(copies, fields));
-    if (shared) knows.now = knows.now.fenced();
+    knows.now = knows.now.fenced(readers);
   });
   for (auto& [offset, barrier] : by.cta.barriers) {
     const Access& init = accesses_[barrier.init];
@@ -262,6 +265,7 @@ void World::barrier_init(const By& by, uint32_t offset) {
 
 void World::barrier_invalidate(const By& by, uint32_t offset) {
   Barrier& barrier = by.cta.barriers[offset];
+  check_unwaited(by, offset, barrier);
   check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
   barrier_init(by, offset);
 }
@@ -338,7 +342,7 @@ void World::note_waiter(const By& by, Barrier& barrier) {
       return;
     }
   }
-  barrier.waiters.push_back({by.cta.place.cta, by.warp, by.lanes, warp.tick, by.site});
+  barrier.waiters.push_back({by.cta.place.cta, by.warp, by.lanes, warp.tick, by.site, warp.wgmma_issued});
 }
 
 }  // namespace sim::order

@@ -52,6 +52,7 @@ struct Barrier {
     Mask lanes;
     Tick tick;
     uint32_t site;
+    Tick wgmma_issued;  ///< by this warp until then
   };
   std::vector<Waiter> waiters;  ///< successful waits for the phase before the running one
   uint32_t waited_at = 0;       ///< where the last of them all was; 0: nobody has waited
@@ -129,7 +130,7 @@ struct LaneAccess {
 };
 
 /// What is missing between two accesses.
-enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence };
+enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence, LateFence };
 
 /// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
 struct Operation {
@@ -219,7 +220,7 @@ class World {
   };
   /// From global memory, or from the shared memory of `from_cta`.
   std::unique_ptr<Operation> bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
-                                       const Cta* from_cta, const std::vector<Range>& from);
+                                       const Cta* from_cta, const std::vector<Range>& from, bool reduces = false);
   /// Its bytes are about to be counted at the barrier of landing `index`.
   void landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_t barrier);
   std::unique_ptr<Operation> bulk_store(const By& by, const std::vector<Range>& from, const std::vector<Range>& to,
@@ -286,6 +287,8 @@ class World {
   void touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context);
   Verdict judge(const Access& before, const Access& now, const Context& context, uint64_t begin, uint32_t bytes) const;
   Verdict judge_tensor(const Access& before, const Access& now, const Context& context) const;
+  Verdict judge_volatile(const Access& before, const Access& now, const Context& context) const;
+  bool warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const;
   Mask unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
                Field field) const;
   static Mask by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
@@ -318,6 +321,8 @@ class World {
   std::string participants_of(const By& by, uint32_t id) const;
   void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, Barrier& barrier);
+  void check_unwaited(const By& by, uint32_t offset, const Barrier& barrier);
+  void check_begun(const By& by, const Cta& target);
   std::vector<uint32_t> writers_of_map(uint64_t address);
   void unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released);
   /// Nothing that has been said to a barrier may still be on its way.
@@ -368,6 +373,8 @@ class World {
     std::vector<uint32_t> writers;
   };
   std::unordered_map<uint64_t, std::vector<AcquiredMap>> maps_;
+  /// Do relaxed writes tell of more than fences have released? Once anything here may depend on that.
+  bool flags_are_heard_ = false;
   std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes there have released
   std::unordered_map<uint64_t, Message> shared_variables_;  // the same, by CTA and offset
 };

@@ -100,7 +100,7 @@ Signal World::copy_signal(const By& by) {
 // ---- bulk copies
 
 std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
-                                            const Cta* from_cta, const std::vector<Range>& from) {
+                                            const Cta* from_cta, const std::vector<Range>& from, bool reduces) {
   Warp& warp = by.threads();
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const Context context{by, warp, knows, by.lanes, false, false};
@@ -112,7 +112,9 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
     Barrier& barrier = landing.barrier_cta->barriers[landing.barrier];
     if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
     check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
-    Access access = made_by(by, role, Proxy::Async);
+    // The ISA names the operations of the asynchronous proxy; st.async and red.async are not among them.
+    Access access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
+    access.atomic = reduces, access.scope = Scope::Cluster;
     access.cta = landing.barrier_cta->place.cta, access.row = barrier.row;
     access.lanes = kAll, access.position = 0, access.in_flight = true;
     if (first && !from.empty()) {
@@ -127,7 +129,7 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
       operation->accesses.push_back(0);
     }
     first = false;
-    access.writes = true;
+    access.writes = true, access.reads = reduces;
     const uint32_t number = record(std::move(access));
     operation->accesses.push_back(number);
     for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, context);

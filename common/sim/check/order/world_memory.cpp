@@ -12,6 +12,10 @@ bool same_thread_row(const Access& before, const By& by) {
   return before.cta == by.cta.place.cta && before.row == by.warp;
 }
 
+/// What a relaxed flag tells by itself, in Knowledge::flags: of what has happened; and of what others have fenced, if its
+/// writer is in order with their fences.
+constexpr Fields kHappenedOnly = 1u << kHappened, kHeard = kHappenedOnly | 1u << kPerformed;
+
 /// Lane by lane.
 bool has_same_addresses(const Access& a, const Access& b) {
   return a.width == b.width && a.base == b.base && a.stride == b.stride && a.addresses == b.addresses;
@@ -75,6 +79,34 @@ Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, M
   return result;
 }
 
+/// Volatile data behind a flag: no race, but who has read the flag and has not acquired what was written before it may
+/// still read what was there before. (A read-modify-write finds the newest; other relaxed accesses are trusted to do
+/// without order.)
+World::Verdict World::judge_volatile(const Access& before, const Access& now, const Context& context) const {
+  const Knowledge& knows = context.knows;
+  if (!before.writes || !now.reads || now.writes || before.proxy != Proxy::Generic) return {};
+  if (!before.is_volatile && !now.is_volatile) return {};
+  if (!knows.flags || same_thread_row(before, context.by)) return {};
+  const auto known = [&](const Clock& clock, Field field) {
+    return unknown(before, before.lanes, context, context.lanes, clock, field) == 0;
+  };
+  if (!known(knows.flags, kHappened) || known(knows.now, kVisible)) return {};
+  if (known(knows.flags, kVisible)) return Verdict::habit_of(Habit::FlagWithoutFence, Lack::FlagFence, before.lanes);
+  if (known(knows.flags, kPerformed))
+    return Verdict::habit_of(Habit::FenceBeforeBarrier, Lack::LateFence, before.lanes);
+  return Verdict::error(Rule::ReadAfterWrite, Lack::Visibility, before.lanes);
+}
+
+/// Has a warp of the same warpgroup waited for the wgmma at this position of its queue? All four issue the same.
+bool World::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const {
+  const std::vector<Warp>& warps = ctas_.at(cta)->warps;
+  for (size_t i = warp / 4u * 4u; i < warp / 4u * 4u + 4 && i < warps.size(); ++i) {
+    const uint16_t row = warps[i].wgmma_row;
+    if (row != 0 && clock.known(cta, row, kAll, position, kGroupHappened) == kAll) return true;
+  }
+  return false;
+}
+
 World::Verdict World::judge_tensor(const Access& before, const Access& now, const Context& context) const {
   const Knowledge& knows = context.knows;
   const Mask lanes = before.lanes;
@@ -117,8 +149,9 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
                             uint32_t bytes) const {
   if (!before.writes && !now.writes) return {};
   const bool are_volatile = before.is_volatile && now.is_volatile && same_thread_row(before, context.by);
-  if (before.atomic && now.atomic && !are_volatile && reaches(before.issuer, before.scope, now.issuer, now.scope))
-    return {};
+  if (before.atomic && now.atomic && !are_volatile && reaches(before.issuer, before.scope, now.issuer, now.scope)) {
+    return judge_volatile(before, now, context);
+  }
   if (before.proxy == Proxy::Tensor) return judge_tensor(before, now, context);
 
   const Knowledge& knows = context.knows;
@@ -152,9 +185,13 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
     if (are_volatile && !context.warp.together(lanes | now_lanes)) return {.whole = false};
     if (knows.flags && unknown(before, lanes, context, now_lanes, knows.flags, kVisible) == 0)
       return Verdict::habit_of(Habit::FlagWithoutFence, Lack::FlagFence, missing);
+    if (knows.flags && unknown(before, lanes, context, now_lanes, knows.flags, kPerformed) == 0)
+      return Verdict::habit_of(Habit::FenceBeforeBarrier, Lack::LateFence, missing);
     if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile)
       return Verdict::error(rule, Lack::Visibility, missing);
-    if (!is_raw && unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0)
+    if (!is_raw && (unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0 ||
+                    (before.role == Role::WgmmaOperand &&
+                     warpgroup_is_done(before.issuer.cta, before.warp, before.position, knows.now))))
       return Verdict::habit_of(Habit::WarpgroupRelease, Lack::Everything, missing);
     const bool own_warp =
         before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && same_thread_row(before, context.by);
@@ -181,7 +218,8 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
     }
     if (context.tensor && unknown(before, lanes, context, context.lanes, knows.now, fenced) == 0)
       return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, unfenced);
-    if (unknown(before, lanes, context, context.lanes, knows.now, kReader) == 0)
+    const Field by_reader = context.global ? kReaderGlobal : kReaderShared;
+    if (unknown(before, lanes, context, context.lanes, knows.now, by_reader) == 0)
       return Verdict::habit_of(Habit::ReaderSideProxyFence, Lack::ProxyFence, unfenced);
     if (now.role == Role::Cancel && !before.writes)
       return Verdict::error(Rule::CancelResponse, Lack::ProxyFence, unfenced);
@@ -189,7 +227,7 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
   }
   if (before.role == Role::MmaOperand && now.proxy == Proxy::Generic && findings_.strict()) {
     // A commit is no bridge between the proxies.
-    if (unknown(before, before.lanes, context, context.lanes, knows.now, kReader) != 0)
+    if (unknown(before, before.lanes, context, context.lanes, knows.now, kReaderShared) != 0)
       return Verdict::error(Rule::StrictMmaThenGeneric, Lack::ProxyFence, before.lanes);
   }
   return {.whole = whole};
@@ -203,6 +241,8 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
   struct Transition {
     uint32_t from = 0, to = 0;
   } last_read;
+  const bool writes = accesses_[number].writes, atomic = accesses_[number].atomic;
+  bool has_read = false;  // somebody before this one: reads of one place that are in order find the same or newer
   const auto in_order = [&](uint32_t before, uint64_t begin, uint32_t bytes) {
     if (before == number) return true;
     for (const uint32_t each : asked) {
@@ -217,31 +257,46 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
       if (verdict.whole) asked[turn++ % 4] = before;
       return true;
     }
+    if (earlier.atomic && now.atomic && has_read) return true;
     found(verdict, before, number, context, shadow, begin, bytes);
     return false;
   };
-  const bool writes = accesses_[number].writes;
   if (context.global && launch_ != nullptr)
     launch_->check_past(*this, accesses_[number], context.by, range, context.knows.now);
   std::vector<uint32_t>& members = members_;
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
+    if (atomic && !writes) {
+      const Sets::Members readers = sets_.members(cell.read);
+      has_read = std::any_of(readers.begin(), readers.end(), [&](uint32_t each) {
+        const Access& read = accesses_[each];
+        return same_thread_row(read, context.by) ||
+               unknown(read, read.lanes, context, context.lanes, context.knows.now, kHappened) == 0;
+      });
+    }
     for (const uint32_t before : sets_.members(cell.write)) in_order(before, begin, bytes);
     if (writes) {
       for (const uint32_t before : sets_.members(cell.read)) in_order(before, begin, bytes);
-      if (!in_part) {
+      // Of the word, others keep their bytes. An ordinary write remains behind an atomic one: who is in order with that
+      // one, since both are atomic, need not be with what its thread did before.
+      members.clear();
+      for (const uint32_t before : sets_.members(cell.write)) {
+        if (before == number) return;
+        bool remains = atomic && !accesses_[before].atomic;
+        if (in_part && !remains) {
+          const uint64_t word = begin / Shadow::kWord * Shadow::kWord;
+          const uint32_t mine = accesses_[number].bytes_at(word, Shadow::kWord);
+          remains = accesses_[before].bytes_at(word, Shadow::kWord) & ~mine;
+        }
+        if (remains) members.push_back(before);
+      }
+      if (members.empty() && !in_part) {
         cell = {number, 0};
         return;
       }
-      members.clear();  // of the word, others keep their bytes
-      for (const uint32_t before : sets_.members(cell.write)) {
-        if (before == number) return;
-        const uint64_t word = begin / Shadow::kWord * Shadow::kWord;
-        const uint32_t mine = accesses_[number].bytes_at(word, Shadow::kWord);
-        if (accesses_[before].bytes_at(word, Shadow::kWord) & ~mine) members.push_back(before);
-      }
       members.push_back(number);
       cell.write = sets_.make(members);
+      if (!in_part) cell.read = 0;
       return;
     }
     if (cell.read == 0 || cell.read == number) {
@@ -340,6 +395,8 @@ void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, 
 void World::access(const By& by, const LaneAccess& what) {
   Warp& warp = by.threads();
   warp.act();
+  flags_are_heard_ |= what.is_volatile && what.writes;
+  if (what.space == Space::Shared && what.target != &by.cta) check_begun(by, *what.target);
   Shadow& shadow = what.space == Space::Global ? global_ : what.target->shared;
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     Access access = made_by(by, what.role, Proxy::Generic);
@@ -371,6 +428,7 @@ void World::synchronise(const By& by, const LaneAccess& what) {
           knows.seen.add(message, by.cta.place, what.scope);
           knows.flags = message.acquired_by(knows.flags, by.cta.place, what.scope);
         }
+        if (message.flags()) knows.flags = knows.flags.join(message.flags(), kHeard);
       });
     }
     if (!what.writes) continue;
@@ -389,8 +447,16 @@ void World::synchronise(const By& by, const LaneAccess& what) {
           tells.released = fence.now.with(by.cta.place.cta, warp.warps, {{by.warp, self, fence.self}});
         tells.scope = static_cast<Scope>(scope);
       }
+      // Right behind a fence that has released it all there is nothing else to hear.
+      const Knowledge& knows = warp.knowledge(lane);
+      const Fenced& last = knows.fenced[static_cast<size_t>(Scope::Gpu)];
+      const bool all_released = last.exists() && last.now == knows.now && last.self.at[kHappened] + 1 >= warp.tick;
+      if (flags_are_heard_ && !all_released) {
+        warp.close(self, by.site, Event::Kind::TellsRelaxed);
+        tells.flags = warp.published(self).join(knows.flags, kHappenedOnly);
+      }
     }
-    if (tells.released) variables[place].add(tells);
+    if (tells.released || tells.flags) variables[place].add(tells);
   }
 }
 
