@@ -139,6 +139,17 @@ Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes) {
   return {distinct(sectors.data(), n), distinct(lines.data(), n)};
 }
 
+std::vector<uint64_t> touched_sectors(const uint64_t* addresses, uint32_t mask, uint32_t bytes) {
+  std::vector<uint64_t> all;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const uint64_t address = addresses[std::countr_zero(rest)];
+    all.push_back(address / 32);
+    all.push_back((address + bytes - 1) / 32);
+  }
+  all.resize(distinct(all.data(), all.size()));
+  return all;
+}
+
 void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
                   bool is_store) {
   const Touched all = touched(addresses, mask, bytes);

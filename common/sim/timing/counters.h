@@ -67,6 +67,8 @@ struct Touched {
   uint64_t sectors, lines;
 };
 Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes);
+/// The numbers of these sectors, in ascending order.
+std::vector<uint64_t> touched_sectors(const uint64_t* addresses, uint32_t mask, uint32_t bytes);
 void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, uint32_t mask, uint32_t bytes,
                   bool is_store);
 /// Wavefronts of a warp's shared-memory access: 16-byte accesses are resolved per 8 lanes, 8-byte ones per 16, smaller

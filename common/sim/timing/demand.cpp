@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "machine/cta.h"
+#include "timing/ordinary_loads.h"
 
 namespace sim::timing {
 
@@ -17,10 +18,11 @@ void Recorder::note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, 
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
   auto& [steps, pcs, places] = demands_of(warp);
-  // Accesses in a row are one step.
-  const bool is_access =
-      what == Step::What::Shared || what == Step::What::GlobalStore || what == Step::What::GlobalLoad;
-  if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot) {
+  // Accesses in a row are one step; but the loads of a loop's next turn wait for those of the one before.
+  const bool is_load = what == Step::What::GlobalLoad || what == Step::What::CachedLoad;
+  const bool is_access = is_load || what == Step::What::Shared || what == Step::What::GlobalStore;
+  if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot &&
+      (!is_load || pc > pcs.back())) {
     steps.back().value += value;
     steps.back().issued += issued;
     return;
@@ -41,6 +43,19 @@ void Recorder::note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y)
   const uint32_t index = number(sites_.loads, loads_, site);
   note(warp, Step::What::Load, 0, 0, index);
   demands_of(warp).places.push_back({index, x, y});
+}
+void Recorder::note_ordinary_load(Warp& warp, std::span<const uint64_t> sectors, uint64_t allocation,
+                                  uint64_t allocation_bytes) {
+  if (loads_of_lanes_ == nullptr) return;
+  const OrdinaryLoads::Missed missed = loads_of_lanes_->load(warp.cta->rank, sectors, allocation, allocation_bytes);
+  if (missed.lines > 0) {
+    note(warp, Step::What::GlobalLoad, 0, static_cast<uint32_t>(missed.sectors * SECTOR_BYTES / missed.lines),
+         missed.lines);
+  } else {
+    uint32_t lines = 0;
+    for (size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
+    note(warp, Step::What::CachedLoad, 0, 0, lines);
+  }
 }
 void Recorder::note_store(Warp& warp, const StoreSite& site) {
   note(warp, Step::What::Store, 0, 0, number(sites_.stores, stores_, site));

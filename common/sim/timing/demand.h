@@ -13,6 +13,8 @@
 
 namespace sim::timing {
 
+class OrdinaryLoads;
+
 /// One demand of a warp. Barriers are named by the CTA's rank in the cluster and their offset / 8 in its shared memory.
 struct Step {
   enum class What : uint8_t {
@@ -38,7 +40,8 @@ struct Step {
     ClusterWait,
     Shared,       ///< an ordinary access of shared memory; value: wavefronts
     GlobalStore,  ///< value: 128-byte lines; slot: bytes of each
-    GlobalLoad,   ///< value: 128-byte lines
+    GlobalLoad,   ///< that L1 does not hold; value: 128-byte lines; slot: bytes of each
+    CachedLoad,   ///< that L1 holds; value: 128-byte lines
     Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
     Ask,  ///< for the work of a cluster that has not started; value: mask of the CTAs whose barrier `slot` counts the answer
     StartNext,   ///< griddepcontrol.launch_dependents
@@ -60,6 +63,7 @@ struct LoadSite {
   uint32_t fetch_bytes;                    ///< that L2 takes from DRAM at once: the tensor map's promotion
   std::vector<std::array<uint8_t, 2>> to;  ///< ranks of the receiving CTAs, and of those whose barrier counts
   uint16_t slot;                           ///< of the barrier
+  uint64_t row_step = 0;                   ///< bytes from row to row of the tensor
   auto operator<=>(const LoadSite&) const = default;
   uint32_t bytes() const { return rows * row_bytes; }
 };
@@ -100,14 +104,19 @@ using ClusterDemands = std::vector<std::vector<WarpDemands>>;
 /// Notes what the warps of one cluster demand, while they are executed.
 class Recorder {
  public:
-  /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other.
-  Recorder(Sites& sites, ClusterDemands& demands) : sites_(sites), demands_(demands) {}
+  /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other. `loads`: null
+  /// where warps are executed alone, whose ordinary loads are not noted.
+  Recorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
+      : sites_(sites), demands_(demands), loads_of_lanes_(loads) {}
 
   void note(Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
   /// The same, of a split that has waited and is not the running one.
   void note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value);
   void note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y);
   void note_store(Warp& warp, const StoreSite& site);
+  /// An ordinary load of these sectors, in ascending order.
+  void note_ordinary_load(Warp& warp, std::span<const uint64_t> sectors, uint64_t allocation,
+                          uint64_t allocation_bytes);
   void note_mma(Warp& warp, const MmaSite& site, uint32_t leader);
 
  private:
@@ -117,6 +126,7 @@ class Recorder {
 
   Sites& sites_;
   ClusterDemands& demands_;
+  OrdinaryLoads* const loads_of_lanes_;
   std::map<const Warp*, uint64_t> executed_;  // by each warp until its last step
   std::map<LoadSite, uint32_t> loads_;
   std::map<StoreSite, uint32_t> stores_;

@@ -145,6 +145,17 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   return arrives_[mine] = there + latency_;
 }
 
+Tick MemoryModel::read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, Tick now) {
+  l2_bytes_ += bytes;
+  Half& half = halves_[half_of_gpc_[gpc]];
+  Tick there = std::max(gpc_[gpc].serve(now, bytes), half.l2.serve(now, bytes));
+  if (const auto missing = static_cast<int64_t>(static_cast<double>(bytes) * from_dram); missing > 0) {
+    dram_read_ += missing;
+    there = std::max(there, dram_.serve(now, missing));
+  }
+  return there;
+}
+
 Tick MemoryModel::write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now) {
   dram_written_ += bytes;
   const Tick out = gpc_out_[gpc].serve(now, sent);

@@ -55,6 +55,8 @@ class MemoryModel {
   /// A chunk is asked for by an SM of this GPC: when it arrives there. Reads of one GPC that are near in time are one on
   /// their way, unless they are multicasts; those of the two SMs of a TPC are one for L2, too.
   Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast = false);
+  /// Ordinary loads of an SM ask for so many bytes, of which this share comes from DRAM: when the last leaves L2.
+  Tick read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, Tick now);
   /// Bytes of D leave an SM, in `sent` bytes of sectors: when the last is out of it. L2 joins what is sent in pieces.
   Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -19,13 +20,30 @@ constexpr double FIRST_GUESS = 0.7;     // of the highest clock
 constexpr double NEAR = 0.01;           // of a clock: the replay at one holds for the other
 constexpr double LEAST_SPACING = 0.03;  // of a clock: between replays from which what happens at a third is concluded
 
+bool uses_tensor_cores(const Prediction& p) { return p.replayed.activity.flops > 0; }
+
 /// What takes most of the time.
 std::string limit(const Prediction& p) {
   const Replayed& r = p.replayed;
+  if (!uses_tensor_cores(p)) {
+    const std::pair<double, const char*> shares[] = {{r.dram_share, "DRAM bandwidth"},
+                                                     {r.issue_share, "instructions that SMs can issue"},
+                                                     {r.shared_share, "bandwidth of shared memory and L1"},
+                                                     {r.lines_share, "cache lines between SMs and L2"},
+                                                     {r.l2_share, "L2 bandwidth"}};
+    const auto& most = *std::max_element(std::begin(shares), std::end(shares));
+    return most.first > 0.8 ? most.second : "latency: warps wait for memory, or for one another";
+  }
   if (r.dram_share > 0.85 && r.dram_share > r.tensor_share) return "DRAM bandwidth";
   if (r.tensor_share > 0.85) return "tensor cores";
   if (r.l2_share > 0.9) return "L2 bandwidth";
   return "latency: tensor cores wait for operands, or for the epilogue";
+}
+
+std::string listed(const std::set<std::string>& all) {
+  std::string text;
+  for (const std::string& each : all) text += (text.empty() ? "" : "; ") + each;
+  return text;
 }
 
 bool multiplies(std::span<const GridDemands> launches) {
@@ -37,7 +55,8 @@ bool multiplies(std::span<const GridDemands> launches) {
 template <class Result, class F>
 void each_number(Result& r, F&& f) {
   f(r.activity.cycles), f(r.activity.flops), f(r.activity.l2_bytes), f(r.activity.sm_bytes), f(r.activity.dram_bytes);
-  f(r.tensor_share), f(r.l2_share), f(r.dram_share), f(r.dram_read), f(r.dram_written), f(r.cluster_cycles);
+  f(r.tensor_share), f(r.l2_share), f(r.dram_share), f(r.issue_share), f(r.shared_share), f(r.lines_share),
+      f(r.dram_read), f(r.dram_written), f(r.cluster_cycles);
 }
 
 /// Replays of the same launches at several clocks, and what follows from them for the clocks between.
@@ -123,6 +142,7 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
   std::vector<Prediction> all;
   for (const PowerSetting& power : settings) {
     Prediction& p = all.emplace_back();
+    for (const GridDemands& launch : launches) p.uncounted.insert(launch.uncounted.begin(), launch.uncounted.end());
     p.gpu = gpu.key, p.sms = gpu.sm_count, p.power = power.text();
     p.launches = static_cast<int>(launches.size());
     for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
@@ -147,14 +167,22 @@ std::string to_text(const Prediction& p) {
   const Replayed& r = p.replayed;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
                      " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
-  text += base::format(
-      "  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us   %.1f TFLOPS (error of this model: %.0f %%)\n",
-      base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(), p.seconds * 1e6,
-      p.tflops, 100 * p.error);
-  text +=
-      base::format("  tensor cores %.0f %%   L2 %.2f GB read   DRAM %.3f GB read, %.3f GB written   limited by: %s\n",
-                   100 * r.tensor_share, static_cast<double>(r.activity.l2_bytes) / 1e9,
-                   static_cast<double>(r.dram_read) / 1e9, static_cast<double>(r.dram_written) / 1e9, limit(p).c_str());
+  text += base::format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us",
+                       base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(),
+                       p.seconds * 1e6);
+  if (p.tflops > 0) text += base::format("   %.1f TFLOPS", p.tflops);
+  text += uses_tensor_cores(p) ? base::format(" (error of this model: %.0f %%)\n", 100 * p.error)
+                               : "   (its error is not known for kernels without wgmma or tcgen05.mma)\n";
+  text += uses_tensor_cores(p) ? base::format("  tensor cores %.0f %%", 100 * r.tensor_share)
+                               : base::format("  issue %.0f %%   shared memory and L1 %.0f %%", 100 * r.issue_share,
+                                              100 * r.shared_share);
+  text += base::format("   L2 %.2f GB read   DRAM %.3f GB read, %.3f GB written",
+                       static_cast<double>(r.activity.l2_bytes) / 1e9, static_cast<double>(r.dram_read) / 1e9,
+                       static_cast<double>(r.dram_written) / 1e9);
+  if (!uses_tensor_cores(p))
+    text += base::format(" (%.2f TB/s)", static_cast<double>(r.activity.dram_bytes) / p.seconds / 1e12);
+  text += "   limited by: " + limit(p) + "\n";
+  if (!p.uncounted.empty()) text += "  not in this figure: " + listed(p.uncounted) + "\n";
   return text;
 }
 
@@ -185,7 +213,9 @@ std::string to_json(const Prediction& p) {
     json.member("received_gb", gigabytes(r.activity.sm_bytes));
     json.member("dram_read_gb", gigabytes(r.dram_read));
     json.member("dram_written_gb", gigabytes(r.dram_written));
+    json.member("issue_share", r.issue_share, DIGITS);
     json.member("limit", limit(p));
+    json.member("not_counted", listed(p.uncounted));
   });
   return text;
 }

@@ -1,6 +1,7 @@
 // The answer of the timing model: how long a call takes, at which clock, and what limits it.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Prediction {
   Replayed replayed;
   uint64_t clusters = 0;
   size_t kinds = 0;
+  std::set<std::string> uncounted;  ///< what the kernel does and the figures leave out
 };
 
 /// One for each setting. Clusters are replayed at few clocks; what happens at those between is interpolated. `log`: of a replay at

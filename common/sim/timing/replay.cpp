@@ -3,21 +3,23 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <queue>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "timing/chunks.h"
 #include "timing/cluster_kind.h"
 #include "timing/memory_model.h"
+#include "timing/ordinary_loads.h"
+#include "timing/placement.h"
 
 namespace sim::timing {
 namespace {
 
 // ---- state
 
-constexpr int64_t SECTOR = 32;  // bytes that ordinary stores send at least
+constexpr int64_t SECTOR = SECTOR_BYTES;  // ordinary stores send at least so much
 constexpr int64_t ANSWER_BYTES = 16;
 constexpr uint32_t TMEM_COLUMNS = 512;  // of an SM
 constexpr char UNFORESEEN[] = "a cluster's share of the others' work is not one that was foreseen";
@@ -69,10 +71,28 @@ struct Unit {
   }
 };
 
+/// The schedulers of an SM: warps issue in turns, and so many cycles of theirs in a window are all that there are.
+struct Schedulers {
+  std::vector<Tick> used;  ///< by window
+  Tick busy = 0;
+  /// From `now` on, `work` is done, at most `most` in each window: when the last of it is.
+  Tick issue(Tick now, Tick work, Tick most, Tick window) {
+    busy += work;
+    for (auto i = static_cast<size_t>(now / window);; ++i) {
+      if (used.size() <= i) used.resize(2 * i + 1, 0);
+      const Tick part = std::min({work, most, window - used[i]});
+      used[i] += part;
+      work -= part;
+      if (work == 0) return std::max(now, static_cast<Tick>(i) * window);
+    }
+  }
+};
+
 struct Sm {
-  uint32_t group = 0, gpc = 0, tpc = 0;
+  SmPlace at;
   double slowness = 0;  ///< -0.5 to 0.5: of the clock of its GPC, beside those of others
   Unit tensor, load, store, lines, shared;
+  Schedulers schedulers;
   uint32_t columns = 0;  ///< of tensor memory that are taken
   std::vector<Actor*> column_waiters;
 };
@@ -105,11 +125,20 @@ class Replay {
  public:
   Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
          ReplayLog* log)
-      : launches_(launches), c_(constants), gpu_(gpu), clock_(clock), log_(log) {
+      : launches_(launches),
+        c_(constants),
+        clock_(clock),
+        log_(log),
+        placement_(gpu),
+        chunks_(launches),
+        memory_(c_, chunks_.all(), placement_.half_of_gpc, clock.ghz) {
     if (log_ != nullptr) log_->start();
-    place_sms();
-    number_chunks();
-    memory_ = std::make_unique<MemoryModel>(c_, std::move(chunk_list_), half_of_gpc_, clock_.ghz);
+    for (const SmPlace& place : placement_.sms) {
+      Sm& sm = sms_.emplace_back();
+      sm.at = place;
+      sm.slowness = static_cast<double>(place.gpc * 3 % 8) / 7 - 0.5;
+    }
+    free_.assign(sms_.size(), 0);
     for (const GridDemands& launch : launches_) {
       auto& kinds = kinds_.emplace_back();
       for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.sites));
@@ -136,19 +165,25 @@ class Replay {
     const Tick end = *std::max_element(ends_.begin(), ends_.end());
     result.activity.cycles = (end + CYCLE - 1) / CYCLE;
     result.activity.flops = flops_;
-    result.activity.l2_bytes = memory_->l2_bytes();
+    result.activity.l2_bytes = memory_.l2_bytes();
     result.activity.sm_bytes = sm_bytes_;
-    result.dram_read = memory_->dram_read();
-    result.dram_written = memory_->dram_written();
+    result.dram_read = memory_.dram_read();
+    result.dram_written = memory_.dram_written();
     result.activity.dram_bytes = result.dram_read + result.dram_written;
-    Tick tensor = 0;
-    for (const Sm& sm : sms_) tensor += sm.tensor.busy;
+    Tick tensor = 0, issue = 0, shared = 0, lines = 0;
+    for (const Sm& sm : sms_) {
+      tensor += sm.tensor.busy, issue += sm.schedulers.busy;
+      shared += sm.shared.busy, lines += sm.lines.busy;
+    }
     const auto share = [&](Tick busy, size_t units) {
       return static_cast<double>(busy) / static_cast<double>(end) / static_cast<double>(units);
     };
     result.tensor_share = share(tensor, sms_.size());
-    result.l2_share = share(memory_->l2_busy(), 1);
-    result.dram_share = share(memory_->dram_busy(), 1);
+    result.issue_share = share(issue, sms_.size());
+    result.shared_share = share(shared, sms_.size());
+    result.lines_share = share(lines, sms_.size());
+    result.l2_share = share(memory_.l2_busy(), 1);
+    result.dram_share = share(memory_.dram_busy(), 1);
     result.cluster_cycles = longest_ / CYCLE;
     return result;
   }
@@ -160,110 +195,6 @@ class Replay {
     Actor* actor;
     bool operator<(const Event& other) const { return std::tie(time, number) > std::tie(other.time, other.number); }
   };
-
-  static constexpr int LARGEST_CLUSTER = 16;
-  /// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each; four at each half of L2.
-  static std::vector<SmGroup> equal_gpcs(int sms) {
-    std::vector<SmGroup> groups;
-    const int tpcs = (sms + 1) / 2;
-    for (int gpc = 0; gpc < 8; ++gpc)
-      groups.push_back({std::max(LARGEST_CLUSTER, 2 * (tpcs / 8 + (gpc < tpcs % 8))), gpc, gpc / 4});
-    return groups;
-  }
-
-  /// Clusters are dealt to groups in turn; CTAs without any fill one group after the other, as was seen on an H200.
-  void place_sms() {
-    std::vector<SmGroup> groups = gpu_.sm_groups;
-    if (groups.empty()) groups = equal_gpcs(gpu_.sm_count);
-    // A smaller GPU has fewer groups, not fewer SMs in each: clusters must find room.
-    int room = 0;
-    for (const SmGroup& group : groups) room += group.sms;
-    while (groups.size() > 1 && room - groups.back().sms >= gpu_.sm_count) room -= groups.back().sms, groups.pop_back();
-    groups_ = groups.size();
-    for (const SmGroup& group : groups) {
-      half_of_gpc_.resize(std::max(half_of_gpc_.size(), static_cast<size_t>(group.gpc) + 1), 0);
-      half_of_gpc_[static_cast<size_t>(group.gpc)] = static_cast<uint32_t>(group.l2_half);
-    }
-    std::vector<uint32_t> tpcs(half_of_gpc_.size(), 0), tpc_of_group(groups.size(), 0);
-    int left = gpu_.sm_count;
-    for (int turn = 0; left > 0; ++turn) {
-      for (uint32_t group = 0; group < groups.size() && left > 0; ++group) {
-        if (turn >= groups[group].sms && turn < 64) continue;
-        Sm& sm = sms_.emplace_back();
-        sm.group = group;
-        sm.gpc = static_cast<uint32_t>(groups[group].gpc);
-        if (turn % 2 == 0) tpc_of_group[group] = tpcs[sm.gpc]++ % 32;
-        sm.tpc = tpc_of_group[group];
-        --left;
-      }
-    }
-    free_.assign(sms_.size(), 0);
-    by_group_.resize(sms_.size());
-    std::iota(by_group_.begin(), by_group_.end(), 0u);
-    std::stable_sort(by_group_.begin(), by_group_.end(),
-                     [&](uint32_t a, uint32_t b) { return sms_[a].group < sms_[b].group; });
-    for (Sm& sm : sms_) sm.slowness = static_cast<double>(sm.gpc * 3 % 8) / 7 - 0.5;
-  }
-
-  /// L2 holds chunks: what the boxes of a tensor have in common.
-  void number_chunks() {
-    struct Tensor {
-      int32_t rows = 0, row_bytes = 0, end_x = 0, end_y = 0;
-      uint32_t fetch_bytes = 1;
-      uint32_t first = 0;
-    };
-    std::map<std::pair<uint64_t, uint32_t>, Tensor> tensors;
-    const auto all = [&](auto&& f) {
-      for (const GridDemands& launch : launches_) {
-        for (const auto& places : launch.places) {
-          for (const Place& place : places) f(launch.sites.loads[place.load], place);
-        }
-      }
-    };
-    all([&](const LoadSite& site, const Place& place) {
-      Tensor& tensor = tensors[{site.tensor, site.row_bytes}];
-      tensor.rows = std::gcd(std::gcd(tensor.rows, static_cast<int32_t>(site.rows)), place.y);
-      tensor.fetch_bytes = site.fetch_bytes;
-      tensor.end_x = std::max(tensor.end_x, place.x + static_cast<int32_t>(site.row_bytes));
-      tensor.end_y = std::max(tensor.end_y, place.y + static_cast<int32_t>(site.rows));
-    });
-    uint32_t next = 0;
-    for (auto& [key, tensor] : tensors) {
-      tensor.rows = std::max(tensor.rows, 8);
-      tensor.row_bytes = static_cast<int32_t>(key.second);
-      tensor.first = next;
-      const auto chunks =
-          static_cast<uint32_t>((tensor.end_y / tensor.rows + 1) * (tensor.end_x / tensor.row_bytes + 1));
-      const auto column = static_cast<uint32_t>(tensor.end_y / tensor.rows + 1);
-      for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-        const uint32_t x = chunk / column * key.second;
-        uint32_t partner = chunk;
-        if (tensor.fetch_bytes == 2 * key.second)
-          partner = x % tensor.fetch_bytes == 0 ? chunk + column : chunk - column;
-        chunk_list_.push_back(
-            {static_cast<uint32_t>(tensor.rows) * key.second, next + (partner < chunks ? partner : chunk), key.second});
-      }
-      next += chunks;
-    }
-    for (const GridDemands& launch : launches_) {
-      auto& numbers = chunks_.emplace_back(launch.places.size());
-      std::vector<const Tensor*> of_site;
-      for (const LoadSite& site : launch.sites.loads) of_site.push_back(&tensors[{site.tensor, site.row_bytes}]);
-      auto& counts = chunks_of_site_.emplace_back();
-      for (size_t i = 0; i < of_site.size(); ++i)
-        counts.push_back((launch.sites.loads[i].rows + static_cast<uint32_t>(std::max(of_site[i]->rows, 1)) - 1) /
-                         static_cast<uint32_t>(std::max(of_site[i]->rows, 1)));
-      for (size_t cluster = 0; cluster < launch.places.size(); ++cluster) {
-        numbers[cluster].reserve(launch.places[cluster].size());
-        for (const Place& place : launch.places[cluster]) {
-          const Tensor& tensor = *of_site[place.load];
-          const int32_t column = std::max(place.x, 0) / tensor.row_bytes, row = std::max(place.y, 0) / tensor.rows;
-          numbers[cluster].push_back(tensor.first +
-                                     static_cast<uint32_t>(column * (tensor.end_y / tensor.rows + 1) + row));
-        }
-      }
-    }
-  }
 
   // ---- clusters
 
@@ -294,14 +225,14 @@ class Replay {
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
     const uint32_t need = WHOLE / grid.ctas_per_sm;
     if (grid.cluster_size == 1) {
-      const auto emptiest = std::min_element(by_group_.begin(), by_group_.end(),
+      const auto emptiest = std::min_element(placement_.by_group.begin(), placement_.by_group.end(),
                                              [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
       return WHOLE - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
     }
-    std::vector<std::vector<uint32_t>> by_group(groups_);
+    std::vector<std::vector<uint32_t>> by_group(placement_.groups);
     for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
       for (uint32_t room = WHOLE - free_[sm]; room >= need; room -= need) {
-        auto& found = by_group[sms_[sm].group];
+        auto& found = by_group[sms_[sm].at.group];
         found.push_back(sm);
         if (found.size() == grid.cluster_size) return found;
         break;
@@ -459,11 +390,19 @@ class Replay {
   static bool is_shared(Step::What what) {
     using What = Step::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
-           what == What::Shared || what == What::GlobalStore || what == What::Ask || what == What::StartNext ||
-           what == What::TmemTake || what == What::TmemGive || what == What::WaitBefore || what == What::Exit;
+           what == What::Shared || what == What::GlobalStore || what == What::GlobalLoad || what == What::CachedLoad ||
+           what == What::Ask || what == What::StartNext || what == What::TmemTake || what == What::TmemGive ||
+           what == What::WaitBefore || what == What::Exit;
   }
-  /// Instructions that were issued since the step before.
-  void issue(Actor& actor, uint32_t count) { actor.time += ticks(c_.instruction) * count; }
+  /// Instructions that were issued since the step before: at the warp's own pace, and no more than the SM's schedulers can do
+  /// for all of its warps.
+  void issue(Actor& actor, uint32_t count) {
+    const Tick window = ticks(c_.issue_window), one = ticks(1 / c_.issue_per_cycle) * actor.gang->warps;
+    const Tick most = std::max(static_cast<Tick>(c_.issue_window / c_.instruction) * one, Tick{1});
+    Schedulers& schedulers = sms_[actor.cluster->ctas[actor.gang->rank].sm].schedulers;
+    actor.time =
+        std::max(actor.time + ticks(c_.instruction) * count, schedulers.issue(actor.time, one * count, most, window));
+  }
 
   /// False: the actor waits. Woken, it performs the step again.
   bool perform(Actor& actor, const Step& step) {
@@ -515,7 +454,7 @@ class Replay {
         const int64_t bytes = site.bytes();
         const Tick length = ticks(static_cast<double>(bytes) / c_.store_bytes_per_cycle);
         const Tick begin = sm.store.take(actor.time, length);
-        const Tick out = memory_->write(bytes, bytes, sm.gpc, begin);
+        const Tick out = memory_.write(bytes, bytes, sm.at.gpc, begin);
         actor.bulk_read = std::max({actor.bulk_read, begin + length + ticks(c_.store_latency), out});
         actor.bulk_written = std::max(actor.bulk_written, actor.bulk_read + ticks(23));
         note_work(actor, begin, begin + length, actor.bulk_read);
@@ -617,11 +556,22 @@ class Replay {
         const Tick length = ticks(c_.store_line) * step.value * gang.warps;
         const Tick begin = sm.lines.take(actor.time, length);
         const Tick out =
-            memory_->write(int64_t{step.value} * gang.warps * step.slot,
-                           int64_t{step.value} * gang.warps * std::max<int64_t>(step.slot, SECTOR), sm.gpc, begin);
+            memory_.write(int64_t{step.value} * gang.warps * step.slot,
+                          int64_t{step.value} * gang.warps * std::max<int64_t>(step.slot, SECTOR), sm.at.gpc, begin);
         return go_on_at(std::max(begin + length, out));
       }
-      case What::GlobalLoad: return go_on_at(actor.time + ticks(c_.global_latency));
+      case What::GlobalLoad: {
+        const Tick length = ticks(c_.store_line) * step.value * gang.warps;  // as lines that are stored
+        const Tick begin = sm.lines.take(actor.time, length);
+        if (cluster.grid->only_last_loads) return go_on_at(begin + length + ticks(c_.global_latency));
+        const Tick out = memory_.read_ordinary(int64_t{step.value} * gang.warps * step.slot, cluster.grid->from_dram,
+                                               sm.at.gpc, begin);
+        return go_on_at(std::max(begin + length, out) + ticks(c_.global_latency));
+      }
+      case What::CachedLoad: {
+        const Tick length = ticks(c_.shared_wavefront) * step.value * gang.warps;
+        return go_on_at(sm.shared.take(actor.time, length) + length + ticks(c_.l1_latency));
+      }
       case What::Fence: return true;
       case What::Ask: ask(actor, step); return true;
       case What::StartNext:
@@ -645,7 +595,7 @@ class Replay {
     const Cluster& cluster = *actor.cluster;
     const Gang& own = cluster.grid->grants.empty() ? *actor.gang : kinds_[cluster.launch].front().gangs[gang_of(actor)];
     const uint32_t load = actor.load++;
-    return chunks_[cluster.launch][cluster.work.at(load / own.loads)][own.first_place + load % own.loads];
+    return chunks_.first(cluster.launch, cluster.work.at(load / own.loads), own.first_place + load % own.loads);
   }
 
   void ask(Actor& actor, const Step& step) {
@@ -684,15 +634,15 @@ class Replay {
     Cluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
     const uint32_t first = next_chunk(actor);
-    const uint32_t count = chunks_of_site_[cluster.launch][index];
+    const uint32_t count = chunks_.count(cluster.launch, index);
     const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
     const Tick begin = sm.load.take(actor.time, length);
     Tick arrives = 0;
     for (uint32_t i = 0; i < count; ++i) {
       const MemoryModel::Asked asked{begin + length * i / count, begin + length * (i + 1) / count};
-      arrives = std::max(arrives, memory_->read(first + i, sm.gpc, sm.tpc, asked, site.to.size() > 1));
+      arrives = std::max(arrives, memory_.read(first + i, sm.at.gpc, sm.at.tpc, asked, site.to.size() > 1));
     }
-    if (log_ != nullptr) log_->note_queues(*memory_, begin);
+    if (log_ != nullptr) log_->note_queues(memory_, begin);
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();
@@ -724,18 +674,13 @@ class Replay {
 
   std::span<const GridDemands> launches_;
   const Constants& c_;
-  const Gpu& gpu_;
   const Clock clock_;
   ReplayLog* const log_;
-  size_t groups_ = 1;
-  std::vector<uint32_t> half_of_gpc_;
+  const Placement placement_;
+  const Chunks chunks_;
+  MemoryModel memory_;
   std::vector<Sm> sms_;
-  std::vector<uint32_t> free_;      ///< by SM: what is taken of it
-  std::vector<uint32_t> by_group_;  ///< SMs, those of a group together
-  std::vector<MemoryModel::Chunk> chunk_list_;
-  std::vector<std::vector<std::vector<uint32_t>>> chunks_;  ///< by launch, cluster, load: the first chunk
-  std::vector<std::vector<uint32_t>> chunks_of_site_;       ///< by launch, site
-  std::unique_ptr<MemoryModel> memory_;
+  std::vector<uint32_t> free_;  ///< by SM: what is taken of it
   std::vector<std::vector<Kind>> kinds_;
   std::vector<uint64_t> started_, ended_, let_start_;
   std::vector<Tick> ends_;

@@ -27,13 +27,19 @@ struct GridDemands {
   /// Where clusters take over others' work (cluster launch control): by kind, the work of how many others; kind 0 that of none,
   /// the last kind that of most. The places of a cluster are those of its own work then. Empty: none does.
   std::vector<uint32_t> grants;
-  bool overlaps = false;  ///< it may start before the launch before it has ended
+  double from_dram = 0;  ///< of the bytes that ordinary loads ask L2 for: those that come from DRAM
+  bool only_last_loads =
+      false;  ///< each cluster is as the last of those that it counts, but one alone loads what all wrote
+  std::vector<std::string> uncounted;  ///< instructions that it has and whose time is not known
+  bool overlaps = false;               ///< it may start before the launch before it has ended
 };
 
 struct Replayed {
   Activity activity;        ///< of all launches together; cycles from the first CTA's start to the last one's end
   double tensor_share = 0;  ///< of the cycles, in which tensor cores are busy, all SMs together
   double l2_share = 0, dram_share = 0;
+  /// Of what an SM's schedulers can issue, its shared memory and L1 can serve, and its ordinary accesses can get through to L2.
+  double issue_share = 0, shared_share = 0, lines_share = 0;
   int64_t dram_read = 0, dram_written = 0;
   int64_t cluster_cycles = 0;  ///< of the longest cluster
 };

@@ -10,6 +10,7 @@
 #include "timing/constants.h"
 #include "timing/constants_data.h"
 #include "timing/memory_model.h"
+#include "timing/ordinary_loads.h"
 #include "timing/prediction.h"
 #include "timing/replay.h"
 
@@ -240,6 +241,21 @@ TEST(Replay, CountsWhatIsDemanded) {
   EXPECT_EQ(result.dram_read, 10 * 8 * 16'384) << "every box once";
 }
 
+TEST(Replay, RowsThatDoNotBeginWithALineTakeTwoRequests) {
+  const auto cycles = [](uint64_t row_step) {
+    GridDemands grid = ring(132, 64, 8);
+    for (LoadSite& site : grid.sites.loads) site.row_step = row_step;
+    Constants c = constants(read_constants(H200_CONSTANTS));
+    c.gpc_bytes_per_second /= 8, c.l2_bytes_per_second /= 8;
+    return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}).activity.cycles);
+  };
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const double request = c.l2_request_bytes / (128 + c.l2_request_bytes);  // of what a row takes
+  EXPECT_EQ(cycles(8192), cycles(0));
+  EXPECT_NEAR(cycles(8192 + 64) / cycles(8192), 1 + request / 2, 0.05) << "every other row";
+  EXPECT_NEAR(cycles(8192 + 16) / cycles(8192), 1 + request * 7 / 8, 0.05) << "seven of eight";
+}
+
 TEST(Replay, ClustersBeyondTheGpuTakeASecondTurn) {
   const int64_t whole = run(ring(132, 64, 4)).activity.cycles, more = run(ring(133, 64, 4)).activity.cycles;
   EXPECT_GT(more, whole * 3 / 2);
@@ -364,6 +380,107 @@ TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
   };
   EXPECT_LT(cycles(256), cycles(32) + 10) << "both at once";
   EXPECT_GT(cycles(512), 3 * cycles(256) / 2) << "one after the other";
+}
+
+TEST(Replay, OrdinaryLoadsOfAnSmTakeTurnsForTheirLines) {
+  const auto cycles = [](uint32_t lines, int warps) {
+    GridDemands grid;
+    grid.resident = 1;
+    ClusterDemands kind(1, std::vector<WarpDemands>(static_cast<size_t>(warps)));
+    for (WarpDemands& warp : kind[0]) {
+      for (int i = 0; i < 10; ++i) {
+        warp.steps.push_back({What::GlobalLoad, 0, 0, lines, 1});
+        warp.steps.push_back({What::Fence, 0, 0, 0, 1});
+      }
+      warp.steps.push_back({What::Exit, 0, 0, 0, 1});
+    }
+    grid.kind_of = {0};
+    grid.places.resize(1);
+    grid.kinds.push_back(std::move(kind));
+    return static_cast<double>(run(grid).activity.cycles);
+  };
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  EXPECT_NEAR(cycles(100, 1) - cycles(1, 1), 10 * 99 * c.store_line, 10);
+  // While one warp waits for its lines, others' come: all of them but the last turn's.
+  EXPECT_NEAR(cycles(1000, 8), 10 * 8 * 1000 * c.store_line, 2000);
+}
+
+/// A CTA of so many warps, each of which issues `instructions` after a load that L1 holds, if `loads`.
+GridDemands warps_that_issue(size_t warps, uint32_t instructions, bool loads) {
+  GridDemands grid;
+  ClusterDemands kind(1, std::vector<WarpDemands>(warps));
+  for (WarpDemands& warp : kind[0]) {
+    if (loads) warp.steps.push_back({What::CachedLoad, 0, 0, 1, 0});
+    warp.steps.push_back({What::Exit, 0, 0, 0, instructions});
+  }
+  grid.kind_of = {0};
+  grid.places.resize(1);
+  grid.kinds.push_back(std::move(kind));
+  return grid;
+}
+
+TEST(Replay, AllWarpsOfAnSmShareItsSchedulers) {
+  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const auto cycles = [](size_t warps) {
+    return static_cast<double>(run(warps_that_issue(warps, 10'000, false)).activity.cycles);
+  };
+  EXPECT_EQ(cycles(1), 10'000 * c.instruction);
+  EXPECT_EQ(cycles(8), cycles(1)) << "two warps of a scheduler at their own pace";
+  EXPECT_NEAR(cycles(32), 32 * 10'000 / c.issue_per_cycle, c.issue_window);
+}
+
+TEST(Replay, OrdinaryLoadsTakeWhatDramHas) {
+  const auto run_with = [](double from_dram) {
+    GridDemands grid;
+    grid.resident = 132, grid.from_dram = from_dram;
+    ClusterDemands kind(1, std::vector<WarpDemands>(32));
+    for (WarpDemands& warp : kind[0]) {
+      for (int i = 0; i < 20; ++i) {
+        warp.steps.push_back({What::GlobalLoad, 0, 128, 16, 1});
+        warp.steps.push_back({What::Fence, 0, 0, 0, 1});
+      }
+      warp.steps.push_back({What::Exit, 0, 0, 0, 1});
+    }
+    grid.kind_of.assign(132, 0);
+    grid.places.resize(132);
+    grid.kinds.push_back(std::move(kind));
+    return run(grid);
+  };
+  const double bytes = 132 * 32 * 20 * 16 * 128.0;
+  const Replayed all = run_with(1), half = run_with(0.5), none = run_with(0);
+  EXPECT_EQ(static_cast<double>(all.dram_read), bytes);
+  EXPECT_EQ(static_cast<double>(half.dram_read), bytes / 2);
+  EXPECT_EQ(static_cast<double>(none.activity.l2_bytes), bytes);
+  EXPECT_EQ(none.dram_read, 0);
+  EXPECT_GT(all.dram_share, 0.9);
+  EXPECT_LT(none.activity.cycles, all.activity.cycles);
+}
+
+TEST(OrdinaryLoads, L1HoldsWhatItsOwnCtaHasLoadedLast) {
+  OrdinaryLoads loads(2, 4 * SECTOR_BYTES);
+  const std::array<uint64_t, 4> first{0, 1, 2, 4}, more{8, 9, 10, 11};
+  const auto missed = [&](uint32_t rank, std::span<const uint64_t> sectors) {
+    const OrdinaryLoads::Missed all = loads.load(rank, sectors, 0, 1024);
+    return std::array{all.lines, all.sectors};
+  };
+  EXPECT_EQ(missed(0, first), (std::array{2u, 4u}));
+  EXPECT_EQ(missed(0, first), (std::array{0u, 0u}));
+  EXPECT_EQ(missed(1, first), (std::array{2u, 4u})) << "another CTA";
+  EXPECT_EQ(missed(0, more), (std::array{1u, 4u}));
+  EXPECT_EQ(missed(0, first), (std::array{2u, 4u})) << "they had to leave";
+  EXPECT_EQ(loads.missed_bytes(), 16 * SECTOR_BYTES);
+  EXPECT_EQ(loads.loaded().at(0).bytes, 8 * SECTOR_BYTES) << "different ones";
+}
+
+TEST(OrdinaryLoads, DifferentBytesComeFromDramOnceUpToTheAllocation) {
+  const auto share = [](uint64_t clusters, uint64_t allocation) {
+    const LoadsOfKind kind{clusters, 1'000, {{0x1000, {allocation, 500}}}};
+    return share_from_dram({&kind, 1});
+  };
+  EXPECT_DOUBLE_EQ(share(1, 1'000'000), 0.5);
+  EXPECT_DOUBLE_EQ(share(100, 1'000'000), 0.5) << "each its own";
+  EXPECT_DOUBLE_EQ(share(100, 10'000), 0.1) << "of 100,000 bytes that are asked for, 10,000 are different";
+  EXPECT_EQ(share_from_dram({}), 0);
 }
 
 TEST(Prediction, PowerIsAWordOrAClockOrSeveral) {
@@ -494,7 +611,8 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
 TEST(Constants, EveryOneIsRead) {
   using Kind = PowerSetting::Kind;
   // With the first CTA the last to end, or the second; and boxes that no other cluster loads. Too many for one turn.
-  const std::array<GridDemands, 3> grids = {everything(140, 8, 0), everything(70, 2, 50), ring(140, 16, 4)};
+  const std::array<GridDemands, 5> grids = {everything(140, 8, 0), everything(70, 2, 50), ring(140, 16, 4),
+                                            warps_that_issue(32, 10'000, false), warps_that_issue(1, 10, true)};
   const std::vector<PowerSetting> powers = {
       {Kind::Clock, 1.5}, {Kind::None, 0}, {Kind::Sustained, 0}, {Kind::Burst, 0}};
   const auto figures = [&](const Constants& c) {

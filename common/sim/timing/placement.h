@@ -1,0 +1,26 @@
+// Where a GPU's SMs are: in which group, which clusters cannot leave, at which GPC, in which TPC, at which half of L2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "machine/gpu.h"
+
+namespace sim::timing {
+
+struct SmPlace {
+  uint32_t group = 0, gpc = 0, tpc = 0;
+};
+
+struct Placement {
+  /// Clusters are dealt to groups in turn; CTAs without any fill one group after the other, as was seen on an H200.
+  explicit Placement(const Gpu& gpu);
+
+  std::size_t groups = 1;
+  std::vector<SmPlace> sms;
+  std::vector<uint32_t> by_group;     ///< SMs, those of a group together
+  std::vector<uint32_t> half_of_gpc;  ///< of L2
+};
+
+}  // namespace sim::timing
