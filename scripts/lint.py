@@ -6,7 +6,8 @@
 
 Files that git ignores are left out. scripts/setup.sh installs the tools, in versions of their own, into .venv/.
 
-Exit codes: 0 everything agrees; 1 something does not; 2 wrong command line; 77 the tools are not installed.
+Exit codes: 0 everything agrees; 1 something does not; 2 wrong command line; 77 the tools are not installed, or
+this is no clone.
 """
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def all_files() -> list[str]:
     answer = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
                             cwd=files.ROOT, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        raise command.Failure("git cannot say which files belong to the repository: " + answer.stderr.strip())
+        command.give_up(command.EXIT_SKIPPED, "this is no clone: git cannot say which files belong to the repository ("
+                        f"{answer.stderr.strip()}).")
     return sorted(name for name in answer.stdout.split("\0") if name and (files.ROOT / name).is_file())
 
 

@@ -61,6 +61,9 @@ def main() -> int:
     parser.add_argument("--others", action="store_true",
                         help=f"what {predictions.SHAPES.name}, {predictions.CYCLES.name} and {predictions.PUBLIC.name} "
                              "have beside the ladder, into docs/results/modelled_others.csv")
+    parser.add_argument("--tiles", action="store_true",
+                        help=f"all configurations at the shapes of {predictions.TIMED_TILES.name}, into "
+                             "docs/results/modelled_tiles.csv")
     parser.add_argument("--check", action="store_true",
                         help=f"{', '.join(map(str, predictions.CHECKED))}: are they as recorded, to the last digit?")
     parser.add_argument("--ablations", action="store_true",
@@ -72,6 +75,10 @@ def main() -> int:
         output = files.ROOT / (predictions.RECORD if options.record else predictions.OTHERS)
     if options.check:
         return check(options.build.resolve())
+    if options.tiles:
+        rows = predictions.predict_tiles(files.ROOT, options.build.resolve(), print)
+        files.replace(files.ROOT / predictions.TILES, data.csv_text(predictions.TILE_COLUMNS, rows))
+        return 0
     if options.ablations:
         return record_ablations(options.build.resolve(), options.levels)
     levels = names.choose_levels("1-8" if options.record else options.levels, names.all_levels())

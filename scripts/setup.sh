@@ -20,7 +20,7 @@ Installs what is missing, and only that:
   Chromium                                 with apt-get, where it is a package; the tests of the explorer's pages need it
 What comes into .venv/ has the versions of scripts/pins.txt.
 
-  --no-tests         without what only the unit tests need
+  --no-tests         without what only tests and charts need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
   --dry-run          say what would be installed, and install nothing
   --help             print this
@@ -68,8 +68,10 @@ look() {
 has_venv() { [[ -n $PYTHON ]] && "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; }
 
 needs_pypi() {
-  [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || ! has_matplotlib "$PYTHON" || needs_disassembler || needs_linters
+  [[ -z $NVCC || -z $CMAKE || -z $NINJA ]] || needs_matplotlib || needs_disassembler || needs_linters
 }
+
+needs_matplotlib() { [[ -n $tests ]] && ! { [[ -n $PYTHON ]] && has_matplotlib "$PYTHON"; }; }
 
 needs_disassembler() { [[ -n $tests ]] && ! has_disassembler; }
 needs_linters() { [[ -n $tests ]] && ! has_linters; }
@@ -181,6 +183,10 @@ venv_works() { "$VENV/bin/python3" -m pip --version >/dev/null 2>&1; }
 
 make_venv() {
   local python
+  if [[ ! -w $LADDER_ROOT || (-d $VENV && ! -w $VENV) ]]; then
+    echo "$VENV cannot be written by this user."
+    return 1
+  fi
   python=$(command -v python3)  # not one out of the environment that is being replaced
   rm -rf "$VENV"
   "$python" -m venv "$VENV"
@@ -276,7 +282,7 @@ if [[ -n $dry_run ]]; then
   [[ -n $NVCC ]] || complain_about_old_cuda
   [[ ${#packages[@]} -eq 0 ]] || printf 'Would install with apt-get: %s\n' "${packages[*]}"
   [[ -n $NVCC ]] || printf 'Would install from PyPI into .cuda: CUDA %s\n' "${CUDA_WHEELS_VERSION%.*}"
-  if [[ -z $PYTHON ]] || ! has_matplotlib "$PYTHON"; then printf 'Would install from PyPI into .venv: matplotlib\n'; fi
+  if needs_matplotlib; then printf 'Would install from PyPI into .venv: matplotlib\n'; fi
   if needs_disassembler; then printf 'Would install from PyPI into .venv: cuobjdump and nvdisasm\n'; fi
   if needs_linters; then printf 'Would install from PyPI into .venv: %s\n' "${LINTERS[*]}"; fi
   if needs_browser; then printf 'Would install with apt-get, if it has it: chromium\n'; fi
@@ -294,7 +300,7 @@ without=()
 if needs_cublas; then
   step "Installing cuBLAS (about 600 MB) from PyPI into .cuda" install_cublas || without+=("cuBLAS (nothing to compare with)")
 fi
-if ! has_matplotlib "$PYTHON"; then
+if needs_matplotlib; then
   { get_venv && step "Installing matplotlib from PyPI into .venv" pip_install matplotlib; } ||
     without+=("matplotlib (no charts; tables do not need it)")
   find_python

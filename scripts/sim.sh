@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs a program on the simulated device: puts build/sim/libcudart.so.13 and libcuda.so.1 in front of the loader's path.
+# Runs a program on the simulated device: in the place of its CUDA runtime and driver it gets build/sim's libcudart.so.13
+# and libcuda.so.1.
 set -euo pipefail
 
 usage() {
   cat <<'END'
 usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
 
-Runs PROGRAM, built by nvcc with -cudart shared and its PTX embedded, on a GPU that is simulated on the CPU.
+Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU.
 
   --gpu b200|h200     the GPU to pretend (default: h200 for a program with code for Hopper only, otherwise b200)
   --sms N             a smaller GPU, so that persistent kernels take several turns on small problems
@@ -36,6 +37,7 @@ The rules of --check, and what each stands on. docs/simulator.md says what they 
   write after write       PTX ISA 8.10, causality order
   across proxies          PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch
   tensor memory           PTX ISA 9.7.16.6
+  CTA has begun           CUDA guide, distributed shared memory
   barrier exists          PTX ISA 9.7.13.15.9
   phase known             PTX ISA 9.7.13.15.4 and 9.7.13.15.16
   phase held              PTX ISA 9.7.13.15.16
@@ -72,6 +74,8 @@ the others warn with --check.
   reader-side-proxy-fence   the reader, not the writer, executes fence.proxy.async
   flag-without-fence        reads a flag with a relaxed or volatile access, and then what it announces, without a fence
                             between (CUDA guide's last block, CUTLASS stream-K)
+  fence-before-barrier      each thread fences (__threadfence()), then a barrier, then one thread writes a flag without
+                            a fence of its own (CUB's grid barrier)
   equal-stores              two threads store the same value to one place, unordered
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
@@ -203,30 +207,31 @@ warn_if_older_than_its_sources
 # The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-# ldd tells which libraries the program will get, also through other libraries. Scripts, and programs that load CUDA
-# later, pass unchecked.
+# ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside (nvcc's
+# default), ask for it by a path of their own, or load it later, if at all, need more than a search path: libsim_loader.so
+# (common/sim/runtime/loader.cpp) gives it to them.
 check_libraries() {
-  [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]] || return 0
-  local loads runtime path
-  loads=$(ldd "$program" 2>/dev/null || true)
-  runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$loads" | sort -u | head -n 1 || true)
-  if [[ -z $runtime ]]; then
-    if grep -q -a -F .nv_fatbin -- "$program"; then
-      fail "$program is linked with the static CUDA runtime, which cannot be replaced." \
-        "Link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared)."
+  local loads='' runtime path
+  if [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]]; then  # otherwise a script
+    loads=$(ldd "$program" 2>/dev/null || true)
+    runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$loads" | sort -u | head -n 1 || true)
+    [[ ${runtime:-libcudart.so.13} == libcudart.so.13 ]] ||
+      fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
+    path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
+    [[ -z $path || ! $path -ef $libraries/libcudart.so.13 ]] || return 0
+    if [[ -z $runtime && -n ${LADDER_SIM_CHECK-} && $loads != *libcuda.so* ]]; then
+      grep -q -a -F .nv_fatbin -- "$program" ||
+        printf 'sim.sh: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
+          "$program" >&2
     fi
-    [[ -z ${LADDER_SIM_CHECK-} || $loads == *libcuda.so* ]] ||
-      printf 'sim.sh: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
-        "$program" >&2
+    [[ -e $libraries/libsim_loader.so ]] ||
+      fail "the simulated device is not whole: there is no $libraries/libsim_loader.so." \
+        "Run scripts/build.sh cudart cuda."
+  elif [[ ! -e $libraries/libsim_loader.so ]]; then
     return 0
   fi
-  [[ $runtime == libcudart.so.13 ]] ||
-    fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
-  path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
-  if [[ -n $path && $(readlink -f -- "$path") != $(readlink -f -- "$libraries/libcudart.so.13") ]]; then
-    fail "$program would load $path: an RPATH in it goes before the simulated device." \
-      "Link it with -Wl,--enable-new-dtags, or remove the RPATH (patchelf --remove-rpath, chrpath -d)."
-  fi
+  export LD_AUDIT=libsim_loader.so${LD_AUDIT:+:$LD_AUDIT}
+  export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}libcudart.so.13
 }
 check_libraries
 

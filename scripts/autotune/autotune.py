@@ -41,9 +41,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--best-sizes", metavar="LIST", help="at these sizes")
     parser.add_argument("--gpus", metavar="LIST", help="by number, e.g. 0,1: they share the work (default: 0)")
     parser.add_argument("--quick", action="store_true", help="a handful of points, on whatever there is")
-    parser.add_argument("--simulate", action="store_true", help="verify on the simulated device; no speeds")
-    parser.add_argument("--modelled", action="store_true",
-                        help="rank the points by what the timing model predicts; nothing is computed or verified")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--simulate", action="store_true", help="verify on the simulated device; no speeds")
+    how.add_argument("--modelled", action="store_true",
+                     help="rank the points by what the timing model predicts; nothing is computed or verified")
     parser.add_argument("--budget", type=command.seconds, default=0.15, metavar="S",
                         help="of timing per point and size; the best get four times as much (default: %(default)s)")
     parser.add_argument("--timeout", type=command.seconds, default=30, metavar="S",

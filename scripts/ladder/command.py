@@ -84,6 +84,13 @@ def heed_sigterm() -> None:
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
+def _called() -> str:
+    """The command, as one calls it from the root of the repository."""
+    scripts, script = Path(__file__).resolve().parents[1], Path(sys.argv[0]).resolve()
+    inside = script.name == program and script.is_relative_to(scripts)
+    return f"scripts/{script.relative_to(scripts) if inside else program}"
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in a sentence, without the whole usage before it. The description is shown as it is written;
     options cannot be shortened, so that new ones break nobody's script."""
@@ -93,7 +100,7 @@ class Parser(argparse.ArgumentParser):
                          formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
-        give_up(EXIT_USAGE, f"{message} (scripts/{program} --help).")
+        give_up(EXIT_USAGE, f"{message} ({_called()} --help).")
 
 
 def whole_number(text: str) -> int:

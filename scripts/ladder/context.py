@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, TypeVar
 from ladder.files import RESULTS, DataError, read_json
 from ladder.levels import instructions, names
 from ladder.levels.description import Description, describe
-from ladder.results import ablations, data
+from ladder.results import ablations, choice, data
 from ladder.results.ablations import Ablation
 
 EXPLAIN = RESULTS / "explain.json"
@@ -82,8 +82,8 @@ class Context:
         return [d for i, d in enumerate(found) if not any(d.same_tables(other) for other in found[:i])]
 
     def kinds(self, level: str, arch: int) -> list[Description]:
-        """One of each shape of cluster of up to four CTAs: what a picture has room for."""
-        found = [d for d in self.described(level, arch) if d.cluster <= 4]
+        """One of each shape of cluster of up to four CTAs: what a picture has room for. Slices of K look the same."""
+        found = [d for d in self.described(level, arch) if d.cluster <= 4 and not d.constants.get("CUTS_K")]
         return [d for i, d in enumerate(found)
                 if (d.cluster, d.cluster_n) not in ((other.cluster, other.cluster_n) for other in found[:i])]
 
@@ -106,6 +106,10 @@ class Context:
     @cached_property
     def at_shapes(self) -> list[data.Result]:
         return data.load_shapes(self.root / RESULTS)
+
+    @cached_property
+    def choices(self) -> dict[data.Series, list[choice.Judged]]:
+        return choice.judge(choice.load(self.root / RESULTS))
 
     @cached_property
     def ablations(self) -> list[Ablation]:

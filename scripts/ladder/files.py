@@ -33,7 +33,10 @@ def replace(path: Path, content: str | bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:  # of a file that the caller has named, not of one that nobody knows
+        raise OSError(error.errno, error.strerror, str(path)) from None
     temporary = Path(name)
     try:
         with os.fdopen(number, "wb") as file:

@@ -49,6 +49,12 @@ if behaviour == "cuda":
     sys.exit(3)
 if behaviour == "silent":
     sys.exit(0)
+if "--list-choices" in arguments:
+    if behaviour == "mute":
+        sys.exit(2)
+    for size in value("--sizes").split(","):
+        print(size, "128x64")
+    sys.exit(0)
 m, n, k = (value("--sizes").split("x") * 3)[:3]
 gpu = os.environ.get("FAKE_GPU", "")
 row = dict(level=level, arch=arch, m=m, n=n, k=k, tflops="", cublas_tflops="", cublaslt_tflops="", ratio_cublas="",
@@ -56,16 +62,19 @@ row = dict(level=level, arch=arch, m=m, n=n, k=k, tflops="", cublas_tflops="", c
            init=value("--init", "normal"),
            verdict="wrong" if behaviour == "wrong" else "right", digest="", sm_mhz="1500", power_w="650",
            power_cap_w="700", date="1999-12-31T00:00:00Z", commit="of-the-program")
-if "--bench" in arguments and behaviour == "right":
+if "--bench" in arguments and behaviour in ("right", "mute"):
     row.update(tflops="700.5", cublas_tflops="710", cublaslt_tflops="720", ratio_cublas="0.986", ratio_cublaslt="0.973")
 if "--digest" in arguments:
     row["digest"] = "0123456789abcdef"
 if behaviour == "liar":
     row["level"] = "level99_other"
+rows = [row]
+if value("--config") == "all":
+    rows = [dict(row, config="256x128"), dict(row, config="128x64", tflops="650.5")]
 with open(value("--csv"), "w", newline="") as file:
-    writer = csv.DictWriter(file, list(row))
+    writer = csv.DictWriter(file, list(rows[0]))
     writer.writeheader()
-    writer.writerow(row)
+    writer.writerows(rows)
 print(name, "says", row["verdict"])
 sys.exit(1 if behaviour == "wrong" else 0)
 """

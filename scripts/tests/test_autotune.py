@@ -334,6 +334,8 @@ class Tuner(unittest.TestCase):
         self.refused(2, "there is no GPU '1', the machine has 1", "--gpus", "1")
         self.refused(2, "there is nothing to tune in sgemm for sm100", "--arch", "100")
         self.refused(2, "a number of seconds above 0", "--budget", "fast")
+        self.refused(2, "not allowed with argument --simulate (scripts/autotune/autotune.py --help).", "--simulate",
+                     "--modelled")
         self.output.write_text("a,b\n1,2\n")
         self.refused(2, "holds something else than a sweep of sgemm: its columns are a, b", *self.points(1))
         self.output.unlink()
@@ -365,6 +367,25 @@ class Tuner(unittest.TestCase):
         self.assertIn("2 points: 1 are legal; dropped are 1 for divisibility.", out)
         self.assertFalse(self.output.exists())
 
+
+# One element of D per CTA, which another warp than the one that has it stores: late, but without a barrier.
+CHANCE = r"""
+#include "scripts/autotune/variant.h"
+__global__ void product(autotune::Problem p) {
+  __shared__ float shared;
+  float sum = 0;
+  for (int k = 0; k < p.k * (threadIdx.x == 0 ? 1 : 9); ++k) {
+    const int i = k % p.k;
+    sum += static_cast<const float*>(p.a)[blockIdx.y * p.k + i] * static_cast<const float*>(p.b)[i * p.n + blockIdx.x];
+  }
+  if (threadIdx.x == 0) shared = sum;
+  if (threadIdx.x == 32 && sum != 1e30f) static_cast<float*>(p.d)[blockIdx.y * p.ldd + blockIdx.x] = shared;
+}
+cudaError_t launch_variant(const autotune::Problem& p, cudaStream_t stream) {
+  product<<<dim3(p.n, p.m), 64, 0, stream>>>(p);
+  return cudaGetLastError();
+}
+"""
 
 MEASURE = ROOT / "build" / "bin" / "autotune_measure"
 READY = MEASURE.exists() and (ROOT / "build" / "sim" / "libcudart.so.13").exists() and shutil.which("nvcc") is not None
@@ -419,10 +440,24 @@ class OnTheSimulatedDevice(unittest.TestCase):
                         "-o", library], check=True)
         return str(library)
 
-    def test_what_is_not_a_product_is_found_out(self) -> None:
+    def driver(self) -> runner.Runner:
         settings = runner.Settings(sizes=[(96, 64, 32)], timeout_s=10)
         driver = runner.Runner(SGEMM, runner.Device(None), settings, MEASURE, threading.Event())
         self.addCleanup(driver.close)
+        return driver
+
+    def test_a_product_that_is_right_by_chance_is_found_out(self) -> None:
+        library = self.root / "chance.so"
+        source = self.root / "chance.cu"
+        source.write_text(CHANCE)
+        subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-Xcompiler", "-fPIC", "-shared", "-cudart",
+                        "shared", source, "-o", library], check=True)
+        answer = self.driver().measure(str(library))[0]
+        self.assertEqual(answer["status"], "wrong")
+        self.assertIn("check: error (read after write) in kernel product", str(answer["why"]))
+
+    def test_what_is_not_a_product_is_found_out(self) -> None:
+        driver = self.driver()
 
         def answer(name: str, body: str) -> dict[str, object]:
             return driver.measure(self.variant(name, body))[0]

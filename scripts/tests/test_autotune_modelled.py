@@ -5,16 +5,18 @@ import contextlib
 import io
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
+from ladder import shards
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.results import data
 from ladder.tune import modelled, space, tuning
 from ladder.tune.variants import CompileError, Variant
 
 POINTS = [f"block_m={m} block_n={n} stages=4 store_stages=2 group=8" for m, n in ((128, 64), (128, 128), (128, 256))]
-US = {"64": 100.0, "128": 81.0, "256": 80.0}
+US = {"64": 100.0, "128": 81.0, "192": 90.0, "256": 80.0}
 
 
 class Compiler:
@@ -39,18 +41,32 @@ def predicted(_: object, __: object, library: str, sizes: list[object]) -> list[
 
 
 class Modelled(unittest.TestCase):
+    KERNEL = space.find_kernel("level08", 100)
+    REQUEST = tuning.Request(KERNEL, points=POINTS, sizes=[(4096, 4096, 4096)])
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.space = self.root / "some.space"
+        self.space.write_text("kernel level08\nblock_n 64 128 256\nstages 4\n")
+        for target, name, thing in ((modelled, "Compiler", Compiler), (modelled, "predict", predicted),
+                                    (modelled, "build_programs", lambda simulated: Path("measure")),
+                                    (modelled, "BUILD", self.root / "build"), (data, "FOLDER", self.root / "docs")):
+            patch = mock.patch.object(target, name, thing)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def rank_quietly(self, request: tuning.Request) -> tuple[int, str]:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+            return modelled.rank(request), said.getvalue()
+
     def rank(self, broken: str = "") -> tuple[int, str, list[data.Fields]]:
-        kernel = space.find_kernel("level08", 100)
         Compiler.broken = broken
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(modelled, "Compiler", Compiler), \
-                mock.patch.object(modelled, "predict", predicted), \
-                mock.patch.object(modelled, "build_programs", lambda simulated: Path("measure")):
-            output = Path(folder) / "ranked.csv"
-            request = tuning.Request(kernel, points=POINTS, sizes=[(4096, 4096, 4096)], output=output)
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-                code = modelled.rank(request)
-            return code, said.getvalue(), data.read_rows(output)[1]
+        output = self.root / "ranked.csv"
+        code, said = self.rank_quietly(replace(self.REQUEST, output=output))
+        return code, said, data.read_rows(output)[1]
 
     def test_the_fastest_first_and_what_is_not_told_apart(self) -> None:
         code, said, rows = self.rank()
@@ -69,6 +85,21 @@ class Modelled(unittest.TestCase):
         self.assertIn("not predicted: no such thing", said)
         self.assertEqual([row["status"] for row in rows], ["ok", "not predicted: no such thing", "ok"])
         self.assertEqual(rows[1]["tflops"], "")
+
+    def test_only_the_whole_ranking_is_what_pages_show(self) -> None:
+        Compiler.broken = ""
+        record, working = (modelled.record_of(self.root / folder, self.KERNEL) for folder in ("docs", "build/autotune"))
+        for part in (self.REQUEST, tuning.Request(self.KERNEL, [str(self.space)]),
+                     tuning.Request(self.KERNEL, shard=shards.Shard(1, 30)),
+                     tuning.Request(self.KERNEL, quick=True)):
+            self.assertEqual(self.rank_quietly(part)[0], EXIT_RIGHT)
+            self.assertFalse(record.exists())
+        self.assertEqual(len(data.read_rows(working)[1]), tuning.QUICK_POINTS * 3)
+        self.assertTrue(working.with_name(f"{working.stem}.1of30.csv").exists())
+        with mock.patch.dict(tuning.SPACES, level08=(str(self.space),)):
+            self.rank_quietly(tuning.Request(self.KERNEL))
+        self.assertEqual(record.read_text(), working.read_text())
+        self.assertEqual(len(data.read_rows(record)[1]), 3 * 3)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,31 @@ class Bench(support.Sandbox):
         self.assertEqual(measured, set(data.SHAPES))
         self.assertTrue(all("--bench" in call and "--apart" in call for call in self.calls()))
         self.assertRegex(answer.stdout, r"2000x7000x5000 +- +70[01]")
-        self.assert_exit(2, self.bench("--shapes"), "--shapes and --sizes both say")
+        self.assert_exit(0, self.bench("--shapes", "--levels", "2"))  # those, too
+        self.assertIn("--sizes 8192x8192x8192 ", self.calls()[-1])
+        self.assertIn("--apart", self.calls()[-1])
+
+    def test_all_configurations_have_a_file_of_their_own(self) -> None:
+        tiles = ("bench.py", H200, "--no-build", "--tiles", "--levels", "2")
+        self.assert_exit(2, self.run_with_gpus(*tiles), "--sizes can")
+        name = "docs/results/h200_choice.csv"
+        for _ in range(2):  # the second time its rows are replaced
+            self.assert_exit(0, self.run_with_gpus(*tiles, "--sizes", "100x208x72,512"))
+        self.assertEqual([(r["m"], r["config"], r["chosen"], r["tflops"]) for r in self.rows(name)],
+                         [("100", "128x64", "yes", "650.5"), ("100", "256x128", "no", "700.5"),
+                          ("512", "128x64", "yes", "650.5"), ("512", "256x128", "no", "700.5")])
+        self.assert_exit(0, self.run_with_gpus(*tiles))  # those that are recorded
+        timed = [call for call in self.calls() if "--list-choices" not in call]
+        self.assertTrue(all("--bench" in call and "--config all" in call for call in timed))
+        self.assertEqual([call.split()[2] for call in timed], 3 * ["100x208x72", "512x512x512"])
+        self.assertEqual(len(self.rows(name)), 4)
+        self.assertFalse((self.root / "docs" / "results" / "h200.csv").exists())
+        self.behave(level02_tma_swizzle_sm90="wrong")
+        self.assert_exit(1, self.run_with_gpus(*tiles))
+        self.behave(level02_tma_swizzle_sm90="mute")
+        self.assert_exit(2, self.run_with_gpus(*tiles, "--sizes", "1024"), "does not say what it chooses")
+        self.assertEqual([(r["m"], r["chosen"]) for r in self.rows(name)[-2:]], [("1024", ""), ("1024", "")],
+                         "what was measured is recorded all the same")
 
     def test_result_file_starts_with_the_fixed_columns(self) -> None:
         self.bench("--levels", "1")
@@ -81,6 +105,49 @@ class Bench(support.Sandbox):
         self.assert_exit(1, answer)
         self.assertIn("HUNG: ended after 5 s; it leaves no row", answer.stdout)
         self.assertEqual({r["level"] for r in self.rows()}, {"level02_tma_swizzle"})
+
+    def test_a_limit_is_shared_out(self) -> None:
+        def budgets() -> list[float]:
+            return [float(call.split("--budget ")[1].split()[0]) for call in self.calls()]
+
+        self.assert_exit(0, self.bench("--limit", "100"))
+        for budget, left in zip(budgets(), (4, 3, 2, 1)):
+            self.assertTrue(20 / left < budget <= min(60, 100 / left), "nobody takes its time here: shares grow")
+        self.assert_exit(0, self.bench("--limit", "100", "--apart"))
+        self.assertTrue(all(5 <= budget <= 50 for budget in budgets()[4:]), "two timings have half of it each")
+        self.assert_exit(0, self.bench("--limit", "100", "--budget", "0.5"))
+        self.assertEqual(budgets()[8:], 4 * [0.5])
+        self.assert_exit(0, self.bench("--limit", "30", "--levels", "1", "--sizes", "512", "--burst", "--apart"))
+        self.assertLess(2 * budgets()[12], 22, "what comes beside timing has its part from the beginning")
+        answer = self.bench("--limit", "0.5")
+        self.assert_exit(1, answer)
+        self.assertIn("LEFT OUT: there is no time left for it", answer.stdout)
+        self.assertEqual(len(self.calls()), 13)
+
+    def test_a_level_that_hangs_has_the_limit_at_most(self) -> None:
+        self.behave(level01_baseline_sm90="hang")
+        begin = time.monotonic()
+        answer = self.bench("--limit", "6")
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assert_exit(1, answer)
+        self.assertIn("level01_baseline 4096: HUNG", answer.stdout)
+        self.assertIn("level02_tma_swizzle 8192: LEFT OUT", answer.stdout)
+
+    def test_a_run_is_resumed(self) -> None:
+        arguments = ("--digests", "digests.csv", "--digest-sizes", "256")
+        self.behave(level02_tma_swizzle_sm90="crash")
+        self.assert_exit(1, self.bench(*arguments, LADDER_COMMIT="abc"))
+        self.behave()
+        before = len(self.calls())
+        self.assert_exit(0, self.bench(*arguments, "--resume", LADDER_COMMIT="abc"))
+        self.assertEqual({call.split()[0] for call in self.calls()[before:]}, {"level02_tma_swizzle_sm90"})
+        answer = self.bench(*arguments, "--resume", LADDER_COMMIT="abc")
+        self.assert_exit(0, answer)
+        self.assertIn("0 of 0 done", answer.stdout)
+        self.assertEqual(len(self.calls()), before + 5)
+        self.assert_exit(0, self.bench(*arguments, "--resume", LADDER_COMMIT="def"))
+        self.assertEqual(len(self.calls()), before + 5 + 10)
+        self.assert_exit(2, self.bench("--resume", LADDER_COMMIT=""), "has to know the commit")
 
     def test_being_stopped(self) -> None:
         self.behave(level02_tma_swizzle_sm90="hang")
@@ -149,6 +216,7 @@ class Bench(support.Sandbox):
                                     (("--timeout", "0"), "--timeout"), (("--colour",), "--colour"),
                                     (("--output", "docs"), "is a folder"), (("--digest-sizes", "x"), "neither"),
                                     (("--output", "digests.csv"), "something else than results"),
+                                    (("--tiles", "--shapes"), "a measurement of its own"),
                                     (("--digests", "a.csv", "--output", "a.csv"), "same file")):
             with self.subTest(arguments):
                 self.assert_exit(2, self.run_with_gpus("bench.py", H200, "--no-build", *arguments), sentence)

@@ -1,6 +1,7 @@
 """What all commands share: failures become sentences with an exit code, whoever reads the output may leave."""
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unittest
@@ -85,6 +86,8 @@ class Layout(unittest.TestCase):
                                     check=False)
             self.assertEqual(answer.returncode, 2, path)
             self.assertRegex(answer.stderr, r"^\w+\.(py|sh): [^\n]+\n$")
+            for called in re.findall(r"\((\S+) --help\)", answer.stderr):
+                self.assertTrue((support.ROOT / called).is_file(), answer.stderr)
 
 
 if __name__ == "__main__":

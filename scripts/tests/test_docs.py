@@ -11,6 +11,7 @@ from pathlib import Path
 from ladder.context import Context
 from ladder.levels import description, names
 from ladder.mutants.sites import Embedded
+from ladder.pages.blocks import BLOCKS, attempts
 from ladder.results import data, numbers
 from tests import support
 
@@ -64,6 +65,28 @@ class Statements(unittest.TestCase):
             self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144, 10240), size)
             self.assertGreater(float(row["ratio_cublaslt"]), 1.02, size)
 
+    def test_the_lessons_of_tuning(self) -> None:
+        """What paid is faster by more than the error, in a row of the same size; what did not is not."""
+        rows = {row["nr"]: row for row in data.read_rows(self.CONTEXT.root / attempts.LOG)[1]}
+        lessons = data.read_rows(self.CONTEXT.root / attempts.LESSONS)[1]
+        for lesson in lessons:
+            row, beside = rows[lesson["row"]], rows[lesson["beside"]]
+            self.assertEqual([row[edge] for edge in "mnk"], [beside[edge] for edge in "mnk"], lesson)
+            ratio, error = attempts.faster(row, beside)
+            self.assertEqual(ratio - error > 1, lesson["paid"] == "yes", (lesson, ratio, error))
+        self.assertEqual({lesson["paid"] for lesson in lessons}, {"yes", "no"})
+
+    def test_every_speed_says_what_kind_it_is(self) -> None:
+        self.assertIn("that says how fast a kernel is says which it is", support.words("docs/measuring.md"))
+        files = sorted((DOCS / "results").glob("*.csv"))
+        speeds = 0
+        for path in files:
+            for row in data.read_rows(path)[1]:
+                if any(row.get(column) for column in ("tflops", "cycles", "us", "ratio_cublas")):
+                    self.assertIn(row.get("kind"), ("measured", "reported", "modelled"), (path.name, row))
+                    speeds += 1
+        self.assertGreater(speeds, 1000)
+
     def test_exit_codes(self) -> None:
         harness = (support.ROOT / "common" / "harness" / "failure.h").read_text(encoding="utf-8")
         self.assertIn("ends with exit code 77", support.words("docs/gpus.md"))
@@ -105,6 +128,14 @@ class Statements(unittest.TestCase):
         for page in DOCS.glob("*.md"):
             if page.name != "README.md":
                 self.assertIn(f"]({page.name})", text)
+
+    def test_every_command_and_every_block_is_listed(self) -> None:
+        text = (support.SCRIPTS / "README.md").read_text(encoding="utf-8")
+        commands = {path.name for pattern in ("*.py", "*.sh") for path in support.SCRIPTS.glob(pattern)}
+        for name in commands - {"toolchain.sh", "run_levels.py"}:  # parts of others
+            self.assertIn(f"`{name}", text)
+        listed = set(re.findall(r"`(\w+)[ `]", text.partition("\n## Blocks\n")[2]))
+        self.assertEqual(set(BLOCKS) - listed, set())
 
 
 if __name__ == "__main__":

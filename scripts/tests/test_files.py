@@ -9,6 +9,7 @@ import sys
 import unittest
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from ladder import files
 from ladder.results import data, measure
@@ -34,6 +35,12 @@ class Replacing(support.Sandbox):
         files.replace(pipe, "words")
         self.assertTrue(pipe.is_fifo())
         self.assertEqual(os.read(reader, 100), b"words")
+
+    def test_who_cannot_write_hears_of_the_file_that_was_named(self) -> None:
+        path = Path("/proc/there_is_no_such_file")
+        with self.assertRaises(OSError) as raised:
+            files.replace(path, "words")
+        self.assertEqual(raised.exception.filename, str(path))
 
     def test_links_stay_links(self) -> None:
         path, link = self.write("file", "one"), self.root / "link"

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
 
+import grade
+
 from ladder.command import UsageError
 from ladder.grader import build, running, start
 from ladder.grader.claims import CLAIMS
 from ladder.grader.running import Result, Run
+from ladder.grader.verdicts import Verdict
 from ladder.levels import names
 from tests import support
 
@@ -58,6 +62,9 @@ class Command(support.Sandbox):
         self.assertIn("scripts/grade.py 2 'my answer'/kernel_sm90.cuh --arch sm90", task)
         self.assertIn("wgmma", task)
         self.assertNotIn("tcgen05", task)
+        links = re.findall(r"\]\((\S+)\)", task)
+        self.assertIn("../level02_tma_swizzle/README.md", links)
+        self.assertEqual(len(links), task.count("]("), "a link with a space in it is none")
         # Nobody's work is lost.
         self.write("my answer/kernel_sm90.cuh", "// changed\n")
         (self.root / "my answer" / "TASK.md").unlink()
@@ -113,6 +120,22 @@ class Measures(unittest.TestCase):
         habit = Result(Run(("--check",), (1, 8, 8)), "habit", "sim: check: habit tcgen05-fence in kernel k\n"
                        "  bar.sync (PTX line 7, ptx/barrier.cuh:13, called at my file.cuh:9)\n    by warp 1\n")
         self.assertEqual(habit.habits, {"tcgen05-fence (my file.cuh:9)"})
+
+
+class Lines(unittest.TestCase):
+    """A verdict as the terminal shows it."""
+
+    def test_what_was_found_stands_behind_the_claim(self) -> None:
+        for holds, shown in ((True, "holds  D is right: 22 runs"),
+                             (False, "FAILS  D is right: 22 runs\n       read: page\n       again: command")):
+            self.assertEqual(grade.text_of(Verdict("right", "D is right", holds, "22 runs", "page", "command")), shown)
+        self.assertEqual(grade.text_of(Verdict("right", "D is right", None, "")), "-      D is right")
+
+    def test_of_what_the_compiler_says_the_first_lines(self) -> None:
+        said = [f"line {number}" for number in range(grade.MOST_LINES + 3)]
+        shown = grade.text_of(Verdict("compiles", "it compiles", False, "\n".join(said)))
+        self.assertEqual(shown.splitlines(), ["FAILS  it compiles", *said[:grade.MOST_LINES], "... and 3 lines more"])
+        self.assertEqual(grade.text_of(Verdict("compiles", "it compiles", True, "\n".join(said))), "holds  it compiles")
 
 
 class Tasks(unittest.TestCase):

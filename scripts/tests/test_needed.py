@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import unittest
@@ -9,11 +10,12 @@ from pathlib import Path
 from unittest import mock
 
 from ladder import files, shards
+from ladder.context import Context
 from ladder.mutants import judge, study, weaken
 from ladder.mutants.judge import Access, Finding, Verdict
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
-from ladder.pages.blocks import on_hardware
+from ladder.pages.blocks import on_hardware, synchronisation
 from ladder.results import data
 from tests import support
 
@@ -217,6 +219,46 @@ has 'fence[.]proxy' || say "across proxies" fence.proxy.async
 has 'bar.sync 1' || has 'bar.sync 2' || say "read after write" "a barrier"
 exit 0
 """
+
+
+class Table(unittest.TestCase):
+    """What a level's page says of its sites."""
+
+    def lines(self, rows: list[data.Fields]) -> list[str]:
+        with mock.patch.object(synchronisation, "read", lambda _, path: rows if path == on_hardware.NEEDED else []), \
+                mock.patch.object(synchronisation, "measured_today", lambda _: {}):
+            table = synchronisation.table(Context(files.ROOT, []), {"level": "8", "arch": "sm90"})
+        return [line for line in table.splitlines() if line.startswith("| [")]
+
+    @staticmethod
+    def row(config: str, line: int, found_by: str, orders: str, verdict: str = study.REQUIRED) -> data.Fields:
+        return {"level": "level08_deep_pipeline", "arch": "90", "config": config, "line": str(line),
+                "instruction": "bar.sync", "source": "", "orders": orders, "found_by": found_by, "named": "yes",
+                "verdict": verdict, "case": ""}
+
+    def test_configurations_to_which_the_same_happens_share_a_line(self) -> None:
+        lines = self.lines([
+            self.row("a", 7, "race (exit)", "load :1 before store :2 and 4 more"),
+            self.row("b", 7, "race (launches)", "load :1 before store :3"),
+            self.row("c", 7, "race (launches)", "load :1 before store :2"),
+            self.row("a", 9, "deadlock", "what is waited for at :20, :111"),
+            self.row("b", 9, "deadlock", "what is waited for at :3"),
+            self.row("c", 9, "", "", "redundant: bar.sync (line 7) does the same"),
+            self.row("c", 10, "fault", "the mbarrier at x[0] (dynamic shared memory +8) of CTA (0): one arrival: so"),
+            self.row("a", 10, "", "", "not executed here: see c")])
+        self.assertEqual([line.partition(" | ")[2] for line in lines], [
+            "`bar.sync` | load :1 before store :2; load :1 before store :3 and 3 more | race (exit, launches) | all |",
+            "`bar.sync` | what is waited for at :3, :20, :111 | deadlock | all but `c` |",
+            "`bar.sync` | - | redundant: bar.sync (line 7) does the same | `c` |",
+            "`bar.sync` | - | fault: the mbarrier at x[0]: one arrival | `c` |"])
+
+    def test_verdicts_name_lines_that_are_there(self) -> None:
+        rows = data.read_rows(files.ROOT / on_hardware.NEEDED)[1]
+        sites = {(row["level"], row["arch"], row["line"]) for row in rows}
+        named = [(row["level"], row["arch"], line) for row in rows
+                 for lines in re.findall(r"\(lines? ([\d, ]+)\)", row["verdict"]) for line in lines.split(", ")]
+        self.assertGreater(len(named), 20)
+        self.assertLessEqual(set(named), sites)
 
 
 class Needed(support.Sandbox):

@@ -3,11 +3,16 @@ from __future__ import annotations
 
 import csv
 import unittest
+from statistics import geometric_mean, mean, median
+from unittest import mock
 
+from ladder.command import Failure
 from ladder.context import Context
+from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.results import data, derivation, predicted
 from ladder.sim import predictions
+from ladder.tune import modelled, space, tuning
 from tests import support
 
 CALIBRATION = support.ROOT / "docs" / "results" / "h200_calibration.csv"
@@ -48,6 +53,9 @@ class Constants(unittest.TestCase):
         for gpu in predictions.ARCHS:
             fitted = [row["name"] for row in constants(gpu) if row["kind"] == "fitted"]
             self.assertLessEqual(len(fitted), 3, fitted)
+        self.assertEqual(sum(row["kind"] == "fitted" for row in constants("h200")), 2)
+        self.assertIn("Two are fitted.", support.words("docs/model.md"))
+        self.assertIn("and so are the two constants that are fitted", support.words("docs/gpus.md"))
 
     def test_energy_comes_out_of_made_up_measurements(self) -> None:
         made = derivation.Energy(100, 0.5e-12, 20e-12, 5e-12, 60e-12, 1.5)
@@ -98,6 +106,69 @@ class Recorded(unittest.TestCase):
         recorded = predictions.by_point(self.ROWS)
         for point in predictions.CHECKED:
             self.assertIn((point.level, point.gpu, point.size), recorded)
+
+
+class Tiles(unittest.TestCase):
+    def test_rows_are_those_of_a_run_of_all_configurations(self) -> None:
+        answers = [{"us": us, "cycles": 7, "mhz": 1400.0, "limit": "tensor cores", "error": 0.04} for us in (2.0, 4.0)]
+        point = predictions.Point("level08_deep_pipeline", "h200", "1000x100x10")
+        said = "a 1000x100x10  256x192\na 1000x100x10  128x64\n"
+        with mock.patch.object(predictions, "ask", return_value=(answers, said)):
+            rows = predictions.run_all(point, support.ROOT, support.ROOT)
+        self.assertEqual([(row["config"], row["tflops"]) for row in rows], [("256x192", "1"), ("128x64", "0.5")])
+        with mock.patch.object(predictions, "ask", return_value=(answers, "one line\n")), \
+                self.assertRaisesRegex(Failure, "2 predictions of 1 configurations"):
+            predictions.run_all(point, support.ROOT, support.ROOT)
+
+    def test_what_is_compared(self) -> None:
+        rows = predicted.tiles(Context(support.ROOT, data.load_results()))
+        self.assertGreater(len(rows), 200)
+        self.assertLess(abs(median(each.modelled / each.measured - 1 for each in rows)), 0.05)
+
+
+class Said(support.Sandbox):
+    def test_what_is_printed_calls_itself_modelled(self) -> None:
+        point = predictions.Point(self.LEVELS[0], "h200", "4096")
+        fields = {"level": point.level, "gpu": "h200", "kind": "modelled", "m": "4096", "n": "4096", "k": "4096",
+                  "tflops": "100", "sm_mhz": "1400", "cycles": "7", "limit": "tensor cores"}
+        said: list[str] = []
+        with mock.patch.object(predictions, "run", return_value=fields):
+            predictions.predict([point], self.root / "build", said.append)
+        self.assertRegex(" ".join(said), r"^modelled: h200 level01_baseline .* 100 TFLOPS at 1400 MHz")
+
+
+class Ranked(unittest.TestCase):
+    """What level 08's page says of its configurations on a B200."""
+
+    KERNEL = space.find_kernel("level08", 100)
+
+    def setUp(self) -> None:
+        path = modelled.record_of(support.ROOT / RESULTS, self.KERNEL)
+        self.speeds: dict[str, dict[str, float]] = {}  # by point, then by size
+        for row in data.read_rows(path)[1]:
+            self.assertEqual((row["status"], row["kind"]), ("ok", "modelled"))
+            point = row["name"] or self.KERNEL.describe(self.KERNEL.complete(
+                {p.name: p.parse(row[p.name]) for p in self.KERNEL.parameters}))
+            self.speeds.setdefault(point, {})[row["size"]] = float(row["tflops"])
+
+    def test_all_points_of_the_space(self) -> None:
+        legal = [c for c in tuning.find_candidates(tuning.Request(self.KERNEL)) if not c.reason]
+        self.assertEqual(set(self.speeds), {c.name or self.KERNEL.describe(c.point) for c in legal})
+
+    def test_nothing_is_ahead_of_the_chosen_one_by_more_than_the_model_tells_apart(self) -> None:
+        chosen = self.speeds["Chosen"]
+        for point, speeds in self.speeds.items():
+            ratios = [speeds[size] / chosen[size] for size in chosen]
+            self.assertLess(geometric_mean(ratios), 1 + modelled.SEPARATED, point)
+        for size, speed in self.speeds["Notes"].items():
+            self.assertGreater(chosen[size] / speed, 1 + 2 * modelled.SEPARATED, size)
+
+    def test_the_further_apart_the_surer(self) -> None:
+        found = predicted.orders(Context(support.ROOT, data.load_results()))
+        near, far = ([right for apart, right in found if (apart < modelled.SEPARATED) == is_near]
+                     for is_near in (True, False))
+        self.assertLess(mean(near), 0.8)
+        self.assertGreater(mean(far), 0.9)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,12 @@ class Derivation(support.Sandbox):
         self.assertEqual(names("level01_baseline", 90), ["ld.some.uG"])
         self.assertEqual(names("level02_tma_swizzle", 90), [])
 
+    def test_calls_in_a_header_of_the_kernel(self) -> None:
+        self.write("common/mma/sums.cuh", "ptx::copy<2>(b);\n")
+        self.write("level01_baseline/kernel_sm90.cuh", '#include "common/mma/sums.cuh"\n')
+        first = instructions.introductions(self.root)
+        self.assertEqual([w.ptx.split()[0] for w, levels in first.items() if levels.get(90)], ["copy.group::G"])
+
     def test_markdown(self) -> None:
         text = BLOCKS["ptx_map"](Context(self.root, [], Path("docs/ptx_map.md")), {})
         self.assertIn("| `copy.group::G [dst], [src];` | [`copy`](../common/ptx/memory.cuh#L15) "
@@ -104,8 +110,8 @@ class Command(support.Sandbox):
 
 class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
-        others = "".join(path.read_text(encoding="utf-8") for folder in ("autotune", "calibrate")
-                         for path in (support.SCRIPTS / folder).glob("*.cu*"))
+        folders = (support.SCRIPTS / "autotune", support.SCRIPTS / "calibrate")
+        others = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.cu*"))
         for wrapper, levels in instructions.introductions().items():
             self.assertTrue(levels or wrapper.is_called(others), wrapper.name)
 

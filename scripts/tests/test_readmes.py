@@ -96,21 +96,13 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("Beside that one the intervals of the two levels lie apart; beside the default they overlap at "
-                      "three sizes", text)
+        self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default as beside the best", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
-        apart: dict[str, list[int]] = {"ratio_cublas": [], "ratio_cublaslt": []}
         for size in (4096, 6144, 8192, 10240, 12288):
-            before, last = ({column: float(found[level, size][column]) for column in (
-                "tflops", "ratio_cublas", "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt",
-                "ratio_cublaslt_low", "ratio_cublaslt_high")} for level in (7, 8))
-            self.assertLess(before["tflops"], last["tflops"], size)
-            for ratio, sizes in apart.items():
-                self.assertGreater(last[f"{ratio}_low"], 1, size)
-                if last[f"{ratio}_low"] > before[f"{ratio}_high"]:
-                    sizes.append(size)
-        self.assertEqual(apart, {"ratio_cublas": [4096, 8192], "ratio_cublaslt": [4096, 6144, 8192, 10240, 12288]})
+            self.assertLess(float(found[7, size]["tflops"]), float(found[8, size]["tflops"]), size)
+            for low in ("ratio_cublas_low", "ratio_cublaslt_low"):
+                self.assertGreater(float(found[8, size][low]), 1, size)
 
     def test_what_clusters_are_worth(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")

@@ -183,7 +183,16 @@ class Setup(support.Sandbox):
         self.program(".venv/bin/python3", FAKE_VENV_PYTHON.replace("*) exec", "-c*matplotlib*) exit 1 ;;\n  *) exec"))
         self.write("offline", "")
         self.nvcc(".cuda/bin/nvcc", "13.0")
+        for name in ("clang-format", "mypy", "ruff", "shellcheck"):
+            self.program(f".venv/bin/{name}", "#!/bin/sh\n")
+        for name in ("cuobjdump", "nvdisasm"):
+            self.program(f".cuda/bin/{name}", "#!/bin/sh\n")
+        # Whoever only builds and runs gets none, and nothing is said of it.
         answer = self.setup_sh("--no-tests")
+        self.assert_exit(0, answer)
+        self.assertNotIn("matplotlib", answer.stdout)
+        self.program("bin/chromium", "#!/bin/sh\n")
+        answer = self.setup_sh(GTest_DIR="/here", PATH=f"{self.root}/bin:{os.environ['PATH']}")
         self.assert_exit(0, answer)
         self.assertIn("without matplotlib", answer.stdout)
 

@@ -241,6 +241,11 @@ class Recorded(unittest.TestCase):
             if set(data.COLUMNS) <= set(columns):
                 self.assertEqual(tuple(columns[:len(data.COLUMNS)]), data.COLUMNS, path)
 
+    def test_names_say_the_kind(self) -> None:
+        for path in data.FOLDER.glob("*.csv"):
+            kinds = {row.get("kind") or None for row in data.read_rows(path)[1]}
+            self.assertLessEqual(kinds, {data.kind_of(path), None}, path)
+
     def test_reported_figures(self) -> None:
         rows = data.read_rows(data.FOLDER / "gb200_reported.csv")[1]
         self.assertEqual(len(rows), 28)

@@ -162,7 +162,8 @@ def _bars(axes: Any, panel: Panel) -> None:
                           color=ON_BARS if inside else SOFT if value is None else INK)
     for row, tick in enumerate(panel.ticks):
         if tick is not None:
-            axes.plot([tick, tick], [row - 0.42, row + 0.42], color=SOFT, linewidth=2)
+            # Beside the bar that it belongs to: the hatched one below has its own value there.
+            axes.plot([tick, tick], [row - 0.42, row + (0 if panel.hatched else 0.42)], color=SOFT, linewidth=2)
     _category_axis(axes, panel)
 
 

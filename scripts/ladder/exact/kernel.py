@@ -91,8 +91,8 @@ def trial(dice: random.Random, form: Form, on_hardware: bool = False) -> Trial:
                 fixed[operand.name] = value(dice, operand.kind)
         inputs = [each for each in inputs if each.name not in fixed]
     guarded = single and dice.random() < _GUARDS
-    if on_hardware and form.text.startswith("set."):
-        guarded = False  # ptxas 13.0 has lanes whose guard is false convert what was there
+    if on_hardware and form.text.startswith(("set.", "testp.")):
+        guarded = False  # ptxas 13.0 has lanes whose guard is false convert what was there, and test all the same
     if guarded:
         inputs.append(Operand("guard", "pred"))
         inputs += [Operand(f"old_{each.name}", f"b{each.bits}" if each.bits > 1 else "pred") for each in form.outputs]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import re
 import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -17,6 +18,8 @@ from ladder.fuzzing.trial import Deadline, Record
 
 BATCH = 100
 REFUSED = "refused"
+# ptxas 13.0 adds the register behind the operand to the upper half: machine code for sm_90a shows it, and an H200.
+MISCOMPILED = re.compile(r"(atom|red)\.shared\.add\.noftz\.b?f16x2")
 # Index, outcome, what is wrong; or why there is no device.
 Said = Union[tuple[int, str, str], Failure]
 
@@ -89,6 +92,9 @@ def _compare_here(out: Connection, device: Device, on_hardware: bool, seed: int,
         except Refused as refusal:
             raise Failure(f"the kernels of the trials {batch[0]} to {batch[-1]} are refused: {refusal}") from None
         for i, each in trials.items():
+            if on_hardware and MISCOMPILED.search(each.form.text):
+                out.send((i, "left out", ""))
+                continue
             try:
                 got = device.run(module, f"k{i}", each.rows, len(each.form.outputs))
             except Refused as refusal:

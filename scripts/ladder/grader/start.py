@@ -1,8 +1,10 @@
 """Beginning a task: the kernel of the level before, and what to change in it."""
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import urllib.parse
 from pathlib import Path
 
 from ladder import files
@@ -25,9 +27,14 @@ def task_of(level: str, arch: int) -> str:
     return (f"{text.rstrip()}\n\n## Graded\n\nD must be right for all shapes and in all schedules, and on small GPUs; "
             f"nothing may spill; and:\n\n{claims}\n\n"
             f"```bash\nscripts/grade.py {names.number_of(level)} FOLDER/kernel_sm{arch}.cuh --arch sm{arch}\n```\n\n"
-            f"The page of the level, [{level}]({{page}}), explains the idea without the code in its first parts: \"The "
-            "problem\" and \"The idea\". Instructions are functions of [common/ptx]({ptx}). `--keep program` keeps the "
-            "graded program, and `scripts/explore.py --sms 2 program` shows it.\n")
+            f"The page of the level, [{level}]({{page}}), explains the idea\nwithout the code in its first parts: "
+            "\"The problem\" and \"The idea\". Instructions are functions of\n[common/ptx]({ptx}). `--keep program` "
+            "keeps the graded program, and\n`scripts/explore.py --sms 2 program` shows it.\n")
+
+
+def _link(file: Path, folder: Path) -> str:
+    """To a file, in a page that lies in `folder`."""
+    return urllib.parse.quote(Path(os.path.relpath(file, folder.resolve())).as_posix())
 
 
 def begin(level: str, arch: int, folder: Path) -> list[Path]:
@@ -37,8 +44,8 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
     kernel = names.kernel_path(files.ROOT, before, arch)
     made = {folder / kernel.name: kernel.read_text(encoding="utf-8"),
             folder / TASK: text.replace("FOLDER", shlex.quote(str(folder)))
-                               .replace("{page}", str(files.ROOT / level / "README.md"))
-                               .replace("{ptx}", str(files.ROOT / "common" / "ptx" / "README.md"))}
+                               .replace("{page}", _link(files.ROOT / level / "README.md", folder))
+                               .replace("{ptx}", _link(files.ROOT / "common" / "ptx" / "README.md", folder))}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: a folder is needed.")
     for path in made:

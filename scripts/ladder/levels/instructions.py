@@ -1,7 +1,7 @@
 """Which PTX instruction is taught where: read out of the doc blocks in common/ptx and the kernels of the levels.
 
 A wrapper is a function of common/ptx whose doc block begins with its PTX line in backticks. The level that introduces
-it on an architecture is the first whose kernel calls it there.
+it on an architecture is the first whose kernel calls it there, itself or in a header of common/mma that it includes.
 """
 from __future__ import annotations
 
@@ -107,6 +107,15 @@ def called(source: str, candidates: Sequence[Wrapper]) -> list[Wrapper]:
     return [w for w in candidates if w.is_called(code)]
 
 
+INCLUDED = re.compile(r'^#include "(common/mma/\w+\.cuh)"$', re.MULTILINE)
+
+
+def _kernel(root: Path, level: str, arch: int) -> str:
+    """The kernel's file, and what it has on the device from common/mma."""
+    text = kernel_path(root, level, arch).read_text(encoding="utf-8")
+    return "\n".join([text, *((root / header).read_text(encoding="utf-8") for header in INCLUDED.findall(text))])
+
+
 def introductions(root: Path = files.ROOT) -> dict[Wrapper, dict[int, str]]:
     """For every wrapper: the first level to call it, by architecture; nothing for those without it."""
     known = wrappers(root)
@@ -114,6 +123,6 @@ def introductions(root: Path = files.ROOT) -> dict[Wrapper, dict[int, str]]:
     for level in names.all_levels(root):
         for arch in ARCH_NAMES:
             if names.has_kernel(level, arch, root):
-                for wrapper in called(kernel_path(root, level, arch).read_text(encoding="utf-8"), known):
+                for wrapper in called(_kernel(root, level, arch), known):
                     first[wrapper].setdefault(arch, level)
     return first

@@ -54,8 +54,8 @@ def find_level(text: str, levels: Sequence[str]) -> str:
 
 def _no_level(text: str, levels: Sequence[str]) -> UsageError:
     there = ", ".join(str(number_of(level)) for level in levels) or "none"
-    return UsageError(f"there is no level {text if _spelt(text) else repr(text)}, only {there}. A level is written 5, "
-                      "05, level05 or level05_persistent.")
+    named = f"level {text if _spelt(text) else repr(text)}".replace("level level", "level")
+    return UsageError(f"there is no {named}, only {there}. A level is written 5, 05, level05 or level05_persistent.")
 
 
 def choose_levels(text: str, levels: Sequence[str]) -> list[str]:

@@ -201,9 +201,14 @@ def _nothing(line: str) -> str:
 
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
     """The instantiations that may belong to a configuration: those whose template has the first two numbers of
-    "256x192" or "128x256x64-clc" among its arguments, or all, if the name is not of that kind."""
-    numbers = re.match(r"(\d+)x(\d+)(x\d+|$)", config)
-    return frozenset(entry for entry in entries if not numbers or f"Li{numbers[1]}ELi{numbers[2]}E" in entry)
+    "256x192" or "128x256x64-clc" among its arguments, and two switches of which the second is on if it is "-slices";
+    or all, if the name is not of that kind."""
+    numbers = re.match(r"(\d+)x(\d+)(x\d+|-slices|$)", config)
+    if not numbers:
+        return entries
+    sliced = [numbers[3] == "-slices"] if not numbers[3].startswith("x") else [True, False]
+    return frozenset(entry for entry in entries if f"Li{numbers[1]}ELi{numbers[2]}E" in entry
+                     and (re.search(r"Lb[01]ELb1E", entry) is not None) in sliced)
 
 
 def key_of(row: Mapping[str, str]) -> tuple[str, ...]:

@@ -91,6 +91,8 @@ def cases(d: Description, shared_from_k: int = 0) -> tuple[Case, ...]:
     if d.cluster > 2:  # such clusters have smaller ones beside them
         found.append(Case((m, n, long), d.cluster + 2))
         found.append(Case((m, n, short), 4 * d.cluster))  # and where SMs are many, only these, in one launch
+    if d.constants.get("CUTS_K"):  # in slices only where there are SMs for two of each tile
+        found.insert(0, Case((m, n, 2 * long), 16 * d.cluster))
     if shared_from_k:
         found.insert(0, Case((m, n, shared_from_k + 8), d.cluster))
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Callable, Optional
 
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -49,19 +50,33 @@ RULES: list[tuple[re.Pattern[str], Callable[[str], str], bool]] = [
         (r"occupancy|interval_coverage", _share, False))]
 
 
+@lru_cache
+def _ruled(columns: tuple[str, ...]) -> list[tuple[str, Callable[[str], str], bool]]:
+    """The columns that have a rule, with the rule."""
+    first = ((column, next((found for found in RULES if found[0].fullmatch(column)), None)) for column in columns)
+    return [(column, found[1], found[2]) for column, found in first if found]
+
+
+@lru_cache
+def _bounded(columns: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """The columns that have others for their bounds, below and above."""
+    found = [(f"{column}{low}", column, f"{column}{high}") for column in columns
+             for low, high in (("_low", "_high"), ("_min", "_max"))]
+    return [bounds for bounds in found if not {bounds[0], bounds[2]}.isdisjoint(columns)]
+
+
 def complaint(row: Mapping[str, str]) -> str:
     """The first column that cannot be right, and why; empty if all can be."""
-    for column, text in row.items():
-        for pattern, rule, needed in RULES:
-            if pattern.fullmatch(column):
-                wrong = rule(text) if text or needed else ""
-                if wrong:
-                    return f"{column} {wrong}, not '{text}'"
-                break
-    return _contradiction(row)
+    columns = tuple(row)
+    for column, rule, needed in _ruled(columns):
+        text = row[column]
+        wrong = rule(text) if text or needed else ""
+        if wrong:
+            return f"{column} {wrong}, not '{text}'"
+    return _contradiction(row, columns)
 
 
-def _contradiction(row: Mapping[str, str]) -> str:
+def _contradiction(row: Mapping[str, str], columns: tuple[str, ...]) -> str:
     """Columns that cannot be true together."""
     def value(column: str) -> Optional[float]:
         return _number(row.get(column, ""))
@@ -70,10 +85,8 @@ def _contradiction(row: Mapping[str, str]) -> str:
         mine, its, ratio = value("tflops"), value(f"{rival}_tflops"), value(f"ratio_{rival}")
         if mine and its and ratio and abs(ratio * its / mine - 1) > RATIO_TOLERANCE:
             return f"ratio_{rival} is {ratio:g}, though tflops and {rival}_tflops give {mine / its:.3g}"
-    for column in row:
-        for low, high in (("_low", "_high"), ("_min", "_max")):
-            bounds = value(f"{column}{low}"), value(column), value(f"{column}{high}")
-            known = [bound for bound in bounds if bound is not None]
-            if known != sorted(known):
-                return f"{column} is {row[column]}, though {column}{low} and {column}{high} say otherwise"
+    for low, column, high in _bounded(columns):
+        known = [bound for bound in map(value, (low, column, high)) if bound is not None]
+        if known != sorted(known):
+            return f"{column} is {row[column]}, though {low} and {high} say otherwise"
     return ""

@@ -24,6 +24,7 @@ REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
 COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_tflops", "ratio_cublas",
            "ratio_cublaslt", "kind", "gpu")
 KINDS = ("measured", "reported", "modelled")
+REPORTED = ("gpus", "published")  # files whose names say it in another way: kind_of
 PEAK_TOLERANCE = 1.1  # clocks above those of the data sheet
 HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)
 DEFAULT_EDGE = 8192
@@ -139,16 +140,29 @@ def shapes_file(results: Path) -> Path:
     return results.with_name(f"{results.stem}_shapes.csv")
 
 
+def kind_of(path: Path) -> str:
+    """Which kind of numbers a file of docs/results has: one kind, and its name says so."""
+    if path.name.startswith(("modelled", "sim_")):
+        return "modelled"
+    return "reported" if path.stem.endswith(("_reported", "_public")) or path.stem in REPORTED else "measured"
+
+
+def measured(folder: Path, what: str) -> list[Path]:
+    """The files GPU_`what`.csv: what was measured of one thing, on each GPU."""
+    return [path for path in sorted(folder.glob(f"*_{what}.csv")) if kind_of(path) == "measured"]
+
+
 def load_results(folder: Path = FOLDER) -> list[Result]:
     """The results of all files in `folder` that have the columns of results; other tables are none of these, nor are
-    ablations, which measure something else than the level as it is, nor the files of SHAPES."""
-    return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith("_shapes")
+    ablations, which measure something else than the level as it is, nor the files of SHAPES and of a level's
+    configurations."""
+    return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith(("_shapes", "_choice"))
             for result in load_file(path)]
 
 
 def load_shapes(folder: Path = FOLDER) -> list[Result]:
     """The results at SHAPES, of all GPUs that have been measured there."""
-    return [result for path in sorted(folder.glob("*_shapes.csv")) for result in load_file(path)]
+    return [result for path in measured(folder, "shapes") for result in load_file(path)]
 
 
 def load_file(path: Path) -> list[Result]:

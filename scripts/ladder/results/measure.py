@@ -1,13 +1,14 @@
 """Measuring levels on the GPU of this machine, beside cuBLAS: a task at a time, each result recorded at once."""
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
@@ -16,7 +17,7 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
 from ladder.levels import gpus, names, programs
 from ladder.levels.shapes import Shape, cube, shape_text, size_text
-from ladder.results import data, table
+from ladder.results import choice, data, table
 from ladder.results.data import Fields
 
 RESULT_KEY = ("gpu", "level", "arch", "m", "n", "k")
@@ -132,6 +133,7 @@ class Settings:
     burst: bool = False
     apart: bool = False
     timeout_s: float = 300  # after which a level counts as hung
+    all_configs: bool = False  # in the same rounds, a row for each
 
 
 @dataclass
@@ -154,10 +156,11 @@ class Measurement:
         command += ["--bench", "--rounds", str(self.settings.rounds)]
         if self.settings.budget_s:
             command += ["--budget", f"{self.settings.budget_s:g}"]
+        command += ["--config", "all"] * self.settings.all_configs
         return command + ["--burst"] * self.settings.burst + ["--apart"] * self.settings.apart
 
-    def run(self, task: Task) -> Fields:
-        """The row of a task. Raises TaskFailed."""
+    def run(self, task: Task) -> list[Fields]:
+        """The row of a task, or one for each configuration. Raises TaskFailed."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "result.csv"
             environment = dict(os.environ, LADDER_COMMIT=self.commit)
@@ -174,13 +177,23 @@ class Measurement:
                 raise TaskFailed(f"NO RESULT: {error}") from None
         if problem:
             raise TaskFailed(f"NO RESULT: {problem}")
-        return dict(rows[0], date=self.date, commit=self.commit)
+        return [dict(row, date=self.date, commit=self.commit) for row in rows]
+
+    def take(self, task: Task) -> list[Fields]:
+        """The same, and they are in the file before anything else is done with them."""
+        rows = self.run(task)
+        for row in rows:
+            self.record(task, row)
+        return rows
 
     def what_is_wrong(self, task: Task, rows: Sequence[Fields]) -> str:
-        """An exit code of 0 is not proof enough that the row is what was asked for."""
-        if len(rows) != 1:
+        """An exit code of 0 is not proof enough that the rows are what was asked for."""
+        if not rows or (len(rows) > 1 and not self.settings.all_configs):
             return f"there are {len(rows)} rows instead of one"
-        result = data.to_result(rows[0])
+        return next(filter(None, (self.what_is_wrong_with(row, task) for row in rows)), "")
+
+    def what_is_wrong_with(self, row: Fields, task: Task) -> str:
+        result = data.to_result(row)
         if (result.level, result.shape, result.series.arch) != (task.level, task.shape, self.gpu.arch):
             return f"the row is of {result.level} (sm{result.series.arch}) at {shape_text(result.shape)}"
         if result.series.kind != "measured" or result.fields.get("verdict") != "right":
@@ -192,7 +205,9 @@ class Measurement:
         return "" if (result.number("tflops") or 0) > 0 else "there is no speed"
 
     def record(self, task: Task, row: Fields) -> None:
-        if task.init and self.digests:
+        if self.settings.all_configs:
+            merge(self.output, choice.COLUMNS, {c: row.get(c, "") for c in choice.COLUMNS}, (*RESULT_KEY, "config"))
+        elif task.init and self.digests:
             merge(self.digests, DIGEST_COLUMNS, {c: row.get(c, "") for c in DIGEST_COLUMNS}, DIGEST_KEY)
         else:
             merge(self.output, list(row), row, RESULT_KEY)
@@ -216,15 +231,65 @@ def duration_text(duration: float) -> str:
     return f"{duration:.0f} s" if duration < 90 else f"{duration / 60:.0f} min"
 
 
-def perform(measurement: Measurement, tasks: Sequence[Task]) -> None:
-    start = time.monotonic()
+def is_recorded(measurement: Measurement, task: Task) -> bool:
+    """Whether a run of the same commit has left what this task would."""
+    path = measurement.digests if task.init else measurement.output
+    wanted = [measurement.gpu.name, task.level, str(measurement.gpu.arch), *map(str, task.shape), measurement.commit]
+    rows = data.read_rows(path)[1] if path and path.exists() else []
+    return any([row.get(column) for column in (*RESULT_KEY, "commit")] == wanted and
+               (not task.init or row.get("init") == task.init) for row in rows)
+
+
+@dataclass
+class Clock:
+    """Shares out the seconds that a run may take. Each task has its part of those that are left, so that one which took
+    longer than its part costs the others a little and the run nothing."""
+
+    limit_s: float
+    start: float = field(default_factory=time.monotonic)
+    beside_s: Optional[float] = None  # timing: the most that a task has taken so far, to start and to verify
+    SHORTEST_S, LONGEST_S = 1.0, 60.0  # of timing. Rather than have less, the last ones are left out; more says no more
+    FIRST_BESIDE_S, FIRST_BURST_S = 3.0, 8.0  # what the first task is expected to take beside timing
+    SPARE_S = 1.0  # for the last, which may take a little longer than expected
+
+    def settings(self, settings: Settings, tasks: Sequence[Task]) -> Settings:
+        """For the first of the tasks that are left: at most what `settings` say. Raises TaskFailed: no time is left."""
+        left = self.limit_s - (time.monotonic() - self.start)
+        to_share = left - self.SPARE_S
+        beside_s = self.beside_s
+        if beside_s is None:
+            beside_s = self.FIRST_BESIDE_S + (self.FIRST_BURST_S if settings.burst else 0)
+        timed = sum(not task.init for task in tasks)
+        ways = 2 if settings.apart else 1
+        share = (to_share - beside_s * len(tasks)) / max(1, timed) / ways
+        budget_s = settings.budget_s or self.LONGEST_S
+        budget_s = min(budget_s, max(self.SHORTEST_S, math.floor(10 * share) / 10))
+        expected_s = beside_s + (0 if tasks[0].init else ways * budget_s)
+        if to_share < expected_s:
+            raise TaskFailed("LEFT OUT: there is no time left for it")
+        return replace(settings, budget_s=budget_s, timeout_s=min(settings.timeout_s, left, 10 + 3 * expected_s))
+
+    def observe(self, settings: Settings, task: Task, took_s: float) -> None:
+        timing_s = 0 if task.init else (settings.budget_s or 0) * (2 if settings.apart else 1)
+        self.beside_s = max(self.beside_s or 0, took_s - timing_s)
+
+
+def perform(measurement: Measurement, tasks: Sequence[Task], limit_s: Optional[float] = None) -> None:
+    """With a limit, all of them together take no more than so many seconds."""
+    start, settings = time.monotonic(), measurement.settings
+    clock = Clock(limit_s) if limit_s else None
     for done, task in enumerate(tasks):
         left = ""
         if done:
             left = f", about {duration_text((time.monotonic() - start) / done * (len(tasks) - done))} left"
         print(f"[{done + 1}/{len(tasks)}] {task.title()}{left}", flush=True)
         try:
-            measurement.record(task, measurement.run(task))
+            begin = time.monotonic()
+            if clock:
+                measurement.settings = clock.settings(settings, tasks[done:])
+            measurement.take(task)
+            if clock:
+                clock.observe(measurement.settings, task, time.monotonic() - begin)
         except TaskFailed as failure:
             print(f"{task.title()}: {failure}; it leaves no row.", flush=True)
             measurement.failures.append(f"{task.title()}: {failure}")

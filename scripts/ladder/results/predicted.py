@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from statistics import mean
 from typing import Optional
@@ -81,6 +82,28 @@ def tried(context: Context) -> list[Tried]:
         if row["status"] == "ok" and of(row) in timed:
             found.append(Tried(*of(row), float(row["tflops"]), float(timed[of(row)]["tflops"])))
     return sorted(found, key=lambda each: (int(each.size), -each.measured))
+
+
+def tiles(context: Context) -> list[Tried]:
+    """All configurations of level 08 at shapes for which nobody had chosen any; nothing was fitted to them."""
+    def of(row: Fields) -> tuple[tuple[str, ...], str]:
+        return (row["config"],), "x".join(row[axis] for axis in "mnk")
+    path = context.root / predictions.TIMED_TILES
+    timed = {of(row): float(row["tflops"]) for row in (data.read_rows(path)[1] if path.exists() else [])
+             if row["verdict"] == "right"}
+    return [Tried(*of(row), float(row["tflops"]), timed[of(row)])
+            for row in _recorded_rows(context.root / predictions.TILES) if of(row) in timed]
+
+
+def orders(context: Context) -> list[tuple[float, bool]]:
+    """Of each two configurations that were tried at one size: how far apart the model has them, as a share of the
+    faster one's TFLOPS, and whether the one that it finds faster was."""
+    found = []
+    for one, other in combinations(tried(context), 2):
+        if one.size == other.size:
+            slow, fast = sorted((one, other), key=lambda each: each.modelled)
+            found.append((1 - slow.modelled / fast.modelled, fast.measured > slow.measured))
+    return found
 
 
 @dataclass(frozen=True)
@@ -176,11 +199,12 @@ def _others(context: Context, gpu: str) -> dict[tuple[str, ...], Fields]:
 
 
 def shapes(context: Context) -> list[Compared]:
-    """Shapes and sizes beside those of the ladder; nothing was fitted to them."""
+    """Shapes and sizes beside those of the ladder, with the tile that was predicted; nothing was fitted to them."""
     known, path = _others(context, "h200"), context.root / predictions.SHAPES
     return [Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1,
                      _error(model["burst_tflops"], row["burst_tflops"]))
-            for row in (data.read_rows(path)[1] if path.exists() else []) if (model := known.get(_shape(row)))]
+            for row in (data.read_rows(path)[1] if path.exists() else [])
+            if (model := known.get(_shape(row))) and model["config"] == row["config"]]
 
 
 def other_chip(context: Context) -> list[Compared]:

@@ -86,7 +86,7 @@ def changes(rows: Iterable[Fields], reported: Iterable[Fields]) -> list[tuple[Ch
 
 
 def build(change: Change, build_folder: Path, folder: Path) -> Path:
-    """The level's program with the change; only its PTX is compiled. Raises Failure."""
+    """The level's program with the change. Its machine code tells how many CTAs fit an SM. Raises Failure."""
     level = change.program_of
     if change.arguments or level != change.level or change.optimisation == BASE:
         return names.executable(level, change.arch, build_folder)
@@ -94,8 +94,8 @@ def build(change: Change, build_folder: Path, folder: Path) -> Path:
     if not change.definitions:
         kernel = names.kernel_path(folder, level, change.arch)
         kernel.write_text(change.edited(kernel.read_text(encoding="utf-8")), encoding="utf-8")
-    program, said = lab.compile_copy(level, change.arch, f"compute_{change.arch}a", lab.Build(build_folder), folder,
-                                     change.definitions)
+    code = f"[sm_{change.arch}a,compute_{change.arch}a]"
+    program, said = lab.compile_copy(level, change.arch, code, lab.Build(build_folder), folder, change.definitions)
     if program is None:
         complaint = re.search(r"error\s*:?\s*(.*)", said)
         raise Failure(complaint[1] if complaint else said)

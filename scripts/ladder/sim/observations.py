@@ -18,7 +18,7 @@ from ladder.files import read_json
 from ladder.levels import names
 from ladder.levels.description import Description, ExplainError, ask, describe
 from ladder.levels.shapes import Shape, shape_text
-from ladder.results import data
+from ladder.results import choice, data
 from ladder.sim import traces
 
 # D is stored with a pitch of N + 8 elements: 4224 of them are whole cache lines, so that each row begins on one. A GPU
@@ -189,10 +189,25 @@ def observe(levels: Levels) -> tuple[dict[Path, str], list[str]]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done in processes
         attempts = list(pool.map(lambda key: attempt(levels, *key), keys))
     recordings = [recording for recording, _ in attempts]
-    files = {EXPLAIN: in_lines([r.explained for r in recordings if r.explained], levels=5) + "\n",
-             COUNTERS: counters_file([r.counters for r in recordings if r.counters])}
-    files |= {timeline_path(*key): r.timeline for key, r in zip(keys, recordings) if r.timeline}
-    return files, [failure for _, failure in attempts if failure]
+    contents = {EXPLAIN: in_lines([r.explained for r in recordings if r.explained], levels=5) + "\n",
+                COUNTERS: counters_file([r.counters for r in recordings if r.counters])}
+    contents |= {timeline_path(*key): r.timeline for key, r in zip(keys, recordings) if r.timeline}
+    return contents | choices(levels), [failure for _, failure in attempts if failure]
+
+
+def choices(levels: Levels) -> dict[Path, str]:
+    """The files that say what a level chooses among its configurations, as it does now. Raises Failure."""
+    contents = {}
+    environment = {**os.environ, "LADDER_SIM_DIR": str(levels.build / "sim")}
+    for path in data.measured(levels.root / files.RESULTS, choice.WHAT):
+        columns, rows = data.read_rows(path)
+        simulator = [str(levels.root / "scripts" / "sim.sh"), "--gpu", path.stem.split("_")[0]]
+
+        def ask(level: str, arch: int, asked: Sequence[Shape], simulator: list[str] = simulator) -> dict[Shape, str]:
+            return choice.ask([*simulator, str(levels.program(level, arch))], asked, environment)
+
+        contents[path.relative_to(levels.root)] = data.csv_text(columns, choice.with_choices(rows, ask))
+    return contents
 
 
 def counters_file(rows: Sequence[data.Fields]) -> str:

@@ -27,6 +27,9 @@ RECORDED = {"h200": SIZES, "b200": SIZES, "h100": "4096,8192"}
 RECORD = RESULTS / "modelled.csv"
 # Beside the ladder: what else there is to be compared with.
 OTHERS = RESULTS / "modelled_others.csv"
+# All configurations of a level, where they were timed in turns.
+TILES, TIMED_TILES = RESULTS / "modelled_tiles.csv", RESULTS / "h200_choice.csv"
+TILE_COLUMNS = ("level", "arch", "m", "n", "k", "config", "tflops", "cycles", "sm_mhz", "limit", "error", "kind", "gpu")
 SHAPES, CYCLES, PUBLIC = RESULTS / "h200_shapes.csv", RESULTS / "h200_cycles.csv", RESULTS / "b200_public.csv"
 # By the ways in which levels are timed: at work all the time, and for a moment.
 MODES = {"": "cap", "burst_": "burst"}
@@ -121,9 +124,9 @@ def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) ->
                 failures.append(str(failure))
                 continue
             rows.append(fields)
-            say(f"{fields['gpu']} {fields['level']:<26} {'x'.join(fields[axis] for axis in 'mnk'):<18} "
-                f"{fields['tflops']:>8} TFLOPS at {fields['sm_mhz']} MHz, {fields['cycles']:>9} cycles, "
-                f"{fields['limit']}")
+            shape = "x".join(fields[axis] for axis in "mnk")
+            say(f"{fields['kind']}: {fields['gpu']} {fields['level']:<26} {shape:<18} {fields['tflops']:>8} TFLOPS at "
+                f"{fields['sm_mhz']} MHz, {fields['cycles']:>9} cycles, {fields['limit']}")
     return rows, failures
 
 
@@ -137,6 +140,31 @@ def others(root: Path) -> list[Point]:
             if gpu != "h200" or size not in SIZES.split(","):
                 points.append(Point(row["level"], gpu, size, row["config"] if gpu == "b200" else ""))
     return list(dict.fromkeys(points))
+
+
+def run_all(point: Point, program: Path, build: Path) -> list[Fields]:
+    """A row for each of the program's configurations, under load. Raises Failure."""
+    found, said = ask(program, [*point.arguments, "--config", "all"], point.gpu, (MODES[""],), build=build)
+    configs = [line.split()[-1] for line in said.splitlines()]
+    if len(configs) != len(found):
+        raise Failure(f"{point}: {len(found)} predictions of {len(configs)} configurations")
+    fixed = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
+             "kind": "modelled", "gpu": point.gpu}
+    flops = 2.0 * int(fixed["m"]) * int(fixed["n"]) * int(fixed["k"])
+    return [{**fixed, "config": config, "tflops": text_of(1e-6 * flops / float(each["us"])),
+             **{name: text_of(each[key]) for name, key in (("cycles", "cycles"), ("sm_mhz", "mhz"), ("limit", "limit"),
+                                                           ("error", "error"))}}
+            for config, each in zip(configs, found)]
+
+
+def predict_tiles(root: Path, build: Path, say: Callable[[str], None]) -> list[Fields]:
+    """All configurations of the levels in TIMED_TILES, shape by shape. Raises Failure."""
+    rows: list[Fields] = []
+    timed = data.read_rows(root / TIMED_TILES)[1]
+    for level, shape in dict.fromkeys((row["level"], "x".join(row[axis] for axis in "mnk")) for row in timed):
+        rows += run_all(Point(level, "h200", shape), names.executable(level, ARCHS["h200"], build), build)
+        say(f"modelled: {level} at {shape}, in {sum(row['level'] == level for row in rows)} rows")
+    return rows
 
 
 def by_point(rows: Iterable[Fields]) -> dict[tuple[str, str, str], Fields]:

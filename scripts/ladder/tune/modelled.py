@@ -18,11 +18,11 @@ from ladder.results.data import Fields
 from ladder.sim.predictions import ask, text_of
 from ladder.tune import space
 from ladder.tune.sweep import Progress
-from ladder.tune.tuning import Request, build_programs, find_candidates, sizes_of, summary_of
+from ladder.tune.tuning import Request, build_programs, few, find_candidates, sizes_of, summary_of
 from ladder.tune.variants import CompileError, Compiler
 
 GPUS = {90: "h200", 100: "b200"}
-SIZES = "4096,8192,12288"
+SIZES = {90: "4096,8192", 100: "4096,8192,12288"}  # on Hopper those of the sweep, to be compared with it
 COLUMNS = ("name", "size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error",
            "status", "kind", "gpu")
 SEPARATED = 0.03  # what is nearer to the best than this, the model does not tell from it
@@ -30,6 +30,16 @@ SEPARATED = 0.03  # what is nearer to the best than this, the model does not tel
 
 def record_of(folder: Path, kernel: space.Kernel) -> Path:
     return folder / f"modelled_ranking_{kernel.name}_sm{kernel.arch}.csv"
+
+
+def is_whole(request: Request) -> bool:
+    """Of what is not the whole ranking, no page knows."""
+    return not (request.points or request.spaces or request.sizes or request.quick) and request.shard.whole
+
+
+def working_file(request: Request) -> Path:
+    """Complete at any moment, so that what was predicted stays when the command is interrupted."""
+    return request.output or request.shard.beside(record_of(BUILD / "autotune", request.kernel))
 
 
 def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, Any]]:
@@ -78,13 +88,15 @@ def rank(request: Request) -> int:
     """The whole of it. Returns the exit code."""
     kernel = request.kernel
     candidates = request.shard.of(find_candidates(request))
+    if request.quick:
+        candidates = few(candidates)
     legal = [candidate for candidate in candidates if not candidate.reason]
     print(summary_of(candidates), file=sys.stderr)
-    sizes = request.sizes or sizes_of(SIZES, kernel)
+    sizes = request.sizes or sizes_of(SIZES[kernel.arch], kernel)
     program = build_programs(simulated=True)
     compiler = Compiler(kernel, BUILD / "autotune" / "cache", timeout=300, stop=threading.Event())
     progress = Progress("modelled", len(legal))
-    output = request.output or record_of(data.FOLDER, kernel)
+    output = working_file(request)
     columns = (*(p.name for p in kernel.parameters), *COLUMNS)
     rows: list[Fields] = []
     with ThreadPoolExecutor(request.jobs) as pool:
@@ -94,6 +106,9 @@ def rank(request: Request) -> int:
             files.replace(output, data.csv_text(columns, complete))
             progress.step(found[0]["status"].split(":")[0])
     progress.finish()
+    if request.output is None and is_whole(request):
+        output = record_of(data.FOLDER, kernel)
+        files.replace(output, data.csv_text(columns, complete))
     for size in map(size_text, sizes):
         print_ranking(kernel, rows, size, request.best or 1)
     wrong = [row["status"] for row in rows if row["status"] != "ok"]

@@ -24,6 +24,9 @@ from ladder.tune.variants import Stopped
 
 Answer = dict[str, object]
 
+SMS = "4"  # of the simulated device: few enough for each to have several tiles
+FINDING = "sim: check: error "  # how a line begins that tells of an access without order
+
 
 class NoDevice(Failure):
     """autotune_measure does not start; the message says why."""
@@ -77,7 +80,7 @@ class Runner:
                    "--init", self.settings.init]
         if self.device.index is None:
             gpu = "h200" if self.kernel.arch == 90 else "b200"
-            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, *command]
+            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check", *command]
         else:
             environment["CUDA_VISIBLE_DEVICES"] = str(self.device.index)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the process runs)
@@ -108,6 +111,10 @@ class Runner:
             if answers[-1]["status"] == "error":  # nothing works in that process any more
                 self.close()
                 return answers + [answers[-1]] * (len(self.settings.sizes) - len(answers))
+        finding = self._finding()
+        if finding:
+            answers = [{**answer, "status": "wrong", "why": finding} if answer["status"] == "ok" else answer
+                       for answer in answers]
         if any(answer["status"] != "ok" for answer in answers):
             self.close()  # a variant that is wrong may have written over the inputs
         return answers
@@ -139,6 +146,14 @@ class Runner:
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
+    def _finding(self) -> str:
+        """What the simulated device says of accesses without order; it tells the program nothing."""
+        return next((line.removeprefix("sim: ") for line in self._complaints() if line.startswith(FINDING)), "")
+
+    def _complaints(self) -> list[str]:
+        errors = self._errors.fileno()  # the process writes where this file's position is: that stays
+        return os.pread(errors, os.fstat(errors).st_size, 0).decode(errors="replace").strip().splitlines()
+
     def _what_happened(self) -> Answer:
         """After silence: the process hangs, or is gone."""
         assert self._process is not None
@@ -161,8 +176,7 @@ class Runner:
         programs.end_program(process)
         if process.stdout is not None:
             process.stdout.close()
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        lines = self._complaints()
         self._errors.close()
         code = process.returncode if process.returncode is not None else -signal.SIGKILL
         return code, lines[-1] if lines else ""

@@ -143,7 +143,7 @@ def choose_devices(request: Request) -> tuple[list[Device], str]:
         return [Device(None)], "simulated"
     raise gpus.NoGpu(f"Tuning {kernel.name} needs a GPU of compute capability {kernel.arch / 10:.1f} "
                      f"({gpus.EXAMPLES[kernel.arch]}). Without one, --quick verifies a handful of points on the "
-                     "simulated device, and --simulate all of them.")
+                     "simulated device, and --simulate all of them; --modelled ranks level 08's by the timing model.")
 
 
 def few(candidates: Sequence[space.Candidate]) -> list[space.Candidate]:

@@ -79,7 +79,7 @@ export class OrderLab {
         element("h2", {}, "Who computes what when"),
         element(
             "p", {class: "soft"},
-            "A wave is what all CTAs or clusters compute at the same time. Red: this wave; green: earlier ones. The margins show which rows of A and columns of B L2 still holds."),
+            "A wave is what all CTAs or clusters compute at the same time. Blue: this wave; green: earlier ones. The margins show which rows of A and columns of B L2 still holds."),
         element(
             "form", {class: "controls", onsubmit: (e) => e.preventDefault()},
             element(
@@ -132,7 +132,7 @@ export class OrderLab {
     tilesOf(order).forEach(([m, n], index) => {
       const taken = Math.floor(index / workers) + 1;
       const [x, y] = [30 + n * cell, 30 + m * cell];
-      context.fillStyle = taken < wave ? colour("mma") : taken === wave ? colour("bad") : colour("free");
+      context.fillStyle = taken < wave ? colour("mma") : taken === wave ? colour("run") : colour("free");
       context.fillRect(x, y, cell - 1, cell - 1);
       if (cell >= CELL) {
         context.fillStyle = colour("ink");

@@ -21,6 +21,12 @@ function eventButton(run, event, choose, text = run.nameOf(event)) {
       ...(line ? [element("small", {}, ` ${line}`)] : []));
 }
 
+const COLOURS = [
+  ["run", "runs, "], ["wait", "waits for an mbarrier or for what it has started itself, "],
+  ["sync", "waits at another barrier, "], ["bad", "waits, and nobody ever ended it."]
+];
+const swatch = (colour) => element("span", {class: "swatch", style: `background: var(--${colour})`});
+
 // --- the chosen event
 // -------------------------------------------------------------------------------------------------
 
@@ -28,7 +34,11 @@ export function showDetail(panel, run, event, choose) {
   panel.replaceChildren();
   if (event < 0) {
     panel.append(
-        element("p", {class: "soft"}, "Click on an event: what it waited for, who released it, what it moved."));
+        element("p", {}, "Click on an event: what it waited for, who released it, what it moved."),
+        element("p", {class: "soft"}, "A warp ", ...COLOURS.flatMap(([colour, meaning]) => [swatch(colour), meaning])),
+        element(
+            "p", {class: "soft"},
+            "A unit works on an operation while its bar lasts; the thin line behind ends when the effect can be seen."));
     return;
   }
   const begin = run.begin[event];

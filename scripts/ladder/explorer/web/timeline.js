@@ -4,6 +4,8 @@ import {KIND, number, plural, upperBound} from "explorer/run.js";
 const ROW = 18;
 const AXIS = 22;
 const LABELS = 168;
+const PLAIN = "11px system-ui, sans-serif";
+const BOLD = `600 ${PLAIN}`;
 const GROUPS = {
   unit: "units",
   report: "reports",
@@ -167,7 +169,7 @@ export class Timeline {
     this.canvas.height = Math.max(1, Math.round(this.shownHeight * ratio));
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.shownHeight}px`;
-    this.labels = this.width < 560 ? 96 : LABELS;
+    this.labels = this.width < 560 ? 112 : LABELS;
     this.request();
   }
 
@@ -206,7 +208,7 @@ export class Timeline {
     const top = this.scroller.scrollTop;
     context.fillStyle = this.colours.paper;
     context.fillRect(0, 0, this.width, this.shownHeight);
-    context.font = "11px system-ui, sans-serif";
+    context.font = PLAIN;
     context.textBaseline = "middle";
     context.save();
     context.beginPath();
@@ -235,7 +237,8 @@ export class Timeline {
     for (let t = Math.max(0, Math.ceil(this.view.from / step) * step); t <= this.view.to; t += step) {
       const x = this.x(t);
       context.fillRect(Math.round(x), AXIS - 6, 1, 6);
-      context.fillText(number(Math.round(t)), x + 3, AXIS / 2);
+      const text = number(Math.round(t));
+      if (x + 3 + context.measureText(text).width <= this.width) context.fillText(text, x + 3, AXIS / 2);
     }
     context.fillText("cycles", 8, AXIS / 2);
   }
@@ -247,7 +250,8 @@ export class Timeline {
     for (const row of this.rows) {
       const y = row.y - top;
       if (y < AXIS - ROW || y > this.shownHeight) continue;
-      context.fillStyle = row.heading ? colours.accent : colours.ink;
+      context.fillStyle = colours.ink;
+      context.font = row.heading ? BOLD : PLAIN;
       const text = row.heading ? `${this.closed.has(row.heading) ? "▸" : "▾"} ${row.heading}` : row.track.name;
       context.fillText(text, row.heading ? 6 : 16, y + ROW / 2, this.labels - 20);
       if (row.track?.note && this.labels > 120) {
@@ -259,6 +263,7 @@ export class Timeline {
         context.fillRect(0, y, this.width, 1);
       }
     }
+    context.font = PLAIN;
   }
 
   /** The name of an event's colour. */
@@ -346,12 +351,19 @@ export class Timeline {
     const text = barrier >= 0 ? run.barriers[barrier].name : run.names[run.name[event]];
     if (text === "free") return;
     context.fillStyle = this.colours.ink;
-    context.save();
-    context.beginPath();
-    context.rect(left + 2, y, right - left - 6, ROW);
-    context.clip();
-    context.fillText(text, left + 4, y + ROW / 2);
-    context.restore();
+    context.fillText(this.fitting(text, right - left - 8), left + 4, y + ROW / 2);
+  }
+
+  /** As much of a text as there is room for; dots stand for the rest. */
+  fitting(text, room) {
+    const width = (some) => this.context.measureText(some).width;
+    const all = width(text);
+    if (all <= room) return text;
+    for (let length = Math.floor(text.length * room / all); length > 2; --length) {
+      const part = `${text.slice(0, length).trimEnd()}…`;
+      if (width(part) <= room) return part;
+    }
+    return "";
   }
 
   drawMarks(track, y) {

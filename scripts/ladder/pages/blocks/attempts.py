@@ -1,6 +1,7 @@
-"""The log of what was tried at the top of the Hopper ladder."""
+"""What was tried at the top of the Hopper ladder: the log, and what is to be learned from it."""
 from __future__ import annotations
 
+import math
 from typing import Callable
 
 from ladder import markdown
@@ -9,7 +10,11 @@ from ladder.files import RESULTS
 from ladder.levels import shapes
 from ladder.pages.blocks.options import Options
 from ladder.results import data
+from ladder.results.data import Fields
 from ladder.results.numbers import grouped
+
+LOG = RESULTS / "h200_tuning.csv"
+LESSONS = RESULTS / "h200_tuning_lessons.csv"
 
 # Column of the file, and how its figure reads.
 FIGURES: dict[str, Callable[[str], str]] = {
@@ -32,18 +37,52 @@ WAYS = {
 
 def log(context: Context, _: Options) -> str:
     """A row per attempt: what it was, what it was expected to bring, what came of it, and why."""
-    rows = data.read_rows(context.root / RESULTS / "h200_tuning.csv")[1]
+    rows = data.read_rows(context.root / LOG)[1]
     lines: list[list[str]] = []
     for row in rows:
         figures = [FIGURES[column](row[column]) for column in FIGURES if row[column]]
         if row["ratio_cublaslt"]:
             error = f" ± {float(row['ratio_cublaslt_error']):.3f}" if row["ratio_cublaslt_error"] else ""
             figures.append(f"{float(row['ratio_cublaslt']):.3f}{error} x cublasLt")
-        size = shapes.size_text((int(row["m"]), int(row["n"]), int(row["k"])))
+        size = _size(row)
         observed = "; ".join(filter(None, [row["outcome"], f"{size}: " + ", ".join(figures)]))
         ways = row["how"].split()
         lines.append([row["nr"], row["attempt"], row["expected"], observed, row["why"], ", ".join(ways)])
     legend = "; ".join(f"*{way}*: {words}" for way, words in WAYS.items())
-    source = sorted({f"{row['kind']}: {row['gpu']}, {row['date']}" for row in rows})
     return (markdown.table(["", "optimisation", "expected", "observed", "why", "how"], lines, "r")
-            + f"\n{'; '.join(source)}. {legend}.\n")
+            + f"\n{_source(rows)}. {legend}.\n")
+
+
+def lessons(context: Context, _: Options) -> str:
+    """What paid and what did not: each with the row of the log that shows it, and the one that it is compared with."""
+    log_rows = {row["nr"]: row for row in data.read_rows(context.root / LOG)[1]}
+    lines, used = [], []
+    for lesson in data.read_rows(context.root / LESSONS)[1]:
+        row, beside = log_rows[lesson["row"]], log_rows[lesson["beside"]]
+        ratio, error = faster(row, beside)
+        lines.append([lesson["paid"], lesson["lesson"], _size(row), f"{ratio:.3f} ± {error:.3f}",
+                      f"{row['nr']}, beside {beside['nr']}"])
+        used += [row, beside]
+    return (markdown.table(["paid", "what", "M x N x K", "times as fast", "rows of the log"], lines, "lllr")
+            + f"\n{_source(used)}. *Times as fast*: the quotient of two ratios to cublasLt, which took turns with "
+              "either row; its error is that of both.\n")
+
+
+def faster(row: Fields, beside: Fields) -> tuple[float, float]:
+    """How many times as fast the one is as the other, by their ratios to cublasLt, and the error of that."""
+    first, second = float(row["ratio_cublaslt"]), float(beside["ratio_cublaslt"])
+    ratio = first / second
+    return ratio, ratio * math.hypot(float(row["ratio_cublaslt_error"]) / first,
+                                     float(beside["ratio_cublaslt_error"]) / second)
+
+
+def _size(row: Fields) -> str:
+    return shapes.size_text((int(row["m"]), int(row["n"]), int(row["k"])))
+
+
+def _source(rows: list[Fields]) -> str:
+    """"measured: NVIDIA H200, 2026-11-21, 2026-11-22"."""
+    dates: dict[str, set[str]] = {}
+    for row in rows:
+        dates.setdefault(f"{row['kind']}: {row['gpu']}", set()).add(row["date"])
+    return "; ".join(", ".join([one, *sorted(dates[one])]) for one in sorted(dates))

@@ -1,6 +1,7 @@
 """What was measured and reported: the ladder, a level, the ablations."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Callable, Optional
 
 from ladder import markdown
@@ -11,8 +12,10 @@ from ladder.levels.shapes import Shape, size_text
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results import data, numbers, table
 from ladder.results.ablations import BASELINE, Ablation
+from ladder.results.choice import Judged, quantile
 from ladder.results.numbers import grouped
 
+WORST = 5  # rows of a table of the worst
 NOT_MEASURED = "Not measured yet.\n"
 # What a profiler says of one product: column of the file, head, and how its figure reads.
 TRAFFIC: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -48,6 +51,33 @@ def at_shapes(context: Context, options: Options) -> str:
     """level=N: one level at sizes and shapes beyond the headline, back to back and apart."""
     found = table.at_shapes(context.at_shapes, take_level(context, options))
     return found.markdown() if found.groups else NOT_MEASURED
+
+
+def choices(context: Context, _: Options) -> str:
+    """How good a level's choice among its configurations is: quantiles over all timed shapes, and the worst."""
+    return "\n".join(_choices(judged) for judged in context.choices.values()) or NOT_MEASURED
+
+
+def _choices(judged: list[Judged]) -> str:
+    losses = [each.loss for each in judged]
+    ratios = [ratio for each in judged if (ratio := each.ratio_cublaslt) is not None]
+    text = markdown.table(
+        [f"{len(judged)} shapes", "median", "a tenth is worse than", "worst"],
+        [["longer than our best tile", *(f"{100 * quantile(losses, share):.1f} %" for share in (0.5, 0.9, 1))],
+         *([["x cublasLt", *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]] if ratios else [])], "lrrr")
+    for title, ordered in (
+            ("Furthest from our best tile:", sorted(judged, key=lambda each: -each.loss)),
+            ("Furthest behind cublasLt:", sorted(judged, key=lambda each: each.ratio_cublaslt or 1))):
+        text += f"\n{title}\n\n" + markdown.table(
+            ["M x N x K", "tile", "TFLOPS", "best tile", "TFLOPS", "x cublasLt", "best tile x cublasLt"],
+            [[size_text(each.chosen.shape), each.chosen.fields["config"], numbers.tflops_text(each.chosen),
+              each.best.fields["config"], numbers.tflops_text(each.best),
+              *(numbers.ratio_text(result, "ratio_cublaslt") for result in (each.chosen, each.best))]
+             for each in ordered[:WORST]], "llrlrrr")
+    conditions = numbers.conditions([each.chosen for each in judged])
+    timed = Counter(each.timed for each in judged)
+    tiles = "; ".join(f"{count} tiles were timed at {shapes} of the shapes" for count, shapes in sorted(timed.items()))
+    return text + f"\n{tiles}. {judged[0].chosen.series.title()}: {conditions}.\n"
 
 
 def ablations(context: Context, options: Options) -> str:

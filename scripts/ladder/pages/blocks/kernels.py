@@ -12,6 +12,7 @@ from ladder.pages.blocks.options import Options, arch_title, take_archs, take_le
 from ladder.results.numbers import grouped
 
 BOTH = list(names.ARCH_NAMES)
+MOST_COLUMNS = 6  # of configurations: of more each has a line
 
 
 def _described(context: Context, level: str, arch: int) -> list[Description]:
@@ -50,7 +51,10 @@ def shape(context: Context, options: Options) -> str:
         rows.append(["requested, so that one CTA runs per SM", *(f"{grouped(d.request_bytes)} bytes" for d in columns)])
     rows.append(["accumulator", *(f"{d.tmem_columns} columns of tensor memory" if d.tmem_columns else
                                   f"{d.accumulators} registers per thread" for d in columns)])
-    return markdown.table(["", *map(title, columns)], rows)
+    table = [["", *map(title, columns)], *rows]
+    if len(columns) > MOST_COLUMNS:
+        table = [list(column) for column in zip(*table)]
+    return markdown.table(table[0], table[1:])
 
 
 def barriers(context: Context, options: Options) -> str:

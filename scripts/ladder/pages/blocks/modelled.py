@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import correlation, mean
+from statistics import mean, median, pstdev
 from typing import Optional
 
 from ladder import markdown
@@ -13,10 +13,13 @@ from ladder.pages.blocks.options import Options, take_level
 from ladder.results import data, derivation, predicted
 from ladder.results.numbers import grouped
 from ladder.results.predicted import Compared
+from ladder.tune.modelled import SEPARATED
 
 MODEL_PAGE, REFERENCES = Path("docs/model.md"), Path("docs/references.md")
 CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
+FAR = 0.06  # the model has two configurations further apart
 FIRST = 10  # configurations that are tried where the model has ranked them
+WORST = 5  # of the configurations, shown beside the first
 LIMIT_EDGES = ("4096", "8192")  # on the levels' pages
 
 
@@ -125,27 +128,58 @@ def tuner(context: Context, _: Options) -> str:
     for size in dict.fromkeys(each.size for each in rows):
         mine = [each for each in rows if each.size == size]
         best = mine[0].measured
+        worst = sorted(mine, key=lambda each: -abs(each.modelled / each.measured - 1))[:WORST]
         chosen = max((each for each in sorted(mine, key=lambda each: -each.modelled)[:FIRST]),
                      key=lambda each: each.measured)
         text += (f"Of {len(mine)} configurations at {size}: mean error "
                  f"**{_mean(each.modelled / each.measured - 1 for each in mine)}** of the TFLOPS, correlation of the "
                  f"ranks {_rank_correlation([each.modelled for each in mine], [each.measured for each in mine]):.2f}; "
                  f"the best of the model's first {FIRST} is {100 * (1 - chosen.measured / best):.1f} % slower than the "
-                 "best.\n\n")
+                 f"best. The {FIRST} that were fastest, and the {WORST} of which the model is furthest off:\n\n")
         text += markdown.table(["tile", "stages", "cluster", "group", "modelled TFLOPS", "measured", "error"],
                                [[f"{m}x{n}" + (", split" if split == "1" else ""), stages, f"{a}x{b}", group,
                                  _whole(str(each.modelled)), _whole(str(each.measured)),
                                  _percent(each.modelled / each.measured - 1)]
-                                for each in mine for m, n, stages, a, b, group, split in [each.point]],
+                                for each in mine if each in mine[:FIRST] or each in worst
+                                for m, n, stages, a, b, group, split in [each.point]],
                                "lrlrrrr") + "\n"
     return text
+
+
+def tiles(context: Context, _: Options) -> str:
+    """All configurations of level 08 at shapes for which nobody had chosen any, by configuration."""
+    rows = predicted.tiles(context)
+    by_shape = {size: [each for each in rows if each.size == size] for size in dict.fromkeys(r.size for r in rows)}
+    lost = [1 - max(mine, key=lambda each: each.modelled).measured / max(each.measured for each in mine)
+            for mine in by_shape.values()]
+    errors = {config: [each.modelled / each.measured - 1 for each in rows if each.point == config]
+              for config in dict.fromkeys(each.point for each in rows)}
+    everything = [error for mine in errors.values() for error in mine]
+    lines = [[name, len(mine), _percent(median(mine)), _mean(mine)]
+             for name, mine in [("all", everything), *((config, mine) for (config,), mine in errors.items())]]
+    return (f"The tile that the model finds fastest is {100 * mean(lost):.1f} % slower than the best on average over "
+            f"the {len(lost)} shapes, and {100 * median(lost):.1f} % at the median.\n\n"
+            + markdown.table(["tile", "shapes", "median error", "mean error"], lines, "lrrr"))
+
+
+def orders(context: Context, _: Options) -> str:
+    """How often a configuration of level 08 that the model finds faster than another was faster on an H200."""
+    found = predicted.orders(context)
+    near, far = (f"{100 * edge:.0f}" for edge in (SEPARATED, FAR))
+    texts = []
+    for low, high, apart in ((0.0, SEPARATED, f"less than {near} %"), (SEPARATED, FAR, f"{near} to {far} %"),
+                             (FAR, 1.0, f"more than {far} %")):
+        right = [is_right for by, is_right in found if low <= by < high]
+        texts.append(f"**{100 * mean(right):.0f} %** of the {grouped(len(right))} that the model has {apart} apart")
+    return f"Pairs of configurations that an H200 had in the same order: {', '.join(texts)}.\n"
 
 
 def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Spearman's."""
     def ranks(values: Sequence[float]) -> list[float]:
         return [sum(a < value for a in values) + (sum(a == value for a in values) - 1) / 2 for value in values]
-    return correlation(ranks(one), ranks(other))
+    a, b = ranks(one), ranks(other)
+    return (mean(x * y for x, y in zip(a, b)) - mean(a) * mean(b)) / (pstdev(a) * pstdev(b))
 
 
 def public(context: Context, _: Options) -> str:

@@ -53,7 +53,7 @@ TIMES = ("cycles", "tensor core active, %")  # of launches that run side by side
 def counters(context: Context, options: Options) -> str:
     """size=EDGE: a column per level."""
     size = options.pop("size", "4096")
-    paths = sorted((context.root / RESULTS).glob("*_profile.csv"))
+    paths = data.measured(context.root / RESULTS, "profile")
     rows = [row for path in paths for row in data.read_rows(path)[1] if row["m"] == row["n"] == row["k"] == size]
     return "\n".join(_table([row for row in rows if row["gpu"] == gpu])
                      for gpu in dict.fromkeys(row["gpu"] for row in rows)) or NONE
@@ -96,7 +96,7 @@ def timers(context: Context, options: Options) -> str:
 def pytorch(context: Context, options: Options) -> str:
     """A level as an operator of PyTorch, beside PyTorch's own."""
     del options
-    paths = sorted((context.root / RESULTS).glob("*_pytorch.csv"))
+    paths = data.measured(context.root / RESULTS, "pytorch")
     return "\n".join(_operator(data.read_rows(path)[1]) for path in paths) or (
         "Not measured yet: `scripts/pytorch/try_it.py --output docs/results/h200_pytorch.csv` fills this place.\n")
 

@@ -32,7 +32,7 @@ def _take_kernel(options: Options) -> str:
 
 def _measured(context: Context, kernel: str) -> list[Row]:
     """Every right and timed row of one GPU, in the file's order: the first GPU by name that was swept."""
-    for path in sorted((context.root / RESULTS).glob(f"*_autotune_{kernel}.csv")):
+    for path in data.measured(context.root / RESULTS, f"autotune_{kernel}"):
         rows = [row for row in data.read_rows(path)[1] if row["status"] == "ok" and row["tflops"]]
         if rows:
             return rows
@@ -118,7 +118,7 @@ def autotune_best(context: Context, options: Options) -> str:
         return NOTHING
     shown = NAMES[kernel]
     if kernel == "sgemm" and wanted == "all":
-        shown = (*NOTES, "threads", "copy", "stages", "a_rows", "unroll", "snake")
+        shown = (*NOTES, "threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")
     heads = ["size", "TFLOPS", "cuBLAS", "ratio", *(name.upper().replace("_", " ") for name in shown), "registers",
              "spilled bytes", "CTAs per SM"]
     lines = []
@@ -232,7 +232,7 @@ def autotune_checked(context: Context, options: Options) -> str:
     sizes = ", ".join(_sizes(rows))
     gpu = next((row["gpu"] for row in rows if row["gpu"]), "the simulated device")
     return (f"{len(points)} points, of which {len(points) - len(tried)} cannot exist. Of the other {len(tried)}, "
-            f"{right} are right at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
+            f"{right} are right, and without a hazard, at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
 
 
 def autotune_stalls(context: Context, _: Options) -> str:

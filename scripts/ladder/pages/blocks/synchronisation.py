@@ -2,8 +2,9 @@
 H200 did."""
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ladder import markdown
@@ -19,52 +20,105 @@ from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
 
 WEAKENED = RESULTS / weaken.OUTPUT.name
+# What differs from configuration to configuration.
+PLACE = re.compile(r" \((?:dynamic shared memory \+|columns )[^)]*\)| of CTA \(\d+\)(?:, rank \d+ of its cluster)?")
+SENTENCE = re.compile(r"the mbarrier at [^ :]+: [^:]+|[^:]*")  # what is wrong, without the particulars
+MORE = re.compile(r" and (\d+) more$")
+WAITED = "what is waited for at "
+MOST_ORDERS = 3
 
 
 def table(context: Context, options: Options) -> str:
-    """level=N [arch=sm90]: every site of the level's kernels, what it orders, and what is found without it."""
+    """level=N [arch=sm90]: every site of the level's kernels, what it orders, and what is found without it, all
+    configurations in one table."""
     level = take_level(context, options)
     parts = []
     for arch in take_archs(options, list(ARCH_NAMES)):
         rows = [row for row in read(context, NEEDED) if (row["level"], row["arch"]) == (level, str(arch))]
         if not rows:
             raise ValueError(f"{level} is not in docs/results/needed.csv for sm{arch}: run python3 scripts/needed.py")
-        rows = [row for row in rows if not study.is_half(row)]
-        configs = list(dict.fromkeys(row["config"] for row in rows))
-        for config in configs:
-            title = f"{ARCH_NAMES[arch]}{f', `{config}`' if len(configs) > 1 else ''}"
-            parts.append(_folded(f"{title}: every fence, wait, arrival and barrier, and what happens without it",
-                                 _sites(context, level, arch, [row for row in rows if row["config"] == config])))
+        parts.append(_folded(f"{ARCH_NAMES[arch]}: every fence, wait, arrival and barrier, and what happens without it",
+                             _sites(context, level, arch, [row for row in rows if not study.is_half(row)])))
     return "\n".join(parts)
 
 
 def _folded(summary: str, content: str) -> str:
-    return f"<details><summary>{summary.replace('`', '')}</summary>\n\n{content}\n</details>\n"
+    return f"<details><summary>{summary}</summary>\n\n{content}\n</details>\n"
 
 
 def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> str:
+    """A line for all configurations to which the same happens; a second one for those to which something else does."""
     measured = measured_today(context)
     kernel = context.link(names.kernel_path(Path(), level, arch))
     hopper = any(key[:2] == (level, str(arch)) for key in measured)
-    lines, silent = [], []
+    configs = sorted({row["config"] for row in rows})
+    alike: dict[tuple[int, str, str], list[Fields]] = {}
     for row in rows:
-        found = measured.get(key_of(row))
-        if found and not any(found.wrong) and row["verdict"].startswith(study.REQUIRED):
-            silent.append(row["line"])
-        cells = [f"[{row['line']}]({kernel}#L{row['line']})", f"`{row['instruction']}`", *_outcome(row)]
-        lines.append([*cells, found.word if found else NOTHING] if hopper else cells)
-    heads = ["line", "instruction", "orders", "without it", *(["wrong on an H200"] if hopper else [])]
+        if _outcome_of(row) != study.NOT_EXECUTED:  # then it is in another configuration, which is in this table
+            alike.setdefault((int(row["line"]), row["instruction"], _without(row)[0]), []).append(row)
+    lines, silent = [], []
+    for (line, instruction, word), some in sorted(alike.items()):
+        found = {row["config"]: measured[key_of(row)] for row in some if key_of(row) in measured}
+        required = some[0]["verdict"].startswith(study.REQUIRED)
+        if required and found and not any(any(one.wrong) for one in found.values()):
+            silent.append(str(line))
+        details = sorted({detail for row in some for detail in _without(row)[1]})
+        cells = [f"[{line}]({kernel}#L{line})", f"`{instruction}`", _orders(some),
+                 f"{word} ({', '.join(details)})" if details else word]
+        if len(configs) > 1:
+            cells.append(_which([row["config"] for row in some], configs))
+        if hopper:
+            cells.append(_words({config: one.word for config, one in found.items()}))
+        lines.append(cells)
+    heads = ["line", "instruction", "orders", "without it", *(["in"] if len(configs) > 1 else []),
+             *(["wrong on an H200"] if hopper else [])]
     missed = (f"\nRequired, and yet no launch on an H200 was wrong without them: lines {', '.join(silent)}. "
               "You would not miss these until production.\n")
     return markdown.table(heads, lines, "r") + (missed if silent else "")
 
 
-def _outcome(row: Fields) -> tuple[str, str]:
-    """What is ordered, and what happens without it."""
-    if row["found_by"] == judge.FAULT:
-        return NOTHING, f"{judge.FAULT}: {row['orders'].partition(': ')[0]}"
-    required = row["verdict"].startswith(study.REQUIRED)
-    return row["orders"] or NOTHING, row["found_by"] if required else row["verdict"]
+def _without(row: Fields) -> tuple[str, list[str]]:
+    """What happens, and the particulars, which can differ from configuration to configuration."""
+    if not row["verdict"].startswith(study.REQUIRED):
+        return row["verdict"], []
+    word, _, details = row["found_by"].partition(" (")
+    if word == judge.FAULT:
+        sentence = SENTENCE.match(PLACE.sub("", row["orders"]))
+        return f"{word}: {sentence[0] if sentence else row['orders']}", []
+    return word, details.rstrip(")").split(", ") if details else []
+
+
+def _orders(rows: Sequence[Fields]) -> str:
+    """What is ordered in any of these configurations: the first few, and how many more."""
+    if rows[0]["found_by"] == judge.FAULT:
+        return NOTHING
+    lists = [(MORE.sub("", row["orders"]).split("; "), MORE.search(row["orders"])) for row in rows if row["orders"]]
+    first = list(dict.fromkeys(one for ones, _ in lists for one in ones))
+    if all(one.startswith(WAITED) for one in first) and first:
+        return WAITED + ", ".join(sorted({place for one in first for place in one[len(WAITED):].split(", ")},
+                                         key=lambda place: int(place[1:])))
+    count = max([len(first), *(len(ones) + (int(more[1]) if more else 0) for ones, more in lists)])
+    shown = first[:MOST_ORDERS]
+    return "; ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "") or NOTHING
+
+
+def _which(some: Sequence[str], configs: Sequence[str]) -> str:
+    """The shorter way to say which of the configurations."""
+    rest = [config for config in configs if config not in some]
+    if not rest:
+        return "all"
+    return ", ".join(f"`{config}`" for config in some) if len(some) <= len(rest) else (
+        "all but " + ", ".join(f"`{config}`" for config in rest))
+
+
+def _words(words: Mapping[str, str]) -> str:
+    """What an H200 did, which was asked with some of the configurations."""
+    by_word: dict[str, list[str]] = {}
+    for config, word in words.items():
+        by_word.setdefault(word, []).append(config)
+    if len(by_word) < 2:
+        return next(iter(by_word), NOTHING)
+    return "; ".join(f"{word} ({', '.join(configs)})" for word, configs in sorted(by_word.items()))
 
 
 # --- the score --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""How good level 08's choice among its configurations is, on shapes that nobody chose for it."""
+from __future__ import annotations
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from ladder import files
+from ladder.command import Failure
+from ladder.levels.shapes import Shape
+from ladder.results import choice, data
+from ladder.results.choice import quantile
+
+SERIES = data.Series("measured", "NVIDIA H200", 90)
+
+
+def row(config: str, tflops: str, chosen: str, m: str = "64") -> data.Result:
+    return data.to_result({"level": "level08_deep_pipeline", "arch": "90", "m": m, "n": "64", "k": "64",
+                           "tflops": tflops, "ratio_cublaslt": "0.9", "kind": "measured", "gpu": "NVIDIA H200",
+                           "config": config, "chosen": chosen})
+
+
+class Judging(unittest.TestCase):
+    def test_against_the_best(self) -> None:
+        rows = [row("a", "100", "no"), row("b", "80", "yes"), row("a", "50", "yes", "72"), row("b", "40", "no", "72"),
+                row("a", "50", "no", "80")]
+        found = choice.judge(rows)
+        self.assertEqual([(each.chosen.shape[0], each.best.fields["config"], each.loss, each.timed)
+                          for each in found[SERIES]], [(64, "a", 0.25, 2), (72, "a", 0.0, 2)])
+
+    def test_quantiles(self) -> None:
+        self.assertEqual([quantile([3, 1, 2, 5, 4], share) for share in (0, 0.5, 0.9, 1)], [1, 3, 5, 5])
+
+    def test_what_is_modelled_is_no_measurement(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for file in ("modelled_choice.csv", "h200_choice.csv", "modelled_shapes.csv", "sim_shapes.csv"):
+                (folder / file).write_text(",".join(choice.COLUMNS) + "\n", encoding="utf-8")
+            self.assertEqual(data.measured(folder, "choice"), [folder / "h200_choice.csv"])
+            self.assertEqual(data.measured(folder, "shapes"), [])
+
+    def test_choices_are_recorded_anew(self) -> None:
+        rows = [row("a", "1", "no").fields, row("b", "1", "yes").fields, row("b", "1", "yes", "72").fields]
+        rows.append({**rows[0], "level": "level07_dual_tile"})
+        chosen = {"level08_deep_pipeline": "a", "level07_dual_tile": "c"}
+        changed = choice.with_choices(rows, lambda level, _, asked: dict.fromkeys(asked, chosen[level]))
+        self.assertEqual([each["chosen"] for each in changed], ["yes", "no", "no", "no"])
+
+    def test_a_program_that_does_not_say_what_it_chooses(self) -> None:
+        for said in ("64x64x64", "72x64x64 a", "64x64x64 a\n72x64x64 a", ""):
+            with self.assertRaisesRegex(Failure, "does not say what it chooses"):
+                choice.ask(["bash", "-c", f"echo '{said}'"], [(64, 64, 64)])
+        found = choice.ask(["bash", "-c", "echo '64x64x64         a'"], [(64, 64, 64)])
+        self.assertEqual(found, {(64, 64, 64): "a"})
+
+
+class OfRecord(unittest.TestCase):
+    """What scripts/bench.py --tiles has recorded; observe.py --check sees that `chosen` is still true."""
+
+    def test_the_choice_is_near_the_best(self) -> None:
+        judged = choice.judge(choice.load(files.ROOT / files.RESULTS))[SERIES]
+        self.assertGreaterEqual(len(judged), 50)
+        losses = [each.loss for each in judged]
+        self.assertLessEqual(quantile(losses, 0.5), 0.01)
+        self.assertLessEqual(quantile(losses, 0.9), 0.05)
+        self.assertLessEqual(max(losses), 0.20)
+
+    def test_every_tile_was_timed_and_right(self) -> None:
+        results = choice.load(files.ROOT / files.RESULTS)
+        self.assertEqual({each.fields["verdict"] for each in results}, {"right"})
+        configs: dict[tuple[data.Series, Shape], set[str]] = {}
+        for each in results:
+            configs.setdefault((each.series, each.shape), set()).add(each.fields["config"])
+        for (series, shape), found in configs.items():
+            self.assertGreaterEqual(len(found), 8, f"{series.title()} {shape}")
+
+
+if __name__ == "__main__":
+    unittest.main()
