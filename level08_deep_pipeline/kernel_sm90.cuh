@@ -1,12 +1,12 @@
 // Level 08, Hopper: large tiles, clusters of four or eight, D in the ring of A and B, and the shape of the tile chosen for the
 // size of the problem.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: both consumers work on the same tile, one half of its rows
-// each, so that a tile may be as large as their registers allow: 256x192 or 128x256. Four CTAs, two by two, share what they
+// The twin of kernel_sm100.cuh, step by step. New in this level: the consumers work on the same tile, a part of its rows each,
+// so that a tile may be as large as their registers allow: 256x192 or 128x256. Four CTAs, two by two, share what they
 // load, or eight, two by four; on SMs that no such cluster fits, pairs run beside. Every byte of A and B is used for
 // more products that way, and bytes are energy, which is what limits this chip. A finished D waits for TMA where there is room:
-// in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Two
-// warps of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
+// in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Warps
+// of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
 // more CTAs run than are needed; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
 // Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2.
 //
@@ -21,10 +21,10 @@
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
-//   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    both consumers; for D
+//   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    all consumers; for D
 //                   if D uses stages, 1 per peer         for D the producer of every peer,    those that write it
 //                                                        for a K block its own, for all
-//   smem_empty[s]   8 per peer                           a lane of each consumer warp, of     producer
+//   smem_empty[s]   4 per consumer and peer              a lane of each consumer warp, of     producer
 //                                                        every peer; after D the store
 //                                                        warps, for all of these
 // Named barriers, one of each per consumer: D_FIRST and D_REST, where its store warp waits until the consumer has written the
@@ -90,25 +90,25 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
   // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side.
-  static constexpr int CONSUMERS_M = BLOCK_M > 64 ? 2 : 1, CONSUMERS_N = 2 / CONSUMERS_M;
+  static constexpr int CONSUMERS_M = BLOCK_M == 192 ? 3 : BLOCK_M > 64 ? 2 : 1, CONSUMERS_N = BLOCK_M > 64 ? 1 : 2;
   static constexpr int WGMMA_N = BLOCK_N / CONSUMERS_N;
   static constexpr int WGMMA_K = 16;
   static constexpr int NUM_STAGES = SHAPE.stages;
-  static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
+  static constexpr int NUM_CONSUMERS = CONSUMERS_M * CONSUMERS_N;        // warpgroups that multiply
   static constexpr int NUM_BANDS = BLOCK_M / CONSUMERS_M / WGMMA_M;      // [L08] per consumer, in a whole tile
   static constexpr int HALF_BANDS = NUM_BANDS > 1 ? NUM_BANDS / 2 : 1;   // and in half of one
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
   static constexpr int FIRST_STORE_WARP = 1;                             // [L08] one for each consumer
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
   static constexpr int PRODUCER_REGISTERS = 40;
-  static constexpr int CONSUMER_REGISTERS = 232;
+  static constexpr int CONSUMER_REGISTERS = NUM_CONSUMERS > 2 ? 152 : 232;
   static constexpr int SWIZZLE_GROUP_SIZE = SHAPE.group;       // rows of patches that a group covers before n advances
   static constexpr bool CUTS_LAST_WAVE = SHAPE.cut_last_wave;  // [L08]
   static constexpr bool CUTS_K = SHAPE.cut_k;                  // [L08] a CTA has a slice of K; D does not leave by TMA
-  static constexpr int D_FIRST_BARRIER = 1;           // [L08] consumer c's first pieces are written: number 1 + c
-  static constexpr int D_REST_BARRIER = 3;            // the others, too: number 3 + c
-  static constexpr int D_EMPTY_BARRIER = 5;           // and TMA has read them all: number 5 + c
-  static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's, and its store warp's
+  static constexpr int D_FIRST_BARRIER = 1;                    // [L08] + c: consumer c's first pieces are written
+  static constexpr int D_REST_BARRIER = D_FIRST_BARRIER + NUM_CONSUMERS;  // + c: the others, too
+  static constexpr int D_EMPTY_BARRIER = D_REST_BARRIER + NUM_CONSUMERS;  // + c: and TMA has read them all
+  static constexpr int D_BARRIER_THREADS = 128 + 32;                      // the consumer's, and its store warp's
 
   static constexpr int A_BOX_ROWS = CONSUMERS_M * WGMMA_M;  // [L08] one band of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
@@ -127,7 +127,7 @@ struct Config {
   static constexpr int D_PIECES = CUTS_K ? 0 : NUM_BANDS * CD_PIECES;  // per consumer
   static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - NUM_STAGES * STAGE_BYTES;
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
-  // both consumers or in one for each.
+  // all consumers or in one for each.
   static constexpr int OWN_PIECES = std::min(D_PIECES, BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES);
   static constexpr int RING_PIECES = D_PIECES - OWN_PIECES;
   static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
@@ -152,6 +152,7 @@ struct Config {
   static_assert(!CUTS_K || CLUSTER_N == 1);
   static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
+  static_assert(D_STAGES <= 2, "a consumer knows of one other whose stage is D's");
   static_assert(!CUTS_LAST_WAVE || NUM_BANDS % 2 == 0, "half a tile is half of each consumer's bands");
   // A warpgroup that asks for more registers than the others have given back waits for ever.
   static_assert(PRODUCER_REGISTERS + NUM_CONSUMERS * CONSUMER_REGISTERS <= (1 + NUM_CONSUMERS) * LAUNCH_REGISTERS);
@@ -200,13 +201,26 @@ struct RingPosition {
   }
 };
 
+// [L08] What TMA loads of A or B: boxes, and the one that the matrix ends in. Never rows beyond it, since TMA takes its time to
+// write zeros: what is in their place makes rows or columns that D does not have. A box that would lie beyond is the last one,
+// too. (Not none: who uses the others' boxes learns from each of these that its CTA has had that stage back.)
+struct Operand {
+  CUtensorMap map, end;
+  int rows, end_rows;  // of the matrix, and of the box that ends it
+  /// Rows that `count` boxes of `box_rows` bring, the first of them at row `first`.
+  __device__ int rows_in(int count, int box_rows, int first) const {
+    const int whole = min(max(rows - first, 0) / box_rows, count);
+    return whole * box_rows + (count - whole) * end_rows;
+  }
+};
+
 // -------------------------------------------------------------------------------------------------------------- kernel
 
 template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
-    gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+    gemm_sm90(const __grid_constant__ Operand a, const __grid_constant__ Operand b,
               const __grid_constant__ CUtensorMap map_d, int k, const __grid_constant__ Schedule schedule,
-              int first_place, bool beside, int a_load_rows, const __grid_constant__ mma::Slices slices) {
+              int first_place, bool beside, const __grid_constant__ mma::Slices slices) {
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
@@ -283,8 +297,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
   // Step 2: set up the barriers. [L08] The launch before may still be running: no matrix is touched here.
   if (threadIdx.x == 0) {
-    ptx::prefetch_tensormap(&map_a);
-    ptx::prefetch_tensormap(&map_b);
+    ptx::prefetch_tensormap(&a.map);
+    ptx::prefetch_tensormap(&b.map);
     ptx::prefetch_tensormap(&map_d);
     for (int stage = 0; stage < Config::NUM_STAGES; ++stage) {
       ptx::mbarrier_init(smem_full(stage), Config::FULL_ARRIVALS);
@@ -321,8 +335,10 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         }
       };
       // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
-      const auto load = [&]<int SHARERS>(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar,
-                                         uint16_t ctas) {
+      const auto load = [&]<int SHARERS, int ROWS>(uint32_t dst, const Operand& matrix, int x, int y, uint32_t bar,
+                                                   uint16_t ctas) {
+        const CUtensorMap* const map = y + ROWS <= matrix.rows ? &matrix.map : &matrix.end;
+        y = min(y, matrix.rows - matrix.end_rows);
         if constexpr (SHARERS > 1)
           ptx::cp_async_bulk_tensor_2d_g2s_multicast(dst, map, x, y, bar, ctas);
         else
@@ -334,21 +350,22 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       // [L05] Persistent tile loop. The ring does not start afresh with a tile.
       for (int index = place; index < schedule.items; index += schedule.places) {
         const Item item = item_at(index);
+        const int a_rows = a.rows_in(item.bands * Config::CLUSTER_N, Config::A_LOAD_ROWS, item.row);
+        const int b_rows = b.rows_in(Config::CLUSTER_M, Config::B_LOAD_ROWS, item.col);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           const int k_start = (first_k_block + k_block) * Config::BLOCK_K;
           const uint32_t full = smem_full(ring.stage);
           wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
-          const int a_bytes = Config::CLUSTER_N * a_load_rows * Config::BLOCK_K * 2;             // of a box
-          ptx::mbarrier_arrive_expect_tx(full, item.bands * a_bytes + Config::B_BYTES);
+          ptx::mbarrier_arrive_expect_tx(full, (a_rows + b_rows) * Config::BLOCK_K * 2);
           for (int box = 0; box < item.bands; ++box) {
-            load.template operator()<Config::CLUSTER_N>(
-                stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, &map_a, k_start,
+            load.template operator()<Config::CLUSTER_N, Config::A_LOAD_ROWS>(
+                stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, a, k_start,
                 item.row + box * Config::A_BOX_ROWS + n_rank * Config::A_LOAD_ROWS, full, a_sharers);
           }
-          load.template operator()<Config::CLUSTER_M>(stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, &map_b,
-                                                      k_start, item.col + m_rank * Config::B_LOAD_ROWS, full,
-                                                      b_sharers);
+          load.template operator()<Config::CLUSTER_M, Config::B_LOAD_ROWS>(
+              stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, b, k_start, item.col + m_rank * Config::B_LOAD_ROWS,
+              full, b_sharers);
           ring += 1;
           if (k_block + 1 == lead && !is_first(index)) give_stages_to_d();  // of the tile before
         }
@@ -412,8 +429,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     constexpr uint32_t A_BAND_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from one band's rows of A to the next's
     float accumulators[Config::NUM_BANDS][Config::WGMMA_N / 2] = {};          // [which 64 rows][fragment]
     // [L08] Where A has no rows for a consumer, it multiplies nothing: that leaves its energy to the loads.
-    const bool idle =
-        Config::NUM_BANDS * Config::CLUSTER_SIZE == 1 && m_part(consumer) * Config::WGMMA_M >= a_load_rows;
+    const bool idle = Config::NUM_BANDS * Config::CLUSTER_SIZE == 1 && m_part(consumer) * Config::WGMMA_M >= a.rows;
     int last_stage = 0;     // of the K block whose MMAs were issued last
     bool released = false;  // whether that stage has been given back
     // [L08] The MMAs of one item. The number of bands is the compiler's to know: accumulators are registers.
@@ -539,21 +555,33 @@ struct Launch {
   const void* kernel;
   cudaLaunchConfig_t config;  ///< but for the stream, and for `attributes`, which it is to point to
   cudaLaunchAttribute attributes[2];
-  CUtensorMap map_a, map_b, map_d;
+  Operand a, b;
+  CUtensorMap map_d;
   int k;
   Schedule schedule;
   int first_place;
-  bool beside;      ///< the launch before is another part of the same product
-  int a_load_rows;  ///< of A, that one CTA loads at a time
+  bool beside;  ///< the launch before is another part of the same product
   mma::Slices slices;
 
   cudaError_t enqueue(cudaStream_t stream) {
     config.attrs = attributes;
     config.stream = stream;
-    void* arguments[] = {&map_a, &map_b, &map_d, &k, &schedule, &first_place, &beside, &a_load_rows, &slices};
+    void* arguments[] = {&a, &b, &map_d, &k, &schedule, &first_place, &beside, &slices};
     return cudaLaunchKernelExC(&config, kernel, arguments);
   }
 };
+
+/// What TMA is to know of A or B, row-major [rows, k], of which a CTA loads `load_rows` x BLOCK_K at a time.
+inline cudaError_t encode_operand(Operand* operand, const __nv_bfloat16* matrix, int rows, int k, int load_rows,
+                                  int block_k) {
+  operand->rows = rows;
+  operand->end_rows = (rows - 1) % load_rows + 1;
+  const auto encode = [&](CUtensorMap* map, int box_rows) {
+    return mma::encode_tensor_map_2d(map, matrix, rows, k, k, box_rows, block_k, mma::Swizzle::B128);
+  };
+  const cudaError_t status = encode(&operand->map, load_rows);
+  return status != cudaSuccess ? status : encode(&operand->end, operand->end_rows);
+}
 
 /// Adds to `launches` one for clusters of Config that do what `schedule` has for its places from `*place` on, and sets `*place`
 /// to the first place that is left over: clusters that share A are launched only as far as they find room at the same time.
@@ -577,15 +605,10 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
       .schedule = schedule,
       .first_place = *place,
       .beside = beside,
-      // No rows beyond a small A: TMA takes its time to write zeros. What is in their place makes rows that D does not have.
-      .a_load_rows =
-          Config::CLUSTER_N > 1 ? Config::A_LOAD_ROWS : std::min(Config::A_LOAD_ROWS, (problem.m + 7) / 8 * 8),
       .slices = {.count = slices, .d = problem.d, .m = problem.m, .n = problem.n, .ldd = problem.ldd}};
-  cudaError_t status = mma::encode_tensor_map_2d(&launch.map_a, problem.a, problem.m, problem.k, problem.k,
-                                                 launch.a_load_rows, Config::BLOCK_K, mma::Swizzle::B128);
+  cudaError_t status = encode_operand(&launch.a, problem.a, problem.m, problem.k, Config::A_LOAD_ROWS, Config::BLOCK_K);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&launch.map_b, problem.b, problem.n, problem.k, problem.k, Config::B_LOAD_ROWS,
-                                     Config::BLOCK_K, mma::Swizzle::B128);
+  status = encode_operand(&launch.b, problem.b, problem.n, problem.k, Config::B_LOAD_ROWS, Config::BLOCK_K);
   if (status != cudaSuccess) return status;
   status = mma::encode_tensor_map_2d(&launch.map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
                                      Config::CD_N, Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None);
@@ -677,7 +700,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   return cudaSuccess;
 }
 
-/// Index of the shape that a problem gets on this GPU: 0 is TALL, 1 SLIM, 2 WIDE, 3 ODD, 4 SMALL, 5 NARROW, 6 FLAT.
+/// Index of the shape that a problem gets on this GPU, as plan_sm90.h counts them.
 inline int choose_shape(const harness::Problem& problem) {
   return choose_shape(problem.m, problem.n, problem.k, count_sms());
 }
@@ -712,7 +735,7 @@ inline harness::Description describe() {
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
                  holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every peer"
                          : "producer; TMA with the bytes",
-                 holds_d ? "both consumers; for D those that write it" : "both consumers", 0},
+                 holds_d ? "all consumers; for D those that write it" : "all consumers", 0},
                 {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::NUM_PEERS, 0,
                  holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
                          : "one lane of each consumer warp, of every peer",
@@ -724,11 +747,14 @@ inline harness::Description describe() {
         {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
         {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
          "TMA has read them"}};
+  const bool three = Config::NUM_CONSUMERS == 3;
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
-             {"warps 1 and 2 (store warps)",
+             {three ? "warps 1 to 3 (store warps)" : "warps 1 and 2 (store warps)",
               "TMA stores of one consumer's rows of D (one elected lane); none with slices of K"},
-             {"warp 3", "none: registers are given back by whole warpgroups"},
-             {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of one half each of the tile's rows"}};
+             {three ? "warpgroups 1 to 3 (consumers)" : "warpgroups 1 and 2 (consumers)",
+              three ? "MMAs and epilogue of one third each of the tile's rows"
+                    : "MMAs and epilogue of one half each of the tile's rows"}};
+  if (!three) d.roles.insert(d.roles.end() - 1, {"warp 3", "none: registers are given back by whole warpgroups"});
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
     const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,
                                          n_blocks / Config::CLUSTER_N, Config::SWIZZLE_GROUP_SIZE);

@@ -24,14 +24,17 @@ int main(int argc, char** argv) {
       {"256x192", level08::launch<level08::TALL>, level08::describe<level08::TALL>},
       {"256x160", level08::launch<level08::MIDDLE>, level08::describe<level08::MIDDLE>},
       {"256x144", level08::launch<level08::SLIM>, level08::describe<level08::SLIM>},
+      {"192x192", level08::launch<level08::SQUARE>, level08::describe<level08::SQUARE>},
+      {"192x128", level08::launch<level08::HIGH>, level08::describe<level08::HIGH>},
+      {"192x64", level08::launch<level08::TOWER>, level08::describe<level08::TOWER>},
       {"128x256", level08::launch<level08::WIDE>, level08::describe<level08::WIDE>},
       {"128x224", level08::launch<level08::ODD>, level08::describe<level08::ODD>},
       {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>},
       {"128x64", level08::launch<level08::NARROW>, level08::describe<level08::NARROW>},
       {"64x128", level08::launch<level08::FLAT>, level08::describe<level08::FLAT>},
       {"64x128-slices", level08::launch<level08::CUT_FLAT>, level08::describe<level08::CUT_FLAT>},
-      {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>},
-      {"128x192-slices", level08::launch<level08::CUT_WIDE>, level08::describe<level08::CUT_WIDE>}};
+      {"128x128-slices", level08::launch<level08::CUT_SMALL>, level08::describe<level08::CUT_SMALL>},
+      {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

@@ -57,6 +57,29 @@ inline constexpr TileShape TALL = {.block_m = 256,
                                    .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
                                    .cut_last_wave = CUT_LAST_WAVE};
+/// Three bands of 64 rows, a consumer for each: what 256 rows cut badly, 192 may fit. Square, so of few bytes for its size.
+inline constexpr TileShape SQUARE = {.block_m = 192,
+                                     .block_n = 192,
+                                     .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                     .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                     .cluster_n = 1,
+                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                     .cut_last_wave = false};
+/// Its narrower relatives, for fewer columns.
+inline constexpr TileShape HIGH = {.block_m = 192,
+                                   .block_n = 128,
+                                   .stages = NUM_STAGES ? NUM_STAGES : 5,
+                                   .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 6,
+                                   .cut_last_wave = false};
+inline constexpr TileShape TOWER = {.block_m = 192,
+                                    .block_n = 64,
+                                    .stages = 6,
+                                    .cluster_m = 1,
+                                    .cluster_n = CLUSTER_CTAS > 1 ? 2 : 1,
+                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 6,
+                                    .cut_last_wave = false};
 /// Fits power-of-two sizes without a ragged last wave, patches of eight tiles too.
 inline constexpr TileShape WIDE = {.block_m = 128,
                                    .block_n = 256,
@@ -123,6 +146,14 @@ inline constexpr TileShape CUT_FLAT = {.block_m = 64,
                                        .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                        .cut_last_wave = false,
                                        .cut_k = true};
+inline constexpr TileShape CUT_SMALL = {.block_m = 128,
+                                        .block_n = 128,
+                                        .stages = 6,
+                                        .cluster_m = 1,
+                                        .cluster_n = 1,
+                                        .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                        .cut_last_wave = false,
+                                        .cut_k = true};
 inline constexpr TileShape CUT_ODD = {.block_m = 128,
                                       .block_n = 160,
                                       .stages = 6,
@@ -131,14 +162,6 @@ inline constexpr TileShape CUT_ODD = {.block_m = 128,
                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                       .cut_last_wave = false,
                                       .cut_k = true};
-inline constexpr TileShape CUT_WIDE = {.block_m = 128,
-                                       .block_n = 192,
-                                       .stages = 5,
-                                       .cluster_m = 1,
-                                       .cluster_n = 1,
-                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
-                                       .cut_last_wave = false,
-                                       .cut_k = true};
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -269,8 +292,8 @@ constexpr double time(const TileShape& shape, double instruction_cost, int m, in
          (plan.slices > 1 ? LAST_TIME + SUM_TIME * plan.slices * area : 0);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 WIDE, 4 ODD, 5 SMALL, 6 NARROW, 7 FLAT, 8 CUT_FLAT,
-/// 9 CUT_ODD, 10 CUT_WIDE.
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 SQUARE, 4 HIGH, 5 TOWER, 6 WIDE, 7 ODD, 8 SMALL,
+/// 9 NARROW, 10 FLAT, 11 CUT_FLAT, 12 CUT_SMALL, 13 CUT_ODD.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = m > FLAT.block_m && 2 * m <= n;
@@ -279,14 +302,17 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
       time(TALL, 1.000, m, n, k, num_sms),
       time(MIDDLE, 1.030, m, n, k, num_sms),
       time(SLIM, 1.050, m, n, k, num_sms),
+      time(SQUARE, 1.030, m, n, k, num_sms),
+      time(HIGH, 1.060, m, n, k, num_sms),
+      time(TOWER, 1.100, m, n, k, num_sms),
       time(WIDE, 1.015, m, n, k, num_sms),
       time(ODD, 1.005, m, n, k, num_sms),
       time(SMALL, 1.040, m, n, k, num_sms),
       flat ? NEVER : time(NARROW, 1.100, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
+      time(CUT_SMALL, 1.040, m, n, k, num_sms),
       time(CUT_ODD, 1.030, m, n, k, num_sms),
-      time(CUT_WIDE, 1.020, m, n, k, num_sms),
   };
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }

@@ -7,8 +7,9 @@ namespace {
 
 using level08::CUT_FLAT;
 using level08::CUT_ODD;
-using level08::CUT_WIDE;
+using level08::CUT_SMALL;
 using level08::FLAT;
+using level08::HIGH;
 using level08::make_plan;
 using level08::MIDDLE;
 using level08::NARROW;
@@ -17,8 +18,10 @@ using level08::Plan;
 using level08::Schedule;
 using level08::SLIM;
 using level08::SMALL;
+using level08::SQUARE;
 using level08::TALL;
 using level08::TileShape;
+using level08::TOWER;
 using level08::WIDE;
 
 constexpr int H200_SMS = 132;
@@ -80,7 +83,7 @@ void expect_sound(const TileShape& shape, int k) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD, SMALL, NARROW, FLAT}) {
+  for (const TileShape& shape : {TALL, MIDDLE, SLIM, SQUARE, HIGH, TOWER, WIDE, ODD, SMALL, NARROW, FLAT}) {
     expect_sound(shape, 64);
     expect_sound(shape, 8192);
   }
@@ -110,17 +113,17 @@ TEST(Plan, OfTheHeadlineSizes) {
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    for (const TileShape& shape : {TALL, MIDDLE, SLIM, WIDE, ODD})
+    for (const TileShape& shape : {TALL, MIDDLE, SLIM, HIGH, WIDE, ODD})
       EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
-  for (const TileShape& shape : {SMALL, NARROW, FLAT}) {  // pairs find room everywhere
+  for (const TileShape& shape : {SQUARE, TOWER, SMALL, NARROW, FLAT}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
     EXPECT_TRUE(plan.main.places == 0 || plan.strip.places == 0);
   }
 }
 
 TEST(Plan, SlicesOfKFillTheSms) {
-  for (const TileShape& shape : {CUT_FLAT, CUT_ODD, CUT_WIDE}) {
+  for (const TileShape& shape : {CUT_FLAT, CUT_ODD, CUT_SMALL}) {
     for (const int sms : {2, 8, 114, 132}) {
       for (const int m : {1, 100, 700, 5000}) {
         for (const int n : {8, 304, 1000, 8192}) {
@@ -164,7 +167,7 @@ TEST(Choice, FitsTheLastWave) {
     FLAT_64x128,
     CUT_FLAT_64x128,
     CUT_ODD_128x160,
-    CUT_WIDE_128x192
+    X
   };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
   for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
@@ -187,7 +190,7 @@ TEST(Choice, FitsTheLastWave) {
   // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
   EXPECT_EQ(level08::choose_shape(264, 208, 16000, H200_SMS), CUT_FLAT_64x128);
   EXPECT_EQ(level08::choose_shape(2526, 448, 25088, H200_SMS), CUT_ODD_128x160);
-  EXPECT_EQ(level08::choose_shape(320, 4096, 14336, H200_SMS), CUT_WIDE_128x192);
+  EXPECT_EQ(level08::choose_shape(320, 4096, 14336, H200_SMS), X);
   EXPECT_EQ(level08::choose_shape(256, 256, 1024, H200_SMS), NARROW_128x64);
 }
 
