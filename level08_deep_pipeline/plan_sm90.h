@@ -262,24 +262,26 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
 /// longer than both: most of all if more than half of the SMs ask for them, unless K is so short that most of it is in the
-/// rings at once; or if the 128 bytes lie across two lines. Measured on an H200, as is what narrow instructions cost.
+/// rings at once; or if the 128 bytes lie across two lines. Or all that arrives does, also what others have asked for. Measured
+/// on an H200, as is what narrow instructions cost.
 constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m,
                               int k, int num_sms) {
-  constexpr int ROW_ENERGY = 20;
+  constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
   const bool crowded = 2 * ctas > num_sms && k >= MIN_SHARED_K;
-  const int row_time = crowded || k % 64 != 0 ? 140 : 60;  // 29 bytes a cycle, or 68
-  return std::max(instruction_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows);
+  const int row_time = k % 64 != 0 ? 140 : crowded ? 105 : 60;  // 29 bytes a cycle, 39, or 68
+  const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
+  return std::max({instruction_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
 /// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later. Slices have fewer K blocks
 /// each; but the last of them has to be known, which takes as long, and has the sums of all to read, at 58 bytes a cycle.
 constexpr double time(const TileShape& shape, double instruction_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, BESIDE_TIME = 100'000, LAST_TIME = 110'000, SUM_TIME = 2.2;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, BESIDE_TIME = 100'000, LAST_TIME = 120'000, SUM_TIME = 2.2;
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1) return std::numeric_limits<double>::infinity();  // whole, others are better
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
@@ -300,15 +302,15 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
-      time(MIDDLE, 1.030, m, n, k, num_sms),
+      time(MIDDLE, 1.020, m, n, k, num_sms),
       time(SLIM, 1.050, m, n, k, num_sms),
-      time(SQUARE, 1.030, m, n, k, num_sms),
+      time(SQUARE, 0.970, m, n, k, num_sms),
       time(HIGH, 1.060, m, n, k, num_sms),
       time(TOWER, 1.100, m, n, k, num_sms),
       time(WIDE, 1.015, m, n, k, num_sms),
-      time(ODD, 1.005, m, n, k, num_sms),
-      time(SMALL, 1.040, m, n, k, num_sms),
-      flat ? NEVER : time(NARROW, 1.100, m, n, k, num_sms),
+      time(ODD, 1.010, m, n, k, num_sms),
+      time(SMALL, 0.990, m, n, k, num_sms),
+      flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
       time(CUT_SMALL, 1.040, m, n, k, num_sms),

@@ -160,26 +160,32 @@ TEST(Choice, FitsTheLastWave) {
     TALL_256x192,
     MIDDLE_256x160,
     SLIM_256x144,
+    SQUARE_192x192,
+    HIGH_192x128,
+    TOWER_192x64,
     WIDE_128x256,
     ODD_128x224,
     SMALL_128x128,
     NARROW_128x64,
     FLAT_64x128,
     CUT_FLAT_64x128,
-    CUT_ODD_128x160,
-    X
+    CUT_SMALL_128x128,
+    CUT_ODD_128x160
   };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
-  for (const int edge : {3072, 6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
+  for (const int edge : {6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
   for (const int edge : {4480, 5120}) EXPECT_EQ(cube(edge), MIDDLE_256x160) << edge;
   for (const int edge : {1536, 4608}) EXPECT_EQ(cube(edge), SLIM_256x144) << edge;
+  for (const int edge : {3072, 5760}) EXPECT_EQ(cube(edge), SQUARE_192x192) << edge;
   for (const int edge : {2048, 3584, 4096}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
   EXPECT_EQ(cube(7168), ODD_128x224);
   for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
-  EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), ODD_128x224);
+  EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), MIDDLE_256x160);
   EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
   for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
   for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
+  EXPECT_EQ(level08::choose_shape(144, 8192, 8192, H200_SMS), TOWER_192x64) << "one row of tiles, which L2 merges";
+  EXPECT_EQ(level08::choose_shape(384, 8192, 8192, H200_SMS), HIGH_192x128) << "two rows of them, one wave";
   EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), FLAT_64x128) << "few rows of A, many CTAs that want them";
   EXPECT_EQ(level08::choose_shape(150, 3856, 2496, H200_SMS), FLAT_64x128);
   EXPECT_EQ(level08::choose_shape(1000, 1000, 8192, H200_SMS), NARROW_128x64);
@@ -189,8 +195,8 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
   // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
   EXPECT_EQ(level08::choose_shape(264, 208, 16000, H200_SMS), CUT_FLAT_64x128);
-  EXPECT_EQ(level08::choose_shape(2526, 448, 25088, H200_SMS), CUT_ODD_128x160);
-  EXPECT_EQ(level08::choose_shape(320, 4096, 14336, H200_SMS), X);
+  EXPECT_EQ(level08::choose_shape(299, 1056, 15424, H200_SMS), CUT_ODD_128x160);
+  EXPECT_EQ(level08::choose_shape(605, 936, 2272, H200_SMS), CUT_SMALL_128x128);
   EXPECT_EQ(level08::choose_shape(256, 256, 1024, H200_SMS), NARROW_128x64);
 }
 
