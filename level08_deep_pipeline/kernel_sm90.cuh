@@ -149,7 +149,7 @@ struct Config {
 
   static_assert(BLOCK_M % (CONSUMERS_M * WGMMA_M) == 0 && WGMMA_N % CD_N == 0 && BLOCK_N <= 256);
   static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
-  static_assert(!CUTS_K || CLUSTER_N == 1);
+  static_assert(!CUTS_K || (CLUSTER_N == 1 && NUM_CONSUMERS == 2), "find_room has counters for eight warps");
   static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(D_STAGES <= 2, "a consumer knows of one other whose stage is D's");
@@ -201,16 +201,16 @@ struct RingPosition {
   }
 };
 
-// [L08] What TMA loads of A or B: boxes, and the one that the matrix ends in. Never rows beyond it, since TMA takes its time to
-// write zeros: what is in their place makes rows or columns that D does not have. A box that would lie beyond is the last one,
-// too. (Not none: who uses the others' boxes learns from each of these that its CTA has had that stage back.)
+// [L08] What TMA loads of A or B at a time: `map`, or `end` where the matrix ends. Never rows beyond it: TMA takes its time to
+// write zeros, and what is in their place makes rows or columns that D does not have. A load that would lie beyond is the last
+// one again. (Not none: a load also tells who receives it that the sender has had that stage back.)
 struct Operand {
   CUtensorMap map, end;
-  int rows, end_rows;  // of the matrix, and of the box that ends it
-  /// Rows that `count` boxes of `box_rows` bring, the first of them at row `first`.
-  __device__ int rows_in(int count, int box_rows, int first) const {
-    const int whole = min(max(rows - first, 0) / box_rows, count);
-    return whole * box_rows + (count - whole) * end_rows;
+  int rows, end_rows;  // of the matrix, and of the load that ends it
+  /// Rows that `count` loads of `load_rows` bring, the first of them at row `first`.
+  __device__ int rows_in(int count, int load_rows, int first) const {
+    const int whole = min(max(rows - first, 0) / load_rows, count);
+    return whole * load_rows + (count - whole) * end_rows;
   }
 };
 
@@ -747,14 +747,11 @@ inline harness::Description describe() {
         {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
         {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
          "TMA has read them"}};
-  const bool three = Config::NUM_CONSUMERS == 3;
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
-             {three ? "warps 1 to 3 (store warps)" : "warps 1 and 2 (store warps)",
-              "TMA stores of one consumer's rows of D (one elected lane); none with slices of K"},
-             {three ? "warpgroups 1 to 3 (consumers)" : "warpgroups 1 and 2 (consumers)",
-              three ? "MMAs and epilogue of one third each of the tile's rows"
-                    : "MMAs and epilogue of one half each of the tile's rows"}};
-  if (!three) d.roles.insert(d.roles.end() - 1, {"warp 3", "none: registers are given back by whole warpgroups"});
+             {"warps 1 to 2 or 3 (store warps), one for each consumer",
+              "TMA stores of its consumer's part of D (one elected lane); none with slices of K"},
+             {"the others of warpgroup 0", "none: registers are given back by whole warpgroups"},
+             {"warpgroups 1 to 2 or 3 (consumers)", "MMAs and epilogue of an equal part each of the tile"}};
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
     const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,
                                          n_blocks / Config::CLUSTER_N, Config::SWIZZLE_GROUP_SIZE);

@@ -65,7 +65,7 @@ inline constexpr TileShape SQUARE = {.block_m = 192,
                                      .cluster_n = 1,
                                      .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                      .cut_last_wave = false};
-/// Its narrower relatives, for fewer columns.
+/// Narrower, for what is a little more than 128 or 256 rows of D.
 inline constexpr TileShape HIGH = {.block_m = 192,
                                    .block_n = 128,
                                    .stages = NUM_STAGES ? NUM_STAGES : 5,
@@ -73,6 +73,7 @@ inline constexpr TileShape HIGH = {.block_m = 192,
                                    .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 6,
                                    .cut_last_wave = false};
+/// Narrower still: one row of tiles, where L2 merges what all ask for.
 inline constexpr TileShape TOWER = {.block_m = 192,
                                     .block_n = 64,
                                     .stages = 6,
@@ -261,11 +262,11 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
-/// longer than both: most of all if more than half of the SMs ask for them, unless K is so short that most of it is in the
-/// rings at once; or if the 128 bytes lie across two lines. Or all that arrives does, also what others have asked for. Measured
-/// on an H200, as is what narrow instructions cost.
-constexpr double k_block_time(const TileShape& shape, int block_m, double instruction_cost, const Plan& plan, int m,
-                              int k, int num_sms) {
+/// longer than both: longer if more than half of the SMs ask for them, unless K is so short that most of it is in the rings at
+/// once; longest if their 128 bytes lie across two lines. Or what arrives at an SM does, with all that is multicast or merged.
+/// Measured on an H200, as is what the MMAs of each shape cost beside TALL's.
+constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
+                              int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
@@ -274,20 +275,20 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double instru
   const bool crowded = 2 * ctas > num_sms && k >= MIN_SHARED_K;
   const int row_time = k % 64 != 0 ? 140 : crowded ? 105 : 60;  // 29 bytes a cycle, 39, or 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
-  return std::max({instruction_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
+  return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
 /// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later. Slices have fewer K blocks
-/// each; but the last of them has to be known, which takes as long, and has the sums of all to read, at 58 bytes a cycle.
-constexpr double time(const TileShape& shape, double instruction_cost, int m, int n, int k, int num_sms) {
+/// each; but the last of them has to be known, which takes a little longer, and has the sums of all to read, at 58 bytes a cycle.
+constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
   constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, BESIDE_TIME = 100'000, LAST_TIME = 120'000, SUM_TIME = 2.2;
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1) return std::numeric_limits<double>::infinity();  // whole, others are better
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
-  const double whole = k_block_time(shape, shape.block_m, instruction_cost, plan, m, k, num_sms);
-  const double half = k_block_time(shape, shape.block_m / 2, instruction_cost, plan, m, k, num_sms);
+  const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
+  const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, k, num_sms);
   return whole_waves * std::max(k_blocks * whole, D_TIME * area) + (plan.waves > whole_waves ? k_blocks * half : 0) +
          FIRST_AND_LAST * (whole_waves > 0 ? whole : half) +
          (plan.main_n > 0 && shape.cluster() > 2 ? BESIDE_TIME : 0) +

@@ -33,11 +33,18 @@ MIXED: dict[str, tuple[set[int], list[tuple[int, Shape]]]] = {
                         (20, (1536, 1608, 136)), (22, (1800, 1736, 72))]),
     "256x144": ({2, 8}, [(8, (1030, 744, 328)), (12, (1540, 744, 328)),
                         (20, (1030, 1224, 136)), (22, (1540, 1368, 72))]),
+    "192x128": ({2, 4}, [(4, (392, 1104, 392)), (12, (780, 1104, 328)),
+                        (20, (1160, 1288, 136)), (22, (1350, 1384, 72))]),
     "128x256": ({2, 8}, [(8, (520, 1320, 328)), (12, (1030, 1320, 328)),
                         (20, (1536, 2200, 136)), (22, (1800, 2376, 72))]),
     "128x224": ({2, 8}, [(8, (520, 1160, 328)), (12, (1030, 1160, 328)),
                         (20, (1536, 1928, 136)), (22, (1800, 2080, 72))]),
 }
+
+# Of level 08's configurations on Hopper those that share rows of A where K is long (plan_sm90.h): a shape that ends in
+# the middle of what one of a pair loads, and before what the other does.
+LONG_K: Shape = (400, 136, 3080)
+SHARING = ("128x64", "192x64")
 
 REFUSED = {
     ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
@@ -83,6 +90,9 @@ def shapes(suite: Suite) -> None:
         suite.shape([], shape)
     suite.shape([], (300, 264, 520), "--init", "uniform")
     suite.shape([], (300, 264, 520), "--init", "zeros")
+    if suite.config in SHARING:
+        suite.shape([], LONG_K, "--init", "int")
+        suite.shape(["--latest"], LONG_K, "--init", "int")
 
 
 def schedules(suite: Suite) -> None:
@@ -106,6 +116,8 @@ def order(suite: Suite) -> None:
     options = ["--check", "--tolerate", "equal-stores"]
     for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
         suite.shape([*options, "--sms", str(sms)], shape, silent=True)
+    if suite.config in SHARING:
+        suite.shape(options, LONG_K, silent=True)
 
 
 def mixed(suite: Suite) -> None:
