@@ -31,27 +31,27 @@ class Statements(unittest.TestCase):
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
-        self.assertIn("Levels 02 to 05, though, fall back against cuBLAS's default, by more than their intervals allow",
+        self.assertIn("The earlier ones, though, fall back against cuBLAS's default, by more than their intervals",
                       support.words("docs/measuring.md"))
-        self.assertIn("Levels 06 to 08 wait less, and stay within theirs", support.words("docs/measuring.md"))
+        self.assertIn("The later ones wait less, and lose little or nothing", support.words("docs/measuring.md"))
         timed = [r for r in data.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
             self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
         for result in timed:
             burst = numbers.burst_ratio(result, "ratio_cublas") or 0
-            low, high = (result.number(f"ratio_cublas_{end}") or 0 for end in ("low", "high"))
+            ratio, low = (result.number(column) or 0 for column in ("ratio_cublas", "ratio_cublas_low"))
             self.assertGreater(result.number("burst_tflops") or 0, result.number("tflops") or 0, result.level)
             level = names.number_of(result.level)
-            if 2 <= level <= 5:
+            if level <= 5:
                 self.assertLess(burst, low, result.level)
-            if level >= 6:
-                self.assertTrue(low < burst < high, (result.level, burst, low, high))
+            else:
+                self.assertGreater(burst, 0.98 * ratio, result.level)
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
         self.assertIn("ahead of the best algorithm of cublasLt by more than the interval of its rounds at all five "
-                      "headline sizes; by three percent and more, which was the aim, at 4096, 6144 and 10240, and by "
-                      "two to three at 8192 and 12288", text)
+                      "headline sizes", text)
+        self.assertIn("The aim was three percent. 4096 has them; the others have one to three", text)
         self.assertIn("ahead of cuBLAS's default and of the best algorithm of cublasLt at all five sizes",
                       support.words("README.md"))
         self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default as beside the best algorithm",
@@ -62,8 +62,8 @@ class Statements(unittest.TestCase):
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublas_low"]), 1, size)
             self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
-            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144, 10240), size)
-            self.assertGreater(float(row["ratio_cublaslt"]), 1.02, size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size == 4096, size)
+            self.assertGreater(float(row["ratio_cublaslt"]), 1.0095, size)
 
     def test_the_lessons_of_tuning(self) -> None:
         """What paid is faster by more than the error, in a row of the same size; what did not is not."""
