@@ -3,7 +3,8 @@
 
     suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite NAME
 
-NAME is shapes, schedules, small_gpus, order, mixed or refused.
+NAME is shapes, schedules, small_gpus, order, mixed or refused. Only shapes is about sums; the others are about order,
+and take fast arithmetic.
 
 Every run must end with exit code 0 (D is right; with --init int, bit for bit), or 2 with the right sentence for shapes
 that are refused. Prints what failed, with the command to repeat it.
@@ -54,6 +55,10 @@ REFUSED = {
 }
 
 
+# Of --init int it gives the same bits: these integers are added up without rounding.
+FAST = ["--arith", "fast"]
+
+
 @dataclass
 class Suite:
     program: list[str]
@@ -74,7 +79,7 @@ class Suite:
         """The sizes of the clusters that a run launches."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "counters.json"
-            self.shape(["--sms", str(sms), "--counters", str(file)], shape, "--init", "int")
+            self.integers(["--sms", str(sms), "--counters", str(file)], shape)
             if not file.exists():
                 return set()
             return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
@@ -82,6 +87,9 @@ class Suite:
     def shape(self, sim_options: list[str], shape: Shape, *extra: str, silent: bool = False) -> None:
         m, n, k = shape
         self.run(sim_options, ["--m", str(m), "--n", str(n), "--k", str(k), *extra], silent=silent)
+
+    def integers(self, sim_options: list[str], shape: Shape) -> None:
+        self.shape([*FAST, *sim_options], shape, "--init", "int")
 
 
 def shapes(suite: Suite) -> None:
@@ -98,22 +106,22 @@ def shapes(suite: Suite) -> None:
 def schedules(suite: Suite) -> None:
     for shape in BUSY:
         for seed in range(1, 11):
-            suite.shape(["--seed", str(seed)], shape, "--init", "int")
-        suite.shape(["--latest"], shape, "--init", "int")
+            suite.integers(["--seed", str(seed)], shape)
+        suite.integers(["--latest"], shape)
         suite.shape(["--latest"], shape)
 
 
 def small_gpus(suite: Suite) -> None:
     for sms in (2, 4, 5, 6):
         for shape in MANY_TILES:
-            suite.shape(["--sms", str(sms)], shape, "--init", "int")
-            suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
-            suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
+            suite.integers(["--sms", str(sms)], shape)
+            suite.integers(["--sms", str(sms), "--latest"], shape)
+            suite.integers(["--sms", str(sms), "--seed", str(sms)], shape)
 
 
 def order(suite: Suite) -> None:
     """The order checker has nothing to say, but that both CTAs of a pair store the same tile up to level 05."""
-    options = ["--check", "--tolerate", "equal-stores"]
+    options = [*FAST, "--check", "--tolerate", "equal-stores"]
     for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
         suite.shape([*options, "--sms", str(sms)], shape, silent=True)
     if suite.config in SHARING:
@@ -126,8 +134,8 @@ def mixed(suite: Suite) -> None:
         found = suite.clusters(sms, shape)
         if found != expected:
             suite.failures.append(f"{shape} on {sms} SMs: clusters of {sorted(found)} CTAs, not of {sorted(expected)}")
-        suite.shape(["--sms", str(sms), "--latest"], shape, "--init", "int")
-        suite.shape(["--sms", str(sms), "--seed", str(sms)], shape, "--init", "int")
+        suite.integers(["--sms", str(sms), "--latest"], shape)
+        suite.integers(["--sms", str(sms), "--seed", str(sms)], shape)
 
 
 def refused(suite: Suite) -> None:

@@ -193,10 +193,10 @@ class Case:
 
 
 def run(program: Path, config: str, ptx: Path, case: Case, *options: str) -> Verdict:
-    """The program with other PTX, whole numbers for inputs. Raises JudgeError."""
+    """The program with other PTX, whole numbers for inputs, which fast arithmetic adds exactly. Raises JudgeError."""
     m, n, k = map(str, case.shape)
     sim = os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh"))
-    command = [sim, "--check", "--sms", str(case.sms), "--threads", "1", "--ptx", str(ptx),
+    command = [sim, "--check", "--arith", "fast", "--sms", str(case.sms), "--threads", "1", "--ptx", str(ptx),
                *options, str(program), "--m", m, "--n", n, "--k", k, "--init", "int"]
     if case.launches > 1:
         command += ["--launches", str(case.launches)]
