@@ -18,6 +18,8 @@ struct Advice {
   cudaMemLocation location;     ///< of the type None: taken back. ReadMostly has any other for yes
 };
 
+constexpr cudaMemLocation NOTHING{cudaMemLocationTypeNone, 0};
+
 // Never destroyed, as the process is not. The newest comes last.
 std::vector<Advice>& advices() {
   static auto& all = *new std::vector<Advice>;
@@ -46,7 +48,6 @@ void remember(Process& process, const void* pointer, std::size_t bytes, cudaMemR
 
 /// What has been said of the whole range; None if not the same everywhere.
 cudaMemLocation known(Process& process, const void* pointer, std::size_t bytes, cudaMemRangeAttribute about) {
-  constexpr cudaMemLocation NOTHING{cudaMemLocationTypeNone, 0};
   const GlobalMemory::Allocation& allocation = managed_range(process, pointer, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(pointer), end = begin + bytes;
   cudaMemLocation answer = NOTHING;
@@ -107,7 +108,7 @@ void answer_attribute(Process& process, void* data, std::size_t room, cudaMemRan
 
 cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
   return call("cudaMemAdvise", [&](Process& process) {
-    constexpr cudaMemLocation NOTHING{cudaMemLocationTypeNone, 0}, YES{cudaMemLocationTypeDevice, 0};
+    constexpr cudaMemLocation YES{cudaMemLocationTypeDevice, 0};
     const auto say_of = [&](cudaMemRangeAttribute about, cudaMemLocation what) {
       remember(process, pointer, bytes, about, what);
     };

@@ -131,10 +131,10 @@ Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const uint64_t address = addresses[std::countr_zero(rest)];
     // An aligned access of up to 32 bytes lies in one sector; the second entry serves the ends of longer ones.
-    sectors[n] = address / 32;
-    lines[n++] = address / 128;
-    sectors[n] = (address + bytes - 1) / 32;
-    lines[n++] = (address + bytes - 1) / 128;
+    sectors[n] = address / SECTOR_BYTES;
+    lines[n++] = address / LINE_BYTES;
+    sectors[n] = (address + bytes - 1) / SECTOR_BYTES;
+    lines[n++] = (address + bytes - 1) / LINE_BYTES;
   }
   return {distinct(sectors.data(), n), distinct(lines.data(), n)};
 }
@@ -143,8 +143,8 @@ std::vector<uint64_t> touched_sectors(const uint64_t* addresses, uint32_t mask, 
   std::vector<uint64_t> all;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const uint64_t address = addresses[std::countr_zero(rest)];
-    all.push_back(address / 32);
-    all.push_back((address + bytes - 1) / 32);
+    all.push_back(address / SECTOR_BYTES);
+    all.push_back((address + bytes - 1) / SECTOR_BYTES);
   }
   all.resize(distinct(all.data(), all.size()));
   return all;

@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
-namespace sim::timing {
+#include "timing/counters.h"
 
-inline constexpr uint64_t SECTOR_BYTES = 32;  ///< what L1 asks L2 for at least
+namespace sim::timing {
 
 /// By allocation, which its first byte names.
 struct Loaded {
