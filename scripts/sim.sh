@@ -77,6 +77,8 @@ the others warn with --check.
   fence-before-barrier      each thread fences (__threadfence()), then a barrier, then one thread writes a flag without
                             a fence of its own (CUB's grid barrier)
   equal-stores              two threads store the same value to one place, unordered
+  lanes-of-a-store          lanes of one store write different values to one place: one of them stays, which one is not
+                            defined
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
 program would exit with 0; 2 for a wrong command line.

@@ -1,5 +1,8 @@
 #include "check/observer.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "exec/core/program.h"
 
 namespace sim {
@@ -202,6 +205,31 @@ void Observer::accessed(Warp& warp, Mask lanes, Cta* target, const uint64_t* add
   access.acquires = what.acquires, access.releases = what.releases;
   access.scope = what.scope;
   world_.access(who, access);
+}
+
+void Observer::lanes_stored(Warp& warp, Mask lanes, uint8_t* const* host, const uint8_t* values, uint32_t bytes) {
+  if (orderings_[warp.split().pc].strong) return;  // such writes of one place are in some order
+  for (Mask rest = lanes; rest; rest &= rest - 1) {
+    const int lane = first_lane(rest);
+    uint8_t* const at = host[lane];
+    if (std::memcmp(at, values + static_cast<size_t>(lane) * bytes, bytes) == 0) continue;
+    // Another lane has stored something else there after it. (Without one, it was another thread; that is a matter of order.)
+    Mask others = 0;
+    for (Mask each = lanes; each; each &= each - 1) {
+      const int other = first_lane(each);
+      if (other != lane && host[other] == at) others |= 1u << other;  // aligned: the same place, or another
+    }
+    if (others == 0) continue;
+    const std::vector<Cta>& ctas = warp.cta->cluster->ctas;
+    const auto target = std::find_if(ctas.begin(), ctas.end(), [&](const Cta& cta) {
+      return at >= cta.smem.data() && at < cta.smem.data() + cta.smem.size();
+    });
+    const bool is_global = target == ctas.end();
+    world_.collide(by(warp, others | 1u << lane), is_global ? nullptr : target->order,
+                   is_global ? reinterpret_cast<uintptr_t>(at) : static_cast<uint64_t>(at - target->smem.data()),
+                   bytes);
+    return;  // one is enough
+  }
 }
 
 // ---- copies

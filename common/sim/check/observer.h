@@ -100,6 +100,9 @@ class Observer {
   void accessed(Warp& warp, Mask lanes, Cta* target, const uint64_t* address, uint32_t bytes, order::Role role,
                 uint32_t pc);
   void stored(bool changed) { world_.stored(changed); }
+  /// These lanes have stored to global or shared memory, at `host` by lane, `bytes` bytes each: one after the other in
+  /// `values`.
+  void lanes_stored(Warp& warp, Mask lanes, uint8_t* const* host, const uint8_t* values, uint32_t bytes);
   /// A tensor map that may have been changed by the kernel: fence.proxy.tensormap::generic.acquire; its use by TMA.
   void map_acquired(Warp& warp, int lane, uint64_t address) { world_.acquire_map(by(warp, 1u << lane), address); }
   void map_used(Warp& warp, int lane, uint64_t address) { world_.use_map(by(warp, 1u << lane), address); }

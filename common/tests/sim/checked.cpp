@@ -102,6 +102,34 @@ TEST(Checked, VolatileAccessesOfAWarpCountOnLockstep) {
   expect_found(reduce(".relaxed.cta", ""), "", 32);  // atomic accesses say that they may meet
 }
 
+TEST(Checked, LanesOfAStoreThatWriteToOnePlace) {
+  const auto store = [](const std::string& stores) {
+    Source source;
+    source.parameters = ".param .u64 data";
+    source.prologue = ".shared .align 16 .b8 box[1024];\n";
+    source.body =
+        "ld.param.u64 %rd1, [data]; mov.u32 %r2, %tid.x; mov.u32 %r3, 7; mov.u32 %r4, box; shl.b32 %r5, %r2, 2; "
+        "add.u32 %r5, %r4, %r5; " +
+        stores;
+    return source;
+  };
+  const std::string habit = "habit lanes-of-a-store";
+  expect_found(store("st.shared.u32 [%r4], %r2;"), habit, 32);
+  expect_found(store("st.global.u32 [%rd1], %r2;"), habit, 32);
+  expect_found(store("st.shared.u32 [%r5], %r2;"), "", 32);
+  expect_found(store("st.shared.u32 [%r4], %r3;"), "", 32);              // the same of all
+  expect_found(store("st.relaxed.cta.shared.u32 [%r4], %r2;"), "", 32);  // atomic: in some order
+  expect_found(store("setp.eq.u32 %p1, %r2, 3; @%p1 st.shared.u32 [%r4], %r2;"), "", 32);
+  expect_found(store("st.shared.u32 [%r4], %r2;"), "", 32, "h200", checked("lanes-of-a-store"));
+  // Rows of a matrix: each at a place of its own, or two at one.
+  expect_found(store("shl.b32 %r6, %r2, 4; add.u32 %r6, %r4, %r6; "
+                     "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r2};"),
+               "", 32);
+  expect_found(store("and.b32 %r6, %r2, 6; shl.b32 %r6, %r6, 4; add.u32 %r6, %r4, %r6; "
+                     "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r2};"),
+               habit, 32);
+}
+
 TEST(Checked, AtomicsInGlobalMemory) {
   const auto count = [](const std::string& instruction) {
     Source source;

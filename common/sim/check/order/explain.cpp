@@ -146,6 +146,19 @@ void World::stored(bool changed) {
   while (!doubts_.empty() && accesses_[doubts_.back().now].role == Role::Store) settle_doubts(doubts_.back().now);
 }
 
+void World::collide(const By& by, const Cta* target, uint64_t address, uint32_t bytes) {
+  if (findings_.tolerates(Habit::LanesOfAStore)) return;
+  const uint32_t site = names_.first_of_line(by.site);
+  tell(Findings::key(Habit::LanesOfAStore, site, site), by.cta.place.cluster, bytes, [&] {
+    Finding finding;
+    finding.first = side(by);
+    finding.what = "writes different values of several lanes to one place";
+    finding.where = target == nullptr ? names_.global(address) : names_.shared(address) + " of " + names_.cta(*target);
+    finding.missing = "a place of its own for each lane, or one lane that stores";
+    return finding;
+  });
+}
+
 // ---- a pair of accesses
 
 Finding World::describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,

@@ -89,6 +89,8 @@ constexpr HabitText kHabits[] = {
      "each thread fences (__threadfence()), then a barrier, then one thread writes a flag without a fence of its own "
      "(CUB's grid barrier)"},
     {"equal-stores", false, "two threads store the same value to one place, unordered"},
+    {"lanes-of-a-store", false,
+     "lanes of one store write different values to one place: one of them stays, which one is not defined"},
 };
 static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));
 

@@ -47,6 +47,7 @@ enum class Habit : uint8_t {
   FlagWithoutFence,
   FenceBeforeBarrier,
   EqualStores,
+  LanesOfAStore,
   kCount
 };
 

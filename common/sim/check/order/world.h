@@ -186,6 +186,8 @@ class World {
   void access(const By& by, const LaneAccess& access);
   /// The store that access() was told of last has been executed; `changed`: not all of it was there already.
   void stored(bool changed);
+  /// These lanes have written different values to one place with one store.
+  void collide(const By& by, const Cta* target, uint64_t address, uint32_t bytes);
 
   // ---- tensor maps in global memory, 128 bytes each
   void release_maps(const By& by);

@@ -47,13 +47,16 @@ Flow stmatrix(Warp& w, const Matrices& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   Access access;
   resolve(w, o.at, 16, o.rows(), AccessKind::Store, &access);
+  Tile tiles[4];
   for (size_t j = 0; j < o.count; ++j) {
-    Tile tile;
     const auto* s = lanes<uint32_t>(w, o.registers[j]);
-    for (int lane = 0; lane < 32; ++lane) set_fragment(tile, lane, o.transposed, s[lane]);
-    for (size_t r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tile[r], 16);
+    for (int lane = 0; lane < 32; ++lane) set_fragment(tiles[j], lane, o.transposed, s[lane]);
+    for (size_t r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tiles[j][r], 16);
   }
-  if (Observer* const observer = observer_of(w)) observer->stored(true);
+  if (Observer* const observer = observer_of(w)) {
+    observer->stored(true);
+    observer->lanes_stored(w, o.rows(), access.host, reinterpret_cast<const uint8_t*>(tiles), sizeof tiles[0][0]);
+  }
   note_effect(w);
   return Flow::Next;
 }

@@ -63,7 +63,19 @@ Flow store(Warp& w, const Store& o, Mask m) {
       for (Mask rest = m; rest; rest &= rest - 1) write(first_lane(rest));
     }
   }
-  if (cluster.observer != nullptr) cluster.observer->stored(changed);
+  if (Observer* const observer = cluster.observer; observer != nullptr) [[unlikely]] {
+    observer->stored(changed);
+    if (!access.local) {
+      alignas(16) uint8_t values[32 * sizeof(Element) * 8];
+      for (Mask rest = m; rest; rest &= rest - 1) {
+        for (size_t i = 0; i < o.count; ++i) {
+          const auto value = narrowed<Element>(RegisterLanes<Lane>(w, o.from[i]).get(first_lane(rest)));
+          std::memcpy(&values[(first_lane(rest) * o.count + i) * sizeof value], &value, sizeof value);
+        }
+      }
+      observer->lanes_stored(w, m, access.host, values, static_cast<uint32_t>(sizeof(Element)) * o.count);
+    }
+  }
   // Nobody else sees local memory, or that a value was replaced by itself.
   if (changed && !access.local) note_write(w, access, static_cast<uint32_t>(sizeof(Element)) * o.count, m);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
