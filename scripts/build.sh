@@ -14,7 +14,8 @@ Runs scripts/setup.sh, configures the CMake preset `default` and builds in build
                      simulated device to run it on; level08_sm90: for one of them
   TARGET             warm_up: the programs before level 01; or any target of CMake's
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
-                     build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is
+                     build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is.
+                     Every level knows LADDER_SPIN_LIMIT=N: a wait that has asked N times ends the launch with an error
   --tests            GoogleTest is required, and the unit tests are built
   --help             print this
 
@@ -82,8 +83,11 @@ programs_of() {
   done
 }
 
-# known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one.
-known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$1"/*_sm"$2".* | sort -u; }
+# own_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one.
+own_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$1"/*_sm"$2".* | sort -u; }
+
+# known_switches FOLDER ARCH: these, and that of the waits in common/ptx.
+known_switches() { own_switches "$1" "$2" && echo LADDER_SPIN_LIMIT; }
 
 # add_variant FOLDER ARCH: the program with all switches becomes a target. Fails if the kernel does not know one of them.
 add_variant() {
@@ -107,7 +111,8 @@ complain_about_switches() {  # complain_about_switches NAME PROGRAM...
   local name=$1 known program
   shift
   known=$(for program; do known_switches ${program:+$program}; done | sort -u | paste -sd' ')
-  [[ -n $known ]] || complain "$name has no switches; level 08 has some. Other constants stand in the Config of a kernel."
+  [[ $known != LADDER_SPIN_LIMIT ]] ||
+    complain "$name has no switch but LADDER_SPIN_LIMIT; level 08 has others. Other constants stand in the Config of a kernel."
   complain "$name has no kernel with ${switches[*]%%=*}; its switches are ${known// /, }."
 }
 

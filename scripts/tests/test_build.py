@@ -76,12 +76,17 @@ class Switches(support.Sandbox):
         self.assert_exit(0, self.build("level08", "-DBLOCK_M=256"))
         self.assertEqual(self.built()[1:], ["level08_deep_pipeline_sm100-BLOCK_M.256", "cudart", "cuda"])
 
+    def test_every_level_can_be_told_not_to_wait_for_ever(self) -> None:
+        self.assert_exit(0, self.build("level01_sm90", "-DLADDER_SPIN_LIMIT=100"))
+        self.assertIn("level01_baseline_sm90-LADDER_SPIN_LIMIT.100", self.built())
+
     def test_what_is_no_switch_is_refused_with_a_sentence(self) -> None:
         for arguments, sentence in (
-                (["level08", "-DOTHER=1"], "level08 has no kernel with OTHER; its switches are BLOCK_M, EARLY."),
-                (["level08_sm90", "-DBLOCK_M=256"], "its switches are EARLY."),
+                (["level08", "-DOTHER=1"],
+                 "level08 has no kernel with OTHER; its switches are BLOCK_M, EARLY, LADDER_SPIN_LIMIT."),
+                (["level08_sm90", "-DBLOCK_M=256"], "its switches are EARLY, LADDER_SPIN_LIMIT."),
                 (["level08", "-DLADDER_ARCH=90"], "level08 has no kernel with LADDER_ARCH"),
-                (["level01", "-DEARLY=0"], "level01 has no switches; level 08 has some."),
+                (["level01", "-DEARLY=0"], "level01 has no switch but LADDER_SPIN_LIMIT; level 08 has others."),
                 (["-DEARLY=0"], "name the level that the switch is for: scripts/build.sh level08 -DEARLY=0"),
                 (["harness", "-DEARLY=0"], "switches are for levels, as in level08, and 'harness' is none."),
                 (["level08", "-DEARLY"], "a name and a value, and '-DEARLY' does not."),
