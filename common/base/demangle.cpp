@@ -3,16 +3,37 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace base {
+namespace {
+
+/// The names at the beginning of a mangled name: "_ZN7cutlass13device_kernelIN..." gives "cutlass::device_kernel<...>". The
+/// demangler gives up on template arguments as long as CUTLASS's.
+std::string leading_names(std::string_view mangled) {
+  std::string name;
+  std::string_view rest = mangled.substr(mangled.starts_with("_ZN") ? 3 : 2);
+  for (std::size_t length = 0; !rest.empty() && rest[0] >= '1' && rest[0] <= '9'; rest.remove_prefix(length)) {
+    const char* const digits_end = std::from_chars(rest.data(), rest.data() + rest.size(), length).ptr;
+    rest.remove_prefix(static_cast<std::size_t>(digits_end - rest.data()));
+    if (length > rest.size()) return std::string(mangled);
+    const std::string_view part = rest.substr(0, length);
+    name += (name.empty() ? "" : "::") + std::string(part.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : part);
+  }
+  if (name.empty()) return std::string(mangled);
+  return rest.starts_with('I') ? name + "<...>" : name;
+}
+
+}  // namespace
 
 std::string readable_name(const std::string& mangled) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  if (status != 0) return mangled;
+  if (status != 0) return mangled.starts_with("_Z") ? leading_names(mangled) : mangled;
   std::string name = demangled.get();
   // The list of parameters starts at the last parenthesis that is outside template arguments, and closes at the end.
   if (name.ends_with(')')) {

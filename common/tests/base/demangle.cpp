@@ -21,6 +21,13 @@ TEST(Demangle, Templates) {
   EXPECT_EQ(readable_name(deep + "EvT_"), "gemm<...>");
 }
 
+TEST(Demangle, WhatTheDemanglerGivesUpOn) {
+  EXPECT_EQ(readable_name("_ZN7cutlass13device_kernelINS_4gemm?EEvNT_6ParamsE"), "cutlass::device_kernel<...>");
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14gemmI?EEvv"), "(anonymous namespace)::gemm<...>");
+  EXPECT_EQ(readable_name("_Z4gemmI?EEvv"), "gemm<...>");
+  for (const char* name : {"_ZN9gemm", "_Z99999999999999999999gemm", "_Z?"}) EXPECT_EQ(readable_name(name), name);
+}
+
 TEST(Demangle, WhatIsNotMangled) {
   for (const char* name : {"plain_c_name", "", "_Z", "f(int)"}) EXPECT_EQ(readable_name(name), name);
 }
