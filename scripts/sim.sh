@@ -206,21 +206,20 @@ warn_if_older_than_its_sources() {
 }
 warn_if_older_than_its_sources
 
-# The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-
 # ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside (nvcc's
 # default), ask for it by a path of their own, or load it later, if at all, need more than a search path: libsim_loader.so
 # (common/sim/runtime/loader.cpp) gives it to them.
 check_libraries() {
-  local loads='' runtime path
+  local loads='' own runtime path
   if [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]]; then  # otherwise a script
+    own=$(ldd "$program" 2>/dev/null || true)  # without our libcuda.so.1, which brings our runtime in
+    search_here
     loads=$(ldd "$program" 2>/dev/null || true)
-    runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$loads" | sort -u | head -n 1 || true)
+    runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$own" | sort -u | head -n 1 || true)
     [[ ${runtime:-libcudart.so.13} == libcudart.so.13 ]] ||
       fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
     path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
-    [[ -z $path || ! $path -ef $libraries/libcudart.so.13 ]] || return 0
+    [[ -z $runtime || ! $path -ef $libraries/libcudart.so.13 ]] || grep -q -a -F libcudart_static -- "$program" || return 0
     if [[ -z $runtime && -n ${LADDER_SIM_CHECK-} && $loads != *libcuda.so* ]]; then
       grep -q -a -F .nv_fatbin -- "$program" ||
         printf 'sim.sh: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
@@ -229,12 +228,15 @@ check_libraries() {
     [[ -e $libraries/libsim_loader.so ]] ||
       fail "the simulated device is not whole: there is no $libraries/libsim_loader.so." \
         "Run scripts/build.sh cudart cuda."
-  elif [[ ! -e $libraries/libsim_loader.so ]]; then
-    return 0
+  else
+    search_here
+    [[ -e $libraries/libsim_loader.so ]] || return 0
   fi
   export LD_AUDIT=libsim_loader.so${LD_AUDIT:+:$LD_AUDIT}
   export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}libcudart.so.13
 }
+# The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
+search_here() { export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; }
 check_libraries
 
 for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done

@@ -78,7 +78,11 @@ TEST_P(Compilation, Runs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Compilation,
-                         testing::Values("plain", "lz4", "zstd", "relocatable", "per_thread", "static", "rpath"));
+                         testing::Values("plain", "lz4", "zstd", "relocatable", "per_thread", "static", "rpath",
+                                         "static_and_shared"));
+#ifdef LINKED_WITH_LIBCUDA
+INSTANTIATE_TEST_SUITE_P(WithTheDriver, Compilation, testing::Values("static_and_driver"));
+#endif
 
 TEST(Programs, TheGpuFollowsTheCode) {
   EXPECT_TRUE(sim(PROGRAMS + "plain").says("Simulated B200, 148 SMs"));        // sm_100a only
