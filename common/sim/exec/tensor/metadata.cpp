@@ -28,7 +28,8 @@ void spread_lanes(Format format, int k, const Nibbles& nibbles, size_t first_row
   std::memset(out->value, 0, static_cast<size_t>(k) * sizeof out->value[0]);
   std::fill_n(out->exponent[0], k * kLanes, kAbsentExponent);
   for (size_t row = 0; row < 8; ++row) {
-    spread(format, k, nibbles[first_row + row].data(), [&](int from, int to) {
+    const auto is_zero = [&](int from) { return stored.value[from][4 * row] == 0; };
+    spread(format, k, nibbles[first_row + row].data(), is_zero, [&](int from, int to) {
       std::memcpy(&out->value[to][4 * row], &stored.value[from][4 * row], 4 * sizeof(float));
       std::memcpy(&out->exponent[to][4 * row], &stored.exponent[from][4 * row], 4 * sizeof(int16_t));
     });

@@ -11,17 +11,14 @@ namespace {
 
 }  // namespace
 
-Selection selected(uint32_t nibble) {
-  const Selection where{static_cast<int>(nibble & 3), static_cast<int>(nibble >> 2 & 3)};
-  if (where.first == where.second)
-    bad_nibble(nibble, "they are two indices of two bits, which must differ (0x4, 0x8, 0xC, 0x9, 0xD, 0x6 or 0xE)");
-  return where;
+void equal_indices(uint32_t nibble) {
+  bad_nibble(nibble,
+             "they are two indices of two bits, which must differ (0x4, 0x8, 0xC, 0x9, 0xD, 0x6 or 0xE) where A is not "
+             "zero");
 }
 
-int selected_of_two(uint32_t nibble) {
-  if (nibble != 0x4 && nibble != 0xE)
-    bad_nibble(nibble, "of two elements of 32 bits, 0x4 selects the first and 0xE the second");
-  return nibble == 0xE;
+void neither_of_two(uint32_t nibble) {
+  bad_nibble(nibble, "of two elements of 32 bits, 0x4 selects the first and 0xE the second");
 }
 
 }  // namespace sim::tensor

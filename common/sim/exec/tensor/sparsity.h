@@ -10,26 +10,34 @@ namespace sim::tensor {
 /// Where the two stored elements of four (of FP4: the two stored pairs of eight) belong: two 2-bit indices.
 struct Selection {
   int first, second;
+  explicit Selection(uint32_t nibble) : first(nibble & 3), second(nibble >> 2 & 3) {}
 };
-/// Throws Fault where both are the same place.
-Selection selected(uint32_t nibble);
-/// Of two elements of 32 bits one is stored: which. Throws Fault on other nibbles than 0b0100 and 0b1110.
-int selected_of_two(uint32_t nibble);
+/// Throws Fault: both indices are the same.
+[[noreturn]] void equal_indices(uint32_t nibble);
+/// Of two elements of 32 bits one is stored: which, as 0b0100 and 0b1110 say it.
+constexpr uint8_t FIRST_OF_TWO = 0x4, SECOND_OF_TWO = 0xE;
+/// Throws Fault: it is neither.
+[[noreturn]] void neither_of_two(uint32_t nibble);
 
 /// Spreads a row's stored elements over the K elements that they are of: calls place(stored, to) for each. `nibbles` are in
-/// the order of k.
-template <class F>
-void spread(Format format, int k, const uint8_t* nibbles, F place) {
+/// the order of k. Those of zeros need not mean anything, and may be 0 (CUTLASS): wherever zeros belong, is_zero(stored).
+template <class Z, class F>
+void spread(Format format, int k, const uint8_t* nibbles, Z is_zero, F place) {
   if (format == Format::TF32) {
-    for (int i = 0; i < k / 2; ++i) place(i, 2 * i + selected_of_two(nibbles[i]));
+    for (int i = 0; i < k / 2; ++i) {
+      if (nibbles[i] != FIRST_OF_TWO && nibbles[i] != SECOND_OF_TWO && !is_zero(i)) neither_of_two(nibbles[i]);
+      place(i, 2 * i + (nibbles[i] == SECOND_OF_TWO));
+    }
     return;
   }
   const int together = format == Format::E2M1x2 ? 2 : 1;  // FP4 comes in pairs
   for (int i = 0; i < k / (4 * together); ++i) {
-    const Selection where = selected(nibbles[i]);
+    const Selection where(nibbles[i]);
     for (int j = 0; j < together; ++j) {
-      place(2 * together * i + j, 4 * together * i + together * where.first + j);
-      place(2 * together * i + together + j, 4 * together * i + together * where.second + j);
+      const int first = 2 * together * i + j, second = first + together;
+      if (where.first == where.second && !(is_zero(first) && is_zero(second))) equal_indices(nibbles[i]);
+      place(first, 4 * together * i + together * where.first + j);
+      place(second, 4 * together * i + together * where.second + j);
     }
   }
 }

@@ -137,7 +137,8 @@ void pack_a(Cta& cta, const Operands& o, const Strip& strip, tensor::DeepLaneTil
   }
   for (int lane = 0; lane < kLanes; ++lane) {
     const Nibbles nibbles = read_metadata(cta, o, strip.first_row + lane);
-    tensor::spread(o.in.a, o.in.k, nibbles.data(), [&](int from, int to) {
+    const auto is_zero = [&](int from) { return stored.value[from][lane] == 0; };
+    tensor::spread(o.in.a, o.in.k, nibbles.data(), is_zero, [&](int from, int to) {
       out->value[to][lane] = stored.value[from][lane];
       out->exponent[to][lane] = stored.exponent[from][lane];
     });
@@ -155,8 +156,10 @@ void pack_a(Cta& cta, const Operands& o, const Strip& strip, tensor::Fp4Lanes* o
     }
     for (int k = 0; k < o.in.k; ++k) out->value[k][lane] = 0;
     const Nibbles nibbles = read_metadata(cta, o, strip.first_row + lane);
-    tensor::spread(o.in.a, o.in.k, nibbles.data(),
-                   [&](int from, int to) { out->value[to][lane] = fp4_value(row, from, o.in.negate_a); });
+    const auto value = [&](int from) { return fp4_value(row, from, o.in.negate_a); };
+    tensor::spread(
+        o.in.a, o.in.k, nibbles.data(), [&](int from) { return value(from) == 0; },
+        [&](int from, int to) { out->value[to][lane] = value(from); });
   }
 }
 
