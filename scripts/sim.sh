@@ -17,6 +17,9 @@ Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on
   --ptx FILE          PTX in the place of the embedded code of the kernels that FILE defines
   --check             ask of every access whether it is ordered after those it conflicts with; --check=strict also asks
                       for what the ISA requires and everybody leaves out
+  --check-kernels NAME,...
+                      with --check: only what kernels do that have one of these in their names, and not, say, those that
+                      fill matrices and compute a reference
   --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
@@ -134,6 +137,7 @@ while [[ $# -gt 0 ]]; do
     --check) LADDER_SIM_CHECK=1; shift ;;
     --check=strict) LADDER_SIM_CHECK=strict; shift ;;
     --check=*) fail "--check: '${1#--check=}' is not a grade; --check=strict is the only one beside plain --check." ;;
+    --check-kernels) LADDER_SIM_CHECK_KERNELS=$(value "$1" $# "${2-}"); shift 2 ;;
     --tolerate) LADDER_SIM_TOLERATE=$(value "$1" $# "${2-}"); shift 2 ;;
     --abort) LADDER_SIM_ABORT=1; shift ;;
     --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
@@ -173,6 +177,7 @@ esac
   fail "--power, --constants and --predictions need --timing."
 [[ -z ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_CHECK-} ]] ||
   fail "--timing computes nothing, so there is nothing to --check: choose one."
+[[ -n ${LADDER_SIM_CHECK-} || -z ${LADDER_SIM_CHECK_KERNELS-} ]] || fail "--check-kernels needs --check."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_PATIENCE-1} -ge 1 ]] || fail "--patience: at least 1 million instructions."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."

@@ -369,11 +369,13 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
       .resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config))),
       .room_per_cluster = launch.cluster_size() * GridLaunch::SM / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
   if (launches_) {
-    pending->orderings = std::make_unique<const Orderings>(&program);
     pending->check = launches_->begin({config.stream, config.blocking_stream}, config.overlaps,
                                       std::make_unique<KernelNames>(launch), options_.tolerated,
                                       options_.check == Options::Check::Strict);
-    launch.orderings = pending->orderings.get(), launch.order = pending->check.get();
+    if (options_.checks(kernel.name)) {  // otherwise a launch whose accesses nobody knows
+      pending->orderings = std::make_unique<const Orderings>(&program);
+      launch.orderings = pending->orderings.get(), launch.order = pending->check.get();
+    }
   }
   impl_->pending.push_back(std::move(pending));
   // Only a kernel that says when its dependents may start can have any: it waits for what comes next. The order checker

@@ -2,6 +2,7 @@
 // runtime/ needs beside machine/gpu.h, machine/global_memory.h and machine/tensor_map.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "check/order/rules.h"
+#include "common/base/demangle.h"
 #include "engine/schedule.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
@@ -36,6 +38,14 @@ struct Options {
   /// Is every access ordered after those it conflicts with? (check/order)
   enum class Check { Off, On, Strict };
   Check check = Check::Off;
+  std::vector<std::string> checked_kernels;  ///< parts of their names, readable or mangled; none: all are checked
+  bool checks(const std::string& kernel) const {
+    if (check == Check::Off || checked_kernels.empty()) return check != Check::Off;
+    const std::string name = base::readable_name(kernel);
+    return std::any_of(checked_kernels.begin(), checked_kernels.end(), [&](const std::string& part) {
+      return name.find(part) != name.npos || kernel.find(part) != kernel.npos;
+    });
+  }
   order::Habits tolerated;                   ///< what hardware forgives and nobody is to speak of
   bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
   std::string counters_file;                 ///< where to write counters at exit; empty: do not count

@@ -18,7 +18,7 @@ void conclude() {
   if (!exit_is_known || !library_is_finalised || !Process::exists()) return;
   Process& process = Process::get();
   process.finish();
-  if (process.has_checked_nothing()) say("No kernel was launched, so --check has checked nothing.");
+  if (const std::string nothing = process.nothing_checked(); !nothing.empty()) say(nothing);
   const std::string verdict = process.verdict();
   if (exit_code != 0 || verdict.empty()) return;
   say(verdict);

@@ -196,7 +196,7 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
     }
   }
 
-  process.launching();
+  process.launching(kernel.name);
   // The machine code decides what may be launched, and how many blocks an SM holds where that is what is asked for. How many
   // run side by side here does not depend on it.
   const KernelInfo& as_run = process.device().options().timing ? info : *module.kernel(kernel.name);

@@ -92,6 +92,12 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   } else if (!check.empty()) {
     return format("--check: '%s' is not a grade; --check=strict is the only one beside plain --check.", check.c_str());
   }
+  const std::string kernels = get("LADDER_SIM_CHECK_KERNELS");
+  for (std::string_view names = kernels; !names.empty();) {
+    const std::size_t comma = names.find(',');
+    if (comma != 0) options.checked_kernels.emplace_back(names.substr(0, comma));
+    names = comma == names.npos ? "" : names.substr(comma + 1);
+  }
   if (const std::string unknown = options.tolerated.add(get("LADDER_SIM_TOLERATE")); !unknown.empty()) {
     return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), order::habit_names().c_str());
   }

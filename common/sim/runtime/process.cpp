@@ -134,6 +134,20 @@ std::string Process::verdict() const {
   return "";
 }
 
+std::string Process::nothing_checked() const {
+  const Options& options = settings_.device;
+  if (options.check == Options::Check::Off || has_checked_ || failed_) return "";
+  if (launched_.empty()) return "No kernel was launched, so --check has checked nothing.";
+  constexpr std::size_t kMost = 8;
+  std::string names;
+  std::size_t named = 0;
+  for (auto name = launched_.begin(); name != launched_.end() && named < kMost; ++name, ++named)
+    names += (named == 0 ? "" : ", ") + *name;
+  if (named < launched_.size()) names += " and others";
+  return "No kernel was launched that --check-kernels names, so --check has checked nothing. Launched were: " + names +
+         ".";
+}
+
 void Process::abort() {
   finish();
   stop(EXIT_SIMULATION_FAILED);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,12 +59,13 @@ class Process {
   void refuse_unseen() { unseen_refusal_ = true; }
   void see_errors() { unseen_refusal_ = false; }
 
-  /// A kernel is about to be launched.
-  void launching() { has_launched_ = true; }
-  /// Whether --check was asked for, and nothing has come that it could have checked.
-  bool has_checked_nothing() const {
-    return settings_.device.check != Options::Check::Off && !has_launched_ && !failed_;
+  /// A kernel of this name is about to be launched.
+  void launching(const std::string& kernel) {
+    has_checked_ |= settings_.device.checks(kernel);
+    if (!settings_.device.checked_kernels.empty()) launched_.insert(readable_name(kernel));
   }
+  /// If --check was asked for, and nothing has come that it could have checked: that, in a sentence.
+  std::string nothing_checked() const;
 
   /// What the process must say before it ends with code 0; empty if every launch was carried out and
   /// every file written.
@@ -92,7 +94,8 @@ class Process {
   bool written_ = true;
   bool failed_ = false;
   bool unseen_refusal_ = false;
-  bool has_launched_ = false;
+  bool has_checked_ = false;
+  std::set<std::string> launched_;  ///< names, if only some kernels are checked
 };
 
 /// The last error of the calling thread, as cudaGetLastError sees it.

@@ -114,6 +114,12 @@ class HandOver(unittest.TestCase):
                 self.assertEqual(done.returncode, 0)
                 self.assertNotIn("sim: check", self.check(name, "--tolerate", habit).stderr)
 
+    def test_only_kernels_that_are_named(self) -> None:
+        for names, code in (("elsewhere", 0), ("elsewhere,no_fence", 86)):
+            done = self.check("no_fence", "--check-kernels", names)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("read after write" in done.stderr, code != 0)
+
     def test_wrong_ones(self) -> None:
         for name in ("no_fence", "narrow_fence"):
             with self.subTest(name=name):

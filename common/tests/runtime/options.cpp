@@ -34,6 +34,8 @@ TEST(Options, Defaults) {
   EXPECT_EQ(none.settings.device.schedule, Options::Schedule::Default);
   EXPECT_EQ(none.settings.device.arithmetic, Options::Arithmetic::Automatic);
   EXPECT_FALSE(none.settings.device.abort_on_error);
+  EXPECT_FALSE(none.settings.device.checks("anything"));
+  EXPECT_TRUE(read({{"LADDER_SIM_CHECK", "1"}}).settings.device.checks("anything"));
   EXPECT_EQ(read({{"LADDER_SIM_GPU", ""}, {"LADDER_SIM_SMS", ""}, {"LADDER_SIM_LATEST", ""}}).problem, "");
 }
 
@@ -47,6 +49,7 @@ TEST(Options, AllOfThem) {
                          {"LADDER_SIM_ABORT", "1"},
                          {"LADDER_SIM_PTX", "a.ptx"},
                          {"LADDER_SIM_CHECK", "strict"},
+                         {"LADDER_SIM_CHECK_KERNELS", "gemm_,_ZN4mine"},
                          {"LADDER_SIM_TOLERATE", "equal-stores,init-fence"},
                          {"LADDER_SIM_COUNTERS", "c"},
                          {"LADDER_SIM_TRACE", "t"}});
@@ -62,6 +65,9 @@ TEST(Options, AllOfThem) {
   EXPECT_TRUE(options.abort_on_error);
   EXPECT_EQ(all.settings.ptx_file, "a.ptx");
   EXPECT_EQ(options.check, Options::Check::Strict);
+  EXPECT_TRUE(options.checks("_ZN5yours9gemm_sm90Ev"));
+  EXPECT_TRUE(options.checks("_ZN4mine4fillEPf"));
+  EXPECT_FALSE(options.checks("_ZN5yours4fillEPf"));
   EXPECT_TRUE(options.tolerated.contains(order::Habit::EqualStores));
   EXPECT_TRUE(options.tolerated.contains(order::Habit::InitFence));
   EXPECT_FALSE(options.tolerated.contains(order::Habit::Tcgen05Fence));

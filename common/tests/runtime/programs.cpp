@@ -192,6 +192,7 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
       {"--check=all" + program, "'all' is not a grade"},
       {"--check --timing" + program, "nothing to --check"},
       {"--check --tolerate equal-stores,none" + program, "there is no habit 'none'; known are ld-without-wait"},
+      {"--check-kernels gemm" + program, "--check-kernels needs --check"},
       {"--arith quick" + program, "neither exact nor fast"},
       {"--threads 0" + program, "at least 1"},
       {"--ptx /nowhere.ptx" + program, "no readable file"},
@@ -238,6 +239,11 @@ TEST(Script, ACheckOfNothingSaysSo) {
   EXPECT_TRUE(idle.says("No kernel was launched, so --check has checked nothing.")) << idle.output;
   EXPECT_FALSE(sim(PROGRAMS + "plain idle").says("has checked nothing"));
   EXPECT_FALSE(sim("--check " + PROGRAMS + "plain").says("has checked nothing"));
+  EXPECT_FALSE(sim("--check --check-kernels sever,no " + PROGRAMS + "plain").says("has checked nothing"));
+  const Ending other = sim("--check --check-kernels else " + PROGRAMS + "plain");
+  EXPECT_TRUE(other.says("No kernel was launched that --check-kernels names")) << other.output;
+  EXPECT_TRUE(other.says("Launched were: ")) << other.output;
+  EXPECT_TRUE(other.says("several")) << other.output;
 }
 
 TEST(Script, PtxReplacesTheEmbeddedCode) {
