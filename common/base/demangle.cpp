@@ -30,6 +30,10 @@ std::string leading_names(std::string_view mangled) {
 }  // namespace
 
 std::string readable_name(const std::string& mangled) {
+  // nvcc -rdc puts the file before the name of what only that file sees.
+  if (mangled.starts_with("__nv_static_")) {
+    if (const std::size_t at = mangled.find("__Z"); at != mangled.npos) return readable_name(mangled.substr(at + 1));
+  }
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);

@@ -28,6 +28,11 @@ TEST(Demangle, WhatTheDemanglerGivesUpOn) {
   for (const char* name : {"_ZN9gemm", "_Z99999999999999999999gemm", "_Z?"}) EXPECT_EQ(readable_name(name), name);
 }
 
+TEST(Demangle, OfOneFileOnly) {
+  EXPECT_EQ(readable_name("__nv_static_40__154d2032_12_wgmma_tma_cu_f57c57c0_30507__Z4gemmIfEvPT_"), "gemm<float>");
+  EXPECT_EQ(readable_name("__nv_static_4"), "__nv_static_4");
+}
+
 TEST(Demangle, WhatIsNotMangled) {
   for (const char* name : {"plain_c_name", "", "_Z", "f(int)"}) EXPECT_EQ(readable_name(name), name);
 }
