@@ -160,13 +160,18 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
   return true;
 }
 
-/// What calls of the program's routines may take of each thread's local memory: what the host allows, and for one call of
-/// each routine, so that only recursion can ask for more.
+constexpr uint64_t kMostLocalBytes = 512 * 1024;  // of a thread
+
+/// What calls of the program's routines may take of each thread's local memory: what the host allows; and for one call of
+/// each routine, so that only recursion can ask for more, but no more than a thread can have, since thousands of routines
+/// (nvcc -G) do not all call one another.
 uint64_t stack_bytes(const Program& program, uint64_t allowed) {
+  if (program.routines.empty()) return 0;
   uint64_t frames = 0;
   for (const Routine& routine : program.routines)
     frames += base::round_up<uint64_t>(routine.frame_bytes, routine.frame_align) + routine.frame_align;
-  return program.routines.empty() ? 0 : base::round_up<uint64_t>(std::max(allowed, frames), 16);
+  const uint64_t most = kMostLocalBytes - std::min<uint64_t>(program.local_bytes, kMostLocalBytes);
+  return base::round_up<uint64_t>(std::max(allowed, std::min(frames, most)), 16);
 }
 
 /// As many as are asked for; of the host's processors all, if it is 0.
@@ -314,12 +319,11 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   for (size_t i = 0; i < 3; ++i)
     launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
   const auto refuse = [&](Status status, const std::string& why) {
-    return Outcome{status, "sim: launch of " + kernel.name + ": " + why};
+    return Outcome{status, "sim: launch of " + pending->kernel + ": " + why};
   };
   const Program& program = loaded.program(kernel.name);
   if (!program.impossible.empty()) return refuse(Status::LaunchOutOfResources, program.impossible);
   const uint64_t local_bytes = program.local_bytes + stack_bytes(program, config.stack_bytes);
-  constexpr uint64_t kMostLocalBytes = 512 * 1024;
   if (local_bytes > kMostLocalBytes) {
     return refuse(Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
                                                     " of local memory a thread, and a thread can have " +

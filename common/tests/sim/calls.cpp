@@ -101,6 +101,35 @@ TEST(Calls, EveryCallHasItsOwnRegistersAndVariables) {
   }
 }
 
+TEST(Calls, WhatIsInlinedAtOneCallLeavesItsVariablesToTheNext) {
+  // `late` is first named behind the calls, and lives from one turn of the loop to the next. `fill` sums up what it has
+  // filled its array with, after a function with an array of its own.
+  const std::string functions = R"(
+    .func (.param .b32 r) other(.param .b32 n) {
+      .reg .b32 %n; .local .align 16 .b32 mine[8];
+      ld.param.u32 %n, [n]; st.local.v4.u32 [mine], {%n, %n, %n, %n}; st.local.v4.u32 [mine+16], {%n, %n, %n, %n};
+      ld.local.u32 %n, [mine+28]; st.param.b32 [r], %n; ret; }
+    .func (.param .b32 r) fill(.param .b32 n) {
+      .reg .b32 %n, %a, %s; .local .align 16 .b32 mine[4]; .param .b32 to; .param .b32 from;
+      ld.param.u32 %n, [n]; st.local.v4.u32 [mine], {%n, %n, %n, %n}; st.param.b32 [to], 5000;
+      call (from), other, (to); ld.param.b32 %s, [from];
+      ld.local.u32 %a, [mine]; add.u32 %s, %s, %a; ld.local.u32 %a, [mine+12]; add.u32 %s, %s, %a;
+      st.param.b32 [r], %s; ret; }
+    .func big() { .reg .b32 %a; .local .b32 mine[4096]; st.local.u32 [mine+16380], 1; ld.local.u32 %a, [mine+16380]; ret; }
+    )";
+  std::string body = R"({ .local .b32 late; .param .b32 n; .param .b32 r; mov.u32 %r3, 0;
+    turn: st.param.b32 [n], %r3; call (r), fill, (n); ld.param.b32 %r4, [r];
+    st.param.b32 [n], %r60; call (r), fill, (n); ld.param.b32 %r5, [r]; add.u32 %r4, %r4, %r5;
+    setp.eq.u32 %p1, %r3, 0; @%p1 st.local.u32 [late], 7;
+    ld.local.u32 %r5, [late]; add.u32 %r5, %r5, %r4; st.local.u32 [late], %r5;
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 4; @%p1 bra turn;
+    ld.local.u32 %r5, [late]; st.global.u32 [%rd1], %r5; })";
+  for (int i = 0; i < 40; ++i) body += " call big;";  // 16 KB each, and a thread can have 512
+  const Result done = run(functions, body);
+  expect_success(done.outcome);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(done.out[i], 7 + 8 * 5000 + 2 * (0 + 1 + 2 + 3) + 4 * 2 * i) << i;
+}
+
 const std::string kOperations = R"(
   .func (.param .b32 r) plus(.param .b32 a, .param .b32 b) {
     .reg .b32 %a, %b; ld.param.u32 %a, [a]; ld.param.u32 %b, [b]; add.u32 %a, %a, %b; st.param.b32 [r], %a; ret; }

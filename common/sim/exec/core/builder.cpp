@@ -75,7 +75,7 @@ class Builder final : public Decoder {
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
     result_->kernel_end = static_cast<uint32_t>(result_->ops.size());
-    const uint32_t kernel_frame = local_cursor_;
+    const uint32_t kernel_frame = std::max(local_cursor_, local_peak_);
     // Routines may call others.
     for (size_t i = 0; i < result_->routines.size() && result_->ops.size() <= kMaxOps; ++i) translate_routine(i);
     if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
@@ -390,6 +390,10 @@ class Builder final : public Decoder {
     Frame* const caller = frame_;
     frame_ = &frame;
     const ptx::Function& function = *frame.function;
+    // All of them before any call: what functions inlined at one call have in local memory, those at the next call reuse.
+    for (const ptx::Variable* each : function.variables) {
+      if (each->space == ptx::Space::Local || each->space == ptx::Space::Param) local_offset(each);
+    }
     frame.slots.assign(function.registers.size(), -1);
     frame.op_of.assign(function.instructions.size() + 1, 0);
     const std::map<size_t, std::string>& problems = problems_of(function);
@@ -502,6 +506,7 @@ class Builder final : public Decoder {
     Frame inner;
     inner.function = &callee;
     inner.kind = Frame::Kind::Inlined;
+    const uint32_t callers_end = local_cursor_;
 
     // Lanes whose guard is false jump over the body.
     uint32_t skip = 0;
@@ -529,6 +534,7 @@ class Builder final : public Decoder {
         put_into_frame(instruction, operands.arguments[i], parameter, place_in_callee(&parameter));
       }
     }
+    for (const ptx::Variable* each : callee.results) place_in_callee(each);
     translate(inner);
     for (size_t i = 0; i < operands.results.size() && i < callee.results.size(); ++i) {
       const ptx::Variable& result = *callee.results[i];
@@ -542,6 +548,8 @@ class Builder final : public Decoder {
       }
     }
     if (guarded) set_target(skip, static_cast<uint32_t>(result_->ops.size()));
+    local_peak_ = std::max(local_peak_, local_cursor_);
+    local_cursor_ = callers_end;
   }
 
   /// `callee`: nullptr: whatever the pointer points at, which takes and returns what its prototype says.
@@ -633,7 +641,7 @@ class Builder final : public Decoder {
     routine.entry = static_cast<uint32_t>(result_->ops.size());
     routine_ = &routine;
     frame_addresses_.clear();
-    local_cursor_ = 0;
+    local_cursor_ = local_peak_ = 0;
     Frame frame;
     frame.function = routine.function;
     frame.kind = Frame::Kind::Routine;
@@ -646,7 +654,7 @@ class Builder final : public Decoder {
     append_exit();
     emit<return_from_routine>({});     // a function's body may end without `ret`
     constexpr uint32_t kLinkage = 16;  // where to return to, and to which frame
-    routine.frame_bytes = base::round_up(local_cursor_ + kLinkage, 16u);
+    routine.frame_bytes = base::round_up(std::max(local_cursor_, local_peak_) + kLinkage, 16u);
     frame_ = nullptr, routine_ = nullptr;
     result_->routines[index] = std::move(routine);
   }
@@ -665,7 +673,7 @@ class Builder final : public Decoder {
   int32_t predicate_cursor_ = 0;
   int predicates_left_ = 0;
   int32_t predicate_constants_[2] = {-1, -1};
-  uint32_t local_cursor_ = 0;
+  uint32_t local_cursor_ = 0, local_peak_ = 0;
   uint64_t shared_cursor_ = Gpu::smem_reserved;
   std::map<const ptx::Variable*, uint32_t> shared_offset_;
   std::map<std::pair<uint64_t, int>, int32_t> constants_;
