@@ -267,7 +267,9 @@ void Observer::bulk_waited(Warp& warp, Mask lanes, uint32_t pending, bool reads_
 
 void Observer::wgmma(Warp& warp, const std::vector<order::Range>& operands) {
   const order::By who = by(warp, warp.live);
-  if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site)) world_.wgmma_unfenced(who, *before);
+  const bool is_serial = warp.cta->cluster->launch->program->module->for_debugging;  // by ptxas
+  if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial)
+    world_.wgmma_unfenced(who, *before);
   world_.wgmma(who, operands);
 }
 void Observer::wgmma_committed(Warp& warp) { world_.wgmma_commit(by(warp, warp.live)); }

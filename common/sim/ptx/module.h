@@ -177,7 +177,8 @@ struct Function {
 struct Module {
   std::string name;
   int version_major = 0, version_minor = 0;
-  std::string target;  ///< "sm_100a"
+  std::string target;          ///< "sm_100a"
+  bool for_debugging = false;  ///< `.target sm_90a, debug`, of nvcc -G
   std::vector<std::pair<std::string, std::string>> aliases;
   std::unordered_map<uint32_t, std::string> files;
   std::vector<SourceLocation> locations;

@@ -53,8 +53,9 @@ class Parser {
       const std::string_view word = tokens_.name("a target, such as sm_100a,");
       if (word.starts_with("sm_") || word.starts_with("compute_")) {
         architecture = word;
-      } else if (word != "debug" && word != "texmode_unified" && word != "texmode_independent" &&
-                 word != "map_f64_to_f32") {
+      } else if (word == "debug") {
+        module_->for_debugging = true;
+      } else if (word != "texmode_unified" && word != "texmode_independent" && word != "map_f64_to_f32") {
         tokens_.fail("'" + std::string(word) + "' is not a target");
       }
     } while (tokens_.accept(","));

@@ -90,7 +90,8 @@ struct Result {
 };
 Result run_warpgroup(const Case& c, const std::string& body, const std::vector<uint8_t>& shared,
                      const std::vector<uint32_t>& start, uint64_t a, uint64_t b,
-                     const std::vector<uint32_t>& a_registers, Options options = {}, std::string_view gpu = "h200") {
+                     const std::vector<uint32_t>& a_registers, Options options = {}, std::string_view gpu = "h200",
+                     bool for_debugging = false) {
   if (c.fast) options.arithmetic = Options::Arithmetic::Fast;
   Bench bench(options, gpu);
   const auto* from = bench.upload(shared);
@@ -100,8 +101,10 @@ Result run_warpgroup(const Case& c, const std::string& body, const std::vector<u
   LaunchConfig config;
   config.block = {128, 1, 1}, config.dynamic_smem = shared.size();
   Result result;
-  result.outcome = bench.launch(warpgroup_kernel(c, body, static_cast<uint32_t>(shared.size())), config, from,
-                                accumulators, out, a, b, static_cast<uint32_t>(c.accumulate), fragments);
+  Source kernel = warpgroup_kernel(c, body, static_cast<uint32_t>(shared.size()));
+  if (for_debugging) kernel.target += ", debug";
+  result.outcome =
+      bench.launch(kernel, config, from, accumulators, out, a, b, static_cast<uint32_t>(c.accumulate), fragments);
   result.registers.assign(out, out + start.size());
   return result;
 }
@@ -297,6 +300,10 @@ TEST(Wgmma, MisuseIsExplained) {
       Status::LaunchFailure, {"a register is used"});
   expect_failure(run(mma + " wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", da, db, latest),
                  Status::LaunchFailure, {"a register is used"});
+  // Compiled with nvcc -G: ptxas waits before the next instruction that uses one.
+  expect_success(
+      run_warpgroup(c, mma + " add.f32 %f1, d0, d0;" + kFinish, shared, start, da, db, nothing, latest, "h200", true)
+          .outcome);
   expect_success(run(mma + " mov.b32 %r50, d0;" + kFinish + " add.u32 %r51, %r50, 1;", da, db,
                      latest));  // a move of an accumulator may be there
   expect_failure(run(mma + kFinish, tcgen05_descriptor(a), db), Status::IllegalInstruction,

@@ -136,6 +136,8 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
     }
     return PendingCheck::Deferred;
   }
+  // Such code keeps every variable in local memory, accumulators too, and ptxas waits for each wgmma by itself.
+  if (cluster_of(warp).launch->program->module->for_debugging) return PendingCheck::Stall;
   const Fault fault{Status::LaunchFailure,
                     "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or "
                     "wgmma.wait_group is required before"};
