@@ -57,7 +57,8 @@ and of --check=strict:
 The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
 the others warn with --check.
   ld-without-wait *         uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld
-  st-without-wait *         tells others of tcgen05.st without tcgen05.wait::st before
+  st-without-wait *         loads what tcgen05.st stores, or tells others of it, without tcgen05.wait::st before (CUTLASS
+                            stream-K)
   exit-with-own-stores *    ends while its own bulk stores still read shared memory
   exit-with-own-loads *     ends while its own copies into shared memory are in flight
   exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier

@@ -179,6 +179,40 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
   EXPECT_EQ(run.tmem[0], 77u);
 }
 
+TEST(Tmem, LoadsOfWhatIsStillBeingStored) {
+  const Tmem c(128 * 512, 5);
+  const std::string body =
+      "{ .reg .b32 x, y; mov.b32 y, 9; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17+8], {y}; WAIT"
+      "tcgen05.ld.sync.aligned.32x32b.x1.b32 {x}, [%r17+COLUMN]; tcgen05.wait::ld.sync.aligned; "
+      "tcgen05.wait::st.sync.aligned; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], {x}; "
+      "tcgen05.wait::st.sync.aligned; }";
+  const auto run = [&](const std::string& wait, const std::string& column, const Options& options) {
+    std::string text = body;
+    text.replace(text.find("WAIT"), 4, wait);
+    text.replace(text.find("COLUMN"), 6, column);
+    return run_tensor(1, text, false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, options);
+  };
+  for (Options options : all_schedules()) {
+    const Result waits = run("tcgen05.wait::st.sync.aligned; ", "8", options), elsewhere = run("", "9", options);
+    expect_success(waits.outcome);
+    EXPECT_EQ(waits.tmem[0], 9u);
+    expect_success(elsewhere.outcome);
+    EXPECT_EQ(elsewhere.tmem[0], 5u);
+    // The default schedule does as hardware does, and says so; the others, if they are told to.
+    const Result early = run("", "8", options);
+    if (options.schedule == Options::Schedule::Default) {
+      expect_failure(early.outcome, Status::Success, {"warning in kernel", "habit st-without-wait"});
+      EXPECT_EQ(early.tmem[0], 9u);
+    } else {
+      expect_failure(early.outcome, Status::LaunchFailure, {"unfinished tcgen05.st", "tcgen05.wait::st"});
+    }
+    options.tolerated.add(order::Habit::StoreWithoutWait);
+    const Result tolerated = run("", "8", options);
+    expect_success(tolerated.outcome);
+    EXPECT_EQ(tolerated.tmem[0], 9u);
+  }
+}
+
 // ---- allocation
 
 /// One CTA (or a pair) of 128 threads; warps' indices are in %r3.

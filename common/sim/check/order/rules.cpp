@@ -60,7 +60,8 @@ static_assert(std::size(kRules) == static_cast<size_t>(Rule::kCount));
 
 constexpr HabitText kHabits[] = {
     {"ld-without-wait", true, "uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld"},
-    {"st-without-wait", true, "tells others of tcgen05.st without tcgen05.wait::st before"},
+    {"st-without-wait", true,
+     "loads what tcgen05.st stores, or tells others of it, without tcgen05.wait::st before (CUTLASS stream-K)"},
     {"exit-with-own-stores", true, "ends while its own bulk stores still read shared memory"},
     {"exit-with-own-loads", true, "ends while its own copies into shared memory are in flight"},
     {"exit-before-own-commit", true, "ends while its own last tcgen05.commit is on its way to its own mbarrier"},

@@ -183,6 +183,33 @@ When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
   return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &order};
 }
 
+/// Starts it. Hardware does what a warp does with tensor memory in order; a schedule that would not, does so for those who
+/// tolerate the habit of counting on it.
+void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const When& when, order::Habit habit) {
+  const Launch& launch = *cluster_of(w).launch;
+  if (!launch.lenient && launch.tolerated.contains(habit))
+    transfer->complete(cluster_of(w));
+  else
+    submit(w, first_lane(m), std::move(transfer), when);
+  w.executed_at_effect = w.executed;
+}
+
+/// What this warp's unfinished stores have still to write may not be loaded yet.
+void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m) {
+  if (w.tmem_stores == 0) return;
+  Cta& cta = *w.cta;
+  const int lane0 = access_lane(cta, w.index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
+  bool is_stored = true;
+  for_cells(o, m, [&](size_t, size_t, const Cell& cell, int) {
+    is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::POISON;
+  });
+  if (is_stored) return;
+  const Fault fault{
+      Status::LaunchFailure,
+      "tcgen05.ld of what an unfinished tcgen05.st has still to store: tcgen05.wait::st is required before"};
+  if (!forgive(cluster_of(w), order::Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
+}
+
 Flow load(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
@@ -190,14 +217,14 @@ Flow load(Warp& w, const TransferOperands& o, Mask m) {
   note_demand(w, timing::Step::What::TmemLoad, 0, 0, static_cast<uint32_t>(128 * o.registers.size()));
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
+  require_stored(w, o, load->address, m);
   load->warp = &w, load->operands = &o, load->mask = m;
   load->number = begin_pending(w, o.written, true);
   if (Observer* const observer = observer_of(w))
     observer->tensor_transfer(w, m, cells(w, o, load->address, "tcgen05.ld"), false);
   ++w.tmem_loads;
   if (Counters* const counters = cluster_of(w).counters) ++counters->tmem_reads;
-  submit(w, first_lane(m), std::move(load), transfer_time(w, o, w.tmem_load_order));
-  w.executed_at_effect = w.executed;
+  start(w, m, std::move(load), transfer_time(w, o, w.tmem_load_order), order::Habit::LoadWithoutWait);
   return Flow::Next;
 }
 
@@ -220,8 +247,7 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   });
   if (Observer* const observer = observer_of(w))
     observer->tensor_transfer(w, m, cells(w, o, store->address, "tcgen05.st"), true);
-  submit(w, first_lane(m), std::move(store), transfer_time(w, o, w.tmem_store_order));
-  w.executed_at_effect = w.executed;
+  start(w, m, std::move(store), transfer_time(w, o, w.tmem_store_order), order::Habit::StoreWithoutWait);
   return Flow::Next;
 }
 
