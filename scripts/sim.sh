@@ -212,15 +212,19 @@ warn_if_older_than_its_sources() {
 }
 warn_if_older_than_its_sources
 
+# The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
+before=${LD_LIBRARY_PATH-}
+export LD_LIBRARY_PATH=$libraries${before:+:$before}
+
 # ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside (nvcc's
 # default), ask for it by a path of their own, or load it later, if at all, need more than a search path: libsim_loader.so
 # (common/sim/runtime/loader.cpp) gives it to them.
 check_libraries() {
   local loads='' own runtime path
   if [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]]; then  # otherwise a script
-    own=$(ldd "$program" 2>/dev/null || true)  # without our libcuda.so.1, which brings our runtime in
-    search_here
     loads=$(ldd "$program" 2>/dev/null || true)
+    own=$loads  # without our libcuda.so.1, which brings our runtime in
+    [[ $loads != *libcuda.so.1* ]] || own=$(LD_LIBRARY_PATH=$before ldd "$program" 2>/dev/null || true)
     runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$own" | sort -u | head -n 1 || true)
     [[ ${runtime:-libcudart.so.13} == libcudart.so.13 ]] ||
       fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
@@ -234,15 +238,12 @@ check_libraries() {
     [[ -e $libraries/libsim_loader.so ]] ||
       fail "the simulated device is not whole: there is no $libraries/libsim_loader.so." \
         "Run scripts/build.sh cudart cuda."
-  else
-    search_here
-    [[ -e $libraries/libsim_loader.so ]] || return 0
+  elif [[ ! -e $libraries/libsim_loader.so ]]; then
+    return 0
   fi
   export LD_AUDIT=libsim_loader.so${LD_AUDIT:+:$LD_AUDIT}
   export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}libcudart.so.13
 }
-# The loader searches LD_LIBRARY_PATH before RUNPATH, but after the older RPATH.
-search_here() { export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; }
 check_libraries
 
 for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done

@@ -75,7 +75,7 @@ class Builder final : public Decoder {
     // A kernel's body may end without `ret`; running off its end exits.
     append_exit();
     result_->kernel_end = static_cast<uint32_t>(result_->ops.size());
-    const uint32_t kernel_frame = std::max(local_cursor_, local_peak_);
+    const uint32_t kernel_frame = local_peak_;
     // Routines may call others.
     for (size_t i = 0; i < result_->routines.size() && result_->ops.size() <= kMaxOps; ++i) translate_routine(i);
     if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
@@ -228,6 +228,7 @@ class Builder final : public Decoder {
     align = std::max(align, 8u);
     const uint64_t begin = std::min(base::round_up<uint64_t>(local_cursor_, align), kNoThreadHas);
     local_cursor_ = static_cast<uint32_t>(std::min(begin + bytes, kNoThreadHas));
+    local_peak_ = std::max(local_peak_, local_cursor_);
     if (routine_ != nullptr) routine_->frame_align = std::max(routine_->frame_align, align);
     return static_cast<uint32_t>(begin);
   }
@@ -548,7 +549,6 @@ class Builder final : public Decoder {
       }
     }
     if (guarded) set_target(skip, static_cast<uint32_t>(result_->ops.size()));
-    local_peak_ = std::max(local_peak_, local_cursor_);
     local_cursor_ = callers_end;
   }
 
@@ -654,7 +654,7 @@ class Builder final : public Decoder {
     append_exit();
     emit<return_from_routine>({});     // a function's body may end without `ret`
     constexpr uint32_t kLinkage = 16;  // where to return to, and to which frame
-    routine.frame_bytes = base::round_up(std::max(local_cursor_, local_peak_) + kLinkage, 16u);
+    routine.frame_bytes = base::round_up(local_peak_ + kLinkage, 16u);
     frame_ = nullptr, routine_ = nullptr;
     result_->routines[index] = std::move(routine);
   }
