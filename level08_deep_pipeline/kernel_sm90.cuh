@@ -201,11 +201,10 @@ struct RingPosition {
   }
 };
 
-// [L08] What TMA loads of A or B at a time: `map`, or `end` where the matrix ends. Never rows beyond it: TMA takes its time to
-// write zeros, and what is in their place makes rows or columns that D does not have. A load that would lie beyond is the last
-// one again. (Not none: a load also tells who receives it that the sender has had that stage back.)
+// [L08] Where A or B ends. TMA never loads rows beyond: it takes its time to write zeros, and what is in their place makes rows
+// or columns that D does not have. A load that would lie beyond is the last one again. (Not none: a load also tells who receives
+// it that the sender has had that stage back.)
 struct Operand {
-  CUtensorMap map, end;
   int rows, end_rows;  // of the matrix, and of the load that ends it
   /// Rows that `count` loads of `load_rows` bring, the first of them at row `first`.
   __device__ int rows_in(int count, int load_rows, int first) const {
@@ -214,13 +213,19 @@ struct Operand {
   }
 };
 
+// [L08] What TMA moves at a time: of A and B, [1] where the matrix ends; and of D. All maps lie together, and behind them all
+// numbers: before its first load a launch waits for every line of its parameters that it reads, and so it reads few.
+struct TensorMaps {
+  CUtensorMap a[2], b[2], d;
+};
+
 // -------------------------------------------------------------------------------------------------------------- kernel
 
 template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
-    gemm_sm90(const __grid_constant__ Operand a, const __grid_constant__ Operand b,
-              const __grid_constant__ CUtensorMap map_d, int k, const __grid_constant__ Schedule schedule,
-              int first_place, bool beside, const __grid_constant__ mma::Slices slices) {
+    gemm_sm90(const __grid_constant__ TensorMaps maps, const __grid_constant__ Operand a,
+              const __grid_constant__ Operand b, int k, const __grid_constant__ Schedule schedule, int first_place,
+              bool beside, const __grid_constant__ mma::Slices slices) {
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
@@ -297,9 +302,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
   // Step 2: set up the barriers. [L08] The launch before may still be running: no matrix is touched here.
   if (threadIdx.x == 0) {
-    ptx::prefetch_tensormap(&a.map);
-    ptx::prefetch_tensormap(&b.map);
-    ptx::prefetch_tensormap(&map_d);
+    ptx::prefetch_tensormap(&maps.a[0]);
+    ptx::prefetch_tensormap(&maps.b[0]);
+    ptx::prefetch_tensormap(&maps.d);
     for (int stage = 0; stage < Config::NUM_STAGES; ++stage) {
       ptx::mbarrier_init(smem_full(stage), Config::FULL_ARRIVALS);
       ptx::mbarrier_init(smem_empty(stage), Config::EMPTY_ARRIVALS * Config::NUM_PEERS);
@@ -335,9 +340,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         }
       };
       // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
-      const auto load = [&]<int SHARERS, int ROWS>(uint32_t dst, const Operand& matrix, int x, int y, uint32_t bar,
-                                                   uint16_t ctas) {
-        const CUtensorMap* const map = y + ROWS <= matrix.rows ? &matrix.map : &matrix.end;
+      const auto load = [&]<int SHARERS, int ROWS>(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x,
+                                                   int y, uint32_t bar, uint16_t ctas) {
+        map += y + ROWS > matrix.rows;
         y = min(y, matrix.rows - matrix.end_rows);
         if constexpr (SHARERS > 1)
           ptx::cp_async_bulk_tensor_2d_g2s_multicast(dst, map, x, y, bar, ctas);
@@ -360,12 +365,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           ptx::mbarrier_arrive_expect_tx(full, (a_rows + b_rows) * Config::BLOCK_K * 2);
           for (int box = 0; box < item.bands; ++box) {
             load.template operator()<Config::CLUSTER_N, Config::A_LOAD_ROWS>(
-                stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, a, k_start,
+                stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, maps.a, a, k_start,
                 item.row + box * Config::A_BOX_ROWS + n_rank * Config::A_LOAD_ROWS, full, a_sharers);
           }
           load.template operator()<Config::CLUSTER_M, Config::B_LOAD_ROWS>(
-              stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, b, k_start, item.col + m_rank * Config::B_LOAD_ROWS,
-              full, b_sharers);
+              stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, maps.b, b, k_start,
+              item.col + m_rank * Config::B_LOAD_ROWS, full, b_sharers);
           ring += 1;
           if (k_block + 1 == lead && !is_first(index)) give_stages_to_d();  // of the tile before
         }
@@ -391,7 +396,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           for (int piece = first; piece < end; ++piece) {
             const int row = (m_part(consumer) * item.bands + piece / Config::CD_PIECES) * Config::WGMMA_M;
             const int col = n_part(consumer) * Config::WGMMA_N + piece % Config::CD_PIECES * Config::CD_N;
-            ptx::cp_async_bulk_tensor_2d_s2g(&map_d, item.col + col, item.row + row, cd_piece(piece, stage, consumer));
+            ptx::cp_async_bulk_tensor_2d_s2g(&maps.d, item.col + col, item.row + row, cd_piece(piece, stage, consumer));
             ptx::cp_async_bulk_commit_group();
             ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
           }
@@ -555,8 +560,8 @@ struct Launch {
   const void* kernel;
   cudaLaunchConfig_t config;  ///< but for the stream, and for `attributes`, which it is to point to
   cudaLaunchAttribute attributes[2];
+  TensorMaps maps;
   Operand a, b;
-  CUtensorMap map_d;
   int k;
   Schedule schedule;
   int first_place;
@@ -566,21 +571,21 @@ struct Launch {
   cudaError_t enqueue(cudaStream_t stream) {
     config.attrs = attributes;
     config.stream = stream;
-    void* arguments[] = {&a, &b, &map_d, &k, &schedule, &first_place, &beside, &slices};
+    void* arguments[] = {&maps, &a, &b, &k, &schedule, &first_place, &beside, &slices};
     return cudaLaunchKernelExC(&config, kernel, arguments);
   }
 };
 
 /// What TMA is to know of A or B, row-major [rows, k], of which a CTA loads `load_rows` x BLOCK_K at a time.
-inline cudaError_t encode_operand(Operand* operand, const __nv_bfloat16* matrix, int rows, int k, int load_rows,
-                                  int block_k) {
+inline cudaError_t encode_operand(CUtensorMap (&maps)[2], Operand* operand, const __nv_bfloat16* matrix, int rows,
+                                  int k, int load_rows, int block_k) {
   operand->rows = rows;
   operand->end_rows = (rows - 1) % load_rows + 1;
   const auto encode = [&](CUtensorMap* map, int box_rows) {
     return mma::encode_tensor_map_2d(map, matrix, rows, k, k, box_rows, block_k, mma::Swizzle::B128);
   };
-  const cudaError_t status = encode(&operand->map, load_rows);
-  return status != cudaSuccess ? status : encode(&operand->end, operand->end_rows);
+  const cudaError_t status = encode(&maps[0], load_rows);
+  return status != cudaSuccess ? status : encode(&maps[1], operand->end_rows);
 }
 
 /// Adds to `launches` one for clusters of Config that do what `schedule` has for its places from `*place` on, and sets `*place`
@@ -606,11 +611,13 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
       .first_place = *place,
       .beside = beside,
       .slices = {.count = slices, .d = problem.d, .m = problem.m, .n = problem.n, .ldd = problem.ldd}};
-  cudaError_t status = encode_operand(&launch.a, problem.a, problem.m, problem.k, Config::A_LOAD_ROWS, Config::BLOCK_K);
+  cudaError_t status =
+      encode_operand(launch.maps.a, &launch.a, problem.a, problem.m, problem.k, Config::A_LOAD_ROWS, Config::BLOCK_K);
   if (status != cudaSuccess) return status;
-  status = encode_operand(&launch.b, problem.b, problem.n, problem.k, Config::B_LOAD_ROWS, Config::BLOCK_K);
+  status =
+      encode_operand(launch.maps.b, &launch.b, problem.b, problem.n, problem.k, Config::B_LOAD_ROWS, Config::BLOCK_K);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&launch.map_d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
+  status = mma::encode_tensor_map_2d(&launch.maps.d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
                                      Config::CD_N, Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
