@@ -102,8 +102,8 @@ inline constexpr TileShape MIDDLE = {.block_m = 256,
                                      .block_n = 160,
                                      .stages = NUM_STAGES ? NUM_STAGES : 4,
                                      .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                     .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
-                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
+                                     .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
+                                     .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                      .cut_last_wave = CUT_LAST_WAVE};
 /// Narrower still; clusters of eight load the fewest rows, which counts where these lie across two lines of L2.
 inline constexpr TileShape SLIM = {.block_m = 256,
@@ -303,7 +303,7 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
-      time(MIDDLE, 1.020, m, n, k, num_sms),
+      time(MIDDLE, 1.035, m, n, k, num_sms),
       time(SLIM, 1.050, m, n, k, num_sms),
       time(SQUARE, 0.970, m, n, k, num_sms),
       time(HIGH, 1.060, m, n, k, num_sms),
