@@ -433,8 +433,6 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     };
     constexpr uint32_t A_BAND_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from one band's rows of A to the next's
     float accumulators[Config::NUM_BANDS][Config::WGMMA_N / 2] = {};          // [which 64 rows][fragment]
-    // [L08] Where A has no rows for a consumer, it multiplies nothing: that leaves its energy to the loads.
-    const bool idle = Config::NUM_BANDS * Config::CLUSTER_SIZE == 1 && m_part(consumer) * Config::WGMMA_M >= a.rows;
     int last_stage = 0;     // of the K block whose MMAs were issued last
     bool released = false;  // whether that stage has been given back
     // [L08] The MMAs of one item. The number of bands is the compiler's to know: accumulators are registers.
@@ -447,7 +445,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         const uint64_t a_stage = mma::advance(a_mine, ring.stage * Config::STAGE_BYTES);
         const uint64_t b_stage = mma::advance(b_desc, ring.stage * Config::STAGE_BYTES);
 #pragma unroll
-        for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K && !idle; ++kk) {
+        for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K; ++kk) {
           const uint32_t k_bytes = kk * Config::WGMMA_K * 2;  // inside the swizzle span: just move the start address
 #pragma unroll
           for (int band = 0; band < BANDS; ++band) {

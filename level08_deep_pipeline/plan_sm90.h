@@ -299,7 +299,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
 /// 9 NARROW, 10 FLAT, 11 CUT_FLAT, 12 CUT_SMALL, 13 CUT_ODD.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
-  const bool flat = m > FLAT.block_m && 2 * m <= n;
+  const bool flat = 2 * m <= n;
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
