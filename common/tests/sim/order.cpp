@@ -1061,6 +1061,18 @@ TEST(Order, ALaunchThatMayOverlapWaitsBeforeItTouchesWhatTheOneBeforeWrites) {
   EXPECT_EQ(good.launch(Streams::Loads, kFirst, true, true), "");
 }
 
+TEST(Order, WhatTheDefaultStreamHasDoneInBetweenIsOverWhenALaunchThatMayOverlapStarts) {
+  for (const StreamName stream : {kFirst, kFree, kDefault}) {
+    const StreamName other = stream.id == 0 ? kFirst : kDefault;
+    Streams streams;
+    streams.launch(Streams::Stores, stream);
+    streams.launch(Streams::Stores, other);
+    const std::string said = streams.launch(Streams::Loads, stream, true);
+    EXPECT_EQ(said.empty(), stream.blocking) << said;
+    EXPECT_NE(streams.launch(Streams::Stores, stream, true), "");  // nothing has come in between since
+  }
+}
+
 TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
   for (const bool waits : {true, false}) {
     Streams streams;

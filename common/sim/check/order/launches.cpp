@@ -227,6 +227,13 @@ Ended Launches::start_of(StreamName name) {
   return start;
 }
 
+bool Launches::other_work_between(StreamName name) {
+  const uint64_t last = streams_[name.id].last;
+  if (name.id != 0) return name.blocking && streams_[0].last > last;
+  return std::ranges::any_of(streams_,
+                             [&](const auto& entry) { return entry.second.blocking && entry.second.last > last; });
+}
+
 void Launches::done(StreamName name, uint64_t number, const Ended& end) {
   Stream& stream = streams_[name.id];
   stream.next = end;
@@ -242,7 +249,7 @@ std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std
   Stream& stream = streams_[name.id];
   uint64_t predecessor = 0;
   Ended predecessor_end;
-  if (overlaps && stream.last_is_launch) {
+  if (overlaps && stream.last_is_launch && !other_work_between(name)) {
     // It starts when its predecessor has, and knows what that one knew then.
     predecessor = stream.last;
     predecessor_end = stream.last_end;

@@ -88,6 +88,8 @@ class Launches {
     bool blocking = true;
   };
   Ended start_of(StreamName name);
+  /// Whether something in another stream, for which this one waits, has come after its last operation.
+  bool other_work_between(StreamName name);
   void done(StreamName name, uint64_t number, const Ended& end);
   void host_learns(const Ended& ended);
 
