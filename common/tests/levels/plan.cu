@@ -103,7 +103,7 @@ TEST(Plan, OfTheHeadlineSizes) {
   EXPECT_EQ(wide.strip.places, 0);
   EXPECT_EQ(wide.waves, 4);
   const Plan middle = make_plan(MIDDLE, 5120, 5120, 5120, H200_SMS);
-  EXPECT_EQ(middle.main.places, 32);
+  EXPECT_EQ(middle.main.places, 16);
   EXPECT_EQ(middle.waves, 5);
   // 23 columns of tiles: patches four wide and a strip of three need a wave more than pairs alone.
   const Plan odd = make_plan(ODD, 5120, 5120, 5120, H200_SMS);
@@ -182,8 +182,7 @@ TEST(Choice, FitsTheLastWave) {
   for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
   EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), MIDDLE_256x160);
   EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
-  for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), NARROW_128x64) << m;
-  for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
+  for (const int m : {1, 16, 64, 72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
   EXPECT_EQ(level08::choose_shape(144, 8192, 8192, H200_SMS), TOWER_192x64) << "one row of tiles, which L2 merges";
   EXPECT_EQ(level08::choose_shape(384, 8192, 8192, H200_SMS), HIGH_192x128) << "two rows of them, one wave";
   EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), FLAT_64x128) << "few rows of A, many CTAs that want them";
