@@ -89,8 +89,9 @@ struct Config {
   static constexpr int BLOCK_N = SHAPE.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
-  // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side.
-  static constexpr int CONSUMERS_M = BLOCK_M == 192 ? 3 : BLOCK_M > 64 ? 2 : 1, CONSUMERS_N = BLOCK_M > 64 ? 1 : 2;
+  // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side. The smallest has one.
+  static constexpr int CONSUMERS_M = BLOCK_M == 192 ? 3 : BLOCK_M > 64 ? 2 : 1;
+  static constexpr int CONSUMERS_N = BLOCK_M > 64 || BLOCK_N == 64 ? 1 : 2;
   static constexpr int WGMMA_N = BLOCK_N / CONSUMERS_N;
   static constexpr int WGMMA_K = 16;
   static constexpr int NUM_STAGES = SHAPE.stages;
@@ -174,7 +175,8 @@ struct SmemOf {
 };
 
 // [L05] The order of the patches: SWIZZLE_GROUP_SIZE of them one above the other, then the next n. Neighbours in this order
-// share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2. [L08] Every other
+// group goes back from the last n to the first, and so begins with the columns that the one before has ended with.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -184,7 +186,9 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   const int rest = m_blocks - first_m_block;
   const int group_size = rest < full_group ? rest : full_group;  // the last may be smaller
   const int tile_in_group = tile % tiles_per_group;
-  return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
+  const int n_block = tile_in_group / group_size;
+  return {first_m_block + tile_in_group % group_size,
+          tile / tiles_per_group % 2 != 0 ? n_blocks - 1 - n_block : n_block};
 }
 
 // [L08] A position in the ring's sequence: a stage, and the parity of its barriers' phase. Everybody walks the same sequence: the
@@ -352,13 +356,14 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       uint16_t a_sharers = 0, b_sharers = 0;  // bit r: the CTA of rank r needs the same rows of A, columns of D
       for (int i = 0; i < Config::CLUSTER_N; ++i) a_sharers |= 1 << (i * Config::CLUSTER_M + m_rank);
       for (int i = 0; i < Config::CLUSTER_M; ++i) b_sharers |= 1 << (n_rank * Config::CLUSTER_M + i);
-      // [L05] Persistent tile loop. The ring does not start afresh with a tile.
-      for (int index = place; index < schedule.items; index += schedule.places) {
+      // [L05] Persistent tile loop. The ring does not start afresh with a tile. [L08] Every other wave begins at the end
+      // of K: of the rows that it shares with the wave before, L2 still has what that one has read last.
+      for (int index = place, wave = 0; index < schedule.items; index += schedule.places, ++wave) {
         const Item item = item_at(index);
         const int a_rows = a.rows_in(item.bands * Config::CLUSTER_N, Config::A_LOAD_ROWS, item.row);
         const int b_rows = b.rows_in(Config::CLUSTER_M, Config::B_LOAD_ROWS, item.col);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          const int k_start = (first_k_block + k_block) * Config::BLOCK_K;
+          const int k_start = (first_k_block + (wave % 2 != 0 ? k_blocks - 1 - k_block : k_block)) * Config::BLOCK_K;
           const uint32_t full = smem_full(ring.stage);
           wait_until_empty();  // every peer's MMAs are done; the first turn passes
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
@@ -401,8 +406,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
             ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
           }
         };
-        ptx::bar_sync(Config::D_FIRST_BARRIER + consumer,
-                      Config::D_BARRIER_THREADS);  // the first of this tile are there
+        ptx::bar_sync(Config::D_FIRST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the first pieces are there
         if (ptx::elect_sync()) store(0, Config::FIRST_PIECES);
         __syncwarp();  // bar.sync and bar.arrive want converged warps
         ptx::bar_sync(Config::D_REST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // and the others
@@ -753,10 +757,10 @@ inline harness::Description describe() {
         {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
          "TMA has read them"}};
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
-             {"warps 1 to 2 or 3 (store warps), one for each consumer",
+             {"warps from 1 on (store warps), one for each consumer",
               "TMA stores of its consumer's part of D (one elected lane); none with slices of K"},
              {"the others of warpgroup 0", "none: registers are given back by whole warpgroups"},
-             {"warpgroups 1 to 2 or 3 (consumers)", "MMAs and epilogue of an equal part each of the tile"}};
+             {"warpgroups from 1 on (consumers)", "MMAs and epilogue of an equal part each of the tile"}};
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
     const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,
                                          n_blocks / Config::CLUSTER_N, Config::SWIZZLE_GROUP_SIZE);

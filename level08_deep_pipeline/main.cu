@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
 #else
   static constexpr harness::Config configs[] = {
       {"256x192", level08::launch<level08::TALL>, level08::describe<level08::TALL>},
+      {"256x192-eights", level08::launch<level08::BROAD>, level08::describe<level08::BROAD>},
       {"256x160", level08::launch<level08::MIDDLE>, level08::describe<level08::MIDDLE>},
       {"256x144", level08::launch<level08::SLIM>, level08::describe<level08::SLIM>},
       {"192x192", level08::launch<level08::SQUARE>, level08::describe<level08::SQUARE>},
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
       {"128x128", level08::launch<level08::SMALL>, level08::describe<level08::SMALL>},
       {"128x64", level08::launch<level08::NARROW>, level08::describe<level08::NARROW>},
       {"64x128", level08::launch<level08::FLAT>, level08::describe<level08::FLAT>},
+      {"64x64", level08::launch<level08::TINY>, level08::describe<level08::TINY>},
       {"64x128-slices", level08::launch<level08::CUT_FLAT>, level08::describe<level08::CUT_FLAT>},
       {"128x128-slices", level08::launch<level08::CUT_SMALL>, level08::describe<level08::CUT_SMALL>},
       {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>}};

@@ -57,6 +57,14 @@ inline constexpr TileShape TALL = {.block_m = 256,
                                    .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 4,
                                    .cut_last_wave = CUT_LAST_WAVE};
+/// The same for eight CTAs, which load a quarter fewer rows, where as many of these clusters as there is room for are all at work.
+inline constexpr TileShape BROAD = {.block_m = 256,
+                                    .block_n = 192,
+                                    .stages = NUM_STAGES ? NUM_STAGES : 4,
+                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                    .cluster_n = CLUSTER_CTAS > 2 ? 4 : 1,
+                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                    .cut_last_wave = false};
 /// Three bands of 64 rows, a consumer for each: what 256 rows cut badly, 192 may fit. Square, so of few bytes for its size.
 inline constexpr TileShape SQUARE = {.block_m = 192,
                                      .block_n = 192,
@@ -135,6 +143,14 @@ inline constexpr TileShape FLAT = {.block_m = 64,
                                    .block_n = 128,
                                    .stages = 8,
                                    .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
+                                   .cluster_n = 1,
+                                   .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+                                   .cut_last_wave = false};
+/// For fewer rows still, one band at most: no rows to share, and a tile for every SM.
+inline constexpr TileShape TINY = {.block_m = 64,
+                                   .block_n = 64,
+                                   .stages = 12,
+                                   .cluster_m = 1,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
@@ -295,14 +311,15 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
          (plan.slices > 1 ? LAST_TIME + SUM_TIME * plan.slices * area : 0);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 MIDDLE, 2 SLIM, 3 SQUARE, 4 HIGH, 5 TOWER, 6 WIDE, 7 ODD, 8 SMALL,
-/// 9 NARROW, 10 FLAT, 11 CUT_FLAT, 12 CUT_SMALL, 13 CUT_ODD.
+/// Which shape a product gets on so many SMs: 0 is TALL, 1 BROAD, 2 MIDDLE, 3 SLIM, 4 SQUARE, 5 HIGH, 6 TOWER, 7 WIDE, 8 ODD,
+/// 9 SMALL, 10 NARROW, 11 FLAT, 12 TINY, 13 CUT_FLAT, 14 CUT_SMALL, 15 CUT_ODD.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
+      time(BROAD, 1.000, m, n, k, num_sms),
       time(MIDDLE, 1.035, m, n, k, num_sms),
       time(SLIM, 1.050, m, n, k, num_sms),
       time(SQUARE, 0.970, m, n, k, num_sms),
@@ -313,6 +330,7 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
       time(SMALL, 0.990, m, n, k, num_sms),
       flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
+      m <= TINY.block_m ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
       time(CUT_SMALL, 1.040, m, n, k, num_sms),
       time(CUT_ODD, 1.030, m, n, k, num_sms),

@@ -1,10 +1,11 @@
-// How level 08 on Hopper shares D out to clusters of four and to pairs. Host code only: the functions are constexpr.
+// How level 08 on Hopper shares D out to clusters of four or eight and to pairs. Host code only: the functions are constexpr.
 #include <gtest/gtest.h>
 
 #include "level08_deep_pipeline/plan_sm90.h"
 
 namespace {
 
+using level08::BROAD;
 using level08::CUT_FLAT;
 using level08::CUT_ODD;
 using level08::CUT_SMALL;
@@ -21,6 +22,7 @@ using level08::SMALL;
 using level08::SQUARE;
 using level08::TALL;
 using level08::TileShape;
+using level08::TINY;
 using level08::TOWER;
 using level08::WIDE;
 
@@ -83,7 +85,8 @@ void expect_sound(const TileShape& shape, int k) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  for (const TileShape& shape : {TALL, MIDDLE, SLIM, SQUARE, HIGH, TOWER, WIDE, ODD, SMALL, NARROW, FLAT}) {
+  for (const TileShape& shape :
+       {TALL, BROAD, MIDDLE, SLIM, SQUARE, HIGH, TOWER, WIDE, ODD, SMALL, NARROW, FLAT, TINY}) {
     expect_sound(shape, 64);
     expect_sound(shape, 8192);
   }
@@ -97,6 +100,11 @@ TEST(Plan, OfTheHeadlineSizes) {
   EXPECT_EQ(tall.strip.places, 2);
   EXPECT_EQ(tall.strip.waves(), 8);
   EXPECT_EQ(tall.waves, 10.5);
+  // 64 columns of them are patches of four at 16 places, in as many waves as pairs alone would take on all SMs.
+  const Plan broad = make_plan(BROAD, 12288, 12288, 12288, H200_SMS);
+  EXPECT_EQ(broad.main.places, 16);
+  EXPECT_EQ(broad.strip.places, 0);
+  EXPECT_EQ(broad.waves, 24);
   // 32 columns of tiles are eight patches of four: 128 of them, eight at each of sixteen places.
   const Plan wide = make_plan(WIDE, 4096, 4096, 4096, H200_SMS);
   EXPECT_EQ(wide.main.places, 16);
@@ -113,10 +121,10 @@ TEST(Plan, OfTheHeadlineSizes) {
 
 TEST(Plan, SmallProblemsAreLaunchedOnce) {
   for (const int size : {256, 1024, 2048}) {
-    for (const TileShape& shape : {TALL, MIDDLE, SLIM, HIGH, WIDE, ODD})
+    for (const TileShape& shape : {TALL, BROAD, MIDDLE, SLIM, HIGH, WIDE, ODD})
       EXPECT_EQ(make_plan(shape, size, size, size, H200_SMS).main_n, 0);
   }
-  for (const TileShape& shape : {SQUARE, TOWER, SMALL, NARROW, FLAT}) {  // pairs find room everywhere
+  for (const TileShape& shape : {SQUARE, TOWER, SMALL, NARROW, FLAT, TINY}) {  // pairs find room everywhere
     const Plan plan = make_plan(shape, 8192, 8192, 8192, H200_SMS);
     EXPECT_TRUE(plan.main.places == 0 || plan.strip.places == 0);
   }
@@ -158,6 +166,7 @@ TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
 TEST(Choice, FitsTheLastWave) {
   enum {
     TALL_256x192,
+    BROAD_256x192,
     MIDDLE_256x160,
     SLIM_256x144,
     SQUARE_192x192,
@@ -168,21 +177,25 @@ TEST(Choice, FitsTheLastWave) {
     SMALL_128x128,
     NARROW_128x64,
     FLAT_64x128,
+    TINY_64x64,
     CUT_FLAT_64x128,
     CUT_SMALL_128x128,
     CUT_ODD_128x160
   };
   const auto cube = [](int edge) { return level08::choose_shape(edge, edge, edge, H200_SMS); };
-  for (const int edge : {6144, 8192, 10240, 12288, 16384}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
+  for (const int edge : {8192, 10240}) EXPECT_EQ(cube(edge), TALL_256x192) << edge;
+  for (const int edge : {6144, 12288, 16384}) EXPECT_EQ(cube(edge), BROAD_256x192) << edge;
   for (const int edge : {4480, 5120}) EXPECT_EQ(cube(edge), MIDDLE_256x160) << edge;
   for (const int edge : {1536, 4608}) EXPECT_EQ(cube(edge), SLIM_256x144) << edge;
   for (const int edge : {3072, 5760}) EXPECT_EQ(cube(edge), SQUARE_192x192) << edge;
   for (const int edge : {2048, 3584, 4096}) EXPECT_EQ(cube(edge), WIDE_128x256) << edge;
   EXPECT_EQ(cube(7168), ODD_128x224);
-  for (const int edge : {8, 64, 1024}) EXPECT_EQ(cube(edge), NARROW_128x64) << edge;
+  EXPECT_EQ(cube(1024), NARROW_128x64);
+  for (const int edge : {8, 64}) EXPECT_EQ(cube(edge), TINY_64x64) << edge;
   EXPECT_EQ(level08::choose_shape(4096, 14336, 4096, H200_SMS), MIDDLE_256x160);
   EXPECT_EQ(level08::choose_shape(256, 8192, 8192, H200_SMS), SMALL_128x128);
-  for (const int m : {1, 16, 64, 72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
+  for (const int m : {1, 16, 64}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), TINY_64x64) << m;
+  for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
   EXPECT_EQ(level08::choose_shape(144, 8192, 8192, H200_SMS), TOWER_192x64) << "one row of tiles, which L2 merges";
   EXPECT_EQ(level08::choose_shape(384, 8192, 8192, H200_SMS), HIGH_192x128) << "two rows of them, one wave";
   EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), FLAT_64x128) << "few rows of A, many CTAs that want them";

@@ -202,8 +202,8 @@ def _nothing(line: str) -> str:
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
     """The instantiations that may belong to a configuration: those whose template has the first two numbers of
     "256x192" or "128x256x64-clc" among its arguments, and two switches of which the second is on if it is "-slices";
-    or all, if the name is not of that kind."""
-    numbers = re.match(r"(\d+)x(\d+)(x\d+|-slices|$)", config)
+    or all, if the name is not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
+    numbers = re.match(r"(\d+)x(\d+)(x\d+|-slices|-eights|$)", config)
     if not numbers:
         return entries
     sliced = [numbers[3] == "-slices"] if not numbers[3].startswith("x") else [True, False]
