@@ -279,8 +279,9 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
 /// longer than both: longer if more than half of the SMs ask for them, unless K is so short that most of it is in the rings at
-/// once; longest if their 128 bytes lie across two lines. Or what arrives at an SM does, with all that is multicast or merged.
-/// Measured on an H200, as is what the MMAs of each shape cost beside TALL's.
+/// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines. Or
+/// what arrives at an SM does, with all that is multicast or merged. Measured on an H200, as is what the MMAs of each shape cost
+/// beside TALL's.
 constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
@@ -289,25 +290,29 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
   const bool crowded = 2 * ctas > num_sms && k >= MIN_SHARED_K;
-  const int row_time = k % 64 != 0 ? 140 : crowded ? 105 : 60;  // 29 bytes a cycle, 39, or 68
+  const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;  // 39 bytes a cycle, 43, 63
+  const int row_time = k % 64 != 0 ? 140 : crowded ? crowded_time : 60;               // 29, 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
-/// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later. Slices have fewer K blocks
-/// each; but the last of them has to be known, which takes a little longer, and has the sums of all to read, at 58 bytes a cycle.
+/// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later; beside clusters of eight, and
+/// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
+/// the sums of all to read, at 58 bytes a cycle.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, BESIDE_TIME = 100'000, LAST_TIME = 120'000, SUM_TIME = 2.2;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 120'000, SUM_TIME = 2.2;
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  if (shape.cut_k && plan.slices == 1) return std::numeric_limits<double>::infinity();  // whole, others are better
+  if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
+    return std::numeric_limits<double>::infinity();  // FLAT is better
+  const double beside_time = shape.cluster() > 4 ? 200'000 : 100'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
   const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
   const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, k, num_sms);
   return whole_waves * std::max(k_blocks * whole, D_TIME * area) + (plan.waves > whole_waves ? k_blocks * half : 0) +
          FIRST_AND_LAST * (whole_waves > 0 ? whole : half) +
-         (plan.main_n > 0 && shape.cluster() > 2 ? BESIDE_TIME : 0) +
+         (plan.main_n > 0 && shape.cluster() > 2 ? beside_time : 0) +
          (plan.slices > 1 ? LAST_TIME + SUM_TIME * plan.slices * area : 0);
 }
 
@@ -316,6 +321,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
+  const bool tiny = m <= 64 || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
@@ -330,7 +336,7 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
       time(SMALL, 0.990, m, n, k, num_sms),
       flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
-      m <= TINY.block_m ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
+      tiny ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
       time(CUT_SMALL, 1.040, m, n, k, num_sms),
       time(CUT_ODD, 1.030, m, n, k, num_sms),

@@ -49,21 +49,21 @@ class Statements(unittest.TestCase):
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
-        self.assertIn("ahead of the best algorithm of cublasLt by more than the interval of its rounds at all five "
-                      "headline sizes", text)
-        self.assertIn("The aim was three percent. 12288 has them; the others have one to three", text)
-        self.assertIn("ahead of cuBLAS's default and of the best algorithm of cublasLt at all five sizes",
-                      support.words("README.md"))
-        self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default as beside the best algorithm",
-                      support.words("level08_deep_pipeline/README.md"))
+        self.assertIn("ahead of the best algorithm of cublasLt at all five headline sizes", text)
+        self.assertIn("by more than the interval of its rounds at all but 10240", text)
+        self.assertIn("The aim was three percent at 4096 and 12288. Both have them", text)
+        self.assertIn("ahead of cuBLAS's default at all five sizes, by more than", support.words("README.md"))
+        self.assertIn("of the best algorithm of cublasLt at all but 10240", support.words("README.md"))
+        self.assertIn("Its intervals lie above 1 at all of them beside cuBLAS's default, at all but 10240 beside "
+                      "cublasLt's best", support.words("level08_deep_pipeline/README.md"))
         last = {r.shape[0]: r.fields for r in data.load_results()
                 if names.number_of(r.level) == 8 and r.fields["kind"] == "measured"}
         self.assertEqual(len(last), 5)
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublas_low"]), 1, size)
-            self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
-            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size == 12288, size)
-            self.assertGreater(float(row["ratio_cublaslt"]), 1.0095, size)
+            self.assertEqual(float(row["ratio_cublaslt_low"]) > 1, size != 10240, size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144, 12288), size)
+            self.assertGreater(float(row["ratio_cublaslt"]), 1, size)
 
     def test_the_lessons_of_tuning(self) -> None:
         """What paid is faster by more than the error, in a row of the same size; what did not is not."""

@@ -210,6 +210,9 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(level08::choose_shape(299, 1056, 15424, H200_SMS), CUT_ODD_128x160);
   EXPECT_EQ(level08::choose_shape(605, 936, 2272, H200_SMS), CUT_SMALL_128x128);
   EXPECT_EQ(level08::choose_shape(256, 256, 1024, H200_SMS), NARROW_128x64);
+  // One wave of whole tiles: where nothing is multicast, L2 merges.
+  EXPECT_EQ(level08::choose_shape(3104, 744, 24896, H200_SMS), CUT_ODD_128x160);
+  EXPECT_EQ(level08::choose_shape(1467, 296, 5824, H200_SMS), TINY_64x64);
 }
 
 }  // namespace
