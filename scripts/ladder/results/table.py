@@ -145,10 +145,11 @@ def at_shapes(results: Sequence[Result], level: str) -> Table:
 
 
 def bursts(results: Sequence[Result], levels: Sequence[str], edge: int = DEFAULT_EDGE) -> Table:
-    """Short bursts on a cool chip beside the sustained figures, at one size: a row per level, as far as anybody has
+    """Short bursts on a cool chip beside the sustained figures, at one size: a row per level of which anybody has
     timed bursts."""
     shape = shapes.cube(edge)
     timed = [r for r in results if r.shape == shape and r.number("burst_tflops") is not None]
+    levels = [name for name in levels if any(r.level == name for r in timed)]
     cells = [(series, [find(timed, name, series, shape) for name in levels]) for series in all_series(timed)]
     groups = []
     for series, found in cells:
