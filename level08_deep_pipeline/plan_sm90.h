@@ -146,7 +146,8 @@ inline constexpr TileShape FLAT = {.block_m = 64,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
-/// For fewer rows still, one band at most: no rows to share, and a tile for every SM.
+/// For fewer rows still, one band at most: no rows to share, and a tile for every SM. And where tiles are few and K is long: what
+/// is not multicast is merged.
 inline constexpr TileShape TINY = {.block_m = 64,
                                    .block_n = 64,
                                    .stages = 12,
@@ -154,7 +155,8 @@ inline constexpr TileShape TINY = {.block_m = 64,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
-/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one.
+/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one. (Or in one,
+/// where these tiles are just as many as there are SMs.)
 inline constexpr TileShape CUT_FLAT = {.block_m = 64,
                                        .block_n = 128,
                                        .stages = 9,
