@@ -321,9 +321,9 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
 /// Which shape a product gets on so many SMs: 0 is TALL, 1 BROAD, 2 MIDDLE, 3 SLIM, 4 SQUARE, 5 HIGH, 6 TOWER, 7 WIDE, 8 ODD,
 /// 9 SMALL, 10 NARROW, 11 FLAT, 12 TINY, 13 CUT_FLAT, 14 CUT_SMALL, 15 CUT_ODD.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
-  // Of the two smallest tiles, of which pairs share rows, the one that does not multicast what most CTAs ask for.
+  // Of the two small tiles of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
-  const bool tiny = m <= 64 || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
+  const bool tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
