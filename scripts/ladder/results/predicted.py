@@ -10,6 +10,7 @@ from typing import Optional
 
 from ladder.context import Context
 from ladder.files import RESULTS
+from ladder.levels import names
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.sim import ablations, predictions
@@ -156,17 +157,24 @@ def speeds(context: Context) -> list[Compared]:
 
 
 def ranked(context: Context) -> list[tuple[Compared, Compared]]:
-    """Pairs of levels at one size, the slower one first, of which measurement leaves no doubt: their ratios to cuBLAS
-    have intervals that do not overlap."""
+    """Pairs of levels at one size, the slower one first, of which measurement leaves no doubt: neither the intervals of
+    their ratios to cuBLAS overlap, nor those of their ratios to the best of cublasLt."""
     rows = speeds(context)
     return [(slow, fast) for slow in rows for fast in rows if slow.measured["m"] == fast.measured["m"]
-            and float(slow.measured["ratio_cublas_high"]) < float(fast.measured["ratio_cublas_low"])]
+            and all(float(slow.measured[f"{ratio}_high"]) < float(fast.measured[f"{ratio}_low"])
+                    for ratio in ("ratio_cublas", "ratio_cublaslt"))]
 
 
 def in_order(pair: tuple[Compared, Compared]) -> bool:
     """Does the model say so, too?"""
     slow, fast = pair
     return float(slow.model["tflops"]) < float(fast.model["tflops"])
+
+
+def swapped(context: Context) -> list[str]:
+    """Of the pairs that measurement leaves no doubt of, those that the model has the other way round, in words."""
+    return [f"{names.short(fast.measured['level'])} before {names.short(slow.measured['level'])} at "
+            f"{fast.measured['m']}" for slow, fast in ranked(context) if not in_order((slow, fast))]
 
 
 def cycles_of(row: Fields) -> float:

@@ -60,12 +60,13 @@ def beside_measured(context: Context, _: Options) -> str:
     lines = [[names.short(each.measured["level"]), each.measured["m"], _whole(each.model["tflops"]),
               _whole(each.measured["tflops"]), _percent(each.error), _whole(each.model["sm_mhz"]),
               _whole(each.measured["sm_mhz"]), _percent(each.other), "fitted" if each.fitted else ""] for each in rows]
-    worst, clear = held[0], predicted.ranked(context)
+    worst, clear, swapped = held[0], predicted.ranked(context), predicted.swapped(context)
+    others = f", all but {' and '.join(swapped)}" if swapped else ""
     return (f"Mean error of the {len(held)} rows held out: **{_mean(each.error for each in held)}** of the sustained "
             f"TFLOPS, {_mean(each.other for each in held)} in bursts; the worst is "
             f"{names.short(worst.measured['level'])} at {worst.measured['m']} with {_percent(worst.error)}. "
             f"Of {len(clear)} pairs of levels whose order at a size is beyond the noise of the measurement, the model "
-            f"has {sum(map(predicted.in_order, clear))} in that order.\n\n"
+            f"has {len(clear) - len(swapped)} in that order{others}.\n\n"
             + markdown.table(["level", "M = N = K", "modelled TFLOPS", "measured", "error", "modelled MHz", "measured",
                               "burst: error", ""], lines, "lrrrrrrrl"))
 
