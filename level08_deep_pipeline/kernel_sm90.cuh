@@ -121,8 +121,11 @@ struct Config {
   static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_M;  // [L07] of B, that one CTA loads for all that share it
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = std::min(64, WGMMA_N & -WGMMA_N);  // [L08] columns of a piece of D: its swizzle's span
-  static constexpr mma::Swizzle CD_SWIZZLE = mma::swizzle_of_span(CD_N * 2);
+  static constexpr int CD_N = std::min(64, WGMMA_N & -WGMMA_N);  // [L08] columns of a piece of D
+  // [L08] With A and B swapped, what is a row here is a column of D, and pieces are turned on their way out of the registers.
+  static constexpr bool SWAPS_AB = SHAPE.swap_ab;
+  static constexpr int CD_SPAN = SWAPS_AB ? WGMMA_M : CD_N;  // of the swizzle: what lies side by side of a piece
+  static constexpr mma::Swizzle CD_SWIZZLE = mma::swizzle_of_span(CD_SPAN * 2);
   static constexpr int CD_PIECE_BYTES = WGMMA_M * CD_N * 2;
   static constexpr int CD_PIECES = WGMMA_N / CD_N;                     // per band
   static constexpr int D_PIECES = CUTS_K ? 0 : NUM_BANDS * CD_PIECES;  // per consumer
@@ -204,6 +207,19 @@ struct RingPosition {
     return *this;
   }
 };
+
+// [L08] Where 16 columns of a band go in a piece of D: the address for the 16 bytes that stmatrix has from this lane's row of four
+// 8x8 matrices, or with A and B swapped from its column. The swizzle, as TMA will undo it: 16-byte chunk c of line l lies at chunk
+// c ^ (l % 8) of the line's 8; or, where lines are half as long, at c ^ (l / 2 % 4) of 4.
+template <class Config>
+__device__ __forceinline__ uint32_t address_in_piece(uint32_t piece, int column, uint32_t warp, uint32_t lane) {
+  constexpr int SPAN = Config::CD_SPAN;
+  const int first = column % Config::CD_N;
+  const uint32_t line = Config::SWAPS_AB ? first + lane / 16 * 8 + lane % 8 : warp % 4 * 16 + lane % 16;
+  const uint32_t swizzle = Options::swizzled_cd ? line / (64 / SPAN) % (SPAN / 8) : 0;
+  const uint32_t chunk = (Config::SWAPS_AB ? warp % 4 * 2 + lane / 8 % 2 : first / 8 + lane / 16) ^ swizzle;
+  return piece + line * SPAN * 2 + chunk * 16;
+}
 
 // [L08] Where A or B ends. TMA never loads rows beyond: it takes its time to write zeros, and what is in their place makes rows
 // or columns that D does not have. A load that would lie beyond is the last one again. (Not none: a load also tells who receives
@@ -401,7 +417,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           for (int piece = first; piece < end; ++piece) {
             const int row = (m_part(consumer) * item.bands + piece / Config::CD_PIECES) * Config::WGMMA_M;
             const int col = n_part(consumer) * Config::WGMMA_N + piece % Config::CD_PIECES * Config::CD_N;
-            ptx::cp_async_bulk_tensor_2d_s2g(&maps.d, item.col + col, item.row + row, cd_piece(piece, stage, consumer));
+            const int x = Config::SWAPS_AB ? item.row + row : item.col + col;
+            const int y = Config::SWAPS_AB ? item.col + col : item.row + row;
+            ptx::cp_async_bulk_tensor_2d_s2g(&maps.d, x, y, cd_piece(piece, stage, consumer));
             ptx::cp_async_bulk_commit_group();
             ptx::cp_async_bulk_wait_group_read<0>();  // its bytes may be overwritten
           }
@@ -499,7 +517,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         const int tile = place * Config::CLUSTER_M + m_rank, thread = static_cast<int>(threadIdx.x) - 128;
         const int row = item.row + (m_part(consumer) * item.bands * 4 + thread / 32 % 4) * 16;
         if (mma::sum_slices<128 * Config::NUM_CONSUMERS>(accumulators, slices, tile, slice, thread))
-          mma::store_fragments(accumulators, slices, row, item.col + n_part(consumer) * Config::WGMMA_N);
+          mma::store_fragments<Config::SWAPS_AB>(accumulators, slices, row,
+                                                 item.col + n_part(consumer) * Config::WGMMA_N);
         continue;
       }
 
@@ -507,9 +526,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       // turn it is, and leaves the rest to its store warp.
       if constexpr (Options::early_release) wait_for_store_warp();  // the D before has left: its buffer is free
       const auto [stage, phase] = stage_of_d(index, consumer);
-      __syncwarp();                                            // stmatrix wants converged warps, however they came here
-      const uint32_t row = warp_idx % 4 * 16 + lane_idx % 16;  // of the band
-#pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
+      __syncwarp();  // stmatrix wants converged warps, however they came here
+#pragma unroll       // registers have no run-time index: every access of the accumulators must be unrolled
       for (int band = 0; band < Config::NUM_BANDS; ++band) {
         if (band >= item.bands) break;
         const auto pair = [&](int i) {
@@ -517,11 +535,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         };
 #pragma unroll
         for (int i = 0; i < Config::WGMMA_N / 2; i += 8) {  // 16 columns: rows 0-7, rows 8-15, both again 8 columns on
-          // [L08] The swizzle, as TMA will undo it: 16-byte chunk c of row r lies at chunk c ^ (r % 8) of the row's 8; or,
-          // where pieces are half as wide, at c ^ (r / 2 % 4) of 4.
           const int column = 2 * i;
-          const uint32_t swizzle = Options::swizzled_cd ? row / (64 / Config::CD_N) % (Config::CD_N / 8) : 0;
-          const uint32_t chunk = (column % Config::CD_N / 8 + lane_idx / 16) ^ swizzle;
           const int piece = band * Config::CD_PIECES + column / Config::CD_N;
           if (piece == Config::FIRST_PIECES && column % Config::CD_N == 0) tell_store_warp(Config::D_FIRST_BARRIER);
           if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
@@ -532,8 +546,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
             }
             __syncwarp();
           }
-          ptx::stmatrix_x4(cd_piece(piece, stage, consumer) + row * Config::CD_N * 2 + chunk * 16, pair(i), pair(i + 2),
-                           pair(i + 4), pair(i + 6));
+          ptx::stmatrix_x4<Config::SWAPS_AB>(
+              address_in_piece<Config>(cd_piece(piece, stage, consumer), column, warp_idx, lane_idx), pair(i),
+              pair(i + 2), pair(i + 4), pair(i + 6));
         }
       }
       tell_store_warp(Config::D_REST_BARRIER);
@@ -619,8 +634,12 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
   status =
       encode_operand(launch.maps.b, &launch.b, problem.b, problem.n, problem.k, Config::B_LOAD_ROWS, Config::BLOCK_K);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&launch.maps.d, problem.d, problem.m, problem.n, problem.ldd, Config::WGMMA_M,
-                                     Config::CD_N, Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None);
+  const auto encode_d = [&](int rows, int cols, int piece_rows) {
+    return mma::encode_tensor_map_2d(&launch.maps.d, problem.d, rows, cols, problem.ldd, piece_rows, Config::CD_SPAN,
+                                     Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None);
+  };
+  status =
+      Config::SWAPS_AB ? encode_d(problem.n, problem.m, Config::CD_N) : encode_d(problem.m, problem.n, Config::WGMMA_M);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
   if (status != cudaSuccess) return status;
@@ -640,13 +659,14 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
 
 /// The launches of a product, up to three that run beside one another.
 template <TileShape SHAPE>
-inline cudaError_t prepare(const harness::Problem& problem, std::vector<Launch>* launches) {
+inline cudaError_t prepare(harness::Problem problem, std::vector<Launch>* launches) {
+  if (SHAPE.swap_ab) std::swap(problem.m, problem.n), std::swap(problem.a, problem.b);  // and D stays where it is
   const Plan plan = make_plan(SHAPE, problem.m, problem.n, problem.k, count_sms());
   harness::Problem main = problem, strip = problem;
   main.n = plan.main_n;
   strip.n -= plan.main_n;
   strip.b += static_cast<size_t>(plan.main_n) * problem.k;
-  strip.d += plan.main_n;
+  strip.d += plan.main_n * (SHAPE.swap_ab ? problem.ldd : 1);
   // Whole clusters take as many places as they can, columns of them the others, and the strip.
   using Whole = Config<SHAPE>;
   using Column = Config<SHAPE.column()>;
@@ -722,8 +742,10 @@ inline harness::Description describe() {
   using Config = level08::Config<SHAPE>;
   using Smem = SmemOf<Config>;
   harness::Description d;
-  d.cluster = Config::CLUSTER_SIZE, d.cluster_n = Config::CLUSTER_N;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
+  d.cluster = Config::CLUSTER_SIZE, d.cluster_n = Config::SWAPS_AB ? Config::CLUSTER_M : Config::CLUSTER_N;
+  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N;
+  if (Config::SWAPS_AB) std::swap(d.tile_m, d.tile_n);
+  d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
   d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
@@ -735,11 +757,12 @@ inline harness::Description describe() {
       Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES, Config::CUTS_LAST_WAVE, Config::CUTS_K);
   if (Config::OWN_PIECES > 0) {
     d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
-               Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_N * 2,
+               Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_SPAN * 2,
                Options::swizzled_cd ? Config::CD_SWIZZLE : mma::Swizzle::None}};
   }
   d.smem.push_back(harness::ring(Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B",
                                  Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES));
+  if (Config::SWAPS_AB) std::swap(d.smem.back().parts[0].first, d.smem.back().parts[1].first);
   const bool holds_d = Config::D_STAGES > 0;
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
                  holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every peer"
@@ -762,11 +785,13 @@ inline harness::Description describe() {
              {"the others of warpgroup 0", "none: registers are given back by whole warpgroups"},
              {"warpgroups from 1 on (consumers)", "MMAs and epilogue of an equal part each of the tile"}};
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
+    if (Config::SWAPS_AB) std::swap(m_blocks, n_blocks);
     const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,
                                          n_blocks / Config::CLUSTER_N, Config::SWIZZLE_GROUP_SIZE);
     const int rank = tile % Config::CLUSTER_SIZE;
-    return harness::Tile{m * Config::CLUSTER_M + rank % Config::CLUSTER_M,
-                         n * Config::CLUSTER_N + rank / Config::CLUSTER_M};
+    const harness::Tile found = {m * Config::CLUSTER_M + rank % Config::CLUSTER_M,
+                                 n * Config::CLUSTER_N + rank / Config::CLUSTER_M};
+    return Config::SWAPS_AB ? harness::Tile{found.n_block, found.m_block} : found;
   };
   return d;
 }

@@ -34,9 +34,13 @@ int main(int argc, char** argv) {
       {"128x64", level08::launch<level08::NARROW>, level08::describe<level08::NARROW>},
       {"64x128", level08::launch<level08::FLAT>, level08::describe<level08::FLAT>},
       {"64x64", level08::launch<level08::TINY>, level08::describe<level08::TINY>},
+      {"160x256-swapped", level08::launch<level08::MIDDLE_SWAPPED>, level08::describe<level08::MIDDLE_SWAPPED>},
+      {"192x192-swapped", level08::launch<level08::SQUARE_SWAPPED>, level08::describe<level08::SQUARE_SWAPPED>},
+      {"224x128-swapped", level08::launch<level08::ODD_SWAPPED>, level08::describe<level08::ODD_SWAPPED>},
       {"64x128-slices", level08::launch<level08::CUT_FLAT>, level08::describe<level08::CUT_FLAT>},
       {"128x128-slices", level08::launch<level08::CUT_SMALL>, level08::describe<level08::CUT_SMALL>},
-      {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>}};
+      {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>},
+      {"160x128-slices-swapped", level08::launch<level08::CUT_ODD_SWAPPED>, level08::describe<level08::CUT_ODD_SWAPPED>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

@@ -43,10 +43,21 @@ struct TileShape {
   int group;                 ///< rows of patches that are covered before n advances
   bool cut_last_wave;        ///< whether tiles of the last wave may be cut in two
   bool cut_k = false;        ///< whether K is cut in slices, one for each CTA or pair that a tile gets
+  bool swap_ab = false;      ///< whether A and B change places: the transpose of D is computed, as B * A^T
 
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The same tile for a cluster of one column: for SMs and for columns of D that are left over.
-  constexpr TileShape column() const { return {block_m, block_n, stages, cluster_m, 1, group, cut_last_wave, cut_k}; }
+  constexpr TileShape column() const {
+    TileShape shape = *this;
+    shape.cluster_n = 1;
+    return shape;
+  }
+  /// The same tile with A and B swapped: its rows are columns of D, its columns rows.
+  constexpr TileShape swapped() const {
+    TileShape shape = *this;
+    shape.swap_ab = true;
+    return shape;
+  }
 };
 
 /// Fewest bytes per product.
@@ -181,6 +192,12 @@ inline constexpr TileShape CUT_ODD = {.block_m = 128,
                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                       .cut_last_wave = false,
                                       .cut_k = true};
+/// Tiles come in steps of 64 rows, but in steps of 8 columns. With A and B swapped it is the other way round, which fits a few
+/// hundred rows better: three times 192, twice 224 or 160.
+inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
+inline constexpr TileShape SQUARE_SWAPPED = SQUARE.swapped();
+inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
+inline constexpr TileShape CUT_ODD_SWAPPED = CUT_ODD.swapped();
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -319,11 +336,13 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
 }
 
 /// Which shape a product gets on so many SMs: 0 is TALL, 1 BROAD, 2 MIDDLE, 3 SLIM, 4 SQUARE, 5 HIGH, 6 TOWER, 7 WIDE, 8 ODD,
-/// 9 SMALL, 10 NARROW, 11 FLAT, 12 TINY, 13 CUT_FLAT, 14 CUT_SMALL, 15 CUT_ODD.
+/// 9 SMALL, 10 NARROW, 11 FLAT, 12 TINY; 13 MIDDLE, 14 SQUARE and 15 ODD with A and B swapped; 16 CUT_FLAT, 17 CUT_SMALL,
+/// 18 CUT_ODD, and 19 that one swapped.
 constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two small tiles of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
   const bool tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
+  const bool broad = n >= 256;  // with A and B swapped, a tile is that wide, or nearly
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
@@ -339,9 +358,13 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
       flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
       tiny ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
+      broad ? time(MIDDLE_SWAPPED, 1.045, n, m, k, num_sms) : NEVER,
+      broad ? time(SQUARE_SWAPPED, 0.980, n, m, k, num_sms) : NEVER,
+      broad ? time(ODD_SWAPPED, 1.020, n, m, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
       time(CUT_SMALL, 1.040, m, n, k, num_sms),
       time(CUT_ODD, 1.030, m, n, k, num_sms),
+      broad ? time(CUT_ODD_SWAPPED, 1.040, n, m, k, num_sms) : NEVER,
   };
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }

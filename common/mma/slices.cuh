@@ -16,7 +16,7 @@ struct Slices {
   float4* sums;        ///< [tile][slice][fragments / 4][thread], at least as many as there are
   uint32_t* counters;  ///< [tile][warp]: zero, before and after
   __nv_bfloat16* d;    ///< row-major D[m, n]
-  int m, n;            ///< n is a multiple of 8
+  int m, n;            ///< of the product, whose transpose D may be; n of D is a multiple of 8
   std::int64_t ldd;    ///< elements from row to row, a multiple of 2
 };
 
@@ -55,8 +55,8 @@ __device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENT
 }
 
 /// Who: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and band, as BF16: `row` and `col` are those of the warp's
-/// first element in D, bands follow one another after 64 rows. Nothing outside of D.
-template <int BANDS, int FRAGMENTS>
+/// first element in D, bands follow one another after 64 rows. Nothing outside of D. With TRANSPOSED, these rows are columns of D.
+template <bool TRANSPOSED, int BANDS, int FRAGMENTS>
 __device__ __forceinline__ void store_fragments(const float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices,
                                                 int row, int col) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -66,7 +66,13 @@ __device__ __forceinline__ void store_fragments(const float (&accumulators)[BAND
     for (int i = 0; i < FRAGMENTS; i += 2) {  // two columns of row lane / 4, then of the row 8 below; then 8 columns on
       const int r = row + band * 64 + i / 2 % 2 * 8 + lane / 4, c = col + i / 4 * 8 + lane % 4 * 2;
       const uint32_t pair = ptx::cvt_rn_bf16x2_f32(accumulators[band][i + 1], accumulators[band][i]);
-      if (r < slices.m && c < slices.n) *reinterpret_cast<uint32_t*>(slices.d + r * slices.ldd + c) = pair;
+      if constexpr (TRANSPOSED) {
+        const auto halves = reinterpret_cast<const __nv_bfloat16*>(&pair);
+        for (int j = 0; j < 2; ++j)
+          if (r < slices.m && c + j < slices.n) slices.d[(c + j) * slices.ldd + r] = halves[j];
+      } else if (r < slices.m && c < slices.n) {
+        *reinterpret_cast<uint32_t*>(slices.d + r * slices.ldd + c) = pair;
+      }
     }
   }
 }
