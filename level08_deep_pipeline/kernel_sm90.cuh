@@ -8,12 +8,13 @@
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Warps
 // of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
 // more CTAs run than are needed; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
-// Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2.
+// Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2. And where the rows
+// of D fit tiles better as columns, A and B are swapped: the kernel multiplies as always, and what it stores is turned.
 //
 // Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip, slice)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
-//   piece     64 rows and 64, 32 or 16 columns of D: one TMA store. Those of a tile that find room beside the ring are
-//             its *own* pieces, the others its *ring* pieces
+//   piece     64 rows and 64, 32 or 16 columns of D (swapped: columns and rows): one TMA store. Those of a tile that find room
+//             beside the ring are its *own* pieces, the others its *ring* pieces
 //   box       one band of each consumer: the rows of A that lie together in a stage
 //   peer      a CTA of the cluster that shares rows of A or rows of B with this one; and this one itself
 //   grant     what gives a stage to D: arrivals without bytes, by the producers of all peers
@@ -208,8 +209,8 @@ struct RingPosition {
   }
 };
 
-// [L08] Where 16 columns of a band go in a piece of D: the address for the 16 bytes that stmatrix has from this lane's row of four
-// 8x8 matrices, or with A and B swapped from its column. The swizzle, as TMA will undo it: 16-byte chunk c of line l lies at chunk
+// [L08] Where 16 columns of a band go in a piece of D: the line that stmatrix writes for this lane, a row of four
+// 8x8 matrices, or a column if A and B are swapped. The swizzle, as TMA will undo it: 16-byte chunk c of line l lies at chunk
 // c ^ (l % 8) of the line's 8; or, where lines are half as long, at c ^ (l / 2 % 4) of 4.
 template <class Config>
 __device__ __forceinline__ uint32_t address_in_piece(uint32_t piece, int column, uint32_t warp, uint32_t lane) {
@@ -750,11 +751,12 @@ inline harness::Description describe() {
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.accumulators = Config::NUM_BANDS * Config::WGMMA_N / 2;
-  d.constants = LADDER_CONSTANTS(
-      Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS, Config::NUM_BANDS,
-      Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS, Config::CD_N,
-      Config::SWIZZLE_GROUP_SIZE, Config::A_BOX_ROWS, Config::A_LOAD_ROWS, Config::B_LOAD_ROWS, Config::OWN_PIECES,
-      Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES, Config::CUTS_LAST_WAVE, Config::CUTS_K);
+  d.constants =
+      LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS, Config::NUM_BANDS,
+                       Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS, Config::CD_N,
+                       Config::SWIZZLE_GROUP_SIZE, Config::A_BOX_ROWS, Config::A_LOAD_ROWS, Config::B_LOAD_ROWS,
+                       Config::OWN_PIECES, Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES,
+                       Config::CUTS_LAST_WAVE, Config::CUTS_K, Config::SWAPS_AB);
   if (Config::OWN_PIECES > 0) {
     d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
                Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_SPAN * 2,

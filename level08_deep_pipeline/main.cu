@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
       {"64x128-slices", level08::launch<level08::CUT_FLAT>, level08::describe<level08::CUT_FLAT>},
       {"128x128-slices", level08::launch<level08::CUT_SMALL>, level08::describe<level08::CUT_SMALL>},
       {"128x160-slices", level08::launch<level08::CUT_ODD>, level08::describe<level08::CUT_ODD>},
-      {"160x128-slices-swapped", level08::launch<level08::CUT_ODD_SWAPPED>, level08::describe<level08::CUT_ODD_SWAPPED>}};
+      {"160x128-slices-swapped", level08::launch<level08::CUT_ODD_SWAPPED>,
+       level08::describe<level08::CUT_ODD_SWAPPED>}};
   const auto select = [](const harness::Problem& problem) { return &configs[level08::choose_shape(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif

@@ -324,6 +324,8 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
     return std::numeric_limits<double>::infinity();  // FLAT is better
+  if (shape.cut_k && shape.swap_ab && plan.slices > 2)
+    return std::numeric_limits<double>::infinity();  // takes longer than this says
   const double beside_time = shape.cluster() > 4 ? 200'000 : 100'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;

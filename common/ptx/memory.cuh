@@ -15,10 +15,10 @@ __device__ __forceinline__ uint32_t cvt_rn_bf16x2_f32(float high, float low) {
   return packed;
 }
 
-/// `stmatrix.sync.aligned.m8n8.x4{.trans}.shared::cta.b16 [row], {d0, d1, d2, d3};`
+/// `stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [row], {d0, d1, d2, d3};`
 /// Stores four 8 x 8 matrices of 16-bit elements. Register j of lane t holds elements 2 * (t%4) and 2 * (t%4) + 1 of row
 /// t/4 of matrix j: the pairs of a wgmma accumulator, packed. Lane t names the address (16-byte aligned) of the 16 bytes
-/// of row t%8 of matrix t/8; with TRANSPOSED, of its column t%8.
+/// of row t%8 of matrix t/8; with TRANSPOSED (`.x4.trans`), of its column t%8.
 /// Who: a whole warp. Orders: an ordinary store: fence_proxy_async_shared() before TMA reads it.
 /// ISA 9.7.14.5.16 (stmatrix), PTX 7.8, sm_90.
 template <bool TRANSPOSED = false>

@@ -118,6 +118,14 @@ class Sites(support.Sandbox):
         entries = frozenset({"gemm_ILi256ELi192ELi4E", "gemm_ILi128ELi256ELi4E"})
         self.assertEqual(sites.entries_of("128x256", entries), {"gemm_ILi128ELi256ELi4E"})
         self.assertEqual(sites.entries_of("swizzle128", entries), entries)
+        # Without slices or with them, and what is turned is named after what D gets.
+        plain, cut, turned, both = (f"gemm_ILi128ELi160ELi4ELb0ELb{cut}ELb{swap}E"
+                                    for cut, swap in ("00", "10", "01", "11"))
+        for config, entry in (("128x160", plain), ("128x160-slices", cut), ("160x128-swapped", turned),
+                              ("160x128-slices-swapped", both), ("160x128", None)):
+            self.assertEqual(sites.entries_of(config, frozenset({plain, cut, turned, both})),
+                             {entry} if entry else frozenset(), config)
+        self.assertEqual(len(sites.entries_of("128x160x64-clc", frozenset({plain, cut}))), 2)
 
     def test_a_program_without_PTX_is_said_to_have_none(self) -> None:
         program = self.write("empty", "nothing")

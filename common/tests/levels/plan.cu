@@ -202,7 +202,7 @@ TEST(Choice, FitsTheLastWave) {
   for (const int m : {72, 128}) EXPECT_EQ(level08::choose_shape(m, 8192, 8192, H200_SMS), FLAT_64x128) << m;
   EXPECT_EQ(level08::choose_shape(144, 8192, 8192, H200_SMS), TOWER_192x64) << "one row of tiles, which L2 merges";
   EXPECT_EQ(level08::choose_shape(384, 8192, 8192, H200_SMS), HIGH_192x128) << "two rows of them, one wave";
-  EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), CUT_ODD_160x128_SWAPPED);
+  EXPECT_EQ(level08::choose_shape(160, 4096, 4096, H200_SMS), FLAT_64x128) << "few rows of A, many CTAs that want them";
   EXPECT_EQ(level08::choose_shape(150, 3856, 2496, H200_SMS), FLAT_64x128);
   EXPECT_EQ(level08::choose_shape(1000, 1000, 8192, H200_SMS), NARROW_128x64);
   EXPECT_EQ(level08::choose_shape(11496, 3064, 64, H200_SMS), NARROW_128x64) << "next to nothing but D";
@@ -211,12 +211,18 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
   // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
   EXPECT_EQ(level08::choose_shape(264, 208, 16000, H200_SMS), CUT_FLAT_64x128);
-  EXPECT_EQ(level08::choose_shape(299, 1056, 15424, H200_SMS), CUT_ODD_160x128_SWAPPED);
+  EXPECT_EQ(level08::choose_shape(299, 1056, 15424, H200_SMS), CUT_ODD_128x160);
   EXPECT_EQ(level08::choose_shape(605, 936, 2272, H200_SMS), CUT_SMALL_128x128);
   EXPECT_EQ(level08::choose_shape(256, 256, 1024, H200_SMS), NARROW_128x64);
   // One wave of whole tiles: where nothing is multicast, L2 merges.
   EXPECT_EQ(level08::choose_shape(3104, 744, 24896, H200_SMS), CUT_ODD_128x160);
   EXPECT_EQ(level08::choose_shape(1467, 296, 5824, H200_SMS), TINY_64x64);
+  // Rows that tiles fit only as columns.
+  EXPECT_EQ(level08::choose_shape(300, 14336, 4096, H200_SMS), MIDDLE_160x256_SWAPPED);
+  EXPECT_EQ(level08::choose_shape(576, 8192, 8192, H200_SMS), SQUARE_192x192_SWAPPED);
+  EXPECT_EQ(level08::choose_shape(448, 8192, 8192, H200_SMS), ODD_224x128_SWAPPED);
+  EXPECT_EQ(level08::choose_shape(320, 4096, 14336, H200_SMS), CUT_ODD_160x128_SWAPPED) << "two slices";
+  for (const int n : {8, 64, 248}) EXPECT_LT(level08::choose_shape(585, n, 8, H200_SMS), MIDDLE_160x256_SWAPPED) << n;
 }
 
 }  // namespace

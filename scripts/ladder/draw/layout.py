@@ -63,8 +63,12 @@ class Layout:
 
 
 def layout_of(context: Context, description: Description) -> Layout:
+    """As the kernel has it; where that has A and B swapped, turned at the end."""
     rows, columns, block_k = description.tile_m, description.tile_n, description.tile_k
     down, across = description.cluster_m, description.cluster_n
+    swapped = description.constants.get("SWAPS_AB", 0) != 0
+    if swapped:
+        rows, columns, down, across = columns, rows, across, down
     ctas = [(CTAS[n * down + m], m, n) for n in range(across) for m in range(down)]
     d = [Part(m * rows, rows, cta, n * columns) for cta, m, n in ctas]
     if description.tile_owner != "CTA":
@@ -76,17 +80,20 @@ def layout_of(context: Context, description: Description) -> Layout:
         loaded, boxed = description.constants["A_LOAD_ROWS"], description.constants["A_BOX_ROWS"]
         a = [Part(m * rows + box + n * loaded, loaded, CTAS[n * down + m]) for m in range(down)
              for box in range(0, rows, boxed) for n in range(across)]
-    bands, facts = _work(context, description)
+    bands, facts = _work(context, description, rows)
     others = {1: "", 2: " for both CTAs", 4: " for two CTAs", 8: " for two or four CTAs"}[
         description.cluster if description.arch == 90 else 1]
     loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
+    if swapped:
+        a, b, d = b, a, [Part(n * columns, columns, cta, m * rows) for cta, m, n in ctas]
+        loads = [("A", share, others), ("B", rows // across, others if across > 1 else "")]
     head = f"{'Each CTA loads' if description.cluster > 1 else 'Loads'}, per K block of {block_k}:"
     sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes" for name, size, whom in loads]
     return Layout(a, b, d, bands, [head, *sizes, *facts])
 
 
-def _work(context: Context, description: Description) -> tuple[list[str], list[str]]:
-    """How a CTA's rows are divided, and what is to be said about the work."""
+def _work(context: Context, description: Description, rows: int) -> tuple[list[str], list[str]]:
+    """How a CTA's `rows` (columns of D, if A and B are swapped) are divided, and what is to be said about the work."""
     constants = description.constants
     counted = context.counted(description.level, description.arch)
     if description.arch == 100:
@@ -102,7 +109,7 @@ def _work(context: Context, description: Description) -> tuple[list[str], list[s
         bands = [f"consumer {c}" for c in range(holders)] if holders > 1 else []
         facts = ["Each warpgroup multiplies its rows:" if holders > 1 else
                  "Two consumers take tiles in turns:" if consumers > 1 else "One warpgroup multiplies:"]
-        instructions = description.tile_m // holders // m * description.tile_k // k
+        instructions = rows // holders // m * description.tile_k // k
         facts.append(f"   {instructions} of {m} x {n} x {k} per K block")
     if counted:
         stored_twice = int(counted["redundant_store_bytes"]) > 0

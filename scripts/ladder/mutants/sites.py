@@ -201,14 +201,21 @@ def _nothing(line: str) -> str:
 
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
     """The instantiations that may belong to a configuration: those whose template has the first two numbers of
-    "256x192" or "128x256x64-clc" among its arguments, and two switches of which the second is on if it is "-slices";
-    or all, if the name is not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
-    numbers = re.match(r"(\d+)x(\d+)(x\d+|-slices|-eights|$)", config)
-    if not numbers:
+    "256x192" or "128x256x64-clc" among its arguments, in the other order if it is "-swapped"; and if there are three
+    switches, the second on for "-slices", and the third for "-swapped". Or all, if the name is not of that kind.
+    ("-eights" are a size of clusters, which is not told apart.)"""
+    parts = re.fullmatch(r"(\d+)x(\d+)(x\d+(?:-clc)?|(?:-eights)?(-slices)?(-swapped)?)", config)
+    if not parts:
         return entries
-    sliced = [numbers[3] == "-slices"] if not numbers[3].startswith("x") else [True, False]
-    return frozenset(entry for entry in entries if f"Li{numbers[1]}ELi{numbers[2]}E" in entry
-                     and (re.search(r"Lb[01]ELb1E", entry) is not None) in sliced)
+    block = (parts[2], parts[1]) if parts[5] else (parts[1], parts[2])
+    wanted = "".join("01"[part is not None] for part in parts.groups()[3:])
+
+    def belongs(entry: str) -> bool:
+        switches = re.search(r"Lb[01]ELb([01])ELb([01])E", entry)
+        return (f"Li{block[0]}ELi{block[1]}E" in entry
+                and (parts[3].startswith("x") or ("".join(switches.groups()) if switches else "00") == wanted))
+
+    return frozenset(filter(belongs, entries))
 
 
 def key_of(row: Mapping[str, str]) -> tuple[str, ...]:
