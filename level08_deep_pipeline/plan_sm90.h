@@ -344,7 +344,7 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two small tiles of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
   const bool tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
-  const bool broad = n >= 256;  // with A and B swapped, a tile is that wide, or nearly
+  const bool broad = n >= 256;  // with A and B swapped, tiles are up to so many columns wide
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
