@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 // Options, for example nvcc -DCLUSTER_CTAS=2. The defaults are the level; the README shows what each of the others is worth.
 #ifndef CLUSTER_CTAS  // 2: pairs, which share B only; 1: no clusters, each CTA loads everything for itself
@@ -318,9 +319,10 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
 /// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later; beside clusters of eight, and
 /// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
-/// the sums of all to read, at 58 bytes a cycle.
+/// the sums of all to read, at 58 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
   constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 120'000, SUM_TIME = 2.2;
+  if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
     return std::numeric_limits<double>::infinity();  // FLAT is better
@@ -344,7 +346,7 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
   // Of the two small tiles of which pairs share rows, the one that does not multicast what most CTAs ask for.
   const bool flat = 2 * m <= n;
   const bool tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
-  const bool broad = n >= 256;  // with A and B swapped, tiles are up to so many columns wide
+  const bool swap_ab = n >= 256;  // swapped tiles are up to so many columns wide
   constexpr double NEVER = std::numeric_limits<double>::infinity();
   const double times[] = {
       time(TALL, 1.000, m, n, k, num_sms),
@@ -360,13 +362,13 @@ constexpr int choose_shape(int m, int n, int k, int num_sms) {
       flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
       flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
       tiny ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
-      broad ? time(MIDDLE_SWAPPED, 1.045, n, m, k, num_sms) : NEVER,
-      broad ? time(SQUARE_SWAPPED, 0.980, n, m, k, num_sms) : NEVER,
-      broad ? time(ODD_SWAPPED, 1.020, n, m, k, num_sms) : NEVER,
+      swap_ab ? time(MIDDLE_SWAPPED, 1.045, m, n, k, num_sms) : NEVER,
+      swap_ab ? time(SQUARE_SWAPPED, 0.980, m, n, k, num_sms) : NEVER,
+      swap_ab ? time(ODD_SWAPPED, 1.020, m, n, k, num_sms) : NEVER,
       time(CUT_FLAT, 1.050, m, n, k, num_sms),
       time(CUT_SMALL, 1.040, m, n, k, num_sms),
       time(CUT_ODD, 1.030, m, n, k, num_sms),
-      broad ? time(CUT_ODD_SWAPPED, 1.040, n, m, k, num_sms) : NEVER,
+      swap_ab ? time(CUT_ODD_SWAPPED, 1.040, m, n, k, num_sms) : NEVER,
   };
   return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
 }

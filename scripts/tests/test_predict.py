@@ -94,8 +94,8 @@ class Recorded(unittest.TestCase):
             self.assertEqual({float(row["error"]) for row in self.ROWS if row["gpu"] == gpu}, {said})
 
     def test_levels_come_in_the_order_in_which_they_were_measured(self) -> None:
-        context = Context(support.ROOT, data.load_results())
-        clear, swapped = predicted.ranked(context), predicted.swapped(context)
+        clear = predicted.ranked(Context(support.ROOT, data.load_results()))
+        swapped = predicted.swapped(clear)
         self.assertGreater(len(clear), 80)
         self.assertLessEqual(len(swapped), 0.02 * len(clear), swapped)
         page = support.words("docs/model.md")

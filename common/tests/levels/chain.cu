@@ -1,5 +1,5 @@
 // A product that reads what the product before has written, directly behind it on one stream: a launch that starts early waits
-// before its first byte. Each shape of level 08 on Hopper, after each other one.
+// before its first byte. Shapes of level 08 on Hopper of each kind, each after each other one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

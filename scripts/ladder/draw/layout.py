@@ -83,12 +83,13 @@ def layout_of(context: Context, description: Description) -> Layout:
     bands, facts = _work(context, description, rows)
     others = {1: "", 2: " for both CTAs", 4: " for two CTAs", 8: " for two or four CTAs"}[
         description.cluster if description.arch == 90 else 1]
-    loads = [("A", rows // across, others if across > 1 else ""), ("B", share, others)]
+    loads = [(rows // across, others if across > 1 else ""), (share, others)]
     if swapped:
         a, b, d = b, a, [Part(n * columns, columns, cta, m * rows) for cta, m, n in ctas]
-        loads = [("A", share, others), ("B", rows // across, others if across > 1 else "")]
+        loads.reverse()
     head = f"{'Each CTA loads' if description.cluster > 1 else 'Loads'}, per K block of {block_k}:"
-    sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes" for name, size, whom in loads]
+    sizes = [f"   {name} {size} x {block_k}{whom}: {size * block_k * 2:,} bytes"
+             for name, (size, whom) in zip("AB", loads)]
     return Layout(a, b, d, bands, [head, *sizes, *facts])
 
 

@@ -1,6 +1,7 @@
 """What the timing model predicts, compared with what is measured of an H200 and reported of a GB200."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -171,10 +172,10 @@ def in_order(pair: tuple[Compared, Compared]) -> bool:
     return float(slow.model["tflops"]) < float(fast.model["tflops"])
 
 
-def swapped(context: Context) -> list[str]:
-    """Of the pairs that measurement leaves no doubt of, those that the model has the other way round, in words."""
+def swapped(pairs: Iterable[tuple[Compared, Compared]]) -> list[str]:
+    """Of such pairs those that the model has the other way round, in words."""
     return [f"{names.short(fast.measured['level'])} before {names.short(slow.measured['level'])} at "
-            f"{fast.measured['m']}" for slow, fast in ranked(context) if not in_order((slow, fast))]
+            f"{fast.measured['m']}" for slow, fast in pairs if not in_order((slow, fast))]
 
 
 def cycles_of(row: Fields) -> float:

@@ -60,7 +60,8 @@ def beside_measured(context: Context, _: Options) -> str:
     lines = [[names.short(each.measured["level"]), each.measured["m"], _whole(each.model["tflops"]),
               _whole(each.measured["tflops"]), _percent(each.error), _whole(each.model["sm_mhz"]),
               _whole(each.measured["sm_mhz"]), _percent(each.other), "fitted" if each.fitted else ""] for each in rows]
-    worst, clear, swapped = held[0], predicted.ranked(context), predicted.swapped(context)
+    worst, clear = held[0], predicted.ranked(context)
+    swapped = predicted.swapped(clear)
     others = f", all but {' and '.join(swapped)}" if swapped else ""
     return (f"Mean error of the {len(held)} rows held out: **{_mean(each.error for each in held)}** of the sustained "
             f"TFLOPS, {_mean(each.other for each in held)} in bursts; the worst is "
