@@ -154,7 +154,7 @@ struct Config {
 
   static_assert(BLOCK_M % (CONSUMERS_M * WGMMA_M) == 0 && WGMMA_N % CD_N == 0 && BLOCK_N <= 256);
   static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
-  static_assert(!CUTS_K || (CLUSTER_N == 1 && NUM_CONSUMERS == 2), "find_room has counters for eight warps");
+  static_assert(!CUTS_K || (CLUSTER_N == 1 && NUM_CONSUMERS <= 2), "find_room has counters for eight warps");
   static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(D_STAGES <= 2, "a consumer knows of one other whose stage is D's");
@@ -730,9 +730,9 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   return cudaSuccess;
 }
 
-/// Index of the shape that a problem gets on this GPU, as plan_sm90.h counts them.
-inline int choose_shape(const harness::Problem& problem) {
-  return choose_shape(problem.m, problem.n, problem.k, count_sms());
+/// Which of TILES a problem gets on this GPU.
+inline int choose_tile(const harness::Problem& problem) {
+  return choose_tile(problem.m, problem.n, problem.k, count_sms());
 }
 
 // --------------------------------------------------------------------------------------------------------- in numbers

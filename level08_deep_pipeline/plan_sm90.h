@@ -13,7 +13,6 @@
 #pragma once
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -199,6 +198,30 @@ inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
 inline constexpr TileShape SQUARE_SWAPPED = SQUARE.swapped();
 inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
 inline constexpr TileShape CUT_ODD_SWAPPED = CUT_ODD.swapped();
+/// The shapes above are the ideas. What is left is to fit: a D of any size once or twice into 132 SMs. Pairs, in widths between
+/// those above: with `cluster_n` of two they share rows of A, otherwise of B.
+constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
+  return {.block_m = block_m,
+          .block_n = block_n,
+          .stages = NUM_STAGES ? NUM_STAGES : stages,
+          .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
+          .cluster_n = CLUSTER_CTAS > 2                     ? cluster_n
+                       : CLUSTER_CTAS > 1 && cluster_m == 1 ? 2
+                                                            : 1,
+          .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+          .cut_last_wave = false};
+}
+/// The same where K is cut.
+constexpr TileShape fitting_slices(int block_m, int block_n, int stages, int cluster_m) {
+  return {.block_m = block_m,
+          .block_n = block_n,
+          .stages = stages,
+          .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
+          .cluster_n = 1,
+          .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
+          .cut_last_wave = false,
+          .cut_k = true};
+}
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -339,38 +362,73 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
          (plan.slices > 1 ? LAST_TIME + SUM_TIME * plan.slices * area : 0);
 }
 
-/// Which shape a product gets on so many SMs: 0 is TALL, 1 BROAD, 2 MIDDLE, 3 SLIM, 4 SQUARE, 5 HIGH, 6 TOWER, 7 WIDE, 8 ODD,
-/// 9 SMALL, 10 NARROW, 11 FLAT, 12 TINY; 13 MIDDLE, 14 SQUARE and 15 ODD with A and B swapped; 16 CUT_FLAT, 17 CUT_SMALL,
-/// 18 CUT_ODD, and 19 that one swapped.
-constexpr int choose_shape(int m, int n, int k, int num_sms) {
-  // Of the two small tiles of which pairs share rows, the one that does not multicast what most CTAs ask for.
-  const bool flat = 2 * m <= n;
-  const bool tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);  // elsewhere it takes longer than this says
-  const bool swap_ab = n >= 256;  // swapped tiles are up to so many columns wide
-  constexpr double NEVER = std::numeric_limits<double>::infinity();
-  const double times[] = {
-      time(TALL, 1.000, m, n, k, num_sms),
-      time(BROAD, 1.000, m, n, k, num_sms),
-      time(MIDDLE, 1.035, m, n, k, num_sms),
-      time(SLIM, 1.050, m, n, k, num_sms),
-      time(SQUARE, 0.970, m, n, k, num_sms),
-      time(HIGH, 1.060, m, n, k, num_sms),
-      time(TOWER, 1.100, m, n, k, num_sms),
-      time(WIDE, 1.015, m, n, k, num_sms),
-      time(ODD, 1.010, m, n, k, num_sms),
-      time(SMALL, 0.990, m, n, k, num_sms),
-      flat ? NEVER : time(NARROW, 1.080, m, n, k, num_sms),
-      flat ? time(FLAT, 1.050, m, n, k, num_sms) : NEVER,
-      tiny ? time(TINY, 1.050, m, n, k, num_sms) : NEVER,
-      swap_ab ? time(MIDDLE_SWAPPED, 1.045, m, n, k, num_sms) : NEVER,
-      swap_ab ? time(SQUARE_SWAPPED, 0.980, m, n, k, num_sms) : NEVER,
-      swap_ab ? time(ODD_SWAPPED, 1.020, m, n, k, num_sms) : NEVER,
-      time(CUT_FLAT, 1.050, m, n, k, num_sms),
-      time(CUT_SMALL, 1.040, m, n, k, num_sms),
-      time(CUT_ODD, 1.030, m, n, k, num_sms),
-      swap_ab ? time(CUT_ODD_SWAPPED, 1.040, m, n, k, num_sms) : NEVER,
-  };
-  return static_cast<int>(std::min_element(std::begin(times), std::end(times)) - std::begin(times));
+/// When a tile is asked at all.
+enum class When {
+  ALWAYS,
+  FLAT,  ///< D is at least twice as wide as it is high: of two small tiles, the one that does not multicast what most want
+  NOT_FLAT,  ///< the other one
+  TINY,      ///< up to 64 rows, or a long K: elsewhere it takes longer than `time` says
+};
+
+/// A configuration of the level.
+struct Tile {
+  const char* name;  ///< rows and columns of D
+  TileShape shape;
+  double mma_cost;  ///< what its MMAs cost beside those of the first, for each element of D
+  When when = When::ALWAYS;
+};
+inline constexpr double UNMEASURED = 1e9;  // never chosen, until an H200 has timed it
+inline constexpr Tile TILES[] = {
+    {"256x192", TALL, 1.000},
+    {"256x192-eights", BROAD, 1.000},
+    {"256x160", MIDDLE, 1.035},
+    {"256x144", SLIM, 1.050},
+    {"192x192", SQUARE, 0.970},
+    {"192x128", HIGH, 1.060},
+    {"192x64", TOWER, 1.100},
+    {"128x256", WIDE, 1.015},
+    {"128x224", ODD, 1.010},
+    {"128x128", SMALL, 0.990},
+    {"128x64", NARROW, 1.080, When::NOT_FLAT},
+    {"64x128", FLAT, 1.050, When::FLAT},
+    {"64x64", TINY, 1.050, When::TINY},
+    {"192x160", fitting(192, 160, 4, 1, 2), UNMEASURED},
+    {"192x112", fitting(192, 112, 5, 1, 2), UNMEASURED},
+    {"128x80", fitting(128, 80, 8, 1, 2), UNMEASURED},
+    {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
+    {"192x192-swapped", SQUARE_SWAPPED, 0.980},
+    {"224x128-swapped", ODD_SWAPPED, 1.020},
+    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), UNMEASURED},
+    {"176x128-swapped", fitting(128, 176, 5, 1, 2).swapped(), UNMEASURED},
+    {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), UNMEASURED},
+    {"96x256-swapped", fitting(256, 96, 5, 2, 4).swapped(), UNMEASURED},
+    {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), UNMEASURED},
+    {"64x128-slices", CUT_FLAT, 1.050},
+    {"128x128-slices", CUT_SMALL, 1.040},
+    {"128x160-slices", CUT_ODD, 1.030},
+    {"128x96-slices", fitting_slices(128, 96, 8, 1), UNMEASURED},
+    {"64x64-slices", fitting_slices(64, 64, 12, 2), UNMEASURED},
+    {"208x128-slices-swapped", fitting_slices(128, 208, 5, 2).swapped(), UNMEASURED},
+    {"192x64-slices-swapped", fitting_slices(64, 192, 7, 2).swapped(), UNMEASURED},
+    {"160x128-slices-swapped", CUT_ODD_SWAPPED, 1.040},
+    {"160x64-slices-swapped", fitting_slices(64, 160, 8, 2).swapped(), UNMEASURED},
+    {"96x128-slices-swapped", fitting_slices(128, 96, 8, 1).swapped(), UNMEASURED},
+};
+
+/// Which of TILES a product gets on so many SMs.
+constexpr int choose_tile(int m, int n, int k, int num_sms) {
+  const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);
+  int chosen = 0, index = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : TILES) {
+    const bool asked =
+        (tile.when == When::ALWAYS || (tile.when == When::TINY ? tiny : flat == (tile.when == When::FLAT))) &&
+        (!tile.shape.swap_ab || n >= 256);  // swapped tiles are up to so many columns wide
+    const double takes = asked ? time(tile.shape, tile.mma_cost, m, n, k, num_sms) : least;
+    if (takes < least) least = takes, chosen = index;
+    ++index;
+  }
+  return chosen;
 }
 
 }  // namespace level08

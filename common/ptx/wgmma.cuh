@@ -43,22 +43,28 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 #define LADDER_D32_AT(d, i) LADDER_D16_AT(d, i), LADDER_D16_AT(d, i + 16)
 #define LADDER_D16(d) LADDER_D16_AT(d, 0)
 #define LADDER_D32(d) LADDER_D32_AT(d, 0)
+#define LADDER_D40(d) LADDER_D32(d), LADDER_D8(d, 32)
 #define LADDER_D48(d) LADDER_D32(d), LADDER_D16_AT(d, 32)
+#define LADDER_D56(d) LADDER_D48(d), LADDER_D8(d, 48)
 #define LADDER_D64(d) LADDER_D32(d), LADDER_D32_AT(d, 32)
 #define LADDER_D72(d) LADDER_D64(d), LADDER_D8(d, 64)
 #define LADDER_D80(d) LADDER_D64(d), LADDER_D16_AT(d, 64)
 #define LADDER_D88(d) LADDER_D80(d), LADDER_D8(d, 80)
 #define LADDER_D96(d) LADDER_D64(d), LADDER_D32_AT(d, 64)
+#define LADDER_D104(d) LADDER_D96(d), LADDER_D8(d, 96)
 #define LADDER_D112(d) LADDER_D96(d), LADDER_D16_AT(d, 96)
 #define LADDER_D128(d) LADDER_D96(d), LADDER_D32_AT(d, 96)
 #define LADDER_R16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define LADDER_R32 LADDER_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define LADDER_R40 LADDER_R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define LADDER_R48 LADDER_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define LADDER_R56 LADDER_R48 ", %48, %49, %50, %51, %52, %53, %54, %55"
 #define LADDER_R64 LADDER_R48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define LADDER_R72 LADDER_R64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define LADDER_R80 LADDER_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define LADDER_R88 LADDER_R80 ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define LADDER_R96 LADDER_R88 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define LADDER_R104 LADDER_R96 ", %96, %97, %98, %99, %100, %101, %102, %103"
 #define LADDER_R112 \
   LADDER_R96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define LADDER_R128 \
@@ -91,12 +97,15 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 /// only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
 LADDER_WGMMA(32, 16, "16", "17", "18")
 LADDER_WGMMA(64, 32, "32", "33", "34")
+LADDER_WGMMA(80, 40, "40", "41", "42")
 LADDER_WGMMA(96, 48, "48", "49", "50")
+LADDER_WGMMA(112, 56, "56", "57", "58")
 LADDER_WGMMA(128, 64, "64", "65", "66")
 LADDER_WGMMA(144, 72, "72", "73", "74")
 LADDER_WGMMA(160, 80, "80", "81", "82")
 LADDER_WGMMA(176, 88, "88", "89", "90")
 LADDER_WGMMA(192, 96, "96", "97", "98")
+LADDER_WGMMA(208, 104, "104", "105", "106")
 LADDER_WGMMA(224, 112, "112", "113", "114")
 LADDER_WGMMA(256, 128, "128", "129", "130")
 
@@ -107,12 +116,15 @@ LADDER_WGMMA(256, 128, "128", "129", "130")
     wgmma_m64n##N##k16_bf16(d, a_desc, b_desc, accumulate);                                             \
   }
 LADDER_WGMMA_BY_ACCUMULATORS(64, 32)
+LADDER_WGMMA_BY_ACCUMULATORS(80, 40)
 LADDER_WGMMA_BY_ACCUMULATORS(96, 48)
+LADDER_WGMMA_BY_ACCUMULATORS(112, 56)
 LADDER_WGMMA_BY_ACCUMULATORS(128, 64)
 LADDER_WGMMA_BY_ACCUMULATORS(144, 72)
 LADDER_WGMMA_BY_ACCUMULATORS(160, 80)
 LADDER_WGMMA_BY_ACCUMULATORS(176, 88)
 LADDER_WGMMA_BY_ACCUMULATORS(192, 96)
+LADDER_WGMMA_BY_ACCUMULATORS(208, 104)
 LADDER_WGMMA_BY_ACCUMULATORS(224, 112)
 LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 
@@ -120,22 +132,28 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_WGMMA
 #undef LADDER_R128
 #undef LADDER_R112
+#undef LADDER_R104
 #undef LADDER_R96
 #undef LADDER_R88
 #undef LADDER_R80
 #undef LADDER_R72
 #undef LADDER_R64
+#undef LADDER_R56
 #undef LADDER_R48
+#undef LADDER_R40
 #undef LADDER_R32
 #undef LADDER_R16
 #undef LADDER_D128
 #undef LADDER_D112
+#undef LADDER_D104
 #undef LADDER_D96
 #undef LADDER_D88
 #undef LADDER_D80
 #undef LADDER_D72
 #undef LADDER_D64
+#undef LADDER_D56
 #undef LADDER_D48
+#undef LADDER_D40
 #undef LADDER_D32
 #undef LADDER_D16
 #undef LADDER_D32_AT

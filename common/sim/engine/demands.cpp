@@ -16,7 +16,7 @@ namespace {
 using timing::ClusterDemands;
 using timing::GridDemands;
 
-constexpr size_t MOST_KINDS = 64;
+constexpr size_t MOST_KINDS = 256;
 
 ClusterDemands empty(const Launch& launch) {
   return ClusterDemands(launch.cluster_size(), std::vector<timing::WarpDemands>((launch.threads_per_cta() + 31) / 32));
@@ -202,7 +202,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         return;
       }
       if (demands.kinds.size() >= MOST_KINDS) {
-        failure = Failure{Status::NotSupported, "sim: --timing: more than 64 kinds of clusters in one launch"};
+        failure = Failure{Status::NotSupported, "sim: --timing: more than 256 kinds of clusters in one launch"};
         return;
       }
       try {
