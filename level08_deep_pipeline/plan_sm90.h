@@ -197,7 +197,6 @@ inline constexpr TileShape CUT_ODD = {.block_m = 128,
 inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
 inline constexpr TileShape SQUARE_SWAPPED = SQUARE.swapped();
 inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
-inline constexpr TileShape CUT_ODD_SWAPPED = CUT_ODD.swapped();
 /// The shapes above are the ideas. What is left is to fit: a D of any size once or twice into 132 SMs. Pairs, in widths between
 /// those above: with `cluster_n` of two they share rows of A, otherwise of B.
 constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
@@ -205,9 +204,7 @@ constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m,
           .block_n = block_n,
           .stages = NUM_STAGES ? NUM_STAGES : stages,
           .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
-          .cluster_n = CLUSTER_CTAS > 2                     ? cluster_n
-                       : CLUSTER_CTAS > 1 && cluster_m == 1 ? 2
-                                                            : 1,
+          .cluster_n = std::min(cluster_n, CLUSTER_CTAS > 2 ? 4 : std::max(1, CLUSTER_CTAS / cluster_m)),
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
 }
@@ -342,14 +339,14 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
 /// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later; beside clusters of eight, and
 /// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
-/// the sums of all to read, at 58 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
+/// the sums of all to read, at 37 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 120'000, SUM_TIME = 2.2;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 120'000, SUM_TIME = 3.5;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
     return std::numeric_limits<double>::infinity();  // FLAT is better
-  if (shape.cut_k && shape.swap_ab && plan.slices > 2)
+  if (shape.cut_k && shape.swap_ab && shape.block_m > 64 && plan.slices > 2)
     return std::numeric_limits<double>::infinity();  // takes longer than this says
   const double beside_time = shape.cluster() > 4 ? 200'000 : 100'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
@@ -377,7 +374,6 @@ struct Tile {
   double mma_cost;  ///< what its MMAs cost beside those of the first, for each element of D
   When when = When::ALWAYS;
 };
-inline constexpr double UNMEASURED = 1e9;  // never chosen, until an H200 has timed it
 inline constexpr Tile TILES[] = {
     {"256x192", TALL, 1.000},
     {"256x192-eights", BROAD, 1.000},
@@ -385,34 +381,28 @@ inline constexpr Tile TILES[] = {
     {"256x144", SLIM, 1.050},
     {"192x192", SQUARE, 0.970},
     {"192x128", HIGH, 1.060},
-    {"192x64", TOWER, 1.100},
+    {"192x64", TOWER, 1.130},
     {"128x256", WIDE, 1.015},
     {"128x224", ODD, 1.010},
     {"128x128", SMALL, 0.990},
     {"128x64", NARROW, 1.080, When::NOT_FLAT},
     {"64x128", FLAT, 1.050, When::FLAT},
     {"64x64", TINY, 1.050, When::TINY},
-    {"192x160", fitting(192, 160, 4, 1, 2), UNMEASURED},
-    {"192x112", fitting(192, 112, 5, 1, 2), UNMEASURED},
-    {"128x80", fitting(128, 80, 8, 1, 2), UNMEASURED},
+    {"192x160", fitting(192, 160, 4, 1, 2), 0.980},
+    {"192x112", fitting(192, 112, 5, 1, 2), 1.040},
+    {"128x80", fitting(128, 80, 8, 1, 2), 1.040},
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
     {"192x192-swapped", SQUARE_SWAPPED, 0.980},
     {"224x128-swapped", ODD_SWAPPED, 1.020},
-    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), UNMEASURED},
-    {"176x128-swapped", fitting(128, 176, 5, 1, 2).swapped(), UNMEASURED},
-    {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), UNMEASURED},
-    {"96x256-swapped", fitting(256, 96, 5, 2, 4).swapped(), UNMEASURED},
-    {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), UNMEASURED},
+    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.030},
+    {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 1.000},
+    {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), 1.040},
     {"64x128-slices", CUT_FLAT, 1.050},
     {"128x128-slices", CUT_SMALL, 1.040},
-    {"128x160-slices", CUT_ODD, 1.030},
-    {"128x96-slices", fitting_slices(128, 96, 8, 1), UNMEASURED},
-    {"64x64-slices", fitting_slices(64, 64, 12, 2), UNMEASURED},
-    {"208x128-slices-swapped", fitting_slices(128, 208, 5, 2).swapped(), UNMEASURED},
-    {"192x64-slices-swapped", fitting_slices(64, 192, 7, 2).swapped(), UNMEASURED},
-    {"160x128-slices-swapped", CUT_ODD_SWAPPED, 1.040},
-    {"160x64-slices-swapped", fitting_slices(64, 160, 8, 2).swapped(), UNMEASURED},
-    {"96x128-slices-swapped", fitting_slices(128, 96, 8, 1).swapped(), UNMEASURED},
+    {"128x160-slices", CUT_ODD, 1.040},
+    {"64x64-slices", fitting_slices(64, 64, 12, 2), 1.040},
+    {"192x64-slices-swapped", fitting_slices(64, 192, 7, 2).swapped(), 1.040},
+    {"160x64-slices-swapped", fitting_slices(64, 160, 8, 2).swapped(), 1.040},
 };
 
 /// Which of TILES a product gets on so many SMs.
