@@ -339,9 +339,9 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
 /// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later; beside clusters of eight, and
 /// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
-/// the sums of all to read, at 37 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
+/// the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 120'000, SUM_TIME = 3.5;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 150'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
@@ -364,7 +364,7 @@ enum class When {
   ALWAYS,
   FLAT,  ///< D is at least twice as wide as it is high: of two small tiles, the one that does not multicast what most want
   NOT_FLAT,  ///< the other one
-  TINY,      ///< up to 64 rows, or a long K: elsewhere it takes longer than `time` says
+  TINY,      ///< up to 64 rows, or a K that is not short: elsewhere it takes longer than `time` says
 };
 
 /// A configuration of the level.
@@ -407,7 +407,8 @@ inline constexpr Tile TILES[] = {
 
 /// Which of TILES a product gets on so many SMs.
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
-  const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_SHARED_K);
+  constexpr int MIN_TINY_K = 1024;
+  const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
   int chosen = 0, index = 0;
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : TILES) {
