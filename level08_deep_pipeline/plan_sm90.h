@@ -208,12 +208,12 @@ constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m,
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
 }
-/// The same where K is cut.
-constexpr TileShape fitting_slices(int block_m, int block_n, int stages, int cluster_m) {
+/// The same where K is cut, for pairs that share B.
+constexpr TileShape fitting_slices(int block_m, int block_n, int stages) {
   return {.block_m = block_m,
           .block_n = block_n,
           .stages = stages,
-          .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
+          .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
           .cluster_n = 1,
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false,
@@ -326,12 +326,14 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
-  const bool one_row = m <= std::max(shape.block_m, 128);  // of tiles, or of FLAT's pairs: L2 merges what all ask for
+  const bool in_lines = k % 64 == 0, short_k = k < MIN_SHARED_K;
+  // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
+  const bool one_row = (in_lines || short_k) && m <= std::max(shape.block_m, 128);
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
-  const bool crowded = 2 * ctas > num_sms && k >= MIN_SHARED_K;
+  const bool crowded = 2 * ctas > num_sms && !short_k;
   const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;  // 39 bytes a cycle, 43, 63
-  const int row_time = k % 64 != 0 ? 140 : crowded ? crowded_time : 60;               // 29, 68
+  const int row_time = !in_lines ? 140 : crowded ? crowded_time : 60;                 // 29, 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
 }
@@ -394,15 +396,15 @@ inline constexpr Tile TILES[] = {
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
     {"192x192-swapped", SQUARE_SWAPPED, 0.980},
     {"224x128-swapped", ODD_SWAPPED, 1.020},
-    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.030},
+    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.045},
     {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 1.000},
     {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), 1.040},
     {"64x128-slices", CUT_FLAT, 1.050},
     {"128x128-slices", CUT_SMALL, 1.040},
     {"128x160-slices", CUT_ODD, 1.040},
-    {"64x64-slices", fitting_slices(64, 64, 12, 2), 1.040},
-    {"192x64-slices-swapped", fitting_slices(64, 192, 7, 2).swapped(), 1.040},
-    {"160x64-slices-swapped", fitting_slices(64, 160, 8, 2).swapped(), 1.040},
+    {"64x64-slices", fitting_slices(64, 64, 12), 1.040},
+    {"192x64-slices-swapped", fitting_slices(64, 192, 7).swapped(), 1.040},
+    {"160x64-slices-swapped", fitting_slices(64, 160, 8).swapped(), 1.040},
 };
 
 /// Which of TILES a product gets on so many SMs.
@@ -414,7 +416,7 @@ constexpr int choose_tile(int m, int n, int k, int num_sms) {
   for (const Tile& tile : TILES) {
     const bool asked =
         (tile.when == When::ALWAYS || (tile.when == When::TINY ? tiny : flat == (tile.when == When::FLAT))) &&
-        (!tile.shape.swap_ab || n >= 256);  // swapped tiles are up to so many columns wide
+        (!tile.shape.swap_ab || n >= std::min(256, 2 * tile.shape.block_m));  // columns enough for two
     const double takes = asked ? time(tile.shape, tile.mma_cost, m, n, k, num_sms) : least;
     if (takes < least) least = takes, chosen = index;
     ++index;

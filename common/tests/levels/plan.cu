@@ -186,9 +186,7 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(256, 8192, 8192), "128x128");
   for (const int m : {1, 16, 64}) EXPECT_EQ(choice(m, 8192, 8192), "64x64") << m;
   for (const int m : {72, 128}) EXPECT_EQ(choice(m, 8192, 8192), "64x128") << m;
-  EXPECT_EQ(choice(144, 8192, 8192), "192x64") << "one row of tiles, which L2 merges";
   EXPECT_EQ(choice(384, 8192, 8192), "192x128") << "two rows of them, one wave";
-  EXPECT_EQ(choice(160, 4096, 4096), "64x128") << "few rows of A, many CTAs that want them";
   EXPECT_EQ(choice(150, 3856, 2496), "64x128");
   EXPECT_EQ(choice(1000, 1000, 8192), "128x64");
   EXPECT_EQ(choice(11496, 3064, 64), "128x64") << "next to nothing but D";
@@ -196,10 +194,12 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(2000, 7000, 5000), "256x144");
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
   // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
-  EXPECT_EQ(choice(264, 208, 16000), "64x128-slices");
-  EXPECT_EQ(choice(299, 1056, 15424), "128x160-slices");
-  EXPECT_EQ(choice(605, 936, 2272), "128x128-slices");
-  EXPECT_EQ(choice(256, 256, 1024), "128x64");
+  EXPECT_EQ(choice(264, 208, 16000), "64x64-slices");
+  EXPECT_EQ(choice(400, 400, 8192), "64x128-slices");
+  EXPECT_EQ(choice(493, 1672, 32448), "128x160-slices");
+  EXPECT_EQ(choice(712, 512, 13440), "192x64-slices-swapped");
+  EXPECT_EQ(choice(1056, 384, 15488), "160x64-slices-swapped");
+  EXPECT_EQ(choice(256, 256, 1024), "64x64");
   // One wave of whole tiles: where nothing is multicast, L2 merges.
   EXPECT_EQ(choice(3104, 744, 24896), "128x160-slices");
   EXPECT_EQ(choice(1467, 296, 5824), "64x64");
@@ -207,7 +207,14 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(300, 14336, 4096), "160x256-swapped");
   EXPECT_EQ(choice(576, 8192, 8192), "192x192-swapped");
   EXPECT_EQ(choice(448, 8192, 8192), "224x128-swapped");
-  EXPECT_EQ(choice(320, 4096, 14336), "160x128-slices-swapped") << "two slices";
+  EXPECT_EQ(choice(2053, 7880, 1544), "208x128-swapped");
+  EXPECT_EQ(choice(408, 2912, 6304), "112x128-swapped");
+  EXPECT_EQ(choice(144, 8192, 8192), "80x128-swapped");
+  EXPECT_EQ(choice(320, 4096, 14336), "80x128-swapped");
+  // Widths between the others', of which the SMs have one each, or two.
+  EXPECT_EQ(choice(531, 6944, 8128), "192x160");
+  EXPECT_EQ(choice(4111, 1288, 13696), "192x112");
+  EXPECT_EQ(choice(334, 3480, 2176), "128x80");
   for (const int n : {8, 64, 248}) EXPECT_EQ(choice(585, n, 8).find("swapped"), std::string_view::npos) << n;
 }
 

@@ -46,12 +46,16 @@ MIXED: dict[str, tuple[set[int], list[tuple[int, Shape]]]] = {
                                 (20, (1365, 1032, 136)), (22, (1525, 1544, 72))]),
     "224x128-swapped": ({2, 8}, [(8, (1155, 520, 328)), (12, (1155, 1032, 328)),
                                 (20, (1925, 1536, 136)), (22, (2077, 1800, 72))]),
+    "208x128-swapped": ({2, 8}, [(8, (1072, 520, 328)), (12, (1072, 1032, 328)),
+                                (20, (1787, 1536, 136)), (22, (1929, 1800, 72))]),
 }
 
 # Of level 08's configurations on Hopper those that share rows of A where K is long (plan_sm90.h): a shape that ends in
 # the middle of what one of a pair loads, and before what the other does.
 LONG_K: Shape = (400, 136, 3080)
-SHARING = ("128x64", "192x64")
+LONG_K_SWAPPED: Shape = (136, 400, 3080)
+SHARING = {"128x64": LONG_K, "192x64": LONG_K, "192x160": LONG_K, "192x112": LONG_K, "128x80": LONG_K,
+           "112x128-swapped": LONG_K_SWAPPED, "80x128-swapped": LONG_K_SWAPPED}
 
 REFUSED = {
     ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
@@ -105,8 +109,8 @@ def shapes(suite: Suite) -> None:
     suite.shape([], (300, 264, 520), "--init", "uniform")
     suite.shape([], (300, 264, 520), "--init", "zeros")
     if suite.config in SHARING:
-        suite.shape([], LONG_K, "--init", "int")
-        suite.shape(["--latest"], LONG_K, "--init", "int")
+        suite.shape([], SHARING[suite.config], "--init", "int")
+        suite.shape(["--latest"], SHARING[suite.config], "--init", "int")
 
 
 def schedules(suite: Suite) -> None:
@@ -131,7 +135,7 @@ def order(suite: Suite) -> None:
     for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
         suite.shape([*options, "--sms", str(sms)], shape, silent=True)
     if suite.config in SHARING:
-        suite.shape(options, LONG_K, silent=True)
+        suite.shape(options, SHARING[suite.config], silent=True)
 
 
 def mixed(suite: Suite) -> None:

@@ -15,7 +15,7 @@ from ladder.levels.lab import Build
 # Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments, of Blackwell's
 # kernel in the first half of a condition and of Hopper's in the second, or of both.
 TEMPLATES: dict[str, tuple[str, Optional[int]]] = {
-    "mma::Swizzle": ("2", None), "Options": ("8", 1), "TileShape": ("8", 2)}
+    "mma::Swizzle": ("2", None), "Options": ("8", 1), "TileShape": ("8", None)}
 
 LAUNCH = re.compile(r"(?:template\s*<\s*([\w:]+)\s+\w+\s*>[^\n]*\n)?\s*(?:inline\s+)?cudaError_t\s+launch\s*\("
                     r"\s*const\s+harness::Problem\s*&\s*\w*\s*,\s*cudaStream_t\s*\w*\s*\)")
@@ -57,7 +57,7 @@ def source_of(file: Path, level: str) -> str:
             raise UsageError(f"{file}: `launch` is a template of {launch[1]}, of which nobody knows the arguments.")
         arguments = template_arguments(launch[1], name)
     if launch[1] == "TileShape":
-        select = f"[](const harness::Problem& problem) {{ return &configs[{name}::choose_shape(problem)]; }}"
+        select = f"[](const harness::Problem& problem) {{ return &configs[{name}::choose_tile(problem)]; }}"
     configs = ", ".join(f'{{"answer{i}", {name}::launch{each}, {name}::describe{each}}}'
                         for i, each in enumerate(arguments))
     return PROGRAM.format(file=file.name, configs=configs, level=level, select=select)
@@ -67,6 +67,11 @@ def template_arguments(kind: str, space: str) -> list[str]:
     """As the level has them that introduces the template, with this namespace instead of its own."""
     number, half = TEMPLATES[kind]
     level = names.find_level(number, names.all_levels())
+    if kind == "TileShape":
+        plan = (files.ROOT / level / "plan_sm90.h").read_text(encoding="utf-8")
+        table = re.search(r"^inline constexpr Tile TILES\[\] = \{\n(.*?)^\};", plan, re.MULTILINE | re.DOTALL)
+        tiles = table[1].count('    {"') if table else 0
+        return [f"<{space}::TILES[{i}].shape>" for i in range(tiles)]
     text = (files.ROOT / level / "main.cu").read_text(encoding="utf-8").partition("int main(")[2]
     if half is not None:
         condition = re.search(r"^#if LADDER_ARCH == 100\n(.*?)^#else\n(.*?)^#endif", text, re.MULTILINE | re.DOTALL)

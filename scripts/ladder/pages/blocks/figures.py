@@ -60,11 +60,11 @@ def choices(context: Context, _: Options) -> str:
 
 def _choices(judged: list[Judged]) -> str:
     losses = [each.loss for each in judged]
-    ratios = [ratio for each in judged if (ratio := each.ratio_cublaslt) is not None]
     text = markdown.table(
         [f"{len(judged)} shapes", "median", "a tenth is worse than", "worst"],
         [["longer than our best tile", *(f"{100 * quantile(losses, share):.1f} %" for share in (0.5, 0.9, 1))],
-         *([["x cublasLt", *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]] if ratios else [])], "lrrr")
+         *([title, *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]
+           for title, ratios in _ratios(judged).items() if ratios)], "lrrr")
     for title, ordered in (
             ("Furthest from our best tile:", sorted(judged, key=lambda each: -each.loss)),
             ("Furthest behind cublasLt:", sorted(judged, key=lambda each: each.ratio_cublaslt or 1))):
@@ -78,6 +78,16 @@ def _choices(judged: list[Judged]) -> str:
     timed = Counter(each.timed for each in judged)
     tiles = "; ".join(f"{count} tiles were timed at {shapes} of the shapes" for count, shapes in sorted(timed.items()))
     return text + f"\n{tiles}. {judged[0].chosen.series.title()}: {conditions}.\n"
+
+
+def _ratios(judged: list[Judged]) -> dict[str, list[float]]:
+    """To cublasLt, at all shapes, and apart where rows of K begin on lines of L2 and where they do not."""
+    known = [(each.chosen.shape[2], ratio) for each in judged if (ratio := each.ratio_cublaslt) is not None]
+    on_lines = [ratio for k, ratio in known if k % 64 == 0]
+    across = [ratio for k, ratio in known if k % 64 != 0]
+    return {"x cublasLt": [ratio for _, ratio in known],
+            f"x cublasLt, K a multiple of 64: {len(on_lines)} shapes": on_lines,
+            f"x cublasLt, any other K: {len(across)} shapes": across}
 
 
 def ablations(context: Context, options: Options) -> str:
