@@ -33,7 +33,8 @@ OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 # Those of a level's configurations that are studied where it is not asked for another; of other levels all.
 STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",)}
 # K from which on the CTAs of these configurations share what they load (plan_sm90.h); below it each loads for itself.
-SHARED_FROM_K = {("level08_deep_pipeline", 90, config): 3072 for config in ("128x64", "192x64")}
+SHARED_FROM_K = {("level08_deep_pipeline", 90, config): 3072 for config in (
+    "128x64", "192x64", "192x160", "192x112", "128x80", "112x128-swapped", "80x128-swapped")}
 # Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
               "griddepcontrol.launch_dependents": "speed, not order",
