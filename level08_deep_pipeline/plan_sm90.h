@@ -58,6 +58,12 @@ struct TileShape {
     shape.swap_ab = true;
     return shape;
   }
+  /// The same tile with K cut in slices.
+  constexpr TileShape sliced() const {
+    TileShape shape = *this;
+    shape.cut_k = true;
+    return shape;
+  }
 };
 
 /// Fewest bytes per product.
@@ -202,22 +208,11 @@ inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
 constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
   return {.block_m = block_m,
           .block_n = block_n,
-          .stages = NUM_STAGES ? NUM_STAGES : stages,
+          .stages = stages,
           .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
           .cluster_n = std::min(cluster_n, CLUSTER_CTAS > 2 ? 4 : std::max(1, CLUSTER_CTAS / cluster_m)),
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
-}
-/// The same where K is cut, for pairs that share B.
-constexpr TileShape fitting_slices(int block_m, int block_n, int stages) {
-  return {.block_m = block_m,
-          .block_n = block_n,
-          .stages = stages,
-          .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-          .cluster_n = 1,
-          .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
-          .cut_last_wave = false,
-          .cut_k = true};
 }
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
@@ -402,9 +397,9 @@ inline constexpr Tile TILES[] = {
     {"64x128-slices", CUT_FLAT, 1.050},
     {"128x128-slices", CUT_SMALL, 1.040},
     {"128x160-slices", CUT_ODD, 1.040},
-    {"64x64-slices", fitting_slices(64, 64, 12), 1.040},
-    {"192x64-slices-swapped", fitting_slices(64, 192, 7).swapped(), 1.040},
-    {"160x64-slices-swapped", fitting_slices(64, 160, 8).swapped(), 1.040},
+    {"64x64-slices", fitting(64, 64, 12, 2, 1).sliced(), 1.040},
+    {"192x64-slices-swapped", fitting(64, 192, 7, 2, 1).sliced().swapped(), 1.040},
+    {"160x64-slices-swapped", fitting(64, 160, 8, 2, 1).sliced().swapped(), 1.040},
 };
 
 /// Which of TILES a product gets on so many SMs.
