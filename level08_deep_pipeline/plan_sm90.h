@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -172,39 +173,8 @@ inline constexpr TileShape TINY = {.block_m = 64,
                                    .cluster_n = 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
-/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one. (Or in one,
-/// where these tiles are just as many as there are SMs.)
-inline constexpr TileShape CUT_FLAT = {.block_m = 64,
-                                       .block_n = 128,
-                                       .stages = 9,
-                                       .cluster_m = CLUSTER_CTAS > 1 ? 2 : 1,
-                                       .cluster_n = 1,
-                                       .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
-                                       .cut_last_wave = false,
-                                       .cut_k = true};
-inline constexpr TileShape CUT_SMALL = {.block_m = 128,
-                                        .block_n = 128,
-                                        .stages = 6,
-                                        .cluster_m = 1,
-                                        .cluster_n = 1,
-                                        .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
-                                        .cut_last_wave = false,
-                                        .cut_k = true};
-inline constexpr TileShape CUT_ODD = {.block_m = 128,
-                                      .block_n = 160,
-                                      .stages = 6,
-                                      .cluster_m = 1,
-                                      .cluster_n = 1,
-                                      .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
-                                      .cut_last_wave = false,
-                                      .cut_k = true};
-/// Tiles come in steps of 64 rows, but in steps of 8 columns. With A and B swapped it is the other way round, which fits a few
-/// hundred rows better: three times 192, twice 224 or 160.
-inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
-inline constexpr TileShape SQUARE_SWAPPED = SQUARE.swapped();
-inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
-/// The shapes above are the ideas. What is left is to fit: a D of any size once or twice into 132 SMs. Pairs, in widths between
-/// those above: with `cluster_n` of two they share rows of A, otherwise of B.
+/// The shapes above are the ideas. What is left is to fit: a D of any size once or twice into 132 SMs. Single CTAs, pairs and
+/// clusters in more widths: with a `cluster_n` of two or four they share rows of A, with a `cluster_m` of two rows of B.
 constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
   return {.block_m = block_m,
           .block_n = block_n,
@@ -214,6 +184,16 @@ constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m,
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
 }
+/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one. (Or in one,
+/// where these tiles are just as many as there are SMs.)
+inline constexpr TileShape CUT_FLAT = fitting(64, 128, 9, 2, 1).sliced();
+inline constexpr TileShape CUT_SMALL = fitting(128, 128, 6, 1, 1).sliced();
+inline constexpr TileShape CUT_ODD = fitting(128, 160, 6, 1, 1).sliced();
+/// Tiles come in steps of 64 rows, but in steps of 8 columns. With A and B swapped it is the other way round, which fits a few
+/// hundred rows better: three times 192, twice 224 or 160.
+inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
+inline constexpr TileShape SQUARE_SWAPPED = SQUARE.swapped();
+inline constexpr TileShape ODD_SWAPPED = ODD.swapped();
 #undef NUM_STAGES  // from here on these are members of the kernel's Config
 #undef SWIZZLE_GROUP_SIZE
 
@@ -406,15 +386,14 @@ inline constexpr Tile TILES[] = {
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   constexpr int MIN_TINY_K = 1024;
   const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
-  int chosen = 0, index = 0;
+  int chosen = 0;
   double least = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : TILES) {
-    const bool asked =
-        (tile.when == When::ALWAYS || (tile.when == When::TINY ? tiny : flat == (tile.when == When::FLAT))) &&
-        (!tile.shape.swap_ab || n >= std::min(256, 2 * tile.shape.block_m));  // columns enough for two
-    const double takes = asked ? time(tile.shape, tile.mma_cost, m, n, k, num_sms) : least;
-    if (takes < least) least = takes, chosen = index;
-    ++index;
+  for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
+    const auto& [name, shape, mma_cost, when] = TILES[i];
+    if ((when == When::FLAT && !flat) || (when == When::NOT_FLAT && flat) || (when == When::TINY && !tiny)) continue;
+    if (shape.swap_ab && n < std::min(256, 2 * shape.block_m)) continue;  // columns for two at least
+    const double takes = time(shape, mma_cost, m, n, k, num_sms);
+    if (takes < least) least = takes, chosen = i;
   }
   return chosen;
 }

@@ -202,7 +202,8 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         return;
       }
       if (demands.kinds.size() >= MOST_KINDS) {
-        failure = Failure{Status::NotSupported, "sim: --timing: more than 256 kinds of clusters in one launch"};
+        failure = Failure{Status::NotSupported, "sim: --timing: more than " + std::to_string(MOST_KINDS) +
+                                                    " kinds of clusters in one launch"};
         return;
       }
       try {

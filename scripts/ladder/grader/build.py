@@ -13,7 +13,7 @@ from ladder.levels import names
 from ladder.levels.lab import Build
 
 # Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments, of Blackwell's
-# kernel in the first half of a condition and of Hopper's in the second, or of both.
+# kernel in the first half of a condition and of Hopper's in the second, or of both. Tiles have a table of their own.
 TEMPLATES: dict[str, tuple[str, Optional[int]]] = {
     "mma::Swizzle": ("2", None), "Options": ("8", 1), "TileShape": ("8", None)}
 

@@ -32,9 +32,8 @@ OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
 # Those of a level's configurations that are studied where it is not asked for another; of other levels all.
 STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",)}
-# K from which on the CTAs of these configurations share what they load (plan_sm90.h); below it each loads for itself.
-SHARED_FROM_K = {("level08_deep_pipeline", 90, config): 3072 for config in (
-    "128x64", "192x64", "192x160", "192x112", "128x80", "112x128-swapped", "80x128-swapped")}
+# K from which on pairs side by side share what they load (level 08's plan_sm90.h); below it each CTA loads for itself.
+SHARED_FROM_K = 3072
 # Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
               "griddepcontrol.launch_dependents": "speed, not order",
@@ -80,7 +79,7 @@ class Kernel:
         return names.kernel_path(files.ROOT, self.level, self.arch).read_text(encoding="utf-8").splitlines()
 
 
-def cases(d: Description, shared_from_k: int = 0) -> tuple[Case, ...]:
+def cases(d: Description) -> tuple[Case, ...]:
     """Small problems, ragged in every extent. In the first the ring of stages turns more than once within a tile; in
     the second a tile is done before the ring has turned once, so that nothing but the epilogue's own synchronisation
     keeps one tile from the next. Clusters that stay take several tiles each."""
@@ -94,8 +93,9 @@ def cases(d: Description, shared_from_k: int = 0) -> tuple[Case, ...]:
         found.append(Case((m, n, short), 4 * d.cluster))  # and where SMs are many, only these, in one launch
     if d.constants.get("CUTS_K"):  # in slices only where there are SMs for two of each tile
         found.insert(0, Case((m, n, 2 * long), 16 * d.cluster))
-    if shared_from_k:
-        found.insert(0, Case((m, n, shared_from_k + 8), d.cluster))
+    turned = d.constants.get("SWAPS_AB")  # known of tiles that a plan shares out
+    if turned is not None and d.cluster == 2 and d.cluster_n == (1 if turned else 2):
+        found.insert(0, Case((m, n, SHARED_FROM_K + 8), d.cluster))
     return tuple(found)
 
 
@@ -113,8 +113,7 @@ def kernels(levels: Sequence[str], arches: Sequence[int], config: str, build: Pa
             described = description.describe(description.ask(program))
             known |= {d.config for d in described}
             wanted = (config,) if config else STUDIED.get((level, arch), tuple(d.config for d in described))
-            found += [Kernel(level, arch, d.config if len(described) > 1 else "", program,
-                             cases(d, SHARED_FROM_K.get((level, arch, d.config), 0)))
+            found += [Kernel(level, arch, d.config if len(described) > 1 else "", program, cases(d))
                       for d in described if d.config in wanted]
     if not found:
         raise UsageError(f"there is no kernel with --config {config}, only {', '.join(sorted(known))}." if config else
