@@ -154,11 +154,11 @@ class Expression {
       return integer(32);
     }
     if (tokens_.is(Kind::Float)) {
-      const Token& token = tokens_.take();
+      const Token token = tokens_.take();
       return {true, false, token.float_bits == 32, token.value};
     }
     if (!tokens_.is(Kind::Integer)) tokens_.require("a number");
-    const Token& token = tokens_.take();
+    const Token token = tokens_.take();
     return integer(token.value, token.is_unsigned);
   }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace sim::ptx {
 
@@ -26,7 +26,33 @@ struct Token {
   std::string_view text;  ///< points into the source
 };
 
-/// All tokens of `text`, an End token last. Throws SyntaxError. The source must outlive the tokens.
-std::vector<Token> tokenize(std::string_view text);
+/// The tokens of a text, one after the other: it may be long, and most of them are looked at once. The text must outlive
+/// them. Throws SyntaxError.
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+  /// The next token; behind the last one Kind::End, as often as it is asked for.
+  Token next();
+
+ private:
+  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  [[noreturn]] void fail(std::string message) const;
+  void skip_blank();
+  bool is_line_mark() const;
+  bool starts_fraction() const;
+  Token token(Token::Kind kind, size_t bytes);
+  Token word();
+  Token dotted();
+  Token string();
+  Token punctuation();
+  Token number();
+  Token bit_pattern(size_t digits);
+  Token integer(size_t prefix, int base);
+  Token real();
+
+  std::string_view text_;
+  size_t at_ = 0;
+  uint32_t line_ = 1;
+};
 
 }  // namespace sim::ptx

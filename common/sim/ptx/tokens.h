@@ -1,11 +1,10 @@
 // The tokens of a text as the parsers walk through them.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ptx/lexer.h"
 #include "ptx/module.h"
@@ -15,10 +14,11 @@ namespace sim::ptx {
 class TokenStream {
  public:
   using Kind = Token::Kind;
-  explicit TokenStream(std::string_view text) : tokens_(tokenize(text)) {}
+  explicit TokenStream(std::string_view text) : lexer_(text), ahead_{lexer_.next(), lexer_.next()} {}
 
-  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-  const Token& take() { return tokens_[at_ < tokens_.size() - 1 ? at_++ : at_]; }
+  /// The token that comes next, or (ahead: 1) the one behind it.
+  const Token& peek(size_t ahead = 0) const { return ahead_[ahead]; }
+  Token take() { return std::exchange(ahead_[0], std::exchange(ahead_[1], lexer_.next())); }
   bool at_end() const { return peek().kind == Kind::End; }
   uint32_t line() const { return peek().line; }
 
@@ -65,8 +65,8 @@ class TokenStream {
   }
 
  private:
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
+  Lexer lexer_;
+  std::array<Token, 2> ahead_;
 };
 
 /// A constant expression's value: an integer or a floating-point number.

@@ -223,10 +223,12 @@ namespace {
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
-/// The name that follows each `directive` (".entry") in a PTX text, outside comments.
-std::vector<std::string> names_after(std::string_view text, std::string_view directive) {
+/// The name that follows each `directive` (".entry") in a PTX text, outside comments; of the first `most` of them.
+std::vector<std::string> names_after(std::string_view text, std::string_view directive,
+                                     std::size_t most = std::string_view::npos) {
   std::vector<std::string> names;
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
+    if (text[at] != '/' && text[at] != directive[0]) continue;  // the text may be long
     const std::string_view rest = text.substr(at);
     if (rest.starts_with("//")) {
       at += std::min(rest.find('\n'), rest.size() - 1);
@@ -248,7 +250,7 @@ std::vector<std::string> names_after(std::string_view text, std::string_view dir
 }  // namespace
 
 std::string ptx_target(std::string_view text) {
-  const auto names = names_after(text, ".target");
+  const auto names = names_after(text, ".target", 1);
   return names.empty() ? "" : names.front();
 }
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
-from ladder.levels.shapes import Shape
+from ladder.levels.shapes import Shape, shape_text
 from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
 # Level 08 on Hopper, by configuration: clusters of four or of eight with pairs beside them (of 20 SMs 18 are in one
@@ -94,48 +94,45 @@ class Suite:
                 return set()
             return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
 
-    def shape(self, sim_options: list[str], shape: Shape, *extra: str, silent: bool = False) -> None:
-        m, n, k = shape
-        self.run(sim_options, ["--m", str(m), "--n", str(n), "--k", str(k), *extra], silent=silent)
+    def shapes(self, sim_options: list[str], shapes: list[Shape], *extra: str, silent: bool = False) -> None:
+        """In one run: loading the program takes longer than most of them."""
+        self.run(sim_options, ["--sizes", ",".join(map(shape_text, shapes)), *extra], silent=silent)
 
-    def integers(self, sim_options: list[str], shape: Shape) -> None:
-        self.shape([*FAST, *sim_options], shape, "--init", "int")
+    def integers(self, sim_options: list[str], *shapes: Shape) -> None:
+        self.shapes([*FAST, *sim_options], list(shapes), "--init", "int")
 
 
 def shapes(suite: Suite) -> None:
-    for shape in SHAPES:
-        suite.shape([], shape, "--init", "int")
-        suite.shape([], shape)
-    suite.shape([], (300, 264, 520), "--init", "uniform")
-    suite.shape([], (300, 264, 520), "--init", "zeros")
+    suite.shapes([], SHAPES, "--init", "int")
+    suite.shapes([], SHAPES)
+    suite.shapes([], [(300, 264, 520)], "--init", "uniform")
+    suite.shapes([], [(300, 264, 520)], "--init", "zeros")
     if suite.config in SHARING:
-        suite.shape([], SHARING[suite.config], "--init", "int")
-        suite.shape(["--latest"], SHARING[suite.config], "--init", "int")
+        suite.shapes([], [SHARING[suite.config]], "--init", "int")
+        suite.shapes(["--latest"], [SHARING[suite.config]], "--init", "int")
 
 
 def schedules(suite: Suite) -> None:
-    for shape in BUSY:
-        for seed in range(1, 11):
-            suite.integers(["--seed", str(seed)], shape)
-        suite.integers(["--latest"], shape)
-        suite.shape(["--latest"], shape)
+    for seed in range(1, 11):
+        suite.integers(["--seed", str(seed)], *BUSY)
+    suite.integers(["--latest"], *BUSY)
+    suite.shapes(["--latest"], BUSY)
 
 
 def small_gpus(suite: Suite) -> None:
     for sms in (2, 4, 5, 6):
-        for shape in MANY_TILES:
-            suite.integers(["--sms", str(sms)], shape)
-            suite.integers(["--sms", str(sms), "--latest"], shape)
-            suite.integers(["--sms", str(sms), "--seed", str(sms)], shape)
+        suite.integers(["--sms", str(sms)], *MANY_TILES)
+        suite.integers(["--sms", str(sms), "--latest"], *MANY_TILES)
+        suite.integers(["--sms", str(sms), "--seed", str(sms)], *MANY_TILES)
 
 
 def order(suite: Suite) -> None:
     """The order checker has nothing to say, but that both CTAs of a pair store the same tile up to level 05."""
     options = [*FAST, "--check", "--tolerate", "equal-stores"]
     for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
-        suite.shape([*options, "--sms", str(sms)], shape, silent=True)
+        suite.shapes([*options, "--sms", str(sms)], [shape], silent=True)
     if suite.config in SHARING:
-        suite.shape(options, SHARING[suite.config], silent=True)
+        suite.shapes(options, [SHARING[suite.config]], silent=True)
 
 
 def mixed(suite: Suite) -> None:

@@ -142,7 +142,12 @@ class Study:
 
     def run(self, change: Change, case: Case, *options: str) -> Verdict:
         """What is said of the changed kernel and not of the kernel as it is."""
-        return self._run(change, case, options).beyond(self._run(Change(), case, options))
+        return self._beyond_usual(self._run(change, case, options), case, options)
+
+    def _beyond_usual(self, verdict: Verdict, case: Case, options: tuple[str, ...]) -> Verdict:
+        if not (verdict.findings or verdict.warning):  # nothing that could be said of the kernel as it is
+            return verdict
+        return verdict.beyond(self._run(Change(), case, options))
 
     def _run(self, change: Change, case: Case, options: tuple[str, ...]) -> Verdict:
         key = change, case, options
@@ -199,7 +204,7 @@ class Study:
 
     def judge_text(self, ptx: str, case: Case, *options: str) -> Verdict:
         """What is said of the kernel with this PTX, and not of the kernel as it is."""
-        return self._judge(ptx, case, options).beyond(self._run(Change(), case, options))
+        return self._beyond_usual(self._judge(ptx, case, options), case, options)
 
     def prove(self, site: Site) -> Fields:
         """That it is redundant: another site without which, and without this one, something is reported that neither of

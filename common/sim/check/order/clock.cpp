@@ -61,9 +61,25 @@ void join_row(Block& block, uint16_t row, std::vector<Mask>& ranges, Of of) {
   }
 }
 
+/// Are the rows of `a` known as far as those of `b`, in the senses of the mask?
+bool covers(const std::vector<Entry>& a, const std::vector<Entry>& b, const Entry& mask) {
+  for (size_t row = 0; row < b.size(); ++row) {
+    const Entry known = row < a.size() ? a[row] : Entry{};
+    bool further = false;
+    for (size_t i = 0; i < kFields; ++i) further |= (b[row].at[i] & mask.at[i]) > known.at[i];
+    if (further) return false;
+  }
+  return true;
+}
+
 Ref<const Block> join_blocks(const Ref<const Block>& a, const Ref<const Block>& b, Fields fields) {
   if (a == b) return a;
   const Entry taken = mask_of(fields);
+  // Most often the one knows all that the other does.
+  if (a->lanes == b->lanes) {
+    if (a->rows.size() >= b->rows.size() && covers(a->rows, b->rows, taken)) return a;
+    if (fields == kAllFields && b->rows.size() >= a->rows.size() && covers(b->rows, a->rows, taken)) return b;
+  }
   Block result;
   result.warps = a->warps;
   const size_t size = std::max(a->rows.size(), b->rows.size()), common = std::min(a->rows.size(), b->rows.size());

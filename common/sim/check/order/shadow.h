@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -36,9 +37,15 @@ class Sets {
   void sweep();
 
  private:
-  std::vector<std::vector<uint32_t>> sets_;
-  std::vector<bool> marked_;
-  std::vector<uint32_t> free_;
+  /// Sets are made at every other access and seldom grow, so their members stand one behind the other in big pieces of
+  /// memory, and a set that is free is taken again for as many members.
+  static constexpr size_t kPiece = 1 << 14;
+  std::vector<std::unique_ptr<uint32_t[]>> pieces_;
+  uint32_t* last_ = nullptr;                 // the end of what is taken of the last piece
+  size_t left_ = 0;                          // behind it
+  std::vector<std::span<uint32_t>> sets_;    // into the pieces
+  std::vector<bool> marked_;                 // by number of the set
+  std::vector<std::vector<uint32_t>> free_;  // numbers of sets, by how many members they have room for
 };
 
 struct Cell {
