@@ -12,17 +12,24 @@ using ptx::Token;
 
 // ---- tokens
 
+/// The last one is the end.
+std::vector<Token> tokens_of(std::string_view text) {
+  ptx::Lexer lexer(text);
+  std::vector<Token> found{lexer.next()};
+  while (found.back().kind != Token::Kind::End) found.push_back(lexer.next());
+  return found;
+}
 std::vector<uint64_t> values(std::string_view text) {
   std::vector<uint64_t> found;
-  for (const Token& token : ptx::tokenize(text)) {
+  for (const Token& token : tokens_of(text)) {
     if (token.kind == Token::Kind::Integer || token.kind == Token::Kind::Float) found.push_back(token.value);
   }
   return found;
 }
 std::vector<std::string> texts(std::string_view text) {
   std::vector<std::string> found;
-  for (const Token& token : ptx::tokenize(text)) found.emplace_back(token.text);
-  found.pop_back();  // the end
+  for (const Token& token : tokens_of(text)) found.emplace_back(token.text);
+  found.pop_back();
   return found;
 }
 
@@ -35,7 +42,7 @@ TEST(Lexer, Literals) {
            {"1.5", 1.5}, {"2.0e3", 2000}, {"1e-3", 0.001}, {"3.25E2", 325}, {"0.5", 0.5}}) {
     EXPECT_EQ(values(text), std::vector<uint64_t>{std::bit_cast<uint64_t>(value)}) << text;
   }
-  EXPECT_THROW(ptx::tokenize("99999999999999999999"), ptx::SyntaxError);
+  EXPECT_THROW(tokens_of("99999999999999999999"), ptx::SyntaxError);
 }
 
 TEST(Lexer, WordsModifiersAndPunctuation) {
@@ -55,8 +62,14 @@ TEST(Lexer, WordsModifiersAndPunctuation) {
   EXPECT_EQ(texts(".file 1 \"a b.cu\""), (std::vector<std::string>{".file", "1", "a b.cu"}));
 }
 
+TEST(Lexer, EndsAsOftenAsItIsAsked) {
+  ptx::Lexer lexer("a ");
+  EXPECT_EQ(lexer.next().text, "a");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(lexer.next().kind, Token::Kind::End);
+}
+
 TEST(Lexer, CountsLines) {
-  const auto tokens = ptx::tokenize("a\nb\n/* x\ny */ c // z\n\nd");
+  const auto tokens = tokens_of("a\nb\n/* x\ny */ c // z\n\nd");
   std::vector<uint32_t> lines;
   for (const Token& token : tokens) lines.push_back(token.line);
   EXPECT_EQ(lines, (std::vector<uint32_t>{1, 2, 4, 6, 6}));
