@@ -89,7 +89,7 @@ class Suite:
         """The sizes of the clusters that a run launches."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "counters.json"
-            self.integers(["--sms", str(sms), "--counters", str(file)], shape)
+            self.integers(["--sms", str(sms), "--counters", str(file)], [shape])
             if not file.exists():
                 return set()
             return {launch["cluster"][0] for launch in json.loads(file.read_text(encoding="utf-8"))["launches"]}
@@ -98,8 +98,8 @@ class Suite:
         """In one run: loading the program takes longer than most of them."""
         self.run(sim_options, ["--sizes", ",".join(map(shape_text, shapes)), *extra], silent=silent)
 
-    def integers(self, sim_options: list[str], *shapes: Shape) -> None:
-        self.shapes([*FAST, *sim_options], list(shapes), "--init", "int")
+    def integers(self, sim_options: list[str], shapes: list[Shape]) -> None:
+        self.shapes([*FAST, *sim_options], shapes, "--init", "int")
 
 
 def shapes(suite: Suite) -> None:
@@ -114,16 +114,16 @@ def shapes(suite: Suite) -> None:
 
 def schedules(suite: Suite) -> None:
     for seed in range(1, 11):
-        suite.integers(["--seed", str(seed)], *BUSY)
-    suite.integers(["--latest"], *BUSY)
+        suite.integers(["--seed", str(seed)], BUSY)
+    suite.integers(["--latest"], BUSY)
     suite.shapes(["--latest"], BUSY)
 
 
 def small_gpus(suite: Suite) -> None:
     for sms in (2, 4, 5, 6):
-        suite.integers(["--sms", str(sms)], *MANY_TILES)
-        suite.integers(["--sms", str(sms), "--latest"], *MANY_TILES)
-        suite.integers(["--sms", str(sms), "--seed", str(sms)], *MANY_TILES)
+        suite.integers(["--sms", str(sms)], MANY_TILES)
+        suite.integers(["--sms", str(sms), "--latest"], MANY_TILES)
+        suite.integers(["--sms", str(sms), "--seed", str(sms)], MANY_TILES)
 
 
 def order(suite: Suite) -> None:
@@ -141,8 +141,8 @@ def mixed(suite: Suite) -> None:
         found = suite.clusters(sms, shape)
         if found != expected:
             suite.failures.append(f"{shape} on {sms} SMs: clusters of {sorted(found)} CTAs, not of {sorted(expected)}")
-        suite.integers(["--sms", str(sms), "--latest"], shape)
-        suite.integers(["--sms", str(sms), "--seed", str(sms)], shape)
+        suite.integers(["--sms", str(sms), "--latest"], [shape])
+        suite.integers(["--sms", str(sms), "--seed", str(sms)], [shape])
 
 
 def refused(suite: Suite) -> None:

@@ -63,11 +63,9 @@ void join_row(Block& block, uint16_t row, std::vector<Mask>& ranges, Of of) {
 
 /// Are the rows of `a` known as far as those of `b`, in the senses of the mask?
 bool covers(const std::vector<Entry>& a, const std::vector<Entry>& b, const Entry& mask) {
+  if (a.size() < b.size()) return false;
   for (size_t row = 0; row < b.size(); ++row) {
-    const Entry known = row < a.size() ? a[row] : Entry{};
-    bool further = false;
-    for (size_t i = 0; i < kFields; ++i) further |= (b[row].at[i] & mask.at[i]) > known.at[i];
-    if (further) return false;
+    if (greater(a[row], b[row], mask) != a[row]) return false;
   }
   return true;
 }
@@ -77,8 +75,8 @@ Ref<const Block> join_blocks(const Ref<const Block>& a, const Ref<const Block>& 
   const Entry taken = mask_of(fields);
   // Most often the one knows all that the other does.
   if (a->lanes == b->lanes) {
-    if (a->rows.size() >= b->rows.size() && covers(a->rows, b->rows, taken)) return a;
-    if (fields == kAllFields && b->rows.size() >= a->rows.size() && covers(b->rows, a->rows, taken)) return b;
+    if (covers(a->rows, b->rows, taken)) return a;
+    if (fields == kAllFields && covers(b->rows, a->rows, taken)) return b;
   }
   Block result;
   result.warps = a->warps;

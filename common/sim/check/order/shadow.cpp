@@ -2,34 +2,31 @@
 
 namespace sim::order {
 
-Sets::Members Sets::members(const uint32_t& reference) const {
-  if (reference == 0) return {nullptr, 0};
+std::span<const uint32_t> Sets::members(const uint32_t& reference) const {
+  if (reference == 0) return {};
   if (!(reference & kIsSet)) return {&reference, 1};
-  const std::span<const uint32_t> set = sets_[reference & ~kIsSet];
-  return {set.data(), set.size()};
+  return sets_[reference & ~kIsSet];
 }
 
 uint32_t Sets::make(const std::vector<uint32_t>& members) {
   if (members.empty()) return 0;
   if (members.size() == 1) return members[0];
   const size_t size = members.size();
+  auto number = static_cast<uint32_t>(sets_.size());
   if (size < free_.size() && !free_[size].empty()) {
-    const uint32_t number = free_[size].back();
+    number = free_[size].back();
     free_[size].pop_back();
-    std::copy(members.begin(), members.end(), sets_[number].begin());
-    return number | kIsSet;
+  } else {
+    if (size > room_.size()) {
+      const size_t piece = std::max(kPiece, size);
+      room_ = {pieces_.emplace_back(std::make_unique_for_overwrite<uint32_t[]>(piece)).get(), piece};
+    }
+    sets_.push_back(room_.first(size));
+    marked_.push_back(false);
+    room_ = room_.subspan(size);
   }
-  if (size > left_) {
-    left_ = std::max(kPiece, size);
-    pieces_.push_back(std::make_unique_for_overwrite<uint32_t[]>(left_));
-    last_ = pieces_.back().get();
-  }
-  std::copy(members.begin(), members.end(), last_);
-  sets_.emplace_back(last_, size);
-  marked_.push_back(false);
-  last_ += size;
-  left_ -= size;
-  return static_cast<uint32_t>(sets_.size() - 1) | kIsSet;
+  std::copy(members.begin(), members.end(), sets_[number].begin());
+  return number | kIsSet;
 }
 
 bool Sets::mark(uint32_t reference) {

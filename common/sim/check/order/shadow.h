@@ -21,13 +21,7 @@ inline constexpr uint32_t kIsSet = 0x8000'0000u;
 class Sets {
  public:
   /// The members behind a reference: one, several, or none if it is 0.
-  struct Members {
-    const uint32_t* first;
-    size_t count;
-    const uint32_t* begin() const { return first; }
-    const uint32_t* end() const { return first + count; }
-  };
-  Members members(const uint32_t& reference) const;
+  std::span<const uint32_t> members(const uint32_t& reference) const;
   /// A reference to these members; they are sorted by age.
   uint32_t make(const std::vector<uint32_t>& members);
 
@@ -37,12 +31,11 @@ class Sets {
   void sweep();
 
  private:
-  /// Sets are made at every other access and seldom grow, so their members stand one behind the other in big pieces of
-  /// memory, and a set that is free is taken again for as many members.
+  /// Most sets are small, and there are many: their members stand one behind the other in big pieces of memory, and a set
+  /// that is free is taken again for as many members.
   static constexpr size_t kPiece = 1 << 14;
   std::vector<std::unique_ptr<uint32_t[]>> pieces_;
-  uint32_t* last_ = nullptr;                 // the end of what is taken of the last piece
-  size_t left_ = 0;                          // behind it
+  std::span<uint32_t> room_;                 // what is left of the last piece
   std::vector<std::span<uint32_t>> sets_;    // into the pieces
   std::vector<bool> marked_;                 // by number of the set
   std::vector<std::vector<uint32_t>> free_;  // numbers of sets, by how many members they have room for

@@ -267,7 +267,7 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
   shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
     if (atomic && !writes) {
-      const Sets::Members readers = sets_.members(cell.read);
+      const std::span<const uint32_t> readers = sets_.members(cell.read);
       has_read = std::any_of(readers.begin(), readers.end(), [&](uint32_t each) {
         const Access& read = accesses_[each];
         return same_thread_row(read, context.by) ||
@@ -309,7 +309,7 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
     }
     // Whoever is after this reader is after those that it knows to be over. (The completion of an asynchronous operation
     // tells nothing of threads.) Asked now and then only: where many read, hardly any is forgotten.
-    const bool forgets = std::has_single_bit(sets_.members(cell.read).count);
+    const bool forgets = std::has_single_bit(sets_.members(cell.read).size());
     const Access& now = accesses_[number];
     const bool by_thread = now.proxy == Proxy::Generic;
     members.clear();
