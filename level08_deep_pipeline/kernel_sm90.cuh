@@ -106,6 +106,7 @@ struct Config {
   static constexpr int CONSUMER_REGISTERS = NUM_CONSUMERS > 2 ? 152 : 232;
   static constexpr int SWIZZLE_GROUP_SIZE = SHAPE.group;       // rows of patches that a group covers before n advances
   static constexpr bool CUTS_LAST_WAVE = SHAPE.cut_last_wave;  // [L08]
+  static constexpr bool WHOLE = SHAPE.whole;                   // [L08] nothing runs beside whole clusters
   static constexpr bool CUTS_K = SHAPE.cut_k;                  // [L08] a CTA has a slice of K; D does not leave by TMA
   static constexpr int D_FIRST_BARRIER = 1;                    // [L08] + c: consumer c's first pieces are written
   static constexpr int D_REST_BARRIER = D_FIRST_BARRIER + NUM_CONSUMERS;  // + c: the others, too
@@ -154,7 +155,7 @@ struct Config {
 
   static_assert(BLOCK_M % (CONSUMERS_M * WGMMA_M) == 0 && WGMMA_N % CD_N == 0 && BLOCK_N <= 256);
   static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
-  static_assert(!CUTS_K || (CLUSTER_N == 1 && NUM_CONSUMERS <= 2), "find_room has counters for eight warps");
+  static_assert(!CUTS_K || NUM_CONSUMERS <= 2, "find_room has counters for eight warps");
   static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(D_STAGES <= 2, "a consumer knows of one other whose stage is D's");
@@ -262,7 +263,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const int m_rank = static_cast<int>(cta_rank) % Config::CLUSTER_M;
   const int n_rank = static_cast<int>(cta_rank) / Config::CLUSTER_M;
   const int tile_column = static_cast<int>(blockIdx.x) / Config::CLUSTER_M;
-  const int parts = Config::CUTS_K ? slices.count : 1, slice = tile_column % parts;  // [L08] of K
+  const int parts = Config::CUTS_K ? slices.count : 1;  // [L08] of K
+  const int slice = tile_column / Config::CLUSTER_N % parts;
   const int place = first_place + tile_column / parts / schedule.patch_n;
   const int all_k_blocks = (k + Config::BLOCK_K - 1) / Config::BLOCK_K, first_k_block = all_k_blocks * slice / parts;
   const int k_blocks = all_k_blocks * (slice + 1) / parts - first_k_block;  // of this CTA
@@ -515,7 +517,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 
       // [L08] With a slice of K it has a part of every sum. The warp that comes last adds up, and stores its own rows of D.
       if (Config::CUTS_K) {
-        const int tile = place * Config::CLUSTER_M + m_rank, thread = static_cast<int>(threadIdx.x) - 128;
+        const int tile = place * Config::CLUSTER_SIZE + static_cast<int>(cta_rank);
+        const int thread = static_cast<int>(threadIdx.x) - 128;
         const int row = item.row + (m_part(consumer) * item.bands * 4 + thread / 32 % 4) * 16;
         if (mma::sum_slices<128 * Config::NUM_CONSUMERS>(accumulators, slices, tile, slice, thread))
           mma::store_fragments<Config::SWAPS_AB>(accumulators, slices, row,
@@ -644,7 +647,7 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SmemOf<Config>::BYTES);
   if (status != cudaSuccess) return status;
-  if constexpr (Config::CLUSTER_N > 1) {
+  if constexpr (Config::CLUSTER_N > 1 && !Config::WHOLE) {
     int resident = 0;
     launch.config.attrs = launch.attributes;
     status = cudaOccupancyMaxActiveClusters(&resident, launch.kernel, &launch.config);
@@ -670,14 +673,16 @@ inline cudaError_t prepare(harness::Problem problem, std::vector<Launch>* launch
   strip.d += plan.main_n * (SHAPE.swap_ab ? problem.ldd : 1);
   // Whole clusters take as many places as they can, columns of them the others, and the strip.
   using Whole = Config<SHAPE>;
-  using Column = Config<SHAPE.column()>;
   cudaError_t status = cudaSuccess;
   int place = 0, strip_place = 0;
   if (plan.main.places > 0) status = prepare_part<Whole>(main, plan.main, &place, plan.slices, launches);
-  if (status == cudaSuccess && place < plan.main.places)
-    status = prepare_part<Column>(main, plan.main, &place, 1, launches);
-  if (status == cudaSuccess && plan.strip.places > 0)
-    status = prepare_part<Column>(strip, plan.strip, &strip_place, 1, launches);
+  if constexpr (!SHAPE.whole) {
+    using Column = Config<SHAPE.column()>;
+    if (status == cudaSuccess && place < plan.main.places)
+      status = prepare_part<Column>(main, plan.main, &place, 1, launches);
+    if (status == cudaSuccess && plan.strip.places > 0)
+      status = prepare_part<Column>(strip, plan.strip, &strip_place, 1, launches);
+  }
   // One launch alone may start before the launch in front of it has ended. With others beside it, it may not: these start when
   // it does, and wait for nothing but its end.
   if (Options::early_launch && launches->size() == 1) launches->front().config.numAttrs = 2;

@@ -43,7 +43,8 @@ struct TileShape {
   int cluster_m, cluster_n;  ///< CTAs of a cluster one above the other, which share B, and side by side, which share A
   int group;                 ///< rows of patches that are covered before n advances
   bool cut_last_wave;        ///< whether tiles of the last wave may be cut in two
-  bool cut_k = false;        ///< whether K is cut in slices, one for each CTA or pair that a tile gets
+  bool whole = false;        ///< whether only whole clusters work on D, as many as find room, and nothing beside them
+  bool cut_k = false;        ///< and whether K is cut in slices, one for each cluster that a patch gets
   bool swap_ab = false;      ///< whether A and B change places: the transpose of D is computed, as B * A^T
 
   constexpr int cluster() const { return cluster_m * cluster_n; }
@@ -59,10 +60,16 @@ struct TileShape {
     shape.swap_ab = true;
     return shape;
   }
+  /// The same tile for whole clusters only.
+  constexpr TileShape alone() const {
+    TileShape shape = *this;
+    shape.whole = true;
+    return shape;
+  }
   /// The same tile with K cut in slices.
   constexpr TileShape sliced() const {
     TileShape shape = *this;
-    shape.cut_k = true;
+    shape.whole = shape.cut_k = true;
     return shape;
   }
 };
@@ -99,14 +106,6 @@ inline constexpr TileShape HIGH = {.block_m = 192,
                                    .cluster_n = CLUSTER_CTAS > 2 ? 2 : 1,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 6,
                                    .cut_last_wave = false};
-/// Narrower still: one row of tiles, where L2 merges what all ask for.
-inline constexpr TileShape TOWER = {.block_m = 192,
-                                    .block_n = 64,
-                                    .stages = 6,
-                                    .cluster_m = 1,
-                                    .cluster_n = CLUSTER_CTAS > 1 ? 2 : 1,
-                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 6,
-                                    .cut_last_wave = false};
 /// Fits power-of-two sizes without a ragged last wave, patches of eight tiles too.
 inline constexpr TileShape WIDE = {.block_m = 128,
                                    .block_n = 256,
@@ -174,21 +173,27 @@ inline constexpr TileShape TINY = {.block_m = 64,
                                    .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
                                    .cut_last_wave = false};
 /// The shapes above are the ideas. What is left is to fit: a D of any size once or twice into 132 SMs. Single CTAs, pairs and
-/// clusters in more widths: with a `cluster_n` of two or four they share rows of A, with a `cluster_m` of two rows of B.
+/// clusters in more widths: with a `cluster_n` of two or four they share rows of A, with a `cluster_m` of that rows of B.
 constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
+  cluster_m = std::min(cluster_m, CLUSTER_CTAS);
   return {.block_m = block_m,
           .block_n = block_n,
           .stages = stages,
-          .cluster_m = CLUSTER_CTAS > 1 ? cluster_m : 1,
+          .cluster_m = cluster_m,
           .cluster_n = std::min(cluster_n, CLUSTER_CTAS > 2 ? 4 : std::max(1, CLUSTER_CTAS / cluster_m)),
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
 }
-/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA or pair has one. (Or in one,
-/// where these tiles are just as many as there are SMs.)
-inline constexpr TileShape CUT_FLAT = fitting(64, 128, 9, 2, 1).sliced();
-inline constexpr TileShape CUT_SMALL = fitting(128, 128, 6, 1, 1).sliced();
+/// Small tiles in clusters of eight, which load half the rows of pairs: where a D of one wave has rows that lie across two lines of
+/// L2, or a long K.
+inline constexpr TileShape LEAN = fitting(128, 112, 6, 2, 4).alone();
+inline constexpr TileShape LEAN_HIGH = fitting(192, 96, 5, 4, 2).alone();
+inline constexpr TileShape LEAN_SMALL = fitting(64, 96, 10, 4, 2).alone();
+/// Where K is long and so few tiles that SMs would have none: K is cut in slices, of which each CTA, pair or cluster has one. (Or
+/// in one, where these tiles are just as many as there are SMs.)
+inline constexpr TileShape CUT_TINY = fitting(64, 64, 12, 2, 1).sliced();
 inline constexpr TileShape CUT_ODD = fitting(128, 160, 6, 1, 1).sliced();
+inline constexpr TileShape CUT_LEAN = fitting(128, 96, 8, 2, 4).sliced();
 /// Tiles come in steps of 64 rows, but in steps of 8 columns. With A and B swapped it is the other way round, which fits a few
 /// hundred rows better: three times 192, twice 224 or 160.
 inline constexpr TileShape MIDDLE_SWAPPED = MIDDLE.swapped();
@@ -253,15 +258,26 @@ constexpr int most_slices(int k_blocks) {
   return slices;
 }
 
+/// Clusters that find room at the same time: of large ones a few less than there are SMs for, since some GPCs are no multiple.
+constexpr int room_for(const TileShape& shape, int num_sms) {
+  const int sms = shape.cluster() > 2 ? num_sms * 10 / 11 : num_sms;
+  return std::max(1, sms / shape.cluster());
+}
+
 /// The plan with the fewest waves for a product with m x n elements of D on so many SMs.
 constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sms) {
   const int most = std::max(1, num_sms / shape.cluster());
   const int most_columns = std::max(1, num_sms / shape.cluster_m);
+  const int room = room_for(shape, num_sms);
   if (shape.cut_k) {  // one item each, and as many slices as find room; with more items than places, others come later
-    const Schedule main = make_schedule(shape, m, n, 1, std::numeric_limits<int>::max());
-    const int k_blocks = (k + 63) / 64, room = std::clamp(most_columns / main.items, 1, most_slices(k_blocks));
-    const int longest = (k_blocks - 1) / room + 1, slices = (k_blocks - 1) / longest + 1;
-    return {n, main, {}, 1.0 * ((main.items * slices - 1) / most_columns + 1), slices};
+    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, std::numeric_limits<int>::max());
+    const int k_blocks = (k + 63) / 64, parts = std::clamp(room / main.items, 1, most_slices(k_blocks));
+    const int longest = (k_blocks - 1) / parts + 1, slices = (k_blocks - 1) / longest + 1;
+    return {n, main, {}, 1.0 * ((main.items * slices - 1) / room + 1), slices};
+  }
+  if (shape.whole) {
+    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, room);
+    return {n, main, {}, main.waves()};
   }
   const Schedule all_strip = make_schedule(shape, m, n, 1, most_columns);
   const Plan as_strip = {0, {}, all_strip, all_strip.waves()};
@@ -271,9 +287,14 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
     const Schedule main = make_schedule(shape, m, n, shape.cluster_n, most);
     return {n, main, {}, main.waves()};
   }
+  const bool few = all_strip.waves() < MIN_PATCH_WAVES;
+  if (few && k % 64 != 0) {  // rows lie across lines: clusters load fewer
+    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, room);
+    return {n, main, {}, main.waves()};
+  }
   const int tiles = (n + shape.block_n - 1) / shape.block_n;
   const int main_n = std::min(n, tiles / shape.cluster_n * shape.cluster_n * shape.block_n);
-  if (main_n == 0 || all_strip.waves() < MIN_PATCH_WAVES) return as_strip;
+  if (main_n == 0 || few) return as_strip;
   Plan best = as_strip;
   for (int places = most; places >= 1; --places) {
     const Schedule main = make_schedule(shape, m, main_n, shape.cluster_n, places);
@@ -300,6 +321,7 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
+  constexpr double TURN_TIME = 8600;                 // 270 cycles
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool in_lines = k % 64 == 0, short_k = k < MIN_SHARED_K;
   // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
@@ -310,7 +332,8 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;  // 39 bytes a cycle, 43, 63
   const int row_time = !in_lines ? 140 : crowded ? crowded_time : 60;                 // 29, 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
-  return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals});
+  const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
+  return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
@@ -321,10 +344,11 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 150'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  if (shape.cut_k && plan.slices == 1 && shape.cluster() > 1)
+  if (shape.cut_k && plan.slices == 1 && shape.cluster() == 2)
     return std::numeric_limits<double>::infinity();  // FLAT is better
-  if (shape.cut_k && shape.swap_ab && shape.block_m > 64 && plan.slices > 2)
-    return std::numeric_limits<double>::infinity();  // takes longer than this says
+  const int most_waves = !shape.cut_k && k % 64 != 0 ? 4 : 2;
+  if (shape.whole && shape.cluster() > 2 && (plan.waves > most_waves || shape.cluster() > num_sms))
+    return std::numeric_limits<double>::infinity();
   const double beside_time = shape.cluster() > 4 ? 200'000 : 100'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
@@ -358,7 +382,6 @@ inline constexpr Tile TILES[] = {
     {"256x144", SLIM, 1.050},
     {"192x192", SQUARE, 0.970},
     {"192x128", HIGH, 1.060},
-    {"192x64", TOWER, 1.130},
     {"128x256", WIDE, 1.015},
     {"128x224", ODD, 1.010},
     {"128x128", SMALL, 0.990},
@@ -374,12 +397,20 @@ inline constexpr Tile TILES[] = {
     {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.045},
     {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 1.000},
     {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), 1.040},
-    {"64x128-slices", CUT_FLAT, 1.050},
-    {"128x128-slices", CUT_SMALL, 1.040},
+    {"128x112-2x4", LEAN, 0.950},
+    {"192x96-4x2", LEAN_HIGH, 0.950},
+    {"64x96-4x2", LEAN_SMALL, 1.040},
+    {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.040},
     {"128x160-slices", CUT_ODD, 1.040},
-    {"64x64-slices", fitting(64, 64, 12, 2, 1).sliced(), 1.040},
-    {"192x64-slices-swapped", fitting(64, 192, 7, 2, 1).sliced().swapped(), 1.040},
-    {"160x64-slices-swapped", fitting(64, 160, 8, 2, 1).sliced().swapped(), 1.040},
+    {"64x64-slices", CUT_TINY, 1.040},
+    {"192x64-slices-swapped", fitting(64, 192, 7, 2, 1).sliced().swapped(), 1.120},
+    {"160x64-1x4-slices-swapped", fitting(64, 160, 8, 4, 1).sliced().swapped(), 1.040},
+    {"128x96-2x4-slices", CUT_LEAN, 0.950},
+    {"128x96-4x2-slices", fitting(128, 96, 8, 4, 2).sliced(), 0.950},
+    {"96x128-4x2-slices-swapped", CUT_LEAN.swapped(), 1.000},
+    {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 1.040},
+    {"80x128-4x2-slices-swapped", fitting(128, 80, 8, 2, 4).sliced().swapped(), 0.980},
+    {"64x128-4x2-slices-swapped", fitting(128, 64, 9, 2, 4).sliced().swapped(), 1.040},
 };
 
 /// Which of TILES a product gets on so many SMs.
@@ -391,7 +422,7 @@ constexpr int choose_tile(int m, int n, int k, int num_sms) {
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
     const auto& [name, shape, mma_cost, when] = TILES[i];
     if ((when == When::FLAT && !flat) || (when == When::NOT_FLAT && flat) || (when == When::TINY && !tiny)) continue;
-    if (shape.swap_ab && n < std::min(256, 2 * shape.block_m)) continue;  // columns for two at least
+    if (shape.swap_ab && !shape.whole && n < std::min(256, 2 * shape.block_m)) continue;  // columns for two at least
     const double takes = time(shape, mma_cost, m, n, k, num_sms);
     if (takes < least) least = takes, chosen = i;
   }

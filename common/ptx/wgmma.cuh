@@ -42,6 +42,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 #define LADDER_D16_AT(d, i) LADDER_D8(d, i), LADDER_D8(d, i + 8)
 #define LADDER_D32_AT(d, i) LADDER_D16_AT(d, i), LADDER_D16_AT(d, i + 16)
 #define LADDER_D16(d) LADDER_D16_AT(d, 0)
+#define LADDER_D24(d) LADDER_D16(d), LADDER_D8(d, 16)
 #define LADDER_D32(d) LADDER_D32_AT(d, 0)
 #define LADDER_D40(d) LADDER_D32(d), LADDER_D8(d, 32)
 #define LADDER_D48(d) LADDER_D32(d), LADDER_D16_AT(d, 32)
@@ -55,6 +56,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 #define LADDER_D112(d) LADDER_D96(d), LADDER_D16_AT(d, 96)
 #define LADDER_D128(d) LADDER_D96(d), LADDER_D32_AT(d, 96)
 #define LADDER_R16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define LADDER_R24 LADDER_R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define LADDER_R32 LADDER_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define LADDER_R40 LADDER_R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define LADDER_R48 LADDER_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -96,6 +98,7 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 /// in program order; shared memory written by ordinary stores needs fence_proxy_async_shared() before, bytes from TMA
 /// only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
 LADDER_WGMMA(32, 16, "16", "17", "18")
+LADDER_WGMMA(48, 24, "24", "25", "26")
 LADDER_WGMMA(64, 32, "32", "33", "34")
 LADDER_WGMMA(80, 40, "40", "41", "42")
 LADDER_WGMMA(96, 48, "48", "49", "50")
@@ -115,6 +118,7 @@ LADDER_WGMMA(256, 128, "128", "129", "130")
                                                     bool accumulate) {                                  \
     wgmma_m64n##N##k16_bf16(d, a_desc, b_desc, accumulate);                                             \
   }
+LADDER_WGMMA_BY_ACCUMULATORS(48, 24)
 LADDER_WGMMA_BY_ACCUMULATORS(64, 32)
 LADDER_WGMMA_BY_ACCUMULATORS(80, 40)
 LADDER_WGMMA_BY_ACCUMULATORS(96, 48)
@@ -142,6 +146,7 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_R48
 #undef LADDER_R40
 #undef LADDER_R32
+#undef LADDER_R24
 #undef LADDER_R16
 #undef LADDER_D128
 #undef LADDER_D112
@@ -155,6 +160,7 @@ LADDER_WGMMA_BY_ACCUMULATORS(256, 128)
 #undef LADDER_D48
 #undef LADDER_D40
 #undef LADDER_D32
+#undef LADDER_D24
 #undef LADDER_D16
 #undef LADDER_D32_AT
 #undef LADDER_D16_AT

@@ -17,11 +17,12 @@ using harness::DeviceMemory;
 using LaunchProduct = cudaError_t(const harness::Problem&, cudaStream_t);
 
 constexpr LaunchProduct* SHAPES[] = {
-    level08::launch<level08::TALL>,    level08::launch<level08::MIDDLE>,    level08::launch<level08::SLIM>,
-    level08::launch<level08::SQUARE>,  level08::launch<level08::HIGH>,      level08::launch<level08::TOWER>,
-    level08::launch<level08::WIDE>,    level08::launch<level08::ODD>,       level08::launch<level08::SMALL>,
-    level08::launch<level08::NARROW>,  level08::launch<level08::FLAT>,      level08::launch<level08::CUT_FLAT>,
-    level08::launch<level08::CUT_ODD>, level08::launch<level08::CUT_SMALL>, level08::launch<level08::ODD_SWAPPED>};
+    level08::launch<level08::TALL>,       level08::launch<level08::MIDDLE>,   level08::launch<level08::SLIM>,
+    level08::launch<level08::SQUARE>,     level08::launch<level08::HIGH>,     level08::launch<level08::WIDE>,
+    level08::launch<level08::ODD>,        level08::launch<level08::SMALL>,    level08::launch<level08::NARROW>,
+    level08::launch<level08::FLAT>,       level08::launch<level08::LEAN>,     level08::launch<level08::LEAN_SMALL>,
+    level08::launch<level08::CUT_ODD>,    level08::launch<level08::CUT_TINY>, level08::launch<level08::CUT_LEAN>,
+    level08::launch<level08::ODD_SWAPPED>};
 constexpr int SIZE = 264, LENGTH = 3;  // square matrices, and how many products follow one another
 constexpr size_t BYTES = size_t{SIZE} * SIZE * sizeof(Bf16);
 
