@@ -198,7 +198,7 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(264, 208, 16000), "64x64-slices");
   EXPECT_EQ(choice(400, 400, 8192), "160x64-1x4-slices-swapped");
   EXPECT_EQ(choice(493, 1672, 32448), "128x160-slices");
-  EXPECT_EQ(choice(712, 512, 13440), "192x64-slices-swapped");
+  EXPECT_EQ(choice(712, 512, 13440), "160x64-1x4-slices-swapped");
   EXPECT_EQ(choice(1056, 384, 15488), "128x96-2x4-slices");
   EXPECT_EQ(choice(256, 256, 1024), "64x64");
   // One wave of whole tiles: where nothing is multicast, L2 merges.
