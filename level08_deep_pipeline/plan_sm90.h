@@ -321,7 +321,7 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
-  constexpr double TURN_TIME = 7700;                 // 240 cycles
+  constexpr double TURN_TIME = 6500;                 // 200 cycles
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool in_lines = k % 64 == 0, short_k = k < MIN_SHARED_K;
   // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
@@ -329,8 +329,9 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
   const bool crowded = 2 * ctas > num_sms && !short_k;
-  const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;  // 39 bytes a cycle, 43, 63
-  const int row_time = !in_lines ? 140 : crowded ? crowded_time : 60;                 // 29, 68
+  const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;    // 39 bytes a cycle, 43, 63
+  const int across_time = shape.cluster() > 2 ? 155 : shape.cluster() > 1 ? 170 : 140;  // 26, 24, 29
+  const int row_time = !in_lines ? across_time : crowded ? crowded_time : 60;           // 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
@@ -341,7 +342,7 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 /// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
 /// the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 150'000, SUM_TIME = 2.8;
+  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   if (shape.cut_k && plan.slices == 1 && shape.cluster() == 2)
@@ -349,7 +350,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   const int most_waves = !shape.cut_k && k % 64 != 0 ? 4 : 2;
   if (shape.whole && shape.cluster() > 2 && (plan.waves > most_waves || shape.cluster() > num_sms))
     return std::numeric_limits<double>::infinity();
-  const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 160'000 : 200'000;
+  const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 150'000 : 200'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
   const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
@@ -380,15 +381,15 @@ inline constexpr Tile TILES[] = {
     {"256x160", MIDDLE, 1.035},
     {"256x144", SLIM, 1.050},
     {"192x192", SQUARE, 0.970},
-    {"192x128", HIGH, 1.060},
+    {"192x128", HIGH, 1.080},
     {"128x256", WIDE, 1.015},
     {"128x224", ODD, 1.010},
     {"128x128", SMALL, 0.990},
-    {"128x64", NARROW, 1.080, When::NOT_FLAT},
+    {"128x64", NARROW, 1.110, When::NOT_FLAT},
     {"64x128", FLAT, 1.050, When::FLAT},
     {"64x64", TINY, 1.050, When::TINY},
     {"192x160", fitting(192, 160, 4, 1, 2), 0.980},
-    {"192x112", fitting(192, 112, 5, 1, 2), 1.040},
+    {"192x112", fitting(192, 112, 5, 1, 2), 1.030},
     {"128x80", fitting(128, 80, 8, 1, 2), 1.040},
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
     {"192x192-swapped", SQUARE_SWAPPED, 0.980},
@@ -399,11 +400,13 @@ inline constexpr Tile TILES[] = {
     {"128x112-2x4", LEAN, 1.000},
     {"192x96-4x2", LEAN_HIGH, 0.950},
     {"64x96-4x2", LEAN_SMALL, 1.040},
-    {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.040},
-    {"128x160-slices", CUT_ODD, 1.040},
+    {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.070},
+    {"160x128-4x2-swapped", fitting(128, 160, 5, 2, 4).alone().swapped(), 1.040},
+    {"128x160-slices", CUT_ODD, 1.090},
     {"64x64-slices", CUT_TINY, 1.040},
-    {"192x64-slices-swapped", fitting(64, 192, 7, 2, 1).sliced().swapped(), 1.300},
+    {"192x64-1x4-slices-swapped", fitting(64, 192, 7, 4, 1).sliced().swapped(), 1.040},
     {"160x64-1x4-slices-swapped", fitting(64, 160, 8, 4, 1).sliced().swapped(), 1.040},
+    {"96x64-2x4-slices-swapped", fitting(64, 96, 11, 4, 2).sliced().swapped(), 1.040},
     {"128x96-2x4-slices", CUT_LEAN, 0.950},
     {"128x96-4x2-slices", fitting(128, 96, 8, 4, 2).sliced(), 0.950},
     {"96x128-4x2-slices-swapped", CUT_LEAN.swapped(), 0.980},

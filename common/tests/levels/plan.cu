@@ -195,7 +195,7 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(2000, 7000, 5000), "256x144");
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
   // Few tiles and a long K, but not where the sums of the slices would take as long as the K blocks that they save.
-  EXPECT_EQ(choice(264, 208, 16000), "64x64-slices");
+  EXPECT_EQ(choice(264, 208, 16000), "96x64-2x4-slices-swapped");
   EXPECT_EQ(choice(400, 400, 8192), "160x64-1x4-slices-swapped");
   EXPECT_EQ(choice(493, 1672, 32448), "128x160-slices");
   EXPECT_EQ(choice(712, 512, 13440), "160x64-1x4-slices-swapped");
