@@ -9,7 +9,7 @@
 //   wave      the items that are worked on at the same time, one at each place; the last wave is seldom full
 //   main part, strip   the columns of D that are cut in patches of whole clusters; and the other columns, or all of a small D,
 //             which go to single columns of clusters
-//   slice     a part of K, where K is cut: so many CTAs or pairs have the same patch, and add up what they have of it
+//   slice     a part of K, where K is cut: so many clusters (or CTAs) have the same patch, and add up what they have of it
 #pragma once
 
 #include <algorithm>
@@ -242,7 +242,7 @@ struct Plan {
   int main_n;            ///< columns of D of the main part; the strip has the others
   Schedule main, strip;  ///< of patches as wide as a cluster, and as one tile. No places: there is nothing
   double waves;          ///< of the slower of the two
-  int slices = 1;        ///< of K, where the shape cuts it: so many CTAs or pairs have the same patch
+  int slices = 1;        ///< of K, where the shape cuts it: so many clusters have the same patch
 };
 
 /// With fewer waves everything is strip: what runs beside other launches begins some microseconds later.
@@ -316,8 +316,8 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
 /// longer than both: longer if more than half of the SMs ask for them, unless K is so short that most of it is in the rings at
 /// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines. Or
-/// what arrives at an SM does, with all that is multicast or merged. Measured on an H200, as is what the MMAs of each shape cost
-/// beside TALL's.
+/// what arrives at an SM does, with all that is multicast or merged; or eight CTAs that wait for one another. Measured on an
+/// H200 and an H100, as is what the MMAs of each shape cost beside TALL's.
 constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
@@ -338,17 +338,15 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
-/// D is what takes time: 32 bytes a cycle. What runs beside others begins two microseconds later; beside clusters of eight, and
-/// with these, four. Slices have fewer K blocks each; but the last of them has to be known, which takes a little longer, and has
-/// the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
+/// D is what takes time: 32 bytes a cycle. Clusters of four, which others run beside, begin two microseconds later; clusters of
+/// eight three if they are alone, and otherwise four. Slices have fewer K blocks each; but no TMA stores D for them, the last of
+/// them has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
   constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  if (shape.cut_k && plan.slices == 1 && shape.cluster() == 2)
-    return std::numeric_limits<double>::infinity();  // FLAT is better
-  const int most_waves = !shape.cut_k && k % 64 != 0 ? 4 : 2;
-  if (shape.whole && shape.cluster() > 2 && (plan.waves > most_waves || shape.cluster() > num_sms))
+  const int most_waves = !shape.cut_k && k % 64 != 0 ? 4 : 2;  // beyond, others are faster
+  if (shape.whole && shape.cluster() > 1 && (plan.waves > most_waves || shape.cluster() > num_sms))
     return std::numeric_limits<double>::infinity();
   const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 150'000 : 200'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
@@ -370,7 +368,7 @@ enum class When {
 
 /// A configuration of the level.
 struct Tile {
-  const char* name;  ///< rows and columns of D
+  const char* name;  ///< rows and columns of D; then CTAs of a cluster, down and across D, where large ones work alone
   TileShape shape;
   double mma_cost;  ///< what its MMAs cost beside those of the first, for each element of D
   When when = When::ALWAYS;
@@ -419,12 +417,14 @@ inline constexpr Tile TILES[] = {
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   constexpr int MIN_TINY_K = 1024;
   const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
+  const bool few_rows = k % 64 != 0 && k >= MIN_TINY_K;  // are to be loaded, wherever tiles lie
   int chosen = 0;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
     const auto& [name, shape, mma_cost, when] = TILES[i];
     if ((when == When::FLAT && !flat) || (when == When::NOT_FLAT && flat) || (when == When::TINY && !tiny)) continue;
-    if (shape.swap_ab && !shape.whole && n < std::min(256, 2 * shape.block_m)) continue;  // columns for two at least
+    if (shape.swap_ab && !shape.whole && !few_rows && n < std::min(256, 2 * shape.block_m))
+      continue;  // columns for two
     const double takes = time(shape, mma_cost, m, n, k, num_sms);
     if (takes < least) least = takes, chosen = i;
   }

@@ -58,12 +58,14 @@ class OfRecord(unittest.TestCase):
     """What scripts/bench.py --tiles has recorded; observe.py --check sees that `chosen` is still true."""
 
     def test_the_choice_is_near_the_best(self) -> None:
-        judged = choice.judge(choice.load(files.ROOT / files.RESULTS))[SERIES]
-        self.assertGreaterEqual(len(judged), 50)
-        losses = [each.loss for each in judged]
-        self.assertLessEqual(quantile(losses, 0.5), 0.01)
-        self.assertLessEqual(quantile(losses, 0.9), 0.05)
-        self.assertLessEqual(max(losses), 0.20)
+        found = choice.judge(choice.load(files.ROOT / files.RESULTS))
+        self.assertIn(SERIES, found)
+        for series, judged in found.items():  # on an H100 that same choice, which is fitted to both
+            self.assertGreaterEqual(len(judged), 50, series)
+            losses = [each.loss for each in judged]
+            self.assertLessEqual(quantile(losses, 0.5), 0.01, series)
+            self.assertLessEqual(quantile(losses, 0.9), 0.05 if series == SERIES else 0.10, series)
+            self.assertLessEqual(max(losses), 0.20 if series == SERIES else 0.22, series)
 
     def test_every_tile_was_timed_and_right(self) -> None:
         results = choice.load(files.ROOT / files.RESULTS)

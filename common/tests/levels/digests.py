@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares D, bit for bit, of a real H200 (docs/results/h200_digests.csv) and the simulated one in exact arithmetic.
+"""Compares D, bit for bit, of a real H100 or H200 (docs/results/*_digests.csv) and a simulated one in exact arithmetic.
 
-    digests.py --sim scripts/sim.sh --bin build/bin --results docs/results/h200_digests.csv
+    digests.py --sim scripts/sim.sh --bin build/bin --results docs/results
 
 Every recorded level runs at every recorded shape that takes a moment; of larger shapes, up to 2048 x 2048 x 2048, only
-one run is made. Exit codes: 0 all equal, 1 some differ, or nothing is recorded.
+one run of each configuration is made. Exit codes: 0 all equal, 1 some differ, or nothing is recorded.
 """
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def multiply_adds(row: dict[str, str]) -> int:
 
 
 def selection(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """All small rows; of each larger shape that is not too large, the last row."""
+    """All small rows; of each larger shape that is not too large, the last row of each configuration."""
     small = [row for row in rows if multiply_adds(row) <= SMALL]
-    large = {(row["m"], row["n"], row["k"]): row for row in rows if SMALL < multiply_adds(row) <= LARGE}
+    large = {(row["m"], row["n"], row["k"], row["config"]): row for row in rows if SMALL < multiply_adds(row) <= LARGE}
     return [*sorted(large.values(), key=multiply_adds, reverse=True), *small]  # the longest first
 
 
@@ -44,7 +44,7 @@ def compare(sim: str, folder: Path, row: dict[str, str]) -> str:
     if done.returncode == 0 and found and found[1] == row["digest"]:
         return ""
     said = f"digest {found[1]}" if found else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return f"{' '.join(command)}\n  the H200 gave {row['digest']}, the simulated one: {said}"
+    return f"{' '.join(command)}\n  an {row['gpu']} gave {row['digest']}, the simulated one: {said}"
 
 
 def main() -> int:
@@ -53,20 +53,20 @@ def main() -> int:
     parser.add_argument("--bin", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
     options = parser.parse_args()
-    if not options.results.exists():
-        print(f"There is no {options.results}: scripts/bench.py --digests records it on an H200.")
-        return 1
-    with options.results.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["arch"] == "90" and "H200" in row["gpu"]]
+    rows: list[dict[str, str]] = []
+    for path in sorted(options.results.glob("*_digests.csv")):
+        with path.open(newline="") as file:
+            rows += [row for row in csv.DictReader(file) if row["arch"] == "90"]
     chosen = selection(rows)
     if not chosen:
-        print(f"{options.results} has no row that the simulated device could repeat.")
+        print(f"{options.results} has no digest that the simulated device could repeat. scripts/bench.py --digests "
+              "records them.")
         return 1
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         differences = [text for text in pool.map(lambda row: compare(options.sim, options.bin, row), chosen) if text]
     for text in differences:
         print(text)
-    print(f"{len(chosen) - len(differences)} of {len(chosen)} runs give the H200's D, bit for bit.")
+    print(f"{len(chosen) - len(differences)} of {len(chosen)} runs give the GPUs' D, bit for bit.")
     return 1 if differences else 0
 
 

@@ -1,7 +1,6 @@
 """What was measured and reported: the ladder, a level, the ablations."""
 from __future__ import annotations
 
-from collections import Counter
 from typing import Callable, Optional
 
 from ladder import markdown
@@ -61,7 +60,7 @@ def choices(context: Context, _: Options) -> str:
 def _choices(judged: list[Judged]) -> str:
     losses = [each.loss for each in judged]
     text = markdown.table(
-        [f"{len(judged)} shapes", "median", "a tenth is worse than", "worst"],
+        [f"{judged[0].chosen.series.title()}: {len(judged)} shapes", "median", "a tenth is worse than", "worst"],
         [["longer than our best tile", *(f"{100 * quantile(losses, share):.1f} %" for share in (0.5, 0.9, 1))],
          *([title, *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]
            for title, ratios in _ratios(judged).items() if ratios)], "lrrr")
@@ -75,9 +74,9 @@ def _choices(judged: list[Judged]) -> str:
               *(numbers.ratio_text(result, "ratio_cublaslt") for result in (each.chosen, each.best))]
              for each in ordered[:WORST]], "llrlrrr")
     conditions = numbers.conditions([each.chosen for each in judged])
-    timed = Counter(each.timed for each in judged)
-    tiles = "; ".join(f"{count} tiles were timed at {shapes} of the shapes" for count, shapes in sorted(timed.items()))
-    return text + f"\n{tiles}. {judged[0].chosen.series.title()}: {conditions}.\n"
+    fewest, most = min(each.timed for each in judged), max(each.timed for each in judged)
+    tiles = f"{fewest} to {most}" if fewest < most else f"{most}"
+    return text + f"\n{tiles} tiles were timed at each of these shapes. {conditions}.\n"
 
 
 def _ratios(judged: list[Judged]) -> dict[str, list[float]]:

@@ -19,7 +19,6 @@ from ladder.results.numbers import NOTHING
 
 WITHOUT = RESULTS / "h200_without.csv"
 WITHOUT_TOOLS = RESULTS / "h200_without_tools.csv"
-SANITIZER = RESULTS / "h200_sanitizer.csv"
 NEEDED = RESULTS / "needed.csv"
 
 Key = tuple[str, ...]  # level, architecture, configuration, line, instruction
@@ -135,14 +134,15 @@ def _call(source: str, instruction: str) -> str:
 def sanitizer(context: Context, options: Options) -> str:
     """What compute-sanitizer said of the levels, and of those that lack something."""
     del options
-    rows = read(context, SANITIZER)
-    table: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        table.setdefault((row["level"], shapes.size_text(_size(row)), row["said"]), []).append(row["tool"])
-    first = rows[0]
-    return (markdown.table(["levels", "M x N x K", "tools", "said"],
-                           [[level, size, ", ".join(tools), said] for (level, size, said), tools in table.items()])
-            + f"\nMeasured: {first['gpu']}; commit {first['commit']}, {first['date']}.\n" + _of_mutants(context))
+    table: dict[tuple[str, ...], list[str]] = {}
+    for path in data.measured(context.root / RESULTS, "sanitizer"):
+        for row in data.read_rows(path)[1]:
+            when = f"{row['gpu']}; commit {row['commit']}, {row['date']}"
+            key = row["level"], shapes.size_text(_size(row)), row["said"], when
+            table.setdefault(key, []).append(row["tool"])
+    return markdown.table(["levels", "M x N x K", "tools", "said", "measured"],
+                          [[level, size, ", ".join(tools), said, when]
+                           for (level, size, said, when), tools in table.items()]) + _of_mutants(context)
 
 
 def _of_mutants(context: Context) -> str:
