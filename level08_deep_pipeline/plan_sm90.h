@@ -250,6 +250,8 @@ inline constexpr int MIN_PATCH_WAVES = 3;
 /// Of K, where a tile is so small that it waits for its rows of A: from here on pairs share them. Before, what a cluster takes to
 /// start is more than that.
 inline constexpr int MIN_SHARED_K = 3072;
+/// Of K, where rows lie across two lines of L2: from here on they are what takes time, and whole clusters load the fewest.
+inline constexpr int MIN_WHOLE_K = 1024;
 
 /// Of K: no more than so many, since each is to be added up, one after the other, while the others have fewer K blocks.
 constexpr int most_slices(int k_blocks) {
@@ -288,7 +290,7 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
     return {n, main, {}, main.waves()};
   }
   const bool few = all_strip.waves() < MIN_PATCH_WAVES;
-  if (few && k % 64 != 0) {  // rows lie across lines: clusters load fewer
+  if (few && k % 64 != 0 && k >= MIN_WHOLE_K) {
     const Schedule main = make_schedule(shape, m, n, shape.cluster_n, room);
     return {n, main, {}, main.waves()};
   }
@@ -417,7 +419,7 @@ inline constexpr Tile TILES[] = {
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   constexpr int MIN_TINY_K = 1024;
   const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
-  const bool few_rows = k % 64 != 0 && k >= MIN_TINY_K;  // are to be loaded, wherever tiles lie
+  const bool few_rows = k % 64 != 0 && k >= MIN_WHOLE_K;  // are to be loaded, wherever tiles lie
   int chosen = 0;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
