@@ -250,8 +250,13 @@ inline constexpr int MIN_PATCH_WAVES = 3;
 /// Of K, where a tile is so small that it waits for its rows of A: from here on pairs share them. Before, what a cluster takes to
 /// start is more than that.
 inline constexpr int MIN_SHARED_K = 3072;
-/// Of K, where rows lie across two lines of L2: from here on they are what takes time, and whole clusters load the fewest.
-inline constexpr int MIN_WHOLE_K = 1024;
+/// Whether 128 bytes of a row lie in one line of L2, wherever in K they begin.
+constexpr bool in_lines(int k) { return k % 64 == 0; }
+/// Whether rows of A and B are what takes time, so that those who load the fewest of them are the fastest.
+constexpr bool rows_count(int k) {
+  constexpr int MIN_K = 1024;
+  return !in_lines(k) && k >= MIN_K;
+}
 
 /// Of K: no more than so many, since each is to be added up, one after the other, while the others have fewer K blocks.
 constexpr int most_slices(int k_blocks) {
@@ -277,33 +282,30 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
     const int longest = (k_blocks - 1) / parts + 1, slices = (k_blocks - 1) / longest + 1;
     return {n, main, {}, 1.0 * ((main.items * slices - 1) / room + 1), slices};
   }
-  if (shape.whole) {
-    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, room);
-    return {n, main, {}, main.waves()};
-  }
+  const auto all_main = [&](int places) {
+    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, places);
+    return Plan{n, main, {}, main.waves()};
+  };
+  if (shape.whole) return all_main(room);
   const Schedule all_strip = make_schedule(shape, m, n, 1, most_columns);
   const Plan as_strip = {0, {}, all_strip, all_strip.waves()};
   if (shape.cluster() <= 2) {  // no SMs are left over: pairs find room everywhere
     if (shape.cluster_n > 1 && (m <= shape.block_m || k < MIN_SHARED_K))
       return as_strip;  // one row of tiles: L2 merges
-    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, most);
-    return {n, main, {}, main.waves()};
+    return all_main(most);
   }
   const bool few = all_strip.waves() < MIN_PATCH_WAVES;
-  if (few && k % 64 != 0 && k >= MIN_WHOLE_K) {
-    const Schedule main = make_schedule(shape, m, n, shape.cluster_n, room);
-    return {n, main, {}, main.waves()};
-  }
+  if (few && rows_count(k)) return all_main(room);
   const int tiles = (n + shape.block_n - 1) / shape.block_n;
   const int main_n = std::min(n, tiles / shape.cluster_n * shape.cluster_n * shape.block_n);
   if (main_n == 0 || few) return as_strip;
+  if (main_n == n) {  // no strip
+    const Plan whole = all_main(most);
+    return whole.waves <= as_strip.waves ? whole : as_strip;
+  }
   Plan best = as_strip;
   for (int places = most; places >= 1; --places) {
     const Schedule main = make_schedule(shape, m, main_n, shape.cluster_n, places);
-    if (main_n == n) {  // no strip
-      const Plan whole = {n, main, {}, main.waves()};
-      return whole.waves <= best.waves ? whole : best;
-    }
     const int others = (num_sms - main.places * shape.cluster()) / shape.cluster_m;  // for the strip
     const Schedule strip = make_schedule(shape, m, n - main_n, 1, others > 0 ? others : most_columns);
     const double waves = others > 0 ? std::max(main.waves(), strip.waves()) : main.waves() + strip.waves();
@@ -325,15 +327,15 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
   constexpr double TURN_TIME = 6500;                 // 200 cycles
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
-  const bool in_lines = k % 64 == 0, short_k = k < MIN_SHARED_K;
+  const bool short_k = k < MIN_SHARED_K;
   // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
-  const bool one_row = (in_lines || short_k) && m <= std::max(shape.block_m, 128);
+  const bool one_row = (in_lines(k) || short_k) && m <= std::max(shape.block_m, 128);
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
   const bool crowded = 2 * ctas > num_sms && !short_k;
   const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;    // 39 bytes a cycle, 43, 63
   const int across_time = shape.cluster() > 2 ? 155 : shape.cluster() > 1 ? 170 : 140;  // 26, 24, 29
-  const int row_time = !in_lines ? across_time : crowded ? crowded_time : 60;           // 68
+  const int row_time = !in_lines(k) ? across_time : crowded ? crowded_time : 60;        // 68
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
@@ -347,7 +349,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  const int most_waves = !shape.cut_k && k % 64 != 0 ? 4 : 2;  // beyond, others are faster
+  const int most_waves = !shape.cut_k && !in_lines(k) ? 4 : 2;  // beyond, others are faster
   if (shape.whole && shape.cluster() > 1 && (plan.waves > most_waves || shape.cluster() > num_sms))
     return std::numeric_limits<double>::infinity();
   const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 150'000 : 200'000;
@@ -419,14 +421,13 @@ inline constexpr Tile TILES[] = {
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   constexpr int MIN_TINY_K = 1024;
   const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
-  const bool few_rows = k % 64 != 0 && k >= MIN_WHOLE_K;  // are to be loaded, wherever tiles lie
   int chosen = 0;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
     const auto& [name, shape, mma_cost, when] = TILES[i];
     if ((when == When::FLAT && !flat) || (when == When::NOT_FLAT && flat) || (when == When::TINY && !tiny)) continue;
-    if (shape.swap_ab && !shape.whole && !few_rows && n < std::min(256, 2 * shape.block_m))
-      continue;  // columns for two
+    if (shape.swap_ab && !shape.whole && !rows_count(k) && n < std::min(256, 2 * shape.block_m))
+      continue;  // columns for two at least
     const double takes = time(shape, mma_cost, m, n, k, num_sms);
     if (takes < least) least = takes, chosen = i;
   }

@@ -12,7 +12,6 @@ using level08::CUT_ODD;
 using level08::CUT_TINY;
 using level08::FLAT;
 using level08::HIGH;
-using level08::LEAN;
 using level08::make_plan;
 using level08::MIDDLE;
 using level08::NARROW;
@@ -201,15 +200,15 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(712, 512, 13440), "160x64-1x4-slices-swapped");
   EXPECT_EQ(choice(1056, 384, 15488), "128x96-2x4-slices");
   EXPECT_EQ(choice(256, 256, 1024), "64x64");
-  // One wave of whole tiles: where nothing is multicast, L2 merges.
-  EXPECT_EQ(choice(3104, 744, 24896), "80x128-4x2-slices-swapped");
+  // One wave of whole tiles: where nothing is multicast, L2 merges; but eight CTAs load the fewest rows.
   EXPECT_EQ(choice(1467, 296, 5824), "64x64");
+  EXPECT_EQ(choice(3104, 744, 24896), "80x128-4x2-slices-swapped");
+  EXPECT_EQ(choice(408, 2912, 6304), "128x112-2x4");
   // Rows that tiles fit only as columns.
   EXPECT_EQ(choice(300, 14336, 4096), "160x256-swapped");
   EXPECT_EQ(choice(576, 8192, 8192), "192x192-swapped");
   EXPECT_EQ(choice(448, 8192, 8192), "224x128-swapped");
   EXPECT_EQ(choice(2053, 7880, 1544), "208x128-swapped");
-  EXPECT_EQ(choice(408, 2912, 6304), "128x112-2x4");
   EXPECT_EQ(choice(144, 8192, 8192), "80x128-swapped");
   EXPECT_EQ(choice(320, 4096, 14336), "80x128-swapped");
   // Widths between the others', of which the SMs have one each, or two.

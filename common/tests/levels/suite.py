@@ -88,7 +88,7 @@ class Suite:
 
     @property
     def least_sms(self) -> int:
-        """Of a GPU that runs the configuration: a name that ends in the form of a cluster is of whole clusters only."""
+        """Of a GPU that runs the configuration: a name that says the form of a cluster is of whole clusters only."""
         form = re.search(r"-(\d)x(\d)", self.config)
         return int(form[1]) * int(form[2]) if form else 1
 

@@ -136,7 +136,7 @@ def sanitizer(context: Context, options: Options) -> str:
     del options
     table: dict[tuple[str, ...], list[str]] = {}
     for path in data.measured(context.root / RESULTS, "sanitizer"):
-        for row in data.read_rows(path)[1]:
+        for row in read(context, path):
             when = f"{row['gpu']}; commit {row['commit']}, {row['date']}"
             key = row["level"], shapes.size_text(_size(row)), row["said"], when
             table.setdefault(key, []).append(row["tool"])
