@@ -8,8 +8,9 @@
 // in a buffer beside the ring, as far as one fits, and in stages of the ring, where it takes its turn like a K block. Warps
 // of their own store it, the first pieces while the others are written, and the consumers go on with the next tile. No
 // more CTAs run than are needed; and where the last wave of tiles would leave half of the GPU idle, its tiles are cut in two.
-// Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2. And where the rows
-// of D fit tiles better as columns, A and B are swapped: the kernel multiplies as always, and what it stores is turned.
+// Where there are few tiles and K is long, it is K that is cut: CTAs multiply slices of it, and add up in L2. Where K is short,
+// D is what takes time: consumers work in turns again, on a tile each, as in levels 06 and 07. And where the rows of D fit
+// tiles better as columns, A and B are swapped: the kernel multiplies as always, and what it stores is turned.
 //
 // Words (those of plan_sm90.h, which says what a CTA takes in turn: patch, item, place, wave, strip, slice)
 //   band      64 rows of a consumer's tile, the height of one MMA, along all of K
@@ -29,7 +30,8 @@
 //                                                        every peer; after D the store
 //                                                        warps, for all of these
 // Named barriers, one of each per consumer: D_FIRST and D_REST, where its store warp waits until the consumer has written the
-// first pieces of its rows of D, and the others; and D_EMPTY, where the consumer waits until the rows before have left.
+// first pieces of its rows of D, and the others; D_EMPTY, where the consumer waits until the rows before have left; and TURN,
+// where a consumer that works in turns waits until the other has issued its MMAs.
 #pragma once
 
 #include <cuda.h>
@@ -90,13 +92,16 @@ struct Config {
   static constexpr int BLOCK_N = SHAPE.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int WGMMA_M = 64;
-  // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side. The smallest has one.
-  static constexpr int CONSUMERS_M = BLOCK_M == 192 ? 3 : BLOCK_M > 64 ? 2 : 1;
-  static constexpr int CONSUMERS_N = BLOCK_M > 64 || BLOCK_N == 64 ? 1 : 2;
+  // [L08] Consumers that share a tile: one above the other, or in a tile of 64 rows side by side. The smallest has one, and so
+  // has [L06] a tile of two consumers that work in turns.
+  static constexpr int TURNS = SHAPE.in_turns ? 2 : 1;
+  static constexpr int CONSUMERS_M = TURNS > 1 ? 1 : BLOCK_M == 192 ? 3 : BLOCK_M > 64 ? 2 : 1;
+  static constexpr int CONSUMERS_N = TURNS > 1 || BLOCK_M > 64 || BLOCK_N == 64 ? 1 : 2;
   static constexpr int WGMMA_N = BLOCK_N / CONSUMERS_N;
   static constexpr int WGMMA_K = 16;
   static constexpr int NUM_STAGES = SHAPE.stages;
-  static constexpr int NUM_CONSUMERS = CONSUMERS_M * CONSUMERS_N;        // warpgroups that multiply
+  static constexpr int TILE_CONSUMERS = CONSUMERS_M * CONSUMERS_N;       // warpgroups that multiply, of a tile
+  static constexpr int NUM_CONSUMERS = TURNS * TILE_CONSUMERS;           // and of all
   static constexpr int NUM_BANDS = BLOCK_M / CONSUMERS_M / WGMMA_M;      // [L08] per consumer, in a whole tile
   static constexpr int HALF_BANDS = NUM_BANDS > 1 ? NUM_BANDS / 2 : 1;   // and in half of one
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
@@ -112,6 +117,7 @@ struct Config {
   static constexpr int D_REST_BARRIER = D_FIRST_BARRIER + NUM_CONSUMERS;  // + c: the others, too
   static constexpr int D_EMPTY_BARRIER = D_REST_BARRIER + NUM_CONSUMERS;  // + c: and TMA has read them all
   static constexpr int D_BARRIER_THREADS = 128 + 32;                      // the consumer's, and its store warp's
+  static constexpr int TURN_BARRIER = D_EMPTY_BARRIER + NUM_CONSUMERS;    // [L06] + c: consumer c may issue its MMAs
 
   static constexpr int A_BOX_ROWS = CONSUMERS_M * WGMMA_M;  // [L08] one band of each consumer
   static constexpr int A_BOX_BYTES = A_BOX_ROWS * BLOCK_K * 2;
@@ -133,22 +139,25 @@ struct Config {
   static constexpr int D_PIECES = CUTS_K ? 0 : NUM_BANDS * CD_PIECES;  // per consumer
   static constexpr int BYTES_BESIDE_RING = 232'448 - 1024 - NUM_STAGES * STAGE_BYTES;
   // [L08] What fits beside the ring has a buffer of its own; the other pieces of D take their turn in the ring, in a stage for
-  // all consumers or in one for each.
-  static constexpr int OWN_PIECES = std::min(D_PIECES, BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES);
-  static constexpr int RING_PIECES = D_PIECES - OWN_PIECES;
+  // all consumers or in one for each. Consumers in turns have the time to let one half of D leave before the other: a buffer
+  // for that is enough.
+  static constexpr int ROOM_PIECES = BYTES_BESIDE_RING / NUM_CONSUMERS / CD_PIECE_BYTES;
+  static constexpr int OWN_PIECES = TURNS > 1 ? D_PIECES / 2 : std::min(D_PIECES, ROOM_PIECES);
+  static constexpr int RING_PIECES = TURNS > 1 ? 0 : D_PIECES - OWN_PIECES;
   static constexpr int RING_BYTES = RING_PIECES * CD_PIECE_BYTES;
   static constexpr int D_STAGES = RING_PIECES == 0 ? 0 : NUM_CONSUMERS * RING_BYTES <= STAGE_BYTES ? 1 : NUM_CONSUMERS;
   // Where the consumer waits for its stage: before the first piece that goes there. (In half a tile perhaps none does.)
   static constexpr int HALF_PIECES = HALF_BANDS * CD_PIECES;
   static constexpr int WAITING_PIECE = std::min(OWN_PIECES, HALF_PIECES - 1);
   // The first pieces leave while the consumer writes the others: those beside the ring, or half of what lies in one place.
+  static constexpr int LAST_TO_GO_FIRST = TURNS > 1 ? D_PIECES : HALF_PIECES - 1;
   static constexpr int FIRST_PIECES =
-      std::min(OWN_PIECES > 0 && RING_PIECES > 0 ? OWN_PIECES : D_PIECES / 2, HALF_PIECES - 1);
+      std::min(OWN_PIECES > 0 && RING_PIECES > 0 ? OWN_PIECES : D_PIECES / 2, LAST_TO_GO_FIRST);
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
   static constexpr int LEAD = NUM_STAGES - D_STAGES;
   static constexpr int FULL_ARRIVALS = D_STAGES > 0 ? NUM_PEERS : 1;  // this CTA's producer, and its peers'
-  static constexpr int EMPTY_ARRIVALS = 4 * NUM_CONSUMERS;            // per peer: the consumers' warps
+  static constexpr int EMPTY_ARRIVALS = 4 * TILE_CONSUMERS;           // per peer: the warps of a tile's consumers
   // [L08] Cycles to idle after a K block's MMAs, which take 2 per column and instruction and share the tensor core.
   static constexpr int K_BLOCK_CYCLES = NUM_BANDS * NUM_CONSUMERS * BLOCK_K / WGMMA_K * WGMMA_N / 2;
   static constexpr int IDLE_CYCLES = K_BLOCK_CYCLES * (100 - Options::tc_util_percent) / Options::tc_util_percent;
@@ -157,6 +166,8 @@ struct Config {
   static_assert(NUM_BANDS * WGMMA_N / 2 <= 192, "accumulators per thread: more would spill");
   static_assert(!CUTS_K || NUM_CONSUMERS <= 2, "find_room has counters for eight warps");
   static_assert(!CUTS_K || BLOCK_M * BLOCK_N <= 32 * 1024, "find_room has 128 KB for the sums of a tile");
+  static_assert(OWN_PIECES <= ROOM_PIECES, "the buffers of D are to fit beside the ring");
+  static_assert(TURNS == 1 || (D_PIECES % 2 == 0 && !CUTS_LAST_WAVE && !CUTS_K), "D leaves in two equal halves");
   static_assert(LEAD >= 1 && RING_BYTES <= STAGE_BYTES, "a consumer's part of D is to fit in a stage");
   static_assert(D_STAGES <= 2, "a consumer knows of one other whose stage is D's");
   static_assert(!CUTS_LAST_WAVE || NUM_BANDS % 2 == 0, "half a tile is half of each consumer's bands");
@@ -235,6 +246,18 @@ struct Operand {
   }
 };
 
+// [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
+template <int SHARERS, int ROWS>
+__device__ __forceinline__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y,
+                                     uint32_t bar, uint16_t ctas) {
+  map += y + ROWS > matrix.rows;
+  y = min(y, matrix.rows - matrix.end_rows);
+  if constexpr (SHARERS > 1)
+    ptx::cp_async_bulk_tensor_2d_g2s_multicast(dst, map, x, y, bar, ctas);
+  else
+    ptx::cp_async_bulk_tensor_2d_g2s(dst, map, x, y, bar);
+}
+
 // [L08] What TMA moves at a time: of A and B, [1] where the matrix ends; and of D. All maps lie together, and behind them all
 // numbers: before its first load a launch waits for every line of its parameters that it reads, and so it reads few.
 struct TensorMaps {
@@ -300,11 +323,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const int lead = min(Config::LEAD, k_blocks);
   const auto is_first = [&](int index) { return index == place; };
   const auto is_last = [&](int index) { return index + schedule.places >= schedule.items; };
+  // [L06] Consumers that work in turns have every other item.
+  const auto first_index = [&](int consumer) { return place + consumer % Config::TURNS * schedule.places; };
+  const int stride = Config::TURNS * schedule.places;
   const auto stage_of_d = [&](int index, int consumer) {  // `ring` is behind the tile's K blocks
     RingPosition<Config> position = ring;
     return position += (is_last(index) ? 0 : lead) + (Config::D_STAGES > 1 ? consumer : 0);
   };
   const auto cd_piece = [&](int piece, int stage, int consumer) {
+    if constexpr (Config::TURNS > 1) piece %= Config::OWN_PIECES;             // one half of D where the other has been
     constexpr int IN_STAGE = Config::D_STAGES == 1 ? Config::RING_BYTES : 0;  // from consumer to consumer
     const int own = consumer * Config::OWN_PIECES + piece, in_ring = piece - Config::OWN_PIECES;
     return in_ring < 0 ? base + Smem::CD + own * Config::CD_PIECE_BYTES
@@ -362,16 +389,6 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           for (int p = 0; p < Config::NUM_PEERS; ++p) arrive_at_peer(p, smem_full(ring.stage), 1);
         }
       };
-      // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
-      const auto load = [&]<int SHARERS, int ROWS>(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x,
-                                                   int y, uint32_t bar, uint16_t ctas) {
-        map += y + ROWS > matrix.rows;
-        y = min(y, matrix.rows - matrix.end_rows);
-        if constexpr (SHARERS > 1)
-          ptx::cp_async_bulk_tensor_2d_g2s_multicast(dst, map, x, y, bar, ctas);
-        else
-          ptx::cp_async_bulk_tensor_2d_g2s(dst, map, x, y, bar);
-      };
       uint16_t a_sharers = 0, b_sharers = 0;  // bit r: the CTA of rank r needs the same rows of A, columns of D
       for (int i = 0; i < Config::CLUSTER_N; ++i) a_sharers |= 1 << (i * Config::CLUSTER_M + m_rank);
       for (int i = 0; i < Config::CLUSTER_M; ++i) b_sharers |= 1 << (n_rank * Config::CLUSTER_M + i);
@@ -388,13 +405,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           if (Config::FULL_ARRIVALS > 1) ptx::mbarrier_arrive(full, Config::FULL_ARRIVALS - 1);  // for the others
           ptx::mbarrier_arrive_expect_tx(full, (a_rows + b_rows) * Config::BLOCK_K * 2);
           for (int box = 0; box < item.bands; ++box) {
-            load.template operator()<Config::CLUSTER_N, Config::A_LOAD_ROWS>(
+            load<Config::CLUSTER_N, Config::A_LOAD_ROWS>(
                 stage_a(ring.stage) + box * Config::A_BOX_BYTES + n_rank * Config::A_LOAD_BYTES, maps.a, a, k_start,
                 item.row + box * Config::A_BOX_ROWS + n_rank * Config::A_LOAD_ROWS, full, a_sharers);
           }
-          load.template operator()<Config::CLUSTER_M, Config::B_LOAD_ROWS>(
-              stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, maps.b, b, k_start,
-              item.col + m_rank * Config::B_LOAD_ROWS, full, b_sharers);
+          load<Config::CLUSTER_M, Config::B_LOAD_ROWS>(stage_b(ring.stage) + m_rank * Config::B_LOAD_BYTES, maps.b, b,
+                                                       k_start, item.col + m_rank * Config::B_LOAD_ROWS, full,
+                                                       b_sharers);
           ring += 1;
           if (k_block + 1 == lead && !is_first(index)) give_stages_to_d();  // of the tile before
         }
@@ -410,7 +427,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       const auto tell_consumer = [&] {
         ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
       };
-      for (int index = place; index < schedule.items; index += schedule.places) {
+      for (int index = first_index(consumer); index < schedule.items; index += stride) {
         const Item item = item_at(index);
         ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
         const int stage = stage_of_d(index, consumer).stage;
@@ -430,6 +447,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         ptx::bar_sync(Config::D_FIRST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the first pieces are there
         if (ptx::elect_sync()) store(0, Config::FIRST_PIECES);
         __syncwarp();  // bar.sync and bar.arrive want converged warps
+        if (Config::TURNS > 1) tell_consumer();
         ptx::bar_sync(Config::D_REST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // and the others
         if (ptx::elect_sync()) {
           store(Config::FIRST_PIECES, item.bands * Config::CD_PIECES);
@@ -506,12 +524,19 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
       ptx::bar_arrive(barrier + consumer, Config::D_BARRIER_THREADS);
     };
-    for (int index = place; index < schedule.items; index += schedule.places) {
+    for (int index = first_index(consumer); index < schedule.items; index += stride) {
       const Item item = item_at(index);
+      // [L06] Behind the other's K blocks, and not before it has seen them all: a phase that I wait for could be that of two
+      // turns of the ring ago.
+      if (Config::TURNS > 1 && !is_first(index)) {
+        ring += k_blocks;
+        ptx::bar_sync(Config::TURN_BARRIER + consumer, 256);
+      }
       if (!Config::CUTS_LAST_WAVE || item.bands == Config::NUM_BANDS)
         multiply.template operator()<Config::NUM_BANDS>(is_first(index));
       else
         multiply.template operator()<Config::HALF_BANDS>(is_first(index));
+      if (Config::TURNS > 1 && !is_last(index)) ptx::bar_arrive(Config::TURN_BARRIER + 1 - consumer, 256);
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[Config::NUM_BANDS - 1]);  // the accumulators are readable
       if (!released) release(last_stage);
 
@@ -542,6 +567,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
           const int column = 2 * i;
           const int piece = band * Config::CD_PIECES + column / Config::CD_N;
           if (piece == Config::FIRST_PIECES && column % Config::CD_N == 0) tell_store_warp(Config::D_FIRST_BARRIER);
+          if (Config::TURNS > 1 && piece == Config::FIRST_PIECES && column % Config::CD_N == 0) wait_for_store_warp();
           if (Config::D_STAGES > 0 && piece == Config::WAITING_PIECE && column % Config::CD_N == 0) {
             ptx::mbarrier_wait(smem_full(stage), phase);             // the stage is ours
             if (Config::D_STAGES > 1 && k_blocks <= Config::LEAD) {  // no K block has come since the other's became D's
@@ -761,7 +787,7 @@ inline harness::Description describe() {
                        Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS, Config::CD_N,
                        Config::SWIZZLE_GROUP_SIZE, Config::A_BOX_ROWS, Config::A_LOAD_ROWS, Config::B_LOAD_ROWS,
                        Config::OWN_PIECES, Config::RING_PIECES, Config::D_STAGES, Config::LEAD, Config::IDLE_CYCLES,
-                       Config::CUTS_LAST_WAVE, Config::CUTS_K, Config::SWAPS_AB);
+                       Config::CUTS_LAST_WAVE, Config::CUTS_K, Config::SWAPS_AB, Config::TURNS);
   if (Config::OWN_PIECES > 0) {
     d.smem = {{"cd", "pieces of D beside the ring", Smem::CD, Config::CD_PIECE_BYTES,
                Config::NUM_CONSUMERS * Config::OWN_PIECES, Config::CD_SPAN * 2,
@@ -770,13 +796,17 @@ inline harness::Description describe() {
   d.smem.push_back(harness::ring(Config::D_STAGES > 0 ? "stages of A and B, or of D" : "stages of A and B",
                                  Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES));
   if (Config::SWAPS_AB) std::swap(d.smem.back().parts[0].first, d.smem.back().parts[1].first);
-  const bool holds_d = Config::D_STAGES > 0;
+  const bool holds_d = Config::D_STAGES > 0, turns = Config::TURNS > 1;
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::FULL_ARRIVALS, Config::STAGE_BYTES,
                  holds_d ? "its CTA's producer, for all, and TMA with the bytes; for D the producer of every peer"
                          : "producer; TMA with the bytes",
-                 holds_d ? "all consumers; for D those that write it" : "all consumers", 0},
+                 holds_d ? "all consumers; for D those that write it"
+                 : turns ? "the tile's consumer"
+                         : "all consumers",
+                 0},
                 {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, Config::EMPTY_ARRIVALS * Config::NUM_PEERS, 0,
                  holds_d ? "one lane of each consumer warp, of every peer; after D its store warp, for all of them"
+                 : turns ? "one lane of each warp of the tile's consumer, of every peer"
                          : "one lane of each consumer warp, of every peer",
                  "producer", 1}};
   if (!Config::CUTS_K)
@@ -786,11 +816,15 @@ inline harness::Description describe() {
         {"D_REST_BARRIER", Config::D_REST_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS, "the others, too"},
         {"D_EMPTY_BARRIER", Config::D_EMPTY_BARRIER, Config::NUM_CONSUMERS, Config::D_BARRIER_THREADS,
          "TMA has read them"}};
+  if (turns)
+    d.named_barriers.push_back({"TURN_BARRIER", Config::TURN_BARRIER, Config::NUM_CONSUMERS, 256,
+                                "a consumer may issue the MMAs of its tile"});
   d.roles = {{"warp 0 (producer)", "TMA loads (one elected lane)"},
              {"warps from 1 on (store warps), one for each consumer",
               "TMA stores of its consumer's part of D (one elected lane); none with slices of K"},
              {"the others of warpgroup 0", "none: registers are given back by whole warpgroups"},
-             {"warpgroups from 1 on (consumers)", "MMAs and epilogue of an equal part each of the tile"}};
+             {"warpgroups from 1 on (consumers)", turns ? "MMAs and epilogue of every other tile, in turns"
+                                                        : "MMAs and epilogue of an equal part each of the tile"}};
   d.tile_at = [](int tile, int m_blocks, int n_blocks) {  // a patch after the other, and in it column by column
     if (Config::SWAPS_AB) std::swap(m_blocks, n_blocks);
     const auto [m, n] = tile_coordinates(tile / Config::CLUSTER_SIZE, m_blocks / Config::CLUSTER_M,

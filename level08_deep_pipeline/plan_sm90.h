@@ -45,6 +45,7 @@ struct TileShape {
   bool cut_last_wave;        ///< whether tiles of the last wave may be cut in two
   bool whole = false;        ///< whether only whole clusters work on D, as many as find room, and nothing beside them
   bool cut_k = false;        ///< and whether K is cut in slices, one for each cluster that a patch gets
+  bool in_turns = false;     ///< whether two consumers work in turns, on a tile each
   bool swap_ab = false;      ///< whether A and B change places: the transpose of D is computed, as B * A^T
 
   constexpr int cluster() const { return cluster_m * cluster_n; }
@@ -58,6 +59,12 @@ struct TileShape {
   constexpr TileShape swapped() const {
     TileShape shape = *this;
     shape.swap_ab = true;
+    return shape;
+  }
+  /// The same tile with a consumer for every other one, so that one's epilogue takes no time from the other's MMAs.
+  constexpr TileShape turns() const {
+    TileShape shape = *this;
+    shape.in_turns = true;
     return shape;
   }
   /// The same tile for whole clusters only.
@@ -415,6 +422,20 @@ inline constexpr Tile TILES[] = {
     {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 0.970},
     {"80x128-4x2-slices-swapped", fitting(128, 80, 8, 2, 4).sliced().swapped(), 0.980},
     {"64x128-4x2-slices-swapped", fitting(128, 64, 9, 2, 4).sliced().swapped(), 1.040},
+    {"128x160-turns", fitting(128, 160, 5, 2, 1).turns(), 9.000},
+    {"160x128-turns-swapped", fitting(128, 160, 5, 2, 1).turns().swapped(), 9.000},
+    {"128x160-2x2-turns", fitting(128, 160, 5, 2, 2).turns(), 9.000},
+    {"128x160-2x4-turns", fitting(128, 160, 5, 2, 4).turns(), 9.000},
+    {"128x192-turns", fitting(128, 192, 4, 2, 1).turns(), 9.000},
+    {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 9.000},
+    {"128x192-2x4-turns", fitting(128, 192, 4, 2, 4).turns(), 9.000},
+    {"192x128-4x2-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 9.000},
+    {"128x176-turns", fitting(128, 176, 4, 2, 1).turns(), 9.000},
+    {"128x144-turns", fitting(128, 144, 5, 2, 1).turns(), 9.000},
+    {"128x128-turns", fitting(128, 128, 6, 2, 1).turns(), 9.000},
+    {"128x112-turns", fitting(128, 112, 6, 2, 1).turns(), 9.000},
+    {"128x128-2x4-turns", fitting(128, 128, 6, 2, 4).turns(), 9.000},
+    {"64x256-turns", fitting(64, 256, 4, 2, 1).turns(), 9.000},
 };
 
 /// Which of TILES a product gets on so many SMs.
