@@ -150,9 +150,9 @@ struct Config {
   static constexpr int HALF_PIECES = HALF_BANDS * CD_PIECES;
   static constexpr int WAITING_PIECE = std::min(OWN_PIECES, HALF_PIECES - 1);
   // The first pieces leave while the consumer writes the others: those beside the ring, or half of what lies in one place.
-  static constexpr int LAST_TO_GO_FIRST = TURNS > 1 ? D_PIECES : HALF_PIECES - 1;
+  static constexpr int MOST_FIRST = TURNS > 1 ? OWN_PIECES : HALF_PIECES - 1;
   static constexpr int FIRST_PIECES =
-      std::min(OWN_PIECES > 0 && RING_PIECES > 0 ? OWN_PIECES : D_PIECES / 2, LAST_TO_GO_FIRST);
+      std::min(OWN_PIECES > 0 && RING_PIECES > 0 ? OWN_PIECES : D_PIECES / 2, MOST_FIRST);
   // [L08] D's stages stand this many K blocks after the tile's last, so that its consumers find these loaded when they go on.
   // D gets the stages of the tile's last K blocks: it must not come later.
   static constexpr int LEAD = NUM_STAGES - D_STAGES;
@@ -248,8 +248,8 @@ struct Operand {
 
 // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
 template <int SHARERS, int ROWS>
-__device__ __forceinline__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y,
-                                     uint32_t bar, uint16_t ctas) {
+__device__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y, uint32_t bar,
+                     uint16_t ctas) {
   map += y + ROWS > matrix.rows;
   y = min(y, matrix.rows - matrix.end_rows);
   if constexpr (SHARERS > 1)

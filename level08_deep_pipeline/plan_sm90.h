@@ -191,6 +191,8 @@ constexpr TileShape fitting(int block_m, int block_n, int stages, int cluster_m,
           .group = SWIZZLE_GROUP_SIZE ? SWIZZLE_GROUP_SIZE : 8,
           .cut_last_wave = false};
 }
+/// A tile for each of two consumers, in turns: where K is short, what it takes to write one D is as long as the MMAs of another.
+inline constexpr TileShape BUSY = fitting(128, 160, 5, 2, 1).turns();
 /// Small tiles in clusters of eight, which load half the rows of pairs: where a D of one wave has rows that lie across two lines of
 /// L2, or a long K.
 inline constexpr TileShape LEAN = fitting(128, 112, 6, 2, 4).alone();
@@ -348,12 +350,13 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
 }
 
-/// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. And if there are only a few,
-/// D is what takes time: 32 bytes a cycle. Clusters of four, which others run beside, begin two microseconds later; clusters of
-/// eight three if they are alone, and otherwise four. Slices have fewer K blocks each; but no TMA stores D for them, the last of
-/// them has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
+/// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. Between two tiles the MMAs
+/// wait until D has left the registers; those of consumers in turns do not. And if there are only a few K blocks, D is what
+/// takes time: 32 bytes a cycle. Clusters of four, which others run beside, begin two microseconds later; clusters of eight
+/// three if they are alone, and otherwise four. Slices have fewer K blocks each; but no TMA stores D for them, the last of them
+/// has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
+  constexpr double FIRST_AND_LAST = 2.5, BETWEEN_TIME = 1.15, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   const int most_waves = !shape.cut_k && !in_lines(k) ? 4 : 2;  // beyond, others are faster
@@ -364,9 +367,11 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
   const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
   const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, k, num_sms);
+  const double between = shape.in_turns ? 0 : BETWEEN_TIME * area * std::max(0.0, plan.waves - 1);
   return whole_waves * std::max(k_blocks * whole, D_TIME * area) + (plan.waves > whole_waves ? k_blocks * half : 0) +
-         FIRST_AND_LAST * (whole_waves > 0 ? whole : half) + (plan.main_n > 0 && shape.cluster() > 2 ? start_time : 0) +
-         (shape.cut_k ? LAST_TIME : 0) + (plan.slices > 1 ? SUM_TIME * plan.slices * area : 0);
+         FIRST_AND_LAST * (whole_waves > 0 ? whole : half) + between +
+         (plan.main_n > 0 && shape.cluster() > 2 ? start_time : 0) + (shape.cut_k ? LAST_TIME : 0) +
+         (plan.slices > 1 ? SUM_TIME * plan.slices * area : 0);
 }
 
 /// When a tile is asked at all.
@@ -374,7 +379,7 @@ enum class When {
   ALWAYS,
   FLAT,  ///< D is at least twice as wide as it is high: of two small tiles, the one that does not multicast what most want
   NOT_FLAT,  ///< the other one
-  TINY,      ///< up to 64 rows, or a K that is not short: elsewhere it takes longer than `time` says
+  TINY,  ///< up to 64 rows, a K that is not short, or an SM for each tile: elsewhere it takes longer than `time` says
 };
 
 /// A configuration of the level.
@@ -397,7 +402,7 @@ inline constexpr Tile TILES[] = {
     {"128x64", NARROW, 1.110, When::NOT_FLAT},
     {"64x128", FLAT, 1.050, When::FLAT},
     {"64x64", TINY, 1.050, When::TINY},
-    {"192x160", fitting(192, 160, 4, 1, 2), 0.980},
+    {"192x160", fitting(192, 160, 4, 1, 2), 0.950},
     {"192x112", fitting(192, 112, 5, 1, 2), 1.030},
     {"128x80", fitting(128, 80, 8, 1, 2), 1.040},
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
@@ -406,14 +411,19 @@ inline constexpr Tile TILES[] = {
     {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.045},
     {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 1.000},
     {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), 1.040},
+    {"128x160-turns", BUSY, 0.930},
+    {"128x176-turns", fitting(128, 176, 4, 2, 1).turns(), 1.010},
+    {"128x192-2x4-turns", fitting(128, 192, 4, 2, 4).turns(), 1.000},
+    {"160x128-turns-swapped", BUSY.swapped(), 0.930},
+    {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 1.000},
+    {"192x128-4x2-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 1.000},
     {"128x112-2x4", LEAN, 1.000},
-    {"192x96-4x2", LEAN_HIGH, 0.950},
+    {"192x96-4x2", LEAN_HIGH, 0.980},
     {"64x96-4x2", LEAN_SMALL, 1.040},
     {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.070},
     {"160x128-4x2-swapped", fitting(128, 160, 5, 2, 4).alone().swapped(), 1.040},
     {"128x160-slices", CUT_ODD, 1.090},
     {"64x64-slices", CUT_TINY, 1.040},
-    {"192x64-1x4-slices-swapped", fitting(64, 192, 7, 4, 1).sliced().swapped(), 1.040},
     {"160x64-1x4-slices-swapped", fitting(64, 160, 8, 4, 1).sliced().swapped(), 1.040},
     {"96x64-2x4-slices-swapped", fitting(64, 96, 11, 4, 2).sliced().swapped(), 1.040},
     {"128x96-2x4-slices", CUT_LEAN, 0.950},
@@ -422,26 +432,14 @@ inline constexpr Tile TILES[] = {
     {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 0.970},
     {"80x128-4x2-slices-swapped", fitting(128, 80, 8, 2, 4).sliced().swapped(), 0.980},
     {"64x128-4x2-slices-swapped", fitting(128, 64, 9, 2, 4).sliced().swapped(), 1.040},
-    {"128x160-turns", fitting(128, 160, 5, 2, 1).turns(), 9.000},
-    {"160x128-turns-swapped", fitting(128, 160, 5, 2, 1).turns().swapped(), 9.000},
-    {"128x160-2x2-turns", fitting(128, 160, 5, 2, 2).turns(), 9.000},
-    {"128x160-2x4-turns", fitting(128, 160, 5, 2, 4).turns(), 9.000},
-    {"128x192-turns", fitting(128, 192, 4, 2, 1).turns(), 9.000},
-    {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 9.000},
-    {"128x192-2x4-turns", fitting(128, 192, 4, 2, 4).turns(), 9.000},
-    {"192x128-4x2-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 9.000},
-    {"128x176-turns", fitting(128, 176, 4, 2, 1).turns(), 9.000},
-    {"128x144-turns", fitting(128, 144, 5, 2, 1).turns(), 9.000},
-    {"128x128-turns", fitting(128, 128, 6, 2, 1).turns(), 9.000},
-    {"128x112-turns", fitting(128, 112, 6, 2, 1).turns(), 9.000},
-    {"128x128-2x4-turns", fitting(128, 128, 6, 2, 4).turns(), 9.000},
-    {"64x256-turns", fitting(64, 256, 4, 2, 1).turns(), 9.000},
 };
 
 /// Which of TILES a product gets on so many SMs.
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   constexpr int MIN_TINY_K = 1024;
-  const bool flat = 2 * m <= n, tiny = m <= TINY.block_m || (m > 128 && k >= MIN_TINY_K);
+  const auto in_bands = [](int rows) { return (rows + TINY.block_m - 1) / TINY.block_m; };
+  const bool flat = 2 * m <= n;
+  const bool tiny = m <= TINY.block_m || (m > 128 && (k >= MIN_TINY_K || in_bands(m) * in_bands(n) <= num_sms));
   int chosen = 0;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
