@@ -23,10 +23,10 @@
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
-//   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    all consumers; for D
-//                   if D uses stages, 1 per peer         for D the producer of every peer,    those that write it
+//   smem_full[s]    1, plus the K block's bytes;         producer (arrive.expect_tx), TMA;    the tile's consumers; for
+//                   if D uses stages, 1 per peer         for D the producer of every peer,    D those that write it
 //                                                        for a K block its own, for all
-//   smem_empty[s]   4 per consumer and peer              a lane of each consumer warp, of     producer
+//   smem_empty[s]   4 per consumer of a tile, and peer   a lane of each of their warps, of    producer
 //                                                        every peer; after D the store
 //                                                        warps, for all of these
 // Named barriers, one of each per consumer: D_FIRST and D_REST, where its store warp waits until the consumer has written the
@@ -248,8 +248,8 @@ struct Operand {
 
 // [L07] What others need too goes to them as well: to the same offset, counted at their own barrier.
 template <int SHARERS, int ROWS>
-__device__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y, uint32_t bar,
-                     uint16_t ctas) {
+__device__ __forceinline__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y,
+                                     uint32_t bar, uint16_t ctas) {
   map += y + ROWS > matrix.rows;
   y = min(y, matrix.rows - matrix.end_rows);
   if constexpr (SHARERS > 1)
@@ -323,9 +323,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const int lead = min(Config::LEAD, k_blocks);
   const auto is_first = [&](int index) { return index == place; };
   const auto is_last = [&](int index) { return index + schedule.places >= schedule.items; };
-  // [L06] Consumers that work in turns have every other item.
+  // [L06] Where a consumer begins. Those that work in turns have every other item of the CTA: from one to the next it is
+  // twice as far.
   const auto first_index = [&](int consumer) { return place + consumer % Config::TURNS * schedule.places; };
-  const int stride = Config::TURNS * schedule.places;
   const auto stage_of_d = [&](int index, int consumer) {  // `ring` is behind the tile's K blocks
     RingPosition<Config> position = ring;
     return position += (is_last(index) ? 0 : lead) + (Config::D_STAGES > 1 ? consumer : 0);
@@ -427,7 +427,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       const auto tell_consumer = [&] {
         ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);
       };
-      for (int index = first_index(consumer); index < schedule.items; index += stride) {
+      for (int index = first_index(consumer); index < schedule.items; index += Config::TURNS * schedule.places) {
         const Item item = item_at(index);
         ring += k_blocks + (is_first(index) ? 0 : Config::D_STAGES);
         const int stage = stage_of_d(index, consumer).stage;
@@ -524,7 +524,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
       ptx::bar_arrive(barrier + consumer, Config::D_BARRIER_THREADS);
     };
-    for (int index = first_index(consumer); index < schedule.items; index += stride) {
+    for (int index = first_index(consumer); index < schedule.items; index += Config::TURNS * schedule.places) {
       const Item item = item_at(index);
       // [L06] Behind the other's K blocks, and not before it has seen them all: a phase that I wait for could be that of two
       // turns of the ring ago.

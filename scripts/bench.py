@@ -9,6 +9,9 @@ complete at any moment, so an interrupted run loses nothing. All rows of one run
 With --shapes it is level 08 alone, at the sizes and shapes that a library has to be good at too, or at --sizes, each in
 two ways: with calls that follow one another at once, and with an event between them.
 
+With --random it is level 08 alone, at shapes that are drawn at random: what it is worth where nobody has tuned it. They
+are the same for the same --seed.
+
 With --tiles it is every configuration of level 08, in the same rounds, at the shapes of docs/results/*_choice.csv or at
 --sizes: what the level's own choice among them is judged by.
 
@@ -30,11 +33,14 @@ from ladder.results import choice, data, measure
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("--levels", metavar="LIST", help="e.g. 1-8 or 1,3-5 (default: all; with --shapes or --tiles 8)")
+    parser.add_argument("--levels", metavar="LIST", help="e.g. 1-8 or 1,3-5 (default: all; with --shapes, --random or --tiles 8)")
     parser.add_argument("--sizes", metavar="LIST",
                         help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
     parser.add_argument("--shapes", action="store_true",
                         help=f"{len(data.SHAPES)} sizes and shapes, or --sizes, with --apart, in a file of their own")
+    parser.add_argument("--random", type=command.whole_number, metavar="N",
+                        help="N shapes drawn at random, in a file of their own")
+    parser.add_argument("--seed", type=int, default=1, help="of --random (default: %(default)s)")
     parser.add_argument("--tiles", action="store_true",
                         help="all configurations in the same rounds, in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
@@ -50,7 +56,7 @@ def parse() -> argparse.Namespace:
                         help="seconds after which a level counts as hung (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/GPU.csv, e.g. h200.csv; with --shapes GPU_shapes.csv, with "
-                             "--tiles GPU_choice.csv")
+                             "--random GPU_random.csv, with --tiles GPU_choice.csv")
     parser.add_argument("--digests", type=Path, metavar="FILE",
                         help="also record hashes of D, for comparison with the simulated device")
     parser.add_argument("--digest-sizes", default=measure.DIGEST_SIZES, metavar="LIST", help="default: %(default)s")
@@ -64,11 +70,14 @@ def main() -> int:
     command.heed_sigterm()
     if options.tiles and (options.shapes or options.digests):
         raise command.UsageError("--tiles is a measurement of its own, without --shapes and --digests.")
-    chosen = options.levels or ("8" if options.shapes or options.tiles else "1-99")
+    if options.random and (options.sizes or options.shapes or options.tiles):
+        raise command.UsageError("--random draws the shapes itself, without --sizes, --shapes and --tiles.")
+    chosen = options.levels or ("8" if options.shapes or options.random or options.tiles else "1-99")
     levels = names.choose_levels(chosen, names.all_levels())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
     timed = (shapes.parse_sizes(options.sizes) if options.sizes else
-             list(data.SHAPES) if options.shapes else choice.shapes() if options.tiles else headline)
+             list(data.SHAPES) if options.shapes else choice.shapes() if options.tiles else
+             shapes.random_shapes(options.random, options.seed) if options.random else headline)
     hashed = shapes.parse_sizes(options.digest_sizes)
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
@@ -77,6 +86,7 @@ def main() -> int:
     settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
                                 options.apart or options.shapes, options.timeout, options.tiles)
     output = (measure.output_beside(gpu, choice.FILE) if options.tiles else
+              measure.output_beside(gpu, "random.csv") if options.random else
               measure.shapes_output(gpu) if options.shapes else measure.default_output(gpu))
     measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
     if not measurement.commit:
@@ -99,7 +109,7 @@ def main() -> int:
         choice.refresh(measurement.output, lambda level, arch: names.executable(level, arch, options.build))
     if options.shapes:
         measure.print_shapes(measurement, levels)
-    elif not options.tiles:
+    elif not options.tiles and not options.random:
         measure.print_table(measurement, tasks)
     return code
 

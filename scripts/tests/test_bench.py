@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from ladder.levels import gpus
+from ladder.levels import gpus, shapes
 from ladder.results import data, measure
 from tests import support
 
@@ -44,6 +44,17 @@ class Bench(support.Sandbox):
         self.assert_exit(0, self.bench("--shapes", "--levels", "2"))  # those, too
         self.assertIn("--sizes 8192x8192x8192 ", self.calls()[-1])
         self.assertIn("--apart", self.calls()[-1])
+
+    def test_random_shapes_have_a_file_of_their_own(self) -> None:
+        self.assert_exit(0, self.run_with_gpus("bench.py", H200, "--no-build", "--random", "4", "--levels", "2"))
+        drawn = [(int(r["m"]), int(r["n"]), int(r["k"])) for r in self.rows("docs/results/h200_random.csv")]
+        self.assertCountEqual(drawn, shapes.random_shapes(4, seed=1))
+        self.assertFalse((self.root / "docs" / "results" / "h200.csv").exists())
+        self.assertNotEqual(shapes.random_shapes(4, seed=2), shapes.random_shapes(4, seed=1))
+        self.assertEqual(shapes.random_shapes(9, seed=1)[:4], shapes.random_shapes(4, seed=1))
+        for i, (m, n, k) in enumerate(shapes.random_shapes(50, seed=3)):
+            self.assertTrue(2**28 <= m * n * k <= 2**40, (m, n, k))
+            self.assertEqual((n % (8 if i % 2 else 64), k % (8 if i % 2 else 64)), (0, 0))
 
     def test_all_configurations_have_a_file_of_their_own(self) -> None:
         tiles = ("bench.py", H200, "--no-build", "--tiles", "--levels", "2")
@@ -217,6 +228,7 @@ class Bench(support.Sandbox):
                                     (("--output", "docs"), "is a folder"), (("--digest-sizes", "x"), "neither"),
                                     (("--output", "digests.csv"), "something else than results"),
                                     (("--tiles", "--shapes"), "a measurement of its own"),
+                                    (("--random", "3", "--sizes", "4096"), "draws the shapes itself"),
                                     (("--digests", "a.csv", "--output", "a.csv"), "same file")):
             with self.subTest(arguments):
                 self.assert_exit(2, self.run_with_gpus("bench.py", H200, "--no-build", *arguments), sentence)

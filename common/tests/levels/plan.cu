@@ -175,21 +175,24 @@ TEST(Choice, FitsTheLastWave) {
   const auto cube = [](int edge) { return choice(edge, edge, edge); };
   for (const int edge : {8192, 10240}) EXPECT_EQ(cube(edge), "256x192") << edge;
   for (const int edge : {6144, 12288, 16384}) EXPECT_EQ(cube(edge), "256x192-eights") << edge;
-  for (const int edge : {4480, 5120}) EXPECT_EQ(cube(edge), "256x160") << edge;
-  for (const int edge : {1536, 4608}) EXPECT_EQ(cube(edge), "256x144") << edge;
+  EXPECT_EQ(cube(5120), "256x160");
   for (const int edge : {3072, 5760}) EXPECT_EQ(cube(edge), "192x192") << edge;
   for (const int edge : {2048, 3584, 4096}) EXPECT_EQ(cube(edge), "128x256") << edge;
   EXPECT_EQ(cube(7168), "128x224");
   EXPECT_EQ(cube(1024), "128x64");
-  for (const int edge : {8, 64}) EXPECT_EQ(cube(edge), "64x64") << edge;
+  for (const int edge : {8, 64, 512}) EXPECT_EQ(cube(edge), "64x64") << edge;
   EXPECT_EQ(choice(4096, 14336, 4096), "256x160");
   EXPECT_EQ(choice(256, 8192, 8192), "128x128");
   for (const int m : {1, 16, 64}) EXPECT_EQ(choice(m, 8192, 8192), "64x64") << m;
   for (const int m : {72, 128}) EXPECT_EQ(choice(m, 8192, 8192), "64x128") << m;
-  EXPECT_EQ(choice(384, 8192, 8192), "192x128") << "two rows of them, one wave";
+  EXPECT_EQ(choice(384, 8192, 8192), "192x128-turns-swapped") << "two columns of them, one wave";
   EXPECT_EQ(choice(150, 3856, 2496), "64x128");
   EXPECT_EQ(choice(1000, 1000, 8192), "128x64");
-  EXPECT_EQ(choice(11496, 3064, 64), "128x64") << "next to nothing but D";
+  // A short K: D leaves while the other consumer multiplies.
+  for (const int edge : {1536, 4480, 4608}) EXPECT_EQ(cube(edge), "128x160-turns") << edge;
+  EXPECT_EQ(choice(4096, 32768, 512), "128x160-turns");
+  EXPECT_EQ(choice(4096, 2112, 7168), "128x176-turns");
+  EXPECT_EQ(choice(11496, 3064, 64), "128x192-eights-turns") << "next to nothing but D";
   // Rows of K that lie across lines of L2: clusters of eight load the fewest.
   EXPECT_EQ(choice(2000, 7000, 5000), "256x144");
   EXPECT_GT(make_plan(SLIM, 2000, 7000, 5000, H200_SMS).main.places, 0);
@@ -202,10 +205,10 @@ TEST(Choice, FitsTheLastWave) {
   EXPECT_EQ(choice(256, 256, 1024), "64x64");
   // One wave of whole tiles: where nothing is multicast, L2 merges; but eight CTAs load the fewest rows.
   EXPECT_EQ(choice(1467, 296, 5824), "64x64");
-  EXPECT_EQ(choice(3104, 744, 24896), "80x128-4x2-slices-swapped");
+  EXPECT_EQ(choice(5417, 176, 13576), "128x96-4x2-slices");
   EXPECT_EQ(choice(408, 2912, 6304), "128x112-2x4");
   // Rows that tiles fit only as columns.
-  EXPECT_EQ(choice(300, 14336, 4096), "160x256-swapped");
+  EXPECT_EQ(choice(300, 14336, 4096), "160x128-turns-swapped");
   EXPECT_EQ(choice(576, 8192, 8192), "192x192-swapped");
   EXPECT_EQ(choice(448, 8192, 8192), "224x128-swapped");
   EXPECT_EQ(choice(2053, 7880, 1544), "208x128-swapped");

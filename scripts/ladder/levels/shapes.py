@@ -1,6 +1,7 @@
 """Sizes of a product: M, N and K as people write them."""
 from __future__ import annotations
 
+import random
 import re
 
 from ladder.command import UsageError
@@ -37,3 +38,18 @@ def shape_text(shape: Shape) -> str:
 def size_text(shape: Shape) -> str:
     """How people say it: the edge of a cube, or all three."""
     return str(shape[0]) if shape == cube(shape[0]) else shape_text(shape)
+
+
+def random_shapes(count: int, seed: int) -> list[Shape]:
+    """So many products, from half a GFLOP to two TFLOP, the same for the same seed: extents from tens to tens of
+    thousands, each power of two as likely as the next. Every other product has N and K that are multiples of 64."""
+    source = random.Random(seed)
+    found: list[Shape] = []
+    while len(found) < count:
+        step = 8 if len(found) % 2 else 64
+        m, *others = (2 ** source.uniform(low, 14) for low in (4, 6, 6))
+        n, k = (max(1, round(extent / step)) * step for extent in others)
+        shape = round(m), n, k
+        if 2**28 <= shape[0] * n * k <= 2**40 and shape not in found:
+            found.append(shape)
+    return found

@@ -202,21 +202,23 @@ def _nothing(line: str) -> str:
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
     """The instantiations that may belong to a configuration: those whose template has the first two numbers of
     "256x192" or "128x256x64-clc" among its arguments, in the other order if it is "-swapped"; behind them those of the
-    cluster if it says "-2x4"; and if there are four switches, the third on for "-slices", the fourth for "-swapped". Or
-    all, if the name is not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
-    parts = re.fullmatch(r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?(-slices)?(-swapped)?", config)
+    cluster if it says "-2x4"; and if there are five switches, the third on for "-slices", the fourth for "-turns", the
+    fifth for "-swapped". Or all, if the name is not of that kind. ("-eights" are a size of clusters, which is not told
+    apart.)"""
+    parts = re.fullmatch(
+        r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?(-slices)?(-turns)?(-swapped)?", config)
     if not parts:
         return entries
-    *numbers, slices, swapped = parts.groups()
+    *numbers, slices, turns, swapped = parts.groups()
     turn = -1 if swapped else 1
     block, cluster = numbers[:2][::turn], numbers[3:][::turn]
     shape = f"Li{block[0]}ELi{block[1]}E" + (rf"Li\d+ELi{cluster[0]}ELi{cluster[1]}E" if cluster[0] else "")
-    wanted = "".join("01"[part is not None] for part in (slices, swapped))
+    wanted = "".join("01"[part is not None] for part in (slices, turns, swapped))
 
     def belongs(entry: str) -> bool:
-        switches = re.search(r"Lb[01]ELb[01]ELb([01])ELb([01])E", entry)
+        switches = re.search(r"Lb[01]ELb[01]ELb([01])ELb([01])ELb([01])E", entry)
         return (re.search(shape, entry) is not None
-                and (numbers[2] is not None or ("".join(switches.groups()) if switches else "00") == wanted))
+                and (numbers[2] is not None or ("".join(switches.groups()) if switches else "000") == wanted))
 
     return frozenset(filter(belongs, entries))
 

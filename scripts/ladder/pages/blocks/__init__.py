@@ -28,7 +28,7 @@ from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "progression": figures.progression, "level": figures.level, "bursts": figures.bursts,
-    "shapes": figures.at_shapes, "choices": figures.choices,
+    "shapes": figures.at_shapes, "choices": figures.choices, "random": figures.at_random,
     "ablations": figures.ablations, "capstone": figures.capstone, "shape": kernels.shape,
     "barriers": kernels.barriers, "budget": kernels.budget, "roles": kernels.roles, "changes": kernels.changes,
     "instructions": instructions.of_level, "ptx_map": instructions.ptx_map, "counters": counted.counters,

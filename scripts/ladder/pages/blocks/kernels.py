@@ -12,6 +12,7 @@ from ladder.pages.blocks.options import Options, arch_title, take_archs, take_le
 from ladder.results.numbers import grouped
 
 BOTH = list(names.ARCH_NAMES)
+MOST_NAMES = 8  # of configurations that agree
 MOST_COLUMNS = 6  # of configurations: of more each has a line
 
 
@@ -23,11 +24,24 @@ def _described(context: Context, level: str, arch: int) -> list[Description]:
 
 
 def _per_config(found: list[Description], content: Callable[[Description], str]) -> str:
-    """Once, if all configurations agree; otherwise under the name of each."""
-    texts = [content(d) for d in found]
-    if all(text == texts[0] for text in texts):
-        return texts[0]
-    return "\n".join(f"Configuration `{d.config}`:\n\n{text}" for d, text in zip(found, texts))
+    """Once, if all configurations agree; otherwise under the names of those that do. If most of them are many, they are
+    the others, and come last."""
+    agreeing: dict[str, list[str]] = {}
+    for d in found:
+        agreeing.setdefault(content(d), []).append(f"`{d.config}`")
+    if len(agreeing) == 1:
+        return next(iter(agreeing))
+
+    most = max(agreeing.values(), key=len)
+    others = most if len(most) > MOST_NAMES else None
+
+    def title(configs: list[str]) -> str:
+        if configs is others:
+            return "All others"
+        return ("Configuration " if len(configs) == 1 else "Configurations ") + ", ".join(configs)
+
+    in_order = sorted(agreeing.items(), key=lambda each: each[1] is others)
+    return "\n".join(f"{title(configs)}:\n\n{text}" for text, configs in in_order)
 
 
 def shape(context: Context, options: Options) -> str:
