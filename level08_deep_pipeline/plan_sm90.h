@@ -337,14 +337,14 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   constexpr double TURN_TIME = 6500;                 // 200 cycles
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool short_k = k < MIN_SHARED_K;
-  // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
-  const bool one_row = (in_lines(k) || short_k) && m <= std::max(shape.block_m, 128);
+  // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines and is long or much.
+  const bool one_row = in_lines(k) ? m <= std::max(shape.block_m, 128) : short_k && m <= 128;
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
-  const bool crowded = 2 * ctas > num_sms && !short_k;
+  const bool busy = 2 * ctas > num_sms;
   const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;    // 39 bytes a cycle, 43, 63
   const int across_time = shape.cluster() > 2 ? 155 : shape.cluster() > 1 ? 170 : 140;  // 26, 24, 29
-  const int row_time = !in_lines(k) ? across_time : crowded ? crowded_time : 60;        // 68
+  const int row_time = !in_lines(k) ? (busy ? across_time : across_time * 3 / 4) : busy && !short_k ? crowded_time : 60;
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
@@ -352,11 +352,13 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. Between two tiles the MMAs
 /// wait until D has left the registers; those of consumers in turns do not. And if there are only a few K blocks, D is what
-/// takes time: 32 bytes a cycle. Clusters of four, which others run beside, begin two microseconds later; clusters of eight
-/// three if they are alone, and otherwise four. Slices have fewer K blocks each; but no TMA stores D for them, the last of them
-/// has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is D, whatever the shape swaps.
+/// takes time: 32 bytes a cycle, 13 if it leaves half by half. Clusters of four, which others run beside, begin two
+/// microseconds later; clusters of eight three if they are alone, and otherwise four. Slices have fewer K blocks each; but no
+/// TMA stores D for them, the last of them has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is
+/// D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, BETWEEN_TIME = 1.15, D_TIME = 2, LAST_TIME = 180'000, SUM_TIME = 2.8;
+  constexpr double FIRST_AND_LAST = 2.5, BETWEEN_TIME = 1.03, D_TIME = 2, TURNS_D_TIME = 5, LAST_TIME = 180'000,
+                   SUM_TIME = 2.8;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   const int most_waves = !shape.cut_k && !in_lines(k) ? 4 : 2;  // beyond, others are faster
@@ -368,7 +370,8 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
   const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, k, num_sms);
   const double between = shape.in_turns ? 0 : BETWEEN_TIME * area * std::max(0.0, plan.waves - 1);
-  return whole_waves * std::max(k_blocks * whole, D_TIME * area) + (plan.waves > whole_waves ? k_blocks * half : 0) +
+  const double d_time = (shape.in_turns ? TURNS_D_TIME : D_TIME) * area;
+  return whole_waves * std::max(k_blocks * whole, d_time) + (plan.waves > whole_waves ? k_blocks * half : 0) +
          FIRST_AND_LAST * (whole_waves > 0 ? whole : half) + between +
          (plan.main_n > 0 && shape.cluster() > 2 ? start_time : 0) + (shape.cut_k ? LAST_TIME : 0) +
          (plan.slices > 1 ? SUM_TIME * plan.slices * area : 0);
@@ -393,18 +396,18 @@ inline constexpr Tile TILES[] = {
     {"256x192", TALL, 1.000},
     {"256x192-eights", BROAD, 1.000},
     {"256x160", MIDDLE, 1.035},
-    {"256x144", SLIM, 1.050},
+    {"256x144", SLIM, 1.040},
     {"192x192", SQUARE, 0.970},
     {"192x128", HIGH, 1.080},
     {"128x256", WIDE, 1.015},
-    {"128x224", ODD, 1.010},
-    {"128x128", SMALL, 0.990},
+    {"128x224", ODD, 1.000},
+    {"128x128", SMALL, 0.980},
     {"128x64", NARROW, 1.110, When::NOT_FLAT},
     {"64x128", FLAT, 1.050, When::FLAT},
     {"64x64", TINY, 1.050, When::TINY},
     {"192x160", fitting(192, 160, 4, 1, 2), 0.950},
     {"192x112", fitting(192, 112, 5, 1, 2), 1.030},
-    {"128x80", fitting(128, 80, 8, 1, 2), 1.040},
+    {"128x80", fitting(128, 80, 8, 1, 2), 1.050},
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
     {"192x192-swapped", SQUARE_SWAPPED, 0.980},
     {"224x128-swapped", ODD_SWAPPED, 1.020},
@@ -415,11 +418,11 @@ inline constexpr Tile TILES[] = {
     {"128x176-turns", fitting(128, 176, 4, 2, 1).turns(), 1.010},
     {"128x192-eights-turns", fitting(128, 192, 4, 2, 4).turns(), 1.000},
     {"160x128-turns-swapped", BUSY.swapped(), 0.930},
-    {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 1.000},
+    {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 0.990},
     {"192x128-eights-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 1.000},
     {"128x112-2x4", LEAN, 1.000},
-    {"192x96-4x2", LEAN_HIGH, 0.980},
-    {"64x96-4x2", LEAN_SMALL, 1.040},
+    {"192x96-4x2", LEAN_HIGH, 1.010},
+    {"64x96-4x2", LEAN_SMALL, 1.090},
     {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.070},
     {"160x128-4x2-swapped", fitting(128, 160, 5, 2, 4).alone().swapped(), 1.040},
     {"128x160-slices", CUT_ODD, 1.090},
@@ -429,7 +432,7 @@ inline constexpr Tile TILES[] = {
     {"128x96-2x4-slices", CUT_LEAN, 0.950},
     {"128x96-4x2-slices", fitting(128, 96, 8, 4, 2).sliced(), 0.950},
     {"96x128-4x2-slices-swapped", CUT_LEAN.swapped(), 0.980},
-    {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 0.970},
+    {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 0.960},
     {"80x128-4x2-slices-swapped", fitting(128, 80, 8, 2, 4).sliced().swapped(), 0.980},
     {"64x128-4x2-slices-swapped", fitting(128, 64, 9, 2, 4).sliced().swapped(), 1.040},
 };

@@ -33,7 +33,8 @@ from ladder.results import choice, data, measure
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("--levels", metavar="LIST", help="e.g. 1-8 or 1,3-5 (default: all; with --shapes, --random or --tiles 8)")
+    parser.add_argument("--levels", metavar="LIST",
+                        help="e.g. 1-8 or 1,3-5 (default: all; with --shapes, --random or --tiles 8)")
     parser.add_argument("--sizes", metavar="LIST",
                         help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
     parser.add_argument("--shapes", action="store_true",

@@ -60,12 +60,12 @@ class OfRecord(unittest.TestCase):
     def test_the_choice_is_near_the_best(self) -> None:
         found = choice.judge(choice.load(files.ROOT / files.RESULTS))
         self.assertIn(SERIES, found)
-        for series, judged in found.items():  # on an H100 that same choice, which is fitted to both
+        for series, judged in found.items():  # the same choice, fitted to both; many shapes are those it was worst at
             self.assertGreaterEqual(len(judged), 50, series)
             losses = [each.loss for each in judged]
             self.assertLessEqual(quantile(losses, 0.5), 0.01, series)
-            self.assertLessEqual(quantile(losses, 0.9), 0.05 if series == SERIES else 0.10, series)
-            self.assertLessEqual(max(losses), 0.20 if series == SERIES else 0.22, series)
+            self.assertLessEqual(quantile(losses, 0.9), 0.15 if series == SERIES else 0.06, series)
+            self.assertLessEqual(max(losses), 0.20, series)
 
     def test_every_tile_was_timed_and_right(self) -> None:
         results = choice.load(files.ROOT / files.RESULTS)

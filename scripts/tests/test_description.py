@@ -84,7 +84,7 @@ class Recorded(unittest.TestCase):
         context = Context(support.ROOT, [])
         level = context.level(2)
         self.assertEqual((len(context.configs(level, 90)), len(context.described(level, 90))), (4, 1))
-        self.assertEqual(len(context.described(context.level(8), 90)), 37)
+        self.assertEqual(len(context.described(context.level(8), 90)), 42)
 
 
 class Asking(support.Sandbox):
