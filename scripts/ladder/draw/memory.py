@@ -12,6 +12,7 @@ from ladder.levels.description import SMEM_LIMIT, TMEM_COLUMNS, Description, Reg
 from ladder.sim.counters import wavefronts_per_store
 
 Draw = Callable[[], Optional[Drawing]]
+MOST_BARS = 6
 BARRIER_BYTES = 8
 TMEM_LANES = 128
 CHUNK_BYTES = 16  # what a swizzle moves
@@ -41,10 +42,13 @@ def gallery(context: Context) -> dict[str, Draw]:
 
 
 def smem(context: Context, level: str, arch: int) -> Optional[Drawing]:
-    """The map of a CTA's shared memory, a bar per configuration, and its first bytes enlarged."""
+    """The map of a CTA's shared memory, a bar per configuration, and its first bytes enlarged. Of many configurations
+    it has one of each kind."""
     configs = context.described(level, arch)
     if not configs:
         return None
+    if len(configs) > MOST_BARS:
+        configs = context.kinds(level, arch)
     first = configs[0]
     barriers = [region for region in first.smem if region.kind != "data"]
     left, wide, high, step = 16, 828, 44, 96
