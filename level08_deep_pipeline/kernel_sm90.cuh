@@ -446,8 +446,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         };
         ptx::bar_sync(Config::D_FIRST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the first pieces are there
         if (ptx::elect_sync()) store(0, Config::FIRST_PIECES);
-        __syncwarp();  // bar.sync and bar.arrive want converged warps
-        if (Config::TURNS > 1) tell_consumer();
+        __syncwarp();                            // bar.sync and bar.arrive want converged warps
+        if (Config::TURNS > 1) tell_consumer();  // the other half may be written there
         ptx::bar_sync(Config::D_REST_BARRIER + consumer, Config::D_BARRIER_THREADS);  // and the others
         if (ptx::elect_sync()) {
           store(Config::FIRST_PIECES, item.bands * Config::CD_PIECES);

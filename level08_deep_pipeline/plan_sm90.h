@@ -328,9 +328,9 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
 /// longer than both: longer if more than half of the SMs ask for them, unless K is so short that most of it is in the rings at
-/// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines. Or
-/// what arrives at an SM does, with all that is multicast or merged; or eight CTAs that wait for one another. Measured on an
-/// H200 and an H100, as is what the MMAs of each shape cost beside TALL's.
+/// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines, by
+/// a quarter less where few ask. Or what arrives at an SM does, with all that is multicast or merged; or eight CTAs that wait
+/// for one another. Measured on an H200 and an H100, as is what the MMAs of each shape cost beside TALL's.
 constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
                               int num_sms) {
   constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
@@ -344,7 +344,7 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   const bool busy = 2 * ctas > num_sms;
   const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;    // 39 bytes a cycle, 43, 63
   const int across_time = shape.cluster() > 2 ? 155 : shape.cluster() > 1 ? 170 : 140;  // 26, 24, 29
-  const int row_time = !in_lines(k) ? (busy ? across_time : across_time * 3 / 4) : busy && !short_k ? crowded_time : 60;
+  const int row_time = in_lines(k) ? (busy && !short_k ? crowded_time : 60) : busy ? across_time : across_time * 3 / 4;
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
   return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});

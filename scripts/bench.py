@@ -73,7 +73,8 @@ def main() -> int:
         raise command.UsageError("--tiles is a measurement of its own, without --shapes and --digests.")
     if options.random and (options.sizes or options.shapes or options.tiles):
         raise command.UsageError("--random draws the shapes itself, without --sizes, --shapes and --tiles.")
-    chosen = options.levels or ("8" if options.shapes or options.random or options.tiles else "1-99")
+    what = "choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else ""
+    chosen = options.levels or ("8" if what else "1-99")
     levels = names.choose_levels(chosen, names.all_levels())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
     timed = (shapes.parse_sizes(options.sizes) if options.sizes else
@@ -86,9 +87,7 @@ def main() -> int:
         raise command.UsageError(f"--levels {chosen}: there is no kernel for sm{gpu.arch}.")
     settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
                                 options.apart or options.shapes, options.timeout, options.tiles)
-    output = (measure.output_beside(gpu, choice.FILE) if options.tiles else
-              measure.output_beside(gpu, "random.csv") if options.random else
-              measure.shapes_output(gpu) if options.shapes else measure.default_output(gpu))
+    output = measure.output_beside(gpu, f"{what}.csv") if what else measure.default_output(gpu)
     measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
     if not measurement.commit:
         print("The commit of these sources is unknown here: LADDER_COMMIT can say it.", file=sys.stderr)
@@ -110,7 +109,7 @@ def main() -> int:
         choice.refresh(measurement.output, lambda level, arch: names.executable(level, arch, options.build))
     if options.shapes:
         measure.print_shapes(measurement, levels)
-    elif not options.tiles and not options.random:
+    elif not what:
         measure.print_table(measurement, tasks)
     return code
 

@@ -105,7 +105,7 @@ class Context:
 
     @cached_property
     def at_shapes(self) -> list[data.Result]:
-        return data.load_shapes(self.root / RESULTS)
+        return data.load_measured(self.root / RESULTS, "shapes")
 
     @cached_property
     def choices(self) -> dict[data.Series, list[choice.Judged]]:

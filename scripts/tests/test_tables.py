@@ -112,7 +112,7 @@ class Tables(support.Sandbox):
         timed = [rows[0].replace("4096,4096,4096", shape) + ",128x64,0.95,0.94,0.96" for shape in shapes]
         self.write("docs/results/h200_shapes.csv", "\n".join([head, *timed]) + "\n")
         self.assertEqual(data.load_results(self.results), self.loaded)
-        table = at_shapes(data.load_shapes(self.results), LEVELS[0])
+        table = at_shapes(data.load_measured(self.results, "shapes"), LEVELS[0])
         self.assertEqual(table.names, ["1024", "2000x7000x5000", "8"])
         columns = table.groups[0].columns
         self.assertEqual((columns["tile"][0], columns["x cuBLAS"][0]), ("128x64", "0.857 [0.849, 0.862]"))

@@ -12,7 +12,7 @@ from ladder.levels.description import SMEM_LIMIT, TMEM_COLUMNS, Description, Reg
 from ladder.sim.counters import wavefronts_per_store
 
 Draw = Callable[[], Optional[Drawing]]
-MOST_BARS = 6
+MOST_BARS = 6  # of configurations: of more, one of each kind
 BARRIER_BYTES = 8
 TMEM_LANES = 128
 CHUNK_BYTES = 16  # what a swizzle moves

@@ -27,6 +27,7 @@ INSTRUCTIONS = (
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
 KEY = ("level", "arch", "config", "line", "instruction")  # columns of results that are about a site
+SWITCHES = ("slices", "turns", "swapped")  # the last of level 08 on Hopper, as in the names of its tiles
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
@@ -202,23 +203,22 @@ def _nothing(line: str) -> str:
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
     """The instantiations that may belong to a configuration: those whose template has the first two numbers of
     "256x192" or "128x256x64-clc" among its arguments, in the other order if it is "-swapped"; behind them those of the
-    cluster if it says "-2x4"; and if there are five switches, the third on for "-slices", the fourth for "-turns", the
-    fifth for "-swapped". Or all, if the name is not of that kind. ("-eights" are a size of clusters, which is not told
-    apart.)"""
-    parts = re.fullmatch(
-        r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?(-slices)?(-turns)?(-swapped)?", config)
+    cluster if it says "-2x4"; and if there are SWITCHES, behind two others, those on that it says. Or all, if the name
+    is not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
+    parts = re.fullmatch(r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?"
+                         + "".join(f"(-{switch})?" for switch in SWITCHES), config)
     if not parts:
         return entries
-    *numbers, slices, turns, swapped = parts.groups()
-    turn = -1 if swapped else 1
-    block, cluster = numbers[:2][::turn], numbers[3:][::turn]
+    numbers, said = parts.groups()[:-len(SWITCHES)], parts.groups()[-len(SWITCHES):]
+    direction = -1 if said[-1] else 1  # "-swapped"
+    block, cluster = numbers[:2][::direction], numbers[3:][::direction]
     shape = f"Li{block[0]}ELi{block[1]}E" + (rf"Li\d+ELi{cluster[0]}ELi{cluster[1]}E" if cluster[0] else "")
-    wanted = "".join("01"[part is not None] for part in (slices, turns, swapped))
+    wanted = "".join("01"[part is not None] for part in said)
 
     def belongs(entry: str) -> bool:
-        switches = re.search(r"Lb[01]ELb[01]ELb([01])ELb([01])ELb([01])E", entry)
-        return (re.search(shape, entry) is not None
-                and (numbers[2] is not None or ("".join(switches.groups()) if switches else "000") == wanted))
+        switches = re.search(r"(?:Lb[01]E){2}" + r"Lb([01])E" * len(SWITCHES), entry)
+        on = "".join(switches.groups()) if switches else "0" * len(SWITCHES)
+        return re.search(shape, entry) is not None and (numbers[2] is not None or on == wanted)
 
     return frozenset(filter(belongs, entries))
 

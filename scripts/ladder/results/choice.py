@@ -21,7 +21,7 @@ COLUMNS = (*data.COLUMNS, "config", "chosen", "verdict", "rounds", "budget_s", "
 
 
 def load(folder: Path = data.FOLDER) -> list[data.Result]:
-    return [result for path in data.measured(folder, WHAT) for result in data.load_file(path)]
+    return data.load_measured(folder, WHAT)
 
 
 def shapes(folder: Path = data.FOLDER) -> list[Shape]:

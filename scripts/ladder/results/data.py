@@ -135,11 +135,6 @@ def to_result(row: Fields) -> Result:
                   Series(row["kind"], row["gpu"], int(row["arch"])), row)
 
 
-def shapes_file(results: Path) -> Path:
-    """Where what is measured at SHAPES stands, beside the file of the same GPU's results."""
-    return results.with_name(f"{results.stem}_shapes.csv")
-
-
 def kind_of(path: Path) -> str:
     """Which kind of numbers a file of docs/results has: one kind, and its name says so."""
     if path.name.startswith(("modelled", "sim_")):
@@ -160,14 +155,10 @@ def load_results(folder: Path = FOLDER) -> list[Result]:
             for result in load_file(path)]
 
 
-def load_random(folder: Path = FOLDER) -> list[Result]:
-    """The results at shapes drawn at random, of all GPUs that have been measured there."""
-    return [result for path in measured(folder, "random") for result in load_file(path)]
-
-
-def load_shapes(folder: Path = FOLDER) -> list[Result]:
-    """The results at SHAPES, of all GPUs that have been measured there."""
-    return [result for path in measured(folder, "shapes") for result in load_file(path)]
+def load_measured(folder: Path, what: str) -> list[Result]:
+    """The results of the files GPU_`what`.csv: "shapes" are those at SHAPES, "random" those at shapes drawn at random,
+    "choice" those of a level's configurations."""
+    return [result for path in measured(folder, what) for result in load_file(path)]
 
 
 def load_file(path: Path) -> list[Result]:

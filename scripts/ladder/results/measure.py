@@ -67,11 +67,6 @@ def output_beside(gpu: gpus.Gpu, rest: str) -> Path:
     return results.with_name(f"{results.stem}_{rest}")
 
 
-def shapes_output(gpu: gpus.Gpu) -> Path:
-    """docs/results/h200_shapes.csv for an "NVIDIA H200"."""
-    return data.shapes_file(default_output(gpu))
-
-
 def check_file_name(path: Path) -> None:
     """Before any measuring: neither a folder nor somewhere that files cannot be made. Raises UsageError."""
     if path.is_dir():

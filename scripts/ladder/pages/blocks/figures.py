@@ -55,20 +55,17 @@ def at_shapes(context: Context, options: Options) -> str:
 def at_random(context: Context, _: Options) -> str:
     """The top of the ladder at shapes drawn at random, GPU by GPU: quantiles, and the worst."""
     groups: dict[data.Series, list[data.Result]] = {}
-    for result in data.load_random(context.root / RESULTS):
+    for result in data.load_measured(context.root / RESULTS, "random"):
         groups.setdefault(result.series, []).append(result)
     return "\n".join(map(_at_random, groups.values())) or NOT_MEASURED
 
 
 def _at_random(results: list[data.Result]) -> str:
     worst = sorted(results, key=lambda result: result.number("ratio_cublaslt") or 1)[:WORST]
-    return (markdown.table(
-        [f"{results[0].series.title()}: {len(results)} shapes", "median", "a tenth is worse than", "worst"],
-        _ratio_rows(results), "lrrr")
-        + "\nFurthest behind cublasLt:\n\n" + markdown.table(
-            ["M x N x K", "tile", "TFLOPS", "x cublasLt"],
-            [[size_text(result.shape), result.fields["config"], numbers.tflops_text(result),
-              numbers.ratio_text(result, "ratio_cublaslt")] for result in worst], "llrr")
+    return (_quantiles(results) + "\nFurthest behind cublasLt:\n\n" + markdown.table(
+        ["M x N x K", "tile", "TFLOPS", "x cublasLt"],
+        [[size_text(result.shape), result.fields["config"], numbers.tflops_text(result),
+          numbers.ratio_text(result, "ratio_cublaslt")] for result in worst], "llrr")
         + f"\n{numbers.conditions(results)}.\n")
 
 
@@ -79,10 +76,8 @@ def choices(context: Context, _: Options) -> str:
 
 def _choices(judged: list[Judged]) -> str:
     losses = [each.loss for each in judged]
-    text = markdown.table(
-        [f"{judged[0].chosen.series.title()}: {len(judged)} shapes", "median", "a tenth is worse than", "worst"],
-        [["longer than our best tile", *(f"{100 * quantile(losses, share):.1f} %" for share in (0.5, 0.9, 1))],
-         *_ratio_rows([each.chosen for each in judged])], "lrrr")
+    text = _quantiles([each.chosen for each in judged], [
+        "longer than our best tile", *(f"{100 * quantile(losses, share):.1f} %" for share in (0.5, 0.9, 1))])
     for title, ordered in (
             ("Furthest from our best tile:", sorted(judged, key=lambda each: -each.loss)),
             ("Furthest behind cublasLt:", sorted(judged, key=lambda each: each.ratio_cublaslt or 1))):
@@ -98,9 +93,9 @@ def _choices(judged: list[Judged]) -> str:
     return text + f"\n{tiles} tiles were timed at each of these shapes. {conditions}.\n"
 
 
-def _ratio_rows(results: list[data.Result]) -> list[list[str]]:
-    """To cublasLt, at all shapes, and apart where rows of K begin on lines of L2 and where they do not: the median,
-    what a tenth is worse than, and the worst."""
+def _quantiles(results: list[data.Result], *rows: list[str]) -> str:
+    """The median, what a tenth is worse than, and the worst: under `rows`, the ratios to cublasLt, at all shapes, and
+    apart where rows of K begin on lines of L2 and where they do not."""
     known = [(result.shape[2], ratio) for result in results
              if (ratio := result.number("ratio_cublaslt")) is not None]
     on_lines = [ratio for k, ratio in known if k % 64 == 0]
@@ -108,8 +103,10 @@ def _ratio_rows(results: list[data.Result]) -> list[list[str]]:
     titled = [("x cublasLt", [ratio for _, ratio in known]),
               (f"x cublasLt, K a multiple of 64: {len(on_lines)} shapes", on_lines),
               (f"x cublasLt, any other K: {len(across)} shapes", across)]
-    return [[title, *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]
-            for title, ratios in titled if ratios]
+    return markdown.table(
+        [f"{results[0].series.title()}: {len(results)} shapes", "median", "a tenth is worse than", "worst"],
+        [*rows, *([title, *(f"{quantile(ratios, share):.3f}" for share in (0.5, 0.1, 0))]
+                  for title, ratios in titled if ratios)], "lrrr")
 
 
 def ablations(context: Context, options: Options) -> str:
