@@ -259,8 +259,9 @@ inline constexpr int MIN_PATCH_WAVES = 3;
 /// Of K, where a tile is so small that it waits for its rows of A: from here on pairs share them. Before, what a cluster takes to
 /// start is more than that.
 inline constexpr int MIN_SHARED_K = 3072;
-/// Whether 128 bytes of a row lie in one line of L2, wherever in K they begin.
+/// Whether 128 bytes of a row lie in one line of L2, wherever in K they begin; and whether in four sectors, a quarter line each.
 constexpr bool in_lines(int k) { return k % 64 == 0; }
+constexpr bool in_sectors(int k) { return k % 16 == 0; }
 /// Whether rows of A and B are what takes time, so that those who load the fewest of them are the fastest.
 constexpr bool rows_count(int k) {
   constexpr int MIN_K = 1024;
@@ -328,37 +329,46 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 /// Time of a K block of a wave of tiles of `block_m` rows, in that of the MMAs of one element of D, which is a 32nd of a cycle. At
 /// the power limit time is energy: that of the MMAs, and that of the rows of A and B which come through L2. Or these rows take
 /// longer than both: longer if more than half of the SMs ask for them, unless K is so short that most of it is in the rings at
-/// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines, by
-/// a quarter less where few ask. Or what arrives at an SM does, with all that is multicast or merged; or eight CTAs that wait
-/// for one another. Measured on an H200 and an H100, as is what the MMAs of each shape cost beside TALL's.
-constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int k,
-                              int num_sms) {
-  constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;  // 137 bytes a cycle
-  constexpr double TURN_TIME = 6500;                 // 200 cycles
+/// once, and a little less if none are multicast, since L2 merges some then; longest if their 128 bytes lie across two lines, and
+/// by half longer still across five sectors. Or what arrives at an SM does, with all that is multicast or merged; or eight CTAs
+/// that wait for one another. Or memory, if A and B do not fit in L2, which must be asked by all SMs to give all it has, and needs
+/// some of the MMAs' power. Measured on an H200 and an H100, as is what the MMAs of each shape cost beside TALL's.
+constexpr double k_block_time(const TileShape& shape, int block_m, double mma_cost, const Plan& plan, int m, int n,
+                              int k, int num_sms) {
+  constexpr int ROW_ENERGY = 20, ARRIVAL_TIME = 30;                         // 137 bytes a cycle
+  constexpr double TURN_TIME = 6500;                                        // 200 cycles
+  constexpr double L2_BYTES = 40e6, MEMORY_TIME = 2, SM_MEMORY_TIME = 190;  // 2,048 bytes a cycle, 22 of them for an SM
   const int sharers = plan.main_n > 0 ? shape.cluster_n : 1;
   const bool short_k = k < MIN_SHARED_K;
-  // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines and is long or much.
-  const bool one_row = in_lines(k) ? m <= std::max(shape.block_m, 128) : short_k && m <= 128;
+  // One row of tiles, or of FLAT's pairs: L2 merges what all ask for, unless it lies across lines.
+  const bool one_row = in_lines(k) && m <= std::max(shape.block_m, 128);
   const int rows = (one_row ? 0 : block_m / sharers) + shape.block_n / shape.cluster_m;
   const int ctas = shape.cluster_m * (plan.main.places * plan.main.patch_n * plan.slices + plan.strip.places);
-  const bool busy = 2 * ctas > num_sms;
-  const int crowded_time = shape.cluster() > 1 ? 105 : shape.block_m > 64 ? 95 : 65;    // 39 bytes a cycle, 43, 63
-  const int across_time = shape.cluster() > 2 ? 155 : shape.cluster() > 1 ? 170 : 140;  // 26, 24, 29
-  const int row_time = in_lines(k) ? (busy && !short_k ? crowded_time : 60) : busy ? across_time : across_time * 3 / 4;
+  const bool multicasts = shape.cluster() > 1, crowded = 2 * ctas > num_sms && !short_k;
+  const double crowded_time = multicasts ? 105 : shape.block_m > 64 ? 95 : 80;      // 39 bytes a cycle, 43, 51
+  const double across_time = (multicasts ? 175 : 155) / (in_sectors(k) ? 1.5 : 1);  // 23, 26
+  const double row_time = !in_lines(k) ? across_time : crowded ? crowded_time : 60;
+  const double mma_time = mma_cost * block_m * shape.block_n;
   const double arrivals = ARRIVAL_TIME * (std::min(block_m, m) + shape.block_n);
   const double turn = shape.cluster() > 4 ? TURN_TIME : 0;
-  return std::max({mma_cost * block_m * shape.block_n + ROW_ENERGY * rows, 1.0 * row_time * rows, arrivals, turn});
+  double memory = 0;
+  if (2.0 * (m + n) * k > L2_BYTES) {  // a wave needs A, and columns of B as far as it goes
+    const Schedule& schedule = plan.main.places > 0 ? plan.main : plan.strip;
+    const double columns = 1.0 * n * std::min(schedule.places, schedule.items) / schedule.items;
+    memory = std::max(MEMORY_TIME, SM_MEMORY_TIME / ctas) * (m + columns) * plan.slices + mma_time / 10;
+  }
+  return std::max({mma_time + ROW_ENERGY * rows, row_time * rows, arrivals, turn, memory});
 }
 
 /// Of a whole product. Filling the ring and storing the last D take as long as a few K blocks more. Between two tiles the MMAs
 /// wait until D has left the registers; those of consumers in turns do not. And if there are only a few K blocks, D is what
-/// takes time: 32 bytes a cycle, 13 if it leaves half by half. Clusters of four, which others run beside, begin two
+/// takes time: 46 bytes a cycle, 12 if it leaves half by half. Clusters of four, which others run beside, begin two
 /// microseconds later; clusters of eight three if they are alone, and otherwise four. Slices have fewer K blocks each; but no
-/// TMA stores D for them, the last of them has to be known, and has the sums of all to read, at 46 bytes a cycle. `m` x `n` is
+/// TMA stores D for them, the last of them has to be known, and has the sums of all to read, at 40 bytes a cycle. `m` x `n` is
 /// D, whatever the shape swaps.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
-  constexpr double FIRST_AND_LAST = 2.5, BETWEEN_TIME = 1.03, D_TIME = 2, TURNS_D_TIME = 5, LAST_TIME = 180'000,
-                   SUM_TIME = 2.8;
+  constexpr double FIRST_AND_LAST = 2.5, BETWEEN_TIME = 1.03, D_TIME = 1.4, TURNS_D_TIME = 5.4, LAST_TIME = 180'000,
+                   SUM_TIME = 3.2;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
   const int most_waves = !shape.cut_k && !in_lines(k) ? 4 : 2;  // beyond, others are faster
@@ -367,8 +377,8 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 150'000 : 200'000;
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
   const int k_blocks = ((k + 63) / 64 + plan.slices - 1) / plan.slices;
-  const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, k, num_sms);
-  const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, k, num_sms);
+  const double whole = k_block_time(shape, shape.block_m, mma_cost, plan, m, n, k, num_sms);
+  const double half = k_block_time(shape, shape.block_m / 2, mma_cost, plan, m, n, k, num_sms);
   const double between = shape.in_turns ? 0 : BETWEEN_TIME * area * std::max(0.0, plan.waves - 1);
   const double d_time = (shape.in_turns ? TURNS_D_TIME : D_TIME) * area;
   return whole_waves * std::max(k_blocks * whole, d_time) + (plan.waves > whole_waves ? k_blocks * half : 0) +
@@ -393,45 +403,45 @@ struct Tile {
   When when = When::ALWAYS;
 };
 inline constexpr Tile TILES[] = {
-    {"256x192", TALL, 1.000},
+    {"256x192", TALL, 1.005},
     {"256x192-eights", BROAD, 1.000},
     {"256x160", MIDDLE, 1.035},
-    {"256x144", SLIM, 1.040},
-    {"192x192", SQUARE, 0.970},
-    {"192x128", HIGH, 1.080},
+    {"256x144", SLIM, 1.055},
+    {"192x192", SQUARE, 0.965},
+    {"192x128", HIGH, 1.070},
     {"128x256", WIDE, 1.015},
     {"128x224", ODD, 1.000},
     {"128x128", SMALL, 0.980},
-    {"128x64", NARROW, 1.110, When::NOT_FLAT},
+    {"128x64", NARROW, 0.980, When::NOT_FLAT},
     {"64x128", FLAT, 1.050, When::FLAT},
     {"64x64", TINY, 1.050, When::TINY},
     {"192x160", fitting(192, 160, 4, 1, 2), 0.950},
-    {"192x112", fitting(192, 112, 5, 1, 2), 1.030},
+    {"192x112", fitting(192, 112, 5, 1, 2), 1.020},
     {"128x80", fitting(128, 80, 8, 1, 2), 1.050},
     {"160x256-swapped", MIDDLE_SWAPPED, 1.045},
-    {"192x192-swapped", SQUARE_SWAPPED, 0.980},
+    {"192x192-swapped", SQUARE_SWAPPED, 0.965},
     {"224x128-swapped", ODD_SWAPPED, 1.020},
-    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.045},
-    {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 1.000},
+    {"208x128-swapped", fitting(128, 208, 5, 2, 4).swapped(), 1.020},
+    {"112x128-swapped", fitting(128, 112, 7, 1, 2).swapped(), 0.915},
     {"80x128-swapped", fitting(128, 80, 8, 1, 2).swapped(), 1.040},
     {"128x160-turns", BUSY, 0.930},
     {"128x176-turns", fitting(128, 176, 4, 2, 1).turns(), 1.010},
     {"128x192-eights-turns", fitting(128, 192, 4, 2, 4).turns(), 1.000},
     {"160x128-turns-swapped", BUSY.swapped(), 0.930},
     {"192x128-turns-swapped", fitting(128, 192, 4, 2, 1).turns().swapped(), 0.990},
-    {"192x128-eights-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 1.000},
-    {"128x112-2x4", LEAN, 1.000},
-    {"192x96-4x2", LEAN_HIGH, 1.010},
-    {"64x96-4x2", LEAN_SMALL, 1.090},
+    {"192x128-eights-turns-swapped", fitting(128, 192, 4, 2, 4).turns().swapped(), 1.020},
+    {"128x112-2x4", LEAN, 1.050},
+    {"192x96-4x2", LEAN_HIGH, 1.050},
+    {"64x96-4x2", LEAN_SMALL, 1.650},
     {"96x128-2x4-swapped", fitting(128, 96, 7, 4, 2).alone().swapped(), 1.070},
     {"160x128-4x2-swapped", fitting(128, 160, 5, 2, 4).alone().swapped(), 1.040},
     {"128x160-slices", CUT_ODD, 1.090},
     {"64x64-slices", CUT_TINY, 1.040},
     {"160x64-1x4-slices-swapped", fitting(64, 160, 8, 4, 1).sliced().swapped(), 1.040},
     {"96x64-2x4-slices-swapped", fitting(64, 96, 11, 4, 2).sliced().swapped(), 1.040},
-    {"128x96-2x4-slices", CUT_LEAN, 0.950},
+    {"128x96-2x4-slices", CUT_LEAN, 0.860},
     {"128x96-4x2-slices", fitting(128, 96, 8, 4, 2).sliced(), 0.950},
-    {"96x128-4x2-slices-swapped", CUT_LEAN.swapped(), 0.980},
+    {"96x128-4x2-slices-swapped", CUT_LEAN.swapped(), 0.960},
     {"128x80-2x4-slices", fitting(128, 80, 8, 2, 4).sliced(), 0.960},
     {"80x128-4x2-slices-swapped", fitting(128, 80, 8, 2, 4).sliced().swapped(), 0.980},
     {"64x128-4x2-slices-swapped", fitting(128, 64, 9, 2, 4).sliced().swapped(), 1.040},
@@ -448,8 +458,6 @@ constexpr int choose_tile(int m, int n, int k, int num_sms) {
   for (int i = 0; i < static_cast<int>(std::size(TILES)); ++i) {
     const auto& [name, shape, mma_cost, when] = TILES[i];
     if ((when == When::FLAT && !flat) || (when == When::NOT_FLAT && flat) || (when == When::TINY && !tiny)) continue;
-    if (shape.swap_ab && !shape.whole && !rows_count(k) && n < std::min(256, 2 * shape.block_m))
-      continue;  // columns for two at least
     const double takes = time(shape, mma_cost, m, n, k, num_sms);
     if (takes < least) least = takes, chosen = i;
   }
