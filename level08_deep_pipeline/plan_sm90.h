@@ -371,7 +371,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
                    SUM_TIME = 3.2;
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  const int most_waves = !shape.cut_k && !in_lines(k) ? 4 : 2;  // beyond, others are faster
+  const int most_waves = shape.cut_k ? 1 : in_lines(k) ? 2 : 4;  // beyond, others are faster
   if (shape.whole && shape.cluster() > 1 && (plan.waves > most_waves || shape.cluster() > num_sms))
     return std::numeric_limits<double>::infinity();
   const double start_time = shape.cluster() <= 4 ? 100'000 : shape.whole ? 150'000 : 200'000;
