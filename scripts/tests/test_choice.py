@@ -64,8 +64,8 @@ class OfRecord(unittest.TestCase):
             self.assertGreaterEqual(len(judged), 50, series)
             losses = [each.loss for each in judged]
             self.assertLessEqual(quantile(losses, 0.5), 0.01, series)
-            self.assertLessEqual(quantile(losses, 0.9), 0.15 if series == SERIES else 0.06, series)
-            self.assertLessEqual(max(losses), 0.20, series)
+            self.assertLessEqual(quantile(losses, 0.9), 0.05, series)
+            self.assertLessEqual(max(losses), 0.18, series)
 
     def test_every_tile_was_timed_and_right(self) -> None:
         results = choice.load(files.ROOT / files.RESULTS)

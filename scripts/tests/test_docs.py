@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -33,7 +34,7 @@ class Statements(unittest.TestCase):
         self.assertIn("the levels keep their order", support.words("docs/measuring.md"))
         self.assertIn("Most of them, though, fall back against cuBLAS's default, by more than their intervals allow",
                       support.words("docs/measuring.md"))
-        self.assertIn("Levels 02 to 04, which wait most, lose most, 05 to 07 a little, and 08 nothing",
+        self.assertIn("Levels 02 to 04, which wait most, lose most, 05 to 07 less, and 08 nothing",
                       support.words("docs/measuring.md"))
         timed = [r for r in data.load_results() if r.shape == (8192, 8192, 8192) and r.number("burst_tflops")]
         for column in ("tflops", "burst_tflops"):
@@ -48,27 +49,33 @@ class Statements(unittest.TestCase):
             if 2 <= level <= 7:
                 self.assertLess(burst, low, result.level)
         self.assertLess(max(kept[2], kept[3], kept[4]), min(kept[5], kept[6], kept[7]))
-        self.assertGreater(min(kept[5], kept[6], kept[7]), 0.97)
+        self.assertGreater(min(kept[5], kept[6], kept[7]), 0.95)
         self.assertGreater(min(kept[1], kept[8]), 1)
 
     def test_level_08_beside_cublas(self) -> None:
         text = support.words("docs/tuning_h200.md")
         self.assertIn("ahead of the best algorithm of cublasLt at all five headline sizes", text)
-        self.assertIn("by more than the interval of its rounds at all but 10240", text)
-        self.assertIn("The aim was three percent at 4096 and 12288. In this record 12288 has them and 4096 does not",
+        self.assertIn("by more than the interval of its rounds", text)
+        self.assertIn("The aim was three percent at 4096 and 12288. In this record 12288 has them and 4096 nearly",
                       text)
+        self.assertIn("at the median both sizes have three percent", text)
         self.assertIn("ahead of cuBLAS's default at all five sizes, by more than", support.words("README.md"))
-        self.assertIn("of the best algorithm of cublasLt at all but 10240", support.words("README.md"))
-        self.assertIn("Its intervals lie above 1 at all of them beside cuBLAS's default, at all but 10240 beside "
-                      "cublasLt's best", support.words("level08_deep_pipeline/README.md"))
+        self.assertIn("and of the best algorithm of cublasLt, too", support.words("README.md"))
+        self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default and beside cublasLt's best",
+                      support.words("level08_deep_pipeline/README.md"))
         last = {r.shape[0]: r.fields for r in data.load_results()
                 if names.number_of(r.level) == 8 and r.fields["kind"] == "measured"}
         self.assertEqual(len(last), 5)
         for size, row in last.items():
             self.assertGreater(float(row["ratio_cublas_low"]), 1, size)
-            self.assertEqual(float(row["ratio_cublaslt_low"]) > 1, size != 10240, size)
-            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (6144, 12288), size)
-            self.assertGreater(float(row["ratio_cublaslt"]), 1, size)
+            self.assertGreater(float(row["ratio_cublaslt_low"]), 1, size)
+            self.assertEqual(float(row["ratio_cublaslt"]) > 1.03, size in (8192, 12288), size)
+        log = {row["nr"]: float(row["ratio_cublaslt"])
+               for row in data.read_rows(self.CONTEXT.root / attempts.LOG)[1] if row["ratio_cublaslt"]}
+        for size, others in (4096, "253 254 299 341 343"), (12288, "255 256 342 344"):
+            chips = [float(last[size]["ratio_cublaslt"]), *(log[nr] for nr in others.split())]
+            self.assertGreater(statistics.median(chips), 1.03, size)
+            self.assertEqual((sum(chip > 1.03 for chip in chips), len(chips)), (3, 6) if size == 4096 else (4, 5))
 
     def test_the_lessons_of_tuning(self) -> None:
         """What paid is faster by more than the error, in a row of the same size; what did not is not."""

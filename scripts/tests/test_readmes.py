@@ -96,13 +96,13 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_level_08(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
         self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("Its intervals lie above 1 at all of them beside cuBLAS's default, at all but 10240 beside", text)
+        self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default and beside cublasLt's", text)
         found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         for size in (4096, 6144, 8192, 10240, 12288):
             self.assertLess(float(found[7, size]["tflops"]), float(found[8, size]["tflops"]), size)
             self.assertGreater(float(found[8, size]["ratio_cublas_low"]), 1, size)
-            self.assertEqual(float(found[8, size]["ratio_cublaslt_low"]) > 1, size != 10240, size)
+            self.assertGreater(float(found[8, size]["ratio_cublaslt_low"]), 1, size)
 
     def test_what_clusters_are_worth(self) -> None:
         text = support.words("level08_deep_pipeline/README.md")
