@@ -354,7 +354,7 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   double memory = 0;
   if (2.0 * (m + n) * k > L2_BYTES) {  // a wave needs A, and columns of B as far as it goes
     const Schedule& schedule = plan.main.places > 0 ? plan.main : plan.strip;
-    const double columns = 1.0 * n * std::min(schedule.places, schedule.items) / schedule.items;
+    const double columns = 1.0 * n * schedule.places / schedule.items;
     memory = std::max(MEMORY_TIME, SM_MEMORY_TIME / ctas) * (m + columns) * plan.slices + mma_time / 10;
   }
   return std::max({mma_time + ROW_ENERGY * rows, row_time * rows, arrivals, turn, memory});
