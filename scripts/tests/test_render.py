@@ -58,7 +58,7 @@ class Render(support.Sandbox):
         self.assertNotIn("[", self.render("<!-- render:progression -->\n<!-- /render -->\n"))
 
     def test_bursts(self) -> None:
-        block = "<!-- render:bursts size=8192 -->\n<!-- /render -->\n"
+        block = "<!-- render:table of=bursts -->\n<!-- /render -->\n"
         self.assertEqual(self.render(block).splitlines()[1:-1], ["Not measured yet."])
         self.context.results = data.load_results(self.write("docs/results/a.csv", TIMED).parent)
         self.assertIn("\n| level01_baseline | 700 | 600 | 0.875 | 0.800 | 0.800 | 0.750 |\n", self.render(block))
@@ -93,6 +93,41 @@ class Render(support.Sandbox):
         text = self.render("<!-- render:progression size=64 -->\n<!-- /render -->\n")
         self.assertIn("No figures yet.", text)
 
+    def table(self, options: str) -> str:
+        return self.render(f"<!-- render:table {options} -->\n<!-- /render -->\n")
+
+    def test_rows_of_a_file(self) -> None:
+        self.write("docs/results/h200_x.csv", "m,n,k,us,cycles,tool,note,kind,gpu,driver,commit\n"
+                   "8,8,8,2.25,12000,a,fine,measured,NVIDIA H200,580,abc\n"
+                   "8,16,8,1,7,b,bad,measured,NVIDIA H200,580,abc\n"
+                   "8,16,8,1,7,c,bad,measured,NVIDIA H200,580,abc\n")
+        text = self.table('of=h200_x columns="M x N x K=size; us; cycles; tool,note" sort=us first=2')
+        self.assertIn("| M x N x K | us | cycles | tool,note |\n|---|--:|--:|---|\n"
+                      "| 8x16x8 | 1.0 | 7 | b, bad |\n| 8x16x8 | 1.0 | 7 | c, bad |\n\n"
+                      "measured: NVIDIA H200; driver 580; commit abc.\n", text)
+        joined = self.table('of=*_x join=tool columns="size; tools=tool; note" where=us:1')
+        self.assertIn("| 8x16x8 | b, c | bad |\n\nmeasured", joined)
+        by_gpu = self.table('of=h200_x columns="us; measured on=gpu+commit" sort=-us')
+        self.assertIn("| 2.2 | NVIDIA H200 commit abc |\n", by_gpu)
+        self.assertNotIn("measured:", by_gpu)
+
+    def test_every_table_of_figures_says_what_kind_they_are(self) -> None:
+        """Without a column of the kind or of the card, the label below has them."""
+        self.write("docs/results/sim_x.csv", "level,us\nlevel01_baseline,5\n")
+        self.assertIn("\nmodelled.\n", self.table("of=sim_x"))
+        self.write("docs/results/h200_y.json", '[{"us": "5", "kind": "measured", "gpu": "NVIDIA H200"}]')
+        self.assertIn("\nmeasured: NVIDIA H200.\n", self.table("of=h200_y columns=us"))
+
+    def test_tables_of_nothing(self) -> None:
+        self.write("docs/results/h200_x.csv", "us,kind,gpu\n5,measured,NVIDIA H200\n")
+        self.assertIn("Not measured yet.", self.table("of=*_nowhere"))
+        for options, words in (("of=nowhere", "no file of docs/results"), ("of=h200_x where=us:6", "leaves no row"),
+                               ("of=h200_x where=colour:red", "no column 'colour'"),
+                               ("of=h200_x columns=colour", "no column 'colour'"),
+                               ("of=h200_x first=few", "first=few"), ("of=h200_x sort=colour", "no column 'colour'")):
+            with self.subTest(options), self.assertRaisesRegex(marked.RenderError, words):
+                self.table(options)
+
     def test_examples_in_fenced_code_stay(self) -> None:
         text = "```\n<!-- render:nonsense -->\n```\n~~~md\n```\n<!-- /render -->\n~~~\n"
         self.assertEqual(self.render(text), text)
@@ -104,7 +139,7 @@ class Render(support.Sandbox):
                      "<!-- render:level -->\n", "<!-- render:ablations -->\n",
                      "<!-- render:progression colour=red -->\n<!-- /render -->",
                      "<!-- render:progression size=big -->\n<!-- /render -->",
-                     "<!-- render:bursts level=1 -->\n<!-- /render -->",
+                     "<!-- render:table of=bursts level=1 -->\n<!-- /render -->",
                      "<!-- render:progression arch=sm80 -->\n<!-- /render -->"):
             with self.subTest(text), self.assertRaisesRegex(marked.RenderError, r"README.md:[23]: "):
                 self.render("\n" + text)

@@ -29,7 +29,8 @@ class RenderError(Failure):
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-BEGIN = re.compile(r"\s*<!-- render:(?P<name>[\w-]+)(?P<options>(?: +[\w-]+=[^\s>]+)*) +-->\s*")
+BEGIN = re.compile(r'\s*<!-- render:(?P<name>[\w-]+)(?P<options>(?: +[\w-]+=(?:"[^"]*"|[^\s>"]+))*) +-->\s*')
+OPTION = re.compile(r'([\w-]+)=("[^"]*"|[^\s>"]+)')
 END = re.compile(r"\s*<!-- /render -->\s*")
 MARK = re.compile(r"\s*<!--\s*/?\s*render\b")
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -39,7 +40,7 @@ def render_block(match: re.Match[str], context: Context) -> str:
     name = match["name"]
     if name not in BLOCKS:
         raise ValueError(f"there is no block '{name}', only {', '.join(BLOCKS)}")
-    options = dict(item.split("=", 1) for item in match["options"].split())
+    options = {name: value.strip('"') for name, value in OPTION.findall(match["options"])}
     content = BLOCKS[name](context, options)
     if options:
         raise ValueError(f"block '{name}' has no option '{next(iter(options))}'")

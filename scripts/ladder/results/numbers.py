@@ -71,6 +71,7 @@ def conditions(results: Sequence[Result]) -> str:
         power += f" of {' / '.join(caps)} W"
     parts = [clocks, power]
     for name, column, length in (("driver ", "driver", None), ("CUDA ", "cuda", None), ("cuBLAS ", "cublas", None),
+                                 ("PyTorch ", "torch", None), ("", "profiler", None),
                                  ("commit ", "commit", None), ("", "date", len("2025-01-31"))):
         values = sorted({r.fields.get(column, "")[:length] for r in results} - {""})
         parts.append(name + ", ".join(values) if values else "")

@@ -51,12 +51,15 @@ class Table:
         return "\n".join([*rows, *self.notes]) + "\n"
 
     def markdown(self) -> str:
-        """Markdown knows one line of heads, so each repeats its group's title."""
+        heads, rows, notes = self.cells()
+        return markdown.table(heads, rows, "l" + "r" * (len(heads) - 1)) + "".join(f"\n{note}\n" for note in notes)
+
+    def cells(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Heads, rows and notes in Markdown, which knows one line of heads: each repeats its group's title."""
         heads = [f"{head}<br>{group.title}" for group in self.groups for head in group.columns]
         rows = [[name, *(markdown.plain(cells[index]) for group in self.groups for cells in group.columns.values())]
                 for index, name in enumerate(self.names)]
-        notes = "".join(f"\n{markdown.plain(note)}\n" for note in self.notes)
-        return markdown.table([self.head, *heads], rows, "l" + "r" * len(heads)) + notes
+        return [self.head, *heads], rows, list(map(markdown.plain, self.notes))
 
 
 def figures(results: Sequence[Optional[Result]],

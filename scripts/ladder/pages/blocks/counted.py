@@ -1,17 +1,20 @@
-"""What the kernels do on the simulated device, counted."""
+"""What the kernels do on the simulated device: counted, and what limits them in its timing model."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Callable, Optional
 
 from ladder import markdown
 from ladder.context import Context
 from ladder.levels import names
 from ladder.pages.blocks.options import Options, take_archs, take_level
-from ladder.results import data
+from ladder.results import data, predicted
 from ladder.results.numbers import NOTHING, grouped
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 
 Row = data.Fields
+MODEL_PAGE = Path("docs/model.md")
+LIMIT_EDGES = ("4096", "8192")
 
 
 def _ratio(value: Optional[float]) -> str:
@@ -40,7 +43,7 @@ LINES: dict[str, Callable[[Row], str]] = {
 
 
 def counters(context: Context, options: Options) -> str:
-    """level=N: what the level does at one small shape, beside the level before."""
+    """level=N: what the level does at one small shape, beside the level before: the rows that differ from it."""
     level = take_level(context, options)
     here = names.number_of(level)
     levels = [name for name in names.all_levels(context.root) if names.number_of(name) in (here - 1, here)]
@@ -49,8 +52,38 @@ def counters(context: Context, options: Options) -> str:
     if not rows:
         return "Nothing has been counted yet: run python3 scripts/observe.py.\n"
     heads = [f"{names.ARCH_NAMES[arch]}<br>level {names.number_of(name):02}" for name, arch in rows]
-    lines = [[title, *map(line, rows.values())] for title, line in LINES.items()]
+    lines = [[title, *map(line, rows.values())] for title, line in LINES.items() if _differs(line, rows, len(levels))]
     first = next(iter(rows.values()))
     gpus = " and ".join(sorted({row["gpu"] for row in rows.values()}))
     return (markdown.table(["", *heads], lines, "l" + "r" * len(heads)) +
-            f"\nModelled: {gpus} of {first['sms']} SMs, M x N x K = {first['m']} x {first['n']} x {first['k']}.\n")
+            f"\nModelled: {gpus} of {first['sms']} SMs, M x N x K = {first['m']} x {first['n']} x {first['k']}."
+            + (" Counters that are not listed are those of the level before.\n" if len(lines) < len(LINES) else "\n"))
+
+
+def _differs(line: Callable[[Row], str], rows: dict[tuple[str, int], Row], levels: int) -> bool:
+    """Between levels, on any architecture; the first level has nothing beside it."""
+    by_arch: dict[int, set[str]] = {}
+    for (_, arch), row in rows.items():
+        by_arch.setdefault(arch, set()).add(line(row))
+    return levels == 1 or any(len(values) > 1 for values in by_arch.values())
+
+
+def limits(context: Context, options: Options) -> str:
+    """level=N: what limits a level in the timing model, on both architectures."""
+    level = take_level(context, options)
+    lines = []
+    for (named, gpu, edge), row in predicted.recorded(context).items():
+        if named == level and edge in LIMIT_EDGES:
+            lines.append([gpu.upper(), edge, f"{100 * float(row['tensor_share']):.0f} %", _gigabytes(row["l2_gb"]),
+                          _gigabytes(row["dram_gb"]), f"{float(row['sm_mhz']):.0f}", f"{float(row['power_w']):.0f}",
+                          row["limit"]])
+    if not lines:
+        raise ValueError(f"nothing is modelled of {level}")
+    lines.sort(key=lambda line: (line[0], int(line[1])))
+    return (markdown.table(["GPU", "M = N = K", "tensor cores busy", "GB from L2", "GB from and to DRAM", "MHz", "W",
+                            "limited by"], lines, "lrrrrrrl")
+            + f"\n[Modelled]({context.link(MODEL_PAGE)}), under load.\n")
+
+
+def _gigabytes(value: str) -> str:
+    return f"{float(value):.2f}" if float(value) < 10 else f"{float(value):.1f}"

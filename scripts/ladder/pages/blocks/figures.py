@@ -35,12 +35,6 @@ def progression(context: Context, options: Options) -> str:
     return _figures(table.progression(context.results, context.levels(), edge, archs=archs))
 
 
-def bursts(context: Context, options: Options) -> str:
-    """size=EDGE: short bursts beside the sustained figures, level by level."""
-    found = table.bursts(context.results, context.levels(), int(options.pop("size", str(data.DEFAULT_EDGE))))
-    return found.markdown() if found.groups else NOT_MEASURED
-
-
 def level(context: Context, options: Options) -> str:
     """level=N: one level at all sizes, with confidence intervals where there are any."""
     return _figures(table.by_size(context.results, take_level(context, options)))

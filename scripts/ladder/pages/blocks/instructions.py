@@ -16,15 +16,15 @@ from ladder.results.numbers import NOTHING
 def of_level(context: Context, options: Options) -> str:
     """level=N: the wrappers that this level is the first to call on an architecture."""
     level = take_level(context, options)
-    parts = []
-    for arch in take_archs(options, list(ARCH_NAMES)):
-        new = [w for w, first in context.introductions.items() if first.get(arch) == level]
+    archs = take_archs(options, list(ARCH_NAMES))
+    rows = []
+    for wrapper, first in context.introductions.items():
+        new = [ARCH_NAMES[arch] for arch in archs if first.get(arch) == level]
         if new:
-            parts.append(markdown.table([f"new on {ARCH_NAMES[arch]}", "PTX"],
-                                        [[_link(context, w), f"`{w.ptx}`"] for w in new]))
-        else:
-            parts.append(f"New on {ARCH_NAMES[arch]}: none.\n")
-    return "\n".join(parts)
+            rows.append([_link(context, wrapper), f"`{wrapper.ptx}`", " and ".join(new)])
+    none = [f"New on {ARCH_NAMES[arch]}: none.\n" for arch in archs
+            if not any(ARCH_NAMES[arch] in row[2] for row in rows)]
+    return "\n".join([*([markdown.table(["wrapper", "PTX", "new on"], rows)] if rows else []), *none])
 
 
 def ptx_map(context: Context, _: Options) -> str:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,36 +128,3 @@ def _call(source: str, instruction: str) -> str:
     call = source.partition("ptx::")[2].partition("(")[0].partition("<")[0]
     return call if call else "__syncthreads" if "__syncthreads" in source else (
         "__syncwarp" if "__syncwarp" in source else instruction)
-
-
-def sanitizer(context: Context, options: Options) -> str:
-    """What compute-sanitizer said of the levels, and of those that lack something."""
-    del options
-    table: dict[tuple[str, ...], list[str]] = {}
-    for path in data.measured(context.root / RESULTS, "sanitizer"):
-        for row in read(context, path):
-            when = f"{row['gpu']}; commit {row['commit']}, {row['date']}"
-            key = row["level"], shapes.size_text(_size(row)), row["said"], when
-            table.setdefault(key, []).append(row["tool"])
-    return markdown.table(["levels", "M x N x K", "tools", "said", "measured"],
-                          [[level, size, ", ".join(tools), said, when]
-                           for (level, size, said, when), tools in table.items()]) + _of_mutants(context)
-
-
-def _of_mutants(context: Context) -> str:
-    rows = [row for row in read(context, WITHOUT_TOOLS) if row["line"]]
-    if not rows:
-        return ""
-    lines = ["", "The same tools about kernels that lack one fence, barrier or wait, and how many of these an H200 "
-                 "gets wrong:", ""]
-    measured, now = measured_on(context), today(rows, read(context, WITHOUT))
-    table = []
-    for tool in dict.fromkeys(row["tool"] for row in rows):
-        said = Counter(row["verdict"] for row in rows if row["tool"] == tool)
-        failing = {key for key, found in measured.items() if any(found.wrong)}
-        wrong = [row for row in rows if row["tool"] == tool and now.get(key_of(row)) in failing]
-        missed = sum(row["verdict"] == "clean" for row in wrong)
-        table.append([tool, sum(said.values()), said["reported"], said["internal error"] + said["timeout"], len(wrong),
-                      missed])
-    heads = ["tool", "kernels", "reported", "tool failed", "wrong on the GPU", "of these, nothing said"]
-    return "\n".join(lines) + "\n" + markdown.table(heads, table, "lrrrrr")

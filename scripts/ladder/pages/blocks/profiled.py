@@ -1,13 +1,11 @@
-"""What profiling on a GPU has recorded: the profiler's counters, level by level, and timers inside a kernel."""
+"""What a profiler has counted on a GPU, level by level."""
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Callable, Optional
 
 from ladder import markdown
 from ladder.context import Context
-from ladder.draw import gallery
-from ladder.files import CHARTS, RESULTS
+from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.pages.blocks.options import Options
 from ladder.results import data
@@ -82,30 +80,3 @@ def _table(rows: list[Fields]) -> str:
 
 def _number(value: float, places: int) -> str:
     return grouped(round(value)) if places == 0 else f"{value:.{places}f}"
-
-
-def timers(context: Context, options: Options) -> str:
-    """The timelines that timers in kernels have recorded."""
-    del options
-    found = [name for name in gallery.names(context) if "_timers_" in name]
-    drawn = [(name, gallery.draw(context, name)) for name in found]
-    return "\n".join(markdown.image(drawing.description, context.link(Path(CHARTS) / f"{name}.svg"))
-                     for name, drawing in drawn if drawing) or NONE
-
-
-def pytorch(context: Context, options: Options) -> str:
-    """A level as an operator of PyTorch, beside PyTorch's own."""
-    del options
-    paths = data.measured(context.root / RESULTS, "pytorch")
-    return "\n".join(_operator(data.read_rows(path)[1]) for path in paths) or (
-        "Not measured yet: `scripts/pytorch/try_it.py --output docs/results/h200_pytorch.csv` fills this place.\n")
-
-
-def _operator(rows: list[Fields]) -> str:
-    lines = [[f"{row['m']} x {row['n']} x {row['k']}", f"{float(row['us']):.1f}", f"{float(row['torch_us']):.1f}",
-              f"{float(row['ratio']):.3f}", grouped(int(row["different"]))] for row in rows]
-    first = rows[0]
-    return (markdown.table(["M x N x K", "us a call", "PyTorch's `linear`, us", "x its speed", "elements that differ"],
-                           lines, "lrrrr")
-            + f"\nMeasured: {first['gpu']}, PyTorch {first['torch']}; commit {first['commit']}, {first['date'][:10]}. "
-              "Elements differ in the last bit, where the two add in another order.\n")
