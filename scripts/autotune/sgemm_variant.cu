@@ -1,4 +1,4 @@
-// Kernel 9 as a variant: everything that distinguishes one from another comes from -DK9_... definitions.
+// Kernel 9 as a variant: -DK9_... definitions say which.
 #include "scripts/autotune/sgemm_kernel9.cuh"
 #include "scripts/autotune/variant.h"
 

@@ -24,19 +24,20 @@ from ladder.levels import gpus
 from ladder.tune import runner, space, sweep, tuning, variants
 from tests.support import ROOT, SCRIPTS
 
-SGEMM = space.KERNELS["sgemm", 90]
+SGEMM = space.KERNELS["sgemm_ladder", 90]
+KERNEL9 = space.KERNELS["sgemm", 90]
 
-# "Compiles" definitions into a file that holds them. K9_GROUP says what is special about a variant.
+# "Compiles" definitions into a file that holds them. SGEMM_GROUP says what is special about a variant.
 FAKE_NVCC = f"#!{sys.executable} -ES" + r"""
 import sys
 if "--version" in sys.argv:
     print("release 13.0")
     sys.exit(0)
-definitions = " ".join(a for a in sys.argv if a.startswith("-DK9_"))
-if "K9_GROUP=100 " in definitions + " ":
+definitions = " ".join(a for a in sys.argv if a.startswith("-DSGEMM_"))
+if "SGEMM_GROUP=100 " in definitions + " ":
     print('sgemm.cuh(7): error: static assertion failed with "no such tile"')
     sys.exit(1)
-if "K9_GROUP=99 " in definitions + " ":
+if "SGEMM_GROUP=99 " in definitions + " ":
     print("ld: final link failed: No space left on device")
     sys.exit(1)
 with open(sys.argv[sys.argv.index("-o") + 1], "w") as file:
@@ -47,7 +48,7 @@ for entry, registers in ("sgemmILb0E", 40), ("sgemmILb1E", 123):
     print(f"ptxas info    : Used {registers} registers, used 1 barriers")
 """
 
-# Answers like autotune_measure, and misbehaves as the variant's K9_GROUP demands.
+# Answers like autotune_measure, and misbehaves as the variant's SGEMM_GROUP demands.
 FAKE_MEASURE = f"#!{sys.executable} -ES" + r"""
 import json, os, re, signal, sys, time
 def value(flag):
@@ -62,7 +63,7 @@ if os.path.exists(os.path.join(folder, "no_device")):
     sys.exit(77)
 say(gpu="NVIDIA H200", simulated=False, driver="580", cuda="13.0", cublas="13.1.0")
 for line in sys.stdin:
-    point = dict(re.findall(r"-DK9_(\w+)=(\d+)", open(line.strip()).read()))
+    point = dict(re.findall(r"-DSGEMM_(\w+)=(\d+)", open(line.strip()).read()))
     with open(os.path.join(folder, "calls"), "a") as file:
         print(os.environ.get("CUDA_VISIBLE_DEVICES"), value("--sizes"), point["BM"], point["GROUP"], file=file)
     for size in value("--sizes").split(","):
@@ -86,7 +87,7 @@ for line in sys.stdin:
 
 class Spaces(unittest.TestCase):
     def count(self, name: str, limit: int = space.SMEM_LIMIT) -> Counter[str]:
-        found = space.load(ROOT / space.SPACES / f"{name}.space", SGEMM).candidates(SGEMM, limit)
+        found = space.load(ROOT / space.SPACES / f"{name}.space", KERNEL9).candidates(KERNEL9, limit)
         return Counter(candidate.reason.split(":")[0] for candidate in found)
 
     def test_the_space_of_the_notes(self) -> None:
@@ -95,8 +96,8 @@ class Spaces(unittest.TestCase):
 
     def test_every_listed_point_is_legal(self) -> None:
         for kernel in space.KERNELS.values():
-            for path in (ROOT / space.SPACES).glob(f"{kernel.name}*.space"):
-                if f"sm{190 - kernel.arch}" in path.stem:
+            for path in (ROOT / space.SPACES).glob("*.space"):
+                if space.kernel_of(path) != kernel.name or f"sm{190 - kernel.arch}" in path.stem:
                     continue
                 listed = [c for c in space.load(path, kernel).candidates(kernel) if c.name]
                 self.assertEqual([c.name for c in listed if c.reason], [], path)
@@ -132,23 +133,23 @@ class Spaces(unittest.TestCase):
         self.assertIn(sentence, str(caught.exception))
 
     def test_errors_name_line_and_reason(self) -> None:
-        self.refused("kernel sgemm\nbm 64\nbmm 64\n", "my.space:3: sgemm has no parameter 'bmm', only bm, bn, bk")
-        self.refused("kernel sgemm\nbk 8 16 24\n", "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
-        self.refused("kernel sgemm\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
-        self.refused("kernel sgemm\ncopy warp\n", "copy can be registers, async, tma, producer, and 'warp' is none")
-        self.refused("kernel sgemm\nbm 64\nbm 128\n", "my.space:3: bm was given already")
-        self.refused("kernel sgemm\nbm 64 64\n", "my.space:2: bm has a value twice")
-        self.refused("kernel sgemm\nbm\n", "my.space:2: bm has no values")
-        self.refused("kernel level08\n", "my.space:1: this space is for kernel 'level08', not for sgemm")
-        self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel sgemm")
-        self.refused("kernel sgemm\n# nothing\n", "the space is empty")
-        self.refused("kernel sgemm\npoint bm=64\n", "my.space:2: a point needs a name")
-        self.refused("kernel sgemm\npoint a bm=64\npoint a bm=128\n", "my.space:3: there is a point 'a' already")
-        self.refused("kernel sgemm\npoint a bm\n", "my.space:2: parameter=value is needed, not 'bm'")
-        self.refused("kernel sgemm\npoint a bm=64 bm=128\n", "my.space:2: bm was given already")
+        self.refused("kernel sgemm_ladder\nbm 64\nbmm 64\n", "my.space:3: sgemm_ladder has no parameter 'bmm', only bm, bn, bk")
+        self.refused("kernel sgemm_ladder\nbk 8 16 24\n", "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
+        self.refused("kernel sgemm_ladder\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
+        self.refused("kernel sgemm_ladder\ncopy warp\n", "copy can be registers, async, tma, producer, and 'warp' is none")
+        self.refused("kernel sgemm_ladder\nbm 64\nbm 128\n", "my.space:3: bm was given already")
+        self.refused("kernel sgemm_ladder\nbm 64 64\n", "my.space:2: bm has a value twice")
+        self.refused("kernel sgemm_ladder\nbm\n", "my.space:2: bm has no values")
+        self.refused("kernel level08\n", "my.space:1: this space is for kernel 'level08', not for sgemm_ladder")
+        self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel sgemm_ladder")
+        self.refused("kernel sgemm_ladder\n# nothing\n", "the space is empty")
+        self.refused("kernel sgemm_ladder\npoint bm=64\n", "my.space:2: a point needs a name")
+        self.refused("kernel sgemm_ladder\npoint a bm=64\npoint a bm=128\n", "my.space:3: there is a point 'a' already")
+        self.refused("kernel sgemm_ladder\npoint a bm\n", "my.space:2: parameter=value is needed, not 'bm'")
+        self.refused("kernel sgemm_ladder\npoint a bm=64 bm=128\n", "my.space:2: bm was given already")
 
     def test_a_point_counts_once(self) -> None:
-        parsed = space.parse("kernel sgemm\nbm 64 128\ntm 4\npoint mine bm=64 tm=4 # again\n", SGEMM, "")
+        parsed = space.parse("kernel sgemm_ladder\nbm 64 128\ntm 4\npoint mine bm=64 tm=4 # again\n", SGEMM, "")
         found = list(parsed.candidates(SGEMM))
         self.assertEqual([(c.name, c.point["bm"]) for c in found], [("mine", 64), ("", 128)])
 
@@ -192,7 +193,7 @@ class Tuner(unittest.TestCase):
         """Exit code, output, errors."""
         out, err = io.StringIO(), io.StringIO()
         script = str(SCRIPTS / "autotune" / "autotune.py")
-        command_line = [script, "--kernel", "sgemm", "--output", str(self.output), "--no-charts", "--jobs", "2",
+        command_line = [script, "--kernel", "sgemm_ladder", "--output", str(self.output), "--no-charts", "--jobs", "2",
                         *arguments]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
                 mock.patch.object(sys, "argv", command_line), self.assertRaises(SystemExit) as stop:
@@ -214,7 +215,7 @@ class Tuner(unittest.TestCase):
 
     def test_a_sweep(self) -> None:
         space_file = self.root / "my.space"
-        space_file.write_text("kernel sgemm\nbm 64 128 256\nbn 128\ntm 8\npoint base bm=128 bn=128\n")
+        space_file.write_text("kernel sgemm_ladder\nbm 64 128 256\nbn 128\ntm 8\npoint base bm=128 bn=128\n")
         code, out, err = self.tune("--space", str(space_file), "--sizes", "4096", "--best", "1",
                                    "--best-sizes", "2048,8192")
         self.assertEqual(code, 0, err)
@@ -325,19 +326,19 @@ class Tuner(unittest.TestCase):
         self.assertNotIn("Traceback", err)
 
     def test_bad_input(self) -> None:
-        self.refused(2, "sgemm has no parameter 'bmm'", "--point", "bmm=64")
+        self.refused(2, "sgemm_ladder has no parameter 'bmm'", "--point", "bmm=64")
         self.refused(2, "--point 1: bk can be", "--point", "bk=7")
         self.refused(2, "The space is empty: all of its 1 points are dropped, 1 for divisibility", "--point",
                      "bm=64 tm=8")
         self.refused(2, "no.space cannot be read: No such file or directory. There are:", "--space", "no")
         self.refused(2, "A size is an edge", "--sizes", "4096x4")
         self.refused(2, "there is no GPU '1', the machine has 1", "--gpus", "1")
-        self.refused(2, "there is nothing to tune in sgemm for sm100", "--arch", "100")
+        self.refused(2, "there is nothing to tune in sgemm_ladder for sm100", "--arch", "100")
         self.refused(2, "a number of seconds above 0", "--budget", "fast")
         self.refused(2, "not allowed with argument --simulate (scripts/autotune/autotune.py --help).", "--simulate",
                      "--modelled")
         self.output.write_text("a,b\n1,2\n")
-        self.refused(2, "holds something else than a sweep of sgemm: its columns are a, b", *self.points(1))
+        self.refused(2, "holds something else than a sweep of sgemm_ladder: its columns are a, b", *self.points(1))
         self.output.unlink()
         self.gpus = [gpus.Gpu("NVIDIA A100", 80)]
         self.refused(2, "NVIDIA A100 is no GPU for sm90", "--gpus", "0")
@@ -399,17 +400,20 @@ class OnTheSimulatedDevice(unittest.TestCase):
         self.root = Path(folder.name)
 
     def test_quick(self) -> None:
-        output = self.root / "quick.csv"
-        answer = subprocess.run(
-            [sys.executable, "-B", SCRIPTS / "autotune" / "autotune.py", "--kernel", "sgemm", "--quick",
-             "--output", output, "--charts", self.root, "--point", "bm=128",
-             "--point", "copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32"],
-            capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, check=False)
-        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
-        self.assertIn("67x131x29: 2 variants are right on the simulated device.", answer.stdout)
-        with output.open() as file:
-            rows = list(csv.DictReader(file))
-        self.assertEqual({(row["status"], row["tflops"], row["gpu"]) for row in rows}, {("ok", "", "Simulated H200")})
+        for kernel, points in (("sgemm", ("bm=128", "bm=64 bn=64 tm=4 tn=4")),
+                               ("sgemm_ladder", ("copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32",))):
+            output = self.root / f"{kernel}.csv"
+            answer = subprocess.run(
+                [sys.executable, "-B", SCRIPTS / "autotune" / "autotune.py", "--kernel", kernel, "--quick",
+                 "--output", output, "--charts", self.root, *(word for p in points for word in ("--point", p))],
+                capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, check=False)
+            self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+            self.assertRegex(answer.stdout,
+                             rf"67x131x29: {len(points)} variants? (is|are) right on the simulated device")
+            with output.open() as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual({(row["status"], row["tflops"], row["gpu"]) for row in rows},
+                             {("ok", "", "Simulated H200")})
 
     def test_the_rules_of_level_08_are_those_of_its_kernel(self) -> None:
         """Every point that is called legal compiles as a Config, and takes the shared memory that is said."""
@@ -440,8 +444,8 @@ class OnTheSimulatedDevice(unittest.TestCase):
                         "-o", library], check=True)
         return str(library)
 
-    def driver(self) -> runner.Runner:
-        settings = runner.Settings(sizes=[(96, 64, 32)], timeout_s=10)
+    def driver(self, timeout_s: float = 120) -> runner.Runner:
+        settings = runner.Settings(sizes=[(96, 64, 32)], timeout_s=timeout_s)
         driver = runner.Runner(SGEMM, runner.Device(None), settings, MEASURE, threading.Event())
         self.addCleanup(driver.close)
         return driver
@@ -469,7 +473,7 @@ class OnTheSimulatedDevice(unittest.TestCase):
         self.assertEqual(zeros["status"], "wrong")
         crash = answer("crash", "raise(SIGSEGV);")
         self.assertEqual((crash["status"], crash["why"]), ("crashed", "SIGSEGV"))
-        hang = answer("hang", "for (;;) pause();")
+        hang = self.driver(timeout_s=2).measure(self.variant("hang", "for (;;) pause();"))[0]
         self.assertEqual(hang["status"], "hung")
         refusal = answer("refusal", "return cudaErrorInvalidValue;")
         self.assertEqual(refusal["status"], "error")

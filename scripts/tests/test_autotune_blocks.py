@@ -16,18 +16,18 @@ class Blocks(Sandbox):
         self.assertEqual(options, {})
         return text
 
-    def sweep(self) -> None:
+    def sweep(self, kernel: space.Kernel = SGEMM) -> None:
         """TFLOPS are 10, 20 and 30 for BM 64, 128 and 256, and BK / 16 more, at 4096; the best again at 8192."""
-        sweep = record.Record(self.root / "docs" / "results" / "h200_autotune_sgemm.csv", SGEMM)
+        sweep = record.Record(self.root / "docs" / "results" / f"h200_autotune_{kernel.name}.csv", kernel)
         points = [(bm, bk, 4096) for bm in (64, 128, 256) for bk in (16, 64)]
         for bm, bk, size in [*points, (256, 64, 8192)]:
             speed = 10 * (bm // 64).bit_length() + bk / 16
-            sweep.put([{**SGEMM.fields(SGEMM.complete(dict(bm=bm, bk=bk))), "size": str(size), "status": "ok",
+            sweep.put([{**kernel.fields(kernel.complete(dict(bm=bm, bk=bk))), "size": str(size), "status": "ok",
                         "tflops": str(speed), "cublas_tflops": "50", "ratio_cublas": str(speed / 50), "registers": "99",
                         "spill_bytes": "0", "ctas_per_sm": "2", "gpu": "Test GPU", "driver": "1", "cuda": "13.0",
                         "cublas": "13.1", "name": "base" if (bm, bk) == (128, 16) else "",
                         "date": "2000-01-02T00:00:00Z"}])
-        sweep.put([{**SGEMM.fields(SGEMM.complete(dict(bm=512))), "size": "4096", "status": "wrong: all of it"}])
+        sweep.put([{**kernel.fields(kernel.complete(dict(bm=512))), "size": "4096", "status": "wrong: all of it"}])
         sweep.save()
 
     def test_nothing_measured(self) -> None:
@@ -44,7 +44,7 @@ class Blocks(Sandbox):
 
     def test_best(self) -> None:
         self.sweep()
-        lines = self.render("autotune_best", count="1", space="notes").splitlines()
+        lines = self.render("autotune_best", count="1").splitlines()
         self.assertEqual(lines[2:4], ["| 4096 | 34.0 | 50.0 | 0.680 | 256 | 128 | 64 | 8 | 8 | 99 | 0 | 2 |",
                                       "| 8192 | 34.0 | 50.0 | 0.680 | 256 | 128 | 64 | 8 | 8 | 99 | 0 | 2 |"])
         self.assertEqual(lines[-1], "Measured: Test GPU; driver 1; CUDA 13.0; cuBLAS 13.1; 2000-01-02.")
@@ -64,7 +64,7 @@ class Blocks(Sandbox):
         self.assertEqual(lines[7].split("|")[2], " 100 % ")
 
     def test_ladder(self) -> None:
-        self.sweep()
+        self.sweep(space.KERNELS["sgemm_ladder", 90])
         lines = self.render("autotune_ladder").splitlines()
         self.assertIn("| base | the kernel of the notes | 21.0 (0.42) |", lines[2])
         self.assertIn("| padded | PAD 4 | - |", lines[3])
@@ -100,7 +100,6 @@ class Blocks(Sandbox):
                                       "|  | `CLC=1` | 1200 (1.091) | 1.2 |"])
 
     def test_options(self) -> None:
-        for name, options in (("autotune_best", dict(kernel="hgemm")), ("autotune_best", dict(space="some")),
-                              ("autotune_parameter", dict(name="pad"))):
+        for name, options in (("autotune_best", dict(kernel="hgemm")), ("autotune_parameter", dict(name="pad"))):
             with self.assertRaises(ValueError):
                 self.render(name, **options)

@@ -37,7 +37,6 @@ class Maps(unittest.TestCase):
         self.put("divisibility: BM", bm=64, bn=128)
         self.put("divisibility: BM", bm=128, bn=64)
         self.put("hung: no answer in 30 s", bm=128, bn=64, tm=4, tn=4)
-        self.put("ok", 99, bm=256, bn=256, snake=1)    # beyond the space of the notes
         self.put("ok", 88, size="8192", bm=128, bn=128)  # timed again, not swept
         chart = self.charts()["autotune_sgemm_heatmap"]
         first, second = chart.maps

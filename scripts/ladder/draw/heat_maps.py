@@ -34,7 +34,7 @@ class Plan:
 PLANS = {
     "sgemm": (
         Plan("heatmap", "Kernel 9: the tile of a CTA", ("bn",), ("bm",), "bk"),
-        Plan("thread_heatmap", "Kernel 9: the piece of a thread", ("tn",), ("tm",), "bk"),
+        Plan("thread_heatmap", "Kernel 9: the sub-tile of a thread", ("tn",), ("tm",), "bk"),
         Plan("space_heatmap", "Kernel 9: every point of the space", ("tm", "tn"), ("bm", "bn"), "bk"),
     ),
     "level08": (
@@ -118,15 +118,6 @@ def _cell(rows: Sequence[Row], speeds: bool, others: Sequence[str]) -> Cell:
     return Cell(why=min(causes, key=lambda c: (list(LETTERS).index(c) if c in LETTERS else 99, -causes[c])))
 
 
-def of_the_notes(kernel: space.Kernel, rows: Iterable[Row]) -> list[Row]:
-    """Those rows that differ from each other in the headline parameters only: the others have their defaults. Points
-    beyond them are steps of a ladder, which a map of these parameters cannot show. The levels have no such defaults."""
-    if kernel.name != "sgemm":
-        return list(rows)
-    defaults = {p.name: p.text(p.default) for p in kernel.parameters if p.name not in kernel.headline}
-    return [row for row in rows if all(row.get(name, text) == text for name, text in defaults.items())]
-
-
 def at_every_size(kernel: space.Kernel, rows: Iterable[Row]) -> list[Row]:
     """One row per point, which is right if it is right at all sizes; they stand in its `size`."""
     points: dict[tuple[str, ...], list[Row]] = {}
@@ -138,10 +129,9 @@ def at_every_size(kernel: space.Kernel, rows: Iterable[Row]) -> list[Row]:
             for found in points.values()]
 
 
-def make(kernel: space.Kernel, all_rows: Sequence[Row], plan: Plan, size: str) -> Optional[HeatChart]:
+def make(kernel: space.Kernel, rows: Sequence[Row], plan: Plan, size: str) -> Optional[HeatChart]:
     """The picture of a sweep at one size, or None if there are no two points to compare. Where each panel has a size of
     its own, `size` does not matter."""
-    rows = of_the_notes(kernel, all_rows)
     speeds = any(row["tflops"] for row in rows)
     if not speeds:
         rows = at_every_size(kernel, rows)
@@ -331,6 +321,6 @@ def make_all(path: Path) -> dict[str, HeatChart]:
     prefix = path.stem.split("_")[0]
     prefix = "" if prefix in ("h200", "h100") else f"{prefix}_"
     name = f"{prefix}autotune_{kernel.name}" + (f"_sm{kernel.arch}" if prefix else "")
-    plans = (PLANS if any(row["tflops"] for row in rows) else CHECKED)[kernel.name]
+    plans = (PLANS if any(row["tflops"] for row in rows) else CHECKED).get(kernel.name, ())
     made = {f"{name}_{plan.suffix}": make(kernel, rows, plan, size) for plan in plans}
     return {key: chart for key, chart in made.items() if chart}

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
 
@@ -105,29 +105,36 @@ class Kernel:
         return " ".join(f"{p.name}={p.text(point[p.name])}" for p in shown)
 
 
-# --- SGEMM, kernel 9 --------------------------------------------------------------------------------------------------
+# --- SGEMM: kernel 9, and the ladder from there -------------------------------------------------------------------------
 
 
-def _k9(name: str, default: int, allowed: Sequence[int], words: Sequence[str] = ()) -> Parameter:
-    return Parameter(name, f"K9_{name.upper()}", default, allowed, words)
+KERNEL9_PARAMETERS = (
+    Parameter("bm", "K9_BM", 128, range(8, 513, 8)), Parameter("bn", "K9_BN", 128, range(4, 513, 4)),
+    Parameter("bk", "K9_BK", 16, (4, 8, 16, 32, 64)),
+    Parameter("tm", "K9_TM", 8, range(1, 65)), Parameter("tn", "K9_TN", 8, range(1, 65)),
+)
+
+
+def _step(name: str, default: int, allowed: Sequence[int], words: Sequence[str] = ()) -> Parameter:
+    return Parameter(name, f"SGEMM_{name.upper()}", default, allowed, words)
 
 
 SGEMM_PARAMETERS = (
-    _k9("bm", 128, range(8, 513, 8)), _k9("bn", 128, range(4, 513, 4)), _k9("bk", 16, (4, 8, 16, 32, 64)),
-    _k9("tm", 8, range(1, 65)), _k9("tn", 8, range(1, 65)),
-    _k9("threads", 256, range(32, 1025, 32)),
-    _k9("pad", 0, range(33)),
-    _k9("k_outer", 0, (0, 1)),
-    _k9("warp_m", 0, range(513)), _k9("warp_n", 0, range(513)),
-    _k9("lanes_m", 8, (1, 2, 4, 8, 16, 32)), _k9("lanes_z", 0, (0, 1)),
-    _k9("copy", 0, (0, 1, 2, 3), ("registers", "async", "tma", "producer")),
-    _k9("stages", 1, range(1, 17)), _k9("lag", 1, range(1, 16)),
-    _k9("a_rows", 0, (0, 1)),
-    _k9("group", 0, range(129)),
-    _k9("min_ctas", 1, range(1, 9)),
-    _k9("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _k9("snake", 0, (0, 1, 2)),
-    _k9("stream_k", 0, (0, 1)), _k9("c_width", 4, (1, 4)),
+    *(replace(p, macro=p.macro.replace("K9_", "SGEMM_")) for p in KERNEL9_PARAMETERS),
+    _step("threads", 256, range(32, 1025, 32)),
+    _step("pad", 0, range(33)),
+    _step("k_outer", 0, (0, 1)),
+    _step("warp_m", 0, range(513)), _step("warp_n", 0, range(513)),
+    _step("lanes_z", 0, (0, 1)),
+    _step("copy", 0, (0, 1, 2, 3), ("registers", "async", "tma", "producer")),
+    _step("stages", 1, range(1, 17)),
+    _step("a_rows", 0, (0, 1)),
+    _step("group", 0, range(129)),
+    _step("min_ctas", 1, range(1, 9)),
+    _step("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _step("snake", 0, (0, 1)),
+    _step("stream_k", 0, (0, 1)), _step("c_width", 4, (1, 4)),
 )
+KERNEL9 = {p.name: p.default for p in SGEMM_PARAMETERS}  # as a step of its ladder, the first
 
 
 COPIERS = 128            # threads of a producer, and what they keep of
@@ -135,7 +142,7 @@ PRODUCER_REGISTERS = 24  # their registers
 
 
 def sgemm_threads(p: Point) -> int:
-    """Per CTA, as Config::CTA_THREADS of sgemm_kernel9.cuh: those that multiply, and a producer."""
+    """Per CTA, as Config::CTA_THREADS of sgemm_ladder.cuh: those that multiply, and a producer."""
     return p["threads"] + (COPIERS if p["copy"] == 3 else 0)
 
 
@@ -148,19 +155,19 @@ def sgemm_registers(p: Point) -> int:
 
 
 def sgemm_smem(p: Point) -> int:
-    """Bytes per CTA, as Config::SMEM_BYTES of sgemm_kernel9.cuh."""
+    """Bytes per CTA, as Config::SMEM_BYTES of sgemm_ladder.cuh."""
     a_bytes = 4 * (p["bm"] * p["bk"] if p["a_rows"] else p["bk"] * (p["bm"] + p["pad"]))
     stage = -(-(a_bytes + 4 * p["bk"] * p["bn"]) // 1024) * 1024
     return p["stages"] * (stage + (16 if p["copy"] >= 2 else 0))
 
 
 def sgemm_reason(p: Point, smem_limit: int) -> str:
-    """The rules of sgemm_kernel9.cuh, whose static_asserts would stop the compiler, and what no GPU could launch."""
+    """The rules of sgemm_ladder.cuh, whose static_asserts would stop the compiler, and what no GPU could launch."""
     if p["tn"] % 4 or (not p["a_rows"] and (p["tm"] % 4 or p["pad"] % 4)):
         return "vector width: TM, TN and PAD must be multiples of 4, because shared memory is read by float4"
     if bool(p["warp_m"]) != bool(p["warp_n"]):
         return "divisibility: a warp's rectangle needs both WARP_M and WARP_N"
-    across_m, across_n = (p["lanes_m"], 32 // p["lanes_m"]) if p["warp_m"] else (16, 16)
+    across_m, across_n = (8, 4) if p["warp_m"] else (16, 16)
     area_m, area_n = (p["warp_m"], p["warp_n"]) if p["warp_m"] else (p["bm"], p["bn"])
     for letter, block, area, step in (("M", p["bm"], area_m, across_m * p["tm"]),
                                       ("N", p["bn"], area_n, across_n * p["tn"])):
@@ -187,20 +194,25 @@ def sgemm_reason(p: Point, smem_limit: int) -> str:
         return f"unrolling: a slice has only {p['bk']} steps of k, and UNROLL is {p['unroll']}"
     if (p["copy"] == 0) != (p["stages"] == 1):
         return "stages: copies through registers have 1 stage, the others at least 2"
-    if p["copy"] == 2 and not (p["a_rows"] and p["lag"] < p["stages"]):
-        return "TMA: it does not transpose (A_ROWS), and needs LAG < STAGES"
+    if p["copy"] == 2 and not p["a_rows"]:
+        return "TMA: it does not transpose (A_ROWS)"
     if p["copy"] >= 2 and (max(p["bm"], p["bn"]) > 256 or p["pad"]):
         return "TMA: it copies boxes of at most 256, and nothing between their rows (PAD)"
     if p["stream_k"] and p["copy"] != 3:
         return "STREAM_K: the producer runs ahead into the next tile, and there is none"
-    if p["a_rows"] and not (p["k_outer"] and p["bk"] in (8, 16, 32) and p["tm"] == 1 and across_m % 8 == 0):
-        return "A_ROWS: needs K_OUTER, BK of 8 to 32, TM of 1 and at least 8 LANES_M"
+    if p["a_rows"] and not (p["k_outer"] and p["bk"] in (8, 16, 32) and p["tm"] == 1):
+        return "A_ROWS: needs K_OUTER, BK of 8 to 32 and TM of 1"
     registers = sgemm_registers(p)
     if (accumulators := p["bm"] * p["bn"] // p["threads"]) > registers:
         return f"registers: {accumulators} accumulators per thread, and a thread can have {registers}"
     if (smem := sgemm_smem(p)) * p["min_ctas"] > smem_limit:
         return f"SMEM: {smem} bytes per CTA, and {smem_limit // p['min_ctas']} are there"
     return ""
+
+
+def kernel9_reason(p: Point, smem_limit: int) -> str:
+    """The rules of sgemm_kernel9.cuh: those of the ladder's first step."""
+    return sgemm_reason({**KERNEL9, **p, "unroll": min(KERNEL9["unroll"], p["bk"])}, smem_limit)
 
 
 # --- level 08 ---------------------------------------------------------------------------------------------------------
@@ -268,10 +280,15 @@ def sm90_reason(p: Point, smem_limit: int) -> str:
 
 KERNELS = {
     ("sgemm", 90): Kernel(
-        name="sgemm", arch=90, element="fp32", source="sgemm_variant.cu", parameters=SGEMM_PARAMETERS,
+        name="sgemm", arch=90, element="fp32", source="sgemm_variant.cu", parameters=KERNEL9_PARAMETERS,
+        headline=("bm", "bn", "bk", "tm", "tn"), reason=kernel9_reason,
+        resources=lambda p: (KERNEL9["threads"], 4 * p["bk"] * (p["bm"] + p["bn"])), entry=r"sgemmILb1E",
+        depends=("scripts/autotune/sgemm_kernel9.cuh",)),
+    ("sgemm_ladder", 90): Kernel(
+        name="sgemm_ladder", arch=90, element="fp32", source="sgemm_ladder_variant.cu", parameters=SGEMM_PARAMETERS,
         headline=("bm", "bn", "bk", "tm", "tn"), reason=sgemm_reason,
         resources=lambda p: (sgemm_threads(p), sgemm_smem(p)), entry=r"sgemmILb1E",
-        depends=("scripts/autotune/sgemm_kernel9.cuh",)),
+        depends=("scripts/autotune/sgemm_ladder.cuh",)),
     ("level08", 100): Kernel(
         name="level08", arch=100, element="bf16", source="level08_variant.cu", parameters=SM100_PARAMETERS,
         headline=("block_m", "block_n", "stages", "group"), reason=sm100_reason,
@@ -382,15 +399,26 @@ def parse_assignments(words: Sequence[str], kernel: Kernel) -> dict[str, int]:
     return values
 
 
+def kernel_of(path: Path) -> str:
+    """The kernel that a space is for. Raises SpaceError for a file that cannot be read or names none."""
+    match = re.search(r"^kernel (\S+)", _read(path), re.MULTILINE)
+    if not match:
+        raise SpaceError(f"{path}: a space begins with a line such as: kernel sgemm.")
+    return match[1]
+
+
 def load(path: Path, kernel: Kernel) -> Space:
     """Raises SpaceError, also for a file that cannot be read."""
+    return parse(_read(path), kernel, str(path))
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         there = ", ".join(sorted(p.stem for p in (ROOT / SPACES).glob("*.space")))
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise SpaceError(f"{path} cannot be read: {reason}. There are: {there}.") from None
-    return parse(text, kernel, str(path))
 
 
 # --- what an SM can hold ----------------------------------------------------------------------------------------------

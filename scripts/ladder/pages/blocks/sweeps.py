@@ -20,7 +20,9 @@ Row = data.Fields
 
 NOTHING = "Nothing has been measured yet.\n"
 NOTES = ("bm", "bn", "bk", "tm", "tn")  # the parameters of the notes' space
-NAMES = {"sgemm": NOTES, "level08": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
+STEPS = ("threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")  # what the ladder varies most
+NAMES = {"sgemm": NOTES, "sgemm_ladder": (*NOTES, *STEPS),
+         "level08": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
 
 
 def _take_kernel(options: Options) -> str:
@@ -52,15 +54,6 @@ def _swept_size(rows: Sequence[Row]) -> str:
     return max(_sizes(rows), key=lambda size: sum(row["size"] == size for row in rows))
 
 
-def _of_the_notes(rows: Iterable[Row], kernel: str) -> list[Row]:
-    """Of kernel 9, the points that differ from the kernel of the notes in its five parameters only."""
-    if kernel != "sgemm":
-        return list(rows)
-    defaults = space.KERNELS["sgemm", 90]
-    others = {p.name: p.text(p.default) for p in defaults.parameters if p.name not in NOTES}
-    return [row for row in rows if all(row.get(name, text) == text for name, text in others.items())]
-
-
 def _conditions(rows: Sequence[Row]) -> str:
     def values(column: str) -> list[Optional[float]]:
         return [float(row[column]) if row.get(column) else None for row in rows]
@@ -87,9 +80,9 @@ def _speed(row: Optional[Row]) -> str:
 def autotune_space(context: Context, options: Options) -> str:
     """name=sgemm_notes: how many points a space has, how many are legal, and what drops the others."""
     name = options.pop("name", "sgemm_notes")
-    kernel_name, _, arch = name.partition("_sm")
-    kernel = space.find_kernel(kernel_name if arch else name.split("_")[0], int(arch or 90))
-    found = space.load(context.root / space.SPACES / f"{name}.space", kernel)
+    path = context.root / space.SPACES / f"{name}.space"
+    kernel = space.KERNELS[space.kernel_of(path), int(name.partition("_sm")[2] or 90)]
+    found = space.load(path, kernel)
     limits = ((space.STATIC_SMEM, "what every CTA has"), (space.SMEM_LIMIT, "what a CTA can ask for"))
     counted = []
     for limit, _ in limits:
@@ -105,20 +98,13 @@ def autotune_space(context: Context, options: Options) -> str:
 
 
 def autotune_best(context: Context, options: Options) -> str:
-    """kernel=sgemm|level08 count=N size=EDGE space=notes|all: the fastest points."""
+    """kernel=sgemm|sgemm_ladder|level08 count=N size=EDGE: the fastest points."""
     kernel, count = _take_kernel(options), int(options.pop("count", "5"))
-    wanted, size = options.pop("space", "all"), options.pop("size", "")
-    rows = _measured(context, kernel)
-    if wanted == "notes":
-        rows = _of_the_notes(rows, kernel)
-    elif wanted != "all":
-        raise ValueError("space must be notes or all")
-    rows = [row for row in rows if not size or row["size"] == size]
+    size = options.pop("size", "")
+    rows = [row for row in _measured(context, kernel) if not size or row["size"] == size]
     if not rows:
         return NOTHING
     shown = NAMES[kernel]
-    if kernel == "sgemm" and wanted == "all":
-        shown = (*NOTES, "threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")
     heads = ["size", "TFLOPS", "cuBLAS", "ratio", *(name.upper().replace("_", " ") for name in shown), "registers",
              "spilled bytes", "CTAs per SM"]
     lines = []
@@ -132,9 +118,9 @@ def autotune_best(context: Context, options: Options) -> str:
 
 def autotune_ladder(context: Context, _: Options) -> str:
     """Kernel 9 and its successors, step by step, and what each changes."""
-    kernel = space.KERNELS["sgemm", 90]
+    kernel = space.KERNELS["sgemm_ladder", 90]
     listed = space.load(context.root / space.SPACES / "sgemm_ladder.space", kernel).listed
-    rows = _measured(context, "sgemm")
+    rows = _measured(context, "sgemm_ladder")
     if not rows:
         return NOTHING
     sizes = [size for size in _sizes(rows) if any(row["size"] == size and row["name"] for row in rows)]
@@ -160,7 +146,7 @@ def autotune_parameter(context: Context, options: Options) -> str:
     kernel, name = _take_kernel(options), options.pop("name", "")
     if name not in NAMES[kernel]:
         raise ValueError(f"name must be one of {', '.join(NAMES[kernel])}")
-    rows = _of_the_notes(_measured(context, kernel), kernel)
+    rows = _measured(context, kernel)
     if not rows:
         return NOTHING
     size = _swept_size(rows)
@@ -184,7 +170,7 @@ def autotune_parameter(context: Context, options: Options) -> str:
 def autotune_influence(context: Context, options: Options) -> str:
     """kernel=sgemm: how much of the differences in speed each parameter explains by itself, and pairs beyond that."""
     kernel, pairs = _take_kernel(options), int(options.pop("pairs", "5"))
-    rows = _of_the_notes(_measured(context, kernel), kernel)
+    rows = _measured(context, kernel)
     if not rows:
         return NOTHING
     size = _swept_size(rows)

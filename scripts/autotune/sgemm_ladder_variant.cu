@@ -1,0 +1,14 @@
+// A step of the SGEMM ladder as a variant: -DSGEMM_... definitions say which.
+#include "scripts/autotune/sgemm_ladder.cuh"
+#include "scripts/autotune/variant.h"
+
+cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream) {
+  return sgemm_ladder::launch({.m = problem.m,
+                               .n = problem.n,
+                               .k = problem.k,
+                               .a = static_cast<const float*>(problem.a),
+                               .b = static_cast<const float*>(problem.b),
+                               .c = static_cast<float*>(problem.d),
+                               .ldc = problem.ldd},
+                              stream);
+}
