@@ -16,10 +16,10 @@ from ladder.results import ablations, data
 from ladder.sim import predictions
 from tests import support
 
-SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Fences and waits", "New instructions",
-            "Barriers", "Budget", "The Hopper twin", "Build it, run it", "Results", "Break it", "Exercises",
-            "What is still slow"]
+SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Run it", "What it brought", "Break it", "Exercises",
+            "What is still slow", "Reference"]
 LEVELS = sorted(path.parent.name for path in support.ROOT.glob("level0*_*/main.cu"))
+LOOKED_UP = ("shape", "roles", "barriers", "budget", "instructions", "counters", "limits", "needed")
 PAGES = ["README.md", *(f"{level}/README.md" for level in LEVELS)]
 
 BLOCK = re.compile(r"<!-- render:.*?<!-- /render -->", re.DOTALL)
@@ -61,9 +61,19 @@ class Pages(unittest.TestCase):
             headings = re.findall(r"^## (.+)$", written(f"{level}/README.md"), re.MULTILINE)
             self.assertEqual(headings, SECTIONS, level)
 
+    def test_reference_is_folded(self) -> None:
+        """What a reader looks up stands at the end, under summaries: no table of it is on the way through the page."""
+        for level in LEVELS:
+            before, _, reference = page(f"{level}/README.md").partition("\n## Reference\n")
+            self.assertRegex(before.partition("\n## The idea\n")[2].partition("\n## ")[0], r"!\[|```", level)
+            for block in LOOKED_UP:
+                self.assertNotIn(f"<!-- render:{block} ", before, level)
+            unfolded = re.sub(r"<details>.*?</details>", "", reference, flags=re.DOTALL)
+            self.assertRegex(BLOCK.sub("", unfolded).strip(), r"^\[How to read these tables\]\(.*\)\.$", level)
+
     def test_every_page_ends_with_what_to_read_next(self) -> None:
         for level, following in zip(LEVELS, [*LEVELS[1:], None]):
-            last = page(f"{level}/README.md").strip().rsplit("\n\n", 1)[-1]
+            last = page(f"{level}/README.md").partition("\n## Reference\n")[0].strip().rsplit("\n\n", 1)[-1]
             self.assertIn(f"../{following}/README.md" if following else "../README.md", last, level)
 
     def test_at_least_three_exercises_with_answers(self) -> None:

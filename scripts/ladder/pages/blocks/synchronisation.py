@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ladder import markdown
@@ -47,7 +47,7 @@ def _folded(summary: str, content: str) -> str:
 
 
 def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> str:
-    """A line for all configurations to which the same happens; a second one for those to which something else does."""
+    """A row for the sites of one instruction that have the same kind of outcome, in the same configurations."""
     measured = measured_today(context)
     kernel = context.link(names.kernel_path(Path(), level, arch))
     hopper = any(key[:2] == (level, str(arch)) for key in measured)
@@ -56,25 +56,38 @@ def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> s
     for row in rows:
         if _outcome_of(row) != study.NOT_EXECUTED:  # then it is in another configuration, which is in this table
             alike.setdefault((int(row["line"]), row["instruction"], _without(row)[0]), []).append(row)
-    lines, silent = [], []
+    lines: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
+    silent: list[str] = []
     for (line, instruction, word), some in sorted(alike.items()):
         found = {row["config"]: measured[key_of(row)] for row in some if key_of(row) in measured}
         required = some[0]["verdict"].startswith(study.REQUIRED)
         if required and found and not any(any(one.wrong) for one in found.values()):
             silent.append(str(line))
         details = sorted({detail for row in some for detail in _without(row)[1]})
-        cells = [f"[{line}]({kernel}#L{line})", f"`{instruction}`", _orders(some),
-                 f"{word} ({', '.join(details)})" if details else word]
+        shared = [f"`{instruction}`", re.split("[: ]", word)[0]]
         if len(configs) > 1:
-            cells.append(_which([row["config"] for row in some], configs))
+            shared.append(_which([row["config"] for row in some], configs))
         if hopper:
-            cells.append(_words({config: one.word for config, one in found.items()}))
-        lines.append(cells)
+            shared.append(_words({config: one.word for config, one in found.items()}))
+        lines.setdefault(tuple(shared), []).append(
+            (line, _orders(some), f"{word} ({', '.join(details)})" if details else word))
     heads = ["line", "instruction", "orders", "without it", *(["in"] if len(configs) > 1 else []),
              *(["wrong on an H200"] if hopper else [])]
     missed = (f"\nRequired, and yet no launch on an H200 was wrong without them: lines {', '.join(silent)}. "
-              "You would not miss these until production.\n")
-    return markdown.table(heads, lines, "r") + (missed if silent else "")
+              "Testing would not reveal that these are missing.\n")
+    rows_of_page = [[", ".join(f"[{line}]({kernel}#L{line})" for line, _, _ in sites), instruction,
+                     _each((line, orders) for line, orders, _ in sites), _each((line, words) for line, _, words in sites),
+                     *others] for (instruction, _, *others), sites in lines.items()]
+    return markdown.table(heads, rows_of_page, "r") + (missed if silent else "")
+
+
+def _each(sites: Iterable[tuple[int, str]]) -> str:
+    """What sites of one instruction have in common, or each behind its line."""
+    texts: dict[str, list[str]] = {}
+    for line, text in sites:
+        texts.setdefault(text, []).append(f":{line}")
+    return next(iter(texts)) if len(texts) == 1 else "<br>".join(
+        f"{', '.join(lines)} {text}" for text, lines in texts.items())
 
 
 def _without(row: Fields) -> tuple[str, list[str]]:
