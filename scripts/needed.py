@@ -68,8 +68,8 @@ def merge(output: Path, parts: Sequence[Path]) -> int:
 
 
 def say(number: int, of: int, kernel: Kernel, row: Fields) -> None:
-    what = row["found_by"] + (f": {row['orders']}" if row["orders"] else "")
-    print(f"[{number}/{of}] {kernel.title} :{row['line']} {row['instruction']}: {row['verdict']}"
+    what = row["found_by"] + (f": {kernel.labels.located(row['orders'])}" if row["orders"] else "")
+    print(f"[{number}/{of}] {kernel.title} :{kernel.labels.line(row['site'])} {row['instruction']}: {row['verdict']}"
           f"{f' ({what})' if what else ''}", flush=True)
 
 
@@ -77,7 +77,7 @@ def with_old_proof(row: Fields, old: Fields) -> Fields:
     """Of what nobody misses now, or did before: what was proven then."""
     if row["verdict"] != study.UNPROVEN or old["verdict"].startswith(study.REQUIRED):
         return row
-    return {**old, "source": row["source"]}
+    return old
 
 
 def is_open(row: Fields) -> bool:

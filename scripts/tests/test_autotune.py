@@ -133,10 +133,13 @@ class Spaces(unittest.TestCase):
         self.assertIn(sentence, str(caught.exception))
 
     def test_errors_name_line_and_reason(self) -> None:
-        self.refused("kernel sgemm_ladder\nbm 64\nbmm 64\n", "my.space:3: sgemm_ladder has no parameter 'bmm', only bm, bn, bk")
-        self.refused("kernel sgemm_ladder\nbk 8 16 24\n", "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
+        self.refused("kernel sgemm_ladder\nbm 64\nbmm 64\n",
+                     "my.space:3: sgemm_ladder has no parameter 'bmm', only bm, bn, bk")
+        self.refused("kernel sgemm_ladder\nbk 8 16 24\n",
+                     "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
         self.refused("kernel sgemm_ladder\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
-        self.refused("kernel sgemm_ladder\ncopy warp\n", "copy can be registers, async, tma, producer, and 'warp' is none")
+        self.refused("kernel sgemm_ladder\ncopy warp\n",
+                     "copy can be registers, async, tma, producer, and 'warp' is none")
         self.refused("kernel sgemm_ladder\nbm 64\nbm 128\n", "my.space:3: bm was given already")
         self.refused("kernel sgemm_ladder\nbm 64 64\n", "my.space:2: bm has a value twice")
         self.refused("kernel sgemm_ladder\nbm\n", "my.space:2: bm has no values")
@@ -401,7 +404,8 @@ class OnTheSimulatedDevice(unittest.TestCase):
 
     def test_quick(self) -> None:
         for kernel, points in (("sgemm", ("bm=128", "bm=64 bn=64 tm=4 tn=4")),
-                               ("sgemm_ladder", ("copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32",))):
+                               ("sgemm_ladder",
+                                ("copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32",))):
             output = self.root / f"{kernel}.csv"
             answer = subprocess.run(
                 [sys.executable, "-B", SCRIPTS / "autotune" / "autotune.py", "--kernel", kernel, "--quick",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import unittest
@@ -11,7 +10,7 @@ from unittest import mock
 
 from ladder import files, shards
 from ladder.context import Context
-from ladder.mutants import judge, study, weaken
+from ladder.mutants import judge, labels, study, weaken
 from ladder.mutants.judge import Access, Finding, Verdict
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
@@ -118,7 +117,7 @@ class Reports(unittest.TestCase):
 
 class Weakening(unittest.TestCase):
     def test_relaxed_is_enough_where_no_data_is_passed_on(self) -> None:
-        kernel = mock.Mock(level="l", arch=90, config="", source=["arrive();"])
+        kernel = mock.Mock(level="l", arch=90, config="", labels=labels.Labels(["arrive();"]))
         site = Site(1, "mbarrier.arrive", (1,), frozenset())
         silent = weaken.Weakened(kernel, site, weaken.RELAXED, Verdict(), judge.Case((1, 1, 1), 1))
         for orders, verdict in (("MMA :3 before bulk load :2", weaken.ENOUGH), ("store :3 before load :4", weaken.OPEN),
@@ -156,22 +155,13 @@ class Choices(unittest.TestCase):
 class OnHardware(unittest.TestCase):
     """What an H200 did, beside what the checker says."""
 
-    def test_a_line_that_has_moved_is_found_again(self) -> None:
-        def rows(*lines: int) -> list[data.Fields]:
-            return [{"level": "l", "arch": "90", "config": "", "line": str(line), "instruction": "bar.sync",
-                     "source": "__syncthreads();"} for line in lines]
-        found = on_hardware.today(rows(120), rows(90, 123))
-        self.assertEqual([(then[3], now[3]) for then, now in found.items()], [("120", "123")])
-        self.assertEqual(on_hardware.today(rows(1, 2), rows(1)), {})
-
     def test_what_ever_failed_there_is_an_error_here(self) -> None:
         measured, now = (data.read_rows(files.ROOT / path)[1] for path in (on_hardware.WITHOUT, on_hardware.NEEDED))
         verdicts = {key_of(row): row["found_by"] for row in now}
-        wrong = [row for row in measured if row["line"] and row["wrong"] not in ("", "0")]
-        places = on_hardware.today(measured, now)
+        wrong = [row for row in measured if row["site"] and row["wrong"] not in ("", "0")]
         self.assertGreater(len(wrong), 10)
         for row in wrong:
-            self.assertTrue(verdicts[places[key_of(row)]].startswith(judge.RACE), row)
+            self.assertTrue(verdicts[key_of(row)].startswith(judge.RACE), row)
 
 
 PTX = """
@@ -224,17 +214,19 @@ exit 0
 class Table(unittest.TestCase):
     """What a level's page says of its sites."""
 
+    NUMBERED = labels.Labels([f"line_{number}();" for number in range(1, 200)])
+
     def lines(self, rows: list[data.Fields]) -> list[str]:
         with mock.patch.object(synchronisation, "read", lambda _, path: rows if path == on_hardware.NEEDED else []), \
-                mock.patch.object(synchronisation, "measured_today", lambda _: {}):
+                mock.patch.object(synchronisation, "measured_on", lambda _: {}), \
+                mock.patch.object(labels, "of_kernel", lambda *_: self.NUMBERED):
             table = synchronisation.table(Context(files.ROOT, []), {"level": "8", "arch": "sm90"})
         return [line for line in table.splitlines() if line.startswith("| [")]
 
-    @staticmethod
-    def row(config: str, line: int, found_by: str, orders: str, verdict: str = study.REQUIRED) -> data.Fields:
-        return {"level": "level08_deep_pipeline", "arch": "90", "config": config, "line": str(line),
-                "instruction": "bar.sync", "source": "", "orders": orders, "found_by": found_by, "named": "yes",
-                "verdict": verdict, "case": ""}
+    def row(self, config: str, line: int, found_by: str, orders: str, verdict: str = study.REQUIRED) -> data.Fields:
+        return {"level": "level08_deep_pipeline", "arch": "90", "config": config, "site": f"line_{line}();",
+                "instruction": "bar.sync", "orders": self.NUMBERED.named(orders), "found_by": found_by, "named": "yes",
+                "verdict": self.NUMBERED.named(verdict), "case": ""}
 
     def test_configurations_to_which_the_same_happens_share_a_line(self) -> None:
         lines = self.lines([
@@ -252,13 +244,35 @@ class Table(unittest.TestCase):
             "`bar.sync` | - | redundant: bar.sync (line 7) does the same | `c` |",
             "`bar.sync` | - | fault: the mbarrier at x[0]: one arrival | `c` |"])
 
-    def test_verdicts_name_lines_that_are_there(self) -> None:
-        rows = data.read_rows(files.ROOT / on_hardware.NEEDED)[1]
-        sites = {(row["level"], row["arch"], row["line"]) for row in rows}
-        named = [(row["level"], row["arch"], line) for row in rows
-                 for lines in re.findall(r"\(lines? ([\d, ]+)\)", row["verdict"]) for line in lines.split(", ")]
-        self.assertGreater(len(named), 20)
-        self.assertLessEqual(set(named), sites)
+    def test_what_is_recorded_names_lines_that_are_there(self) -> None:
+        named = 0
+        for row in data.read_rows(files.ROOT / on_hardware.NEEDED)[1]:
+            now = labels.of_kernel(files.ROOT, row["level"], int(row["arch"]))
+            self.assertIsNotNone(now.line(row["site"]), row)
+            self.assertEqual(now.named(now.located(row["verdict"])), row["verdict"])
+            self.assertNotRegex(row["orders"] + row["verdict"], r"[ (]:\d|\(lines? \d")
+            named += "(line" in row["verdict"]
+        self.assertGreater(named, 20)
+
+
+class Labels(unittest.TestCase):
+    SOURCE = ("  ptx::mbarrier_wait(full(stage), phase);  // arrived", "}", "if (x) ptx::elect<2>(f(1));", "}", "",
+              "a = b;")
+
+    def test_a_line_is_known_by_its_code(self) -> None:
+        found = labels.Labels(self.SOURCE)
+        self.assertEqual([found.label(line) for line in range(1, 7)],
+                         ["mbarrier_wait(full(stage), phase)", "}", "elect<2>(f(1))", "} #2", "", "a = b;"])
+        self.assertEqual(found.line("} #2"), 4)
+        self.assertIsNone(found.line("} #3"))
+
+    def test_comments_and_other_lines_change_no_label(self) -> None:
+        found, moved = labels.Labels(self.SOURCE), labels.Labels(("// new", *self.SOURCE[:5], "c = d;", self.SOURCE[5]))
+        text = "store :1 before x/kernel_sm90.cuh:6, at :3 (lines 1, 6), not a 1:2 or x (+8): y"
+        self.assertEqual(found.located(found.named(text)), text)
+        self.assertEqual(moved.located(found.named(text)),
+                         "store :2 before x/kernel_sm90.cuh:8, at :4 (lines 2, 8), not a 1:2 or x (+8): y")
+        self.assertEqual(labels.Labels(()).located("at :`gone`"), "at :?")
 
 
 class Needed(support.Sandbox):
@@ -276,19 +290,21 @@ class Needed(support.Sandbox):
         return self.run_command(sys.executable, "-B", self.scripts / "needed.py", "1", "--arch", "sm90", *arguments)
 
     def rows(self) -> dict[str, data.Fields]:
-        return {row["line"]: row for row in data.read_rows(self.output)[1]}
+        return {row["site"][len("line_"):-len("();")]: row for row in data.read_rows(self.output)[1]}
 
     def test_required_redundant_and_unproven(self) -> None:
         self.assert_exit(1, self.needed())
         rows = self.rows()
         self.assertEqual({line: (row["verdict"], row["found_by"], row["named"]) for line, row in rows.items()}, {
             "3": ("required", "race (across proxies)", "yes"),
-            "4": ("redundant: bar.sync (line 5) does the same", "race (read after write)", "yes"),
-            "5": ("redundant: bar.sync (line 4) does the same", "race (read after write)", "yes"),
+            "4": ("redundant: bar.sync (line `line_5();`) does the same",
+                  "race (read after write)", "yes"),
+            "5": ("redundant: bar.sync (line `line_4();`) does the same",
+                  "race (read after write)", "yes"),
             "6": ("unproven", "", ""),
             "7": ("no order: registers, not order", "", ""),
             "8": ("unproven", "", "")})
-        self.assertEqual((rows["3"]["orders"], rows["3"]["source"]), ("store :2 before load :9", "line_3();"))
+        self.assertEqual(rows["3"]["orders"], "store :`line_2();` before load :`line_9();`")
 
     def test_a_part_and_the_rest(self) -> None:
         self.needed("--shard", "1/2", "--output", self.root / "a.csv")
@@ -310,30 +326,32 @@ class Needed(support.Sandbox):
     def test_a_comparison_with_what_is_recorded(self) -> None:
         self.needed()
         self.assert_exit(0, self.needed("--check", "--no-proofs"))
-        self.output.write_text(self.output.read_text().replace("across proxies", "launches").replace(",6,", ",16,"))
+        text = self.output.read_text().replace("across proxies", "launches")
+        self.output.write_text(text.replace(",line_6();,", ",line_16();,"))
         answer = self.needed("--check", "--no-proofs")
         self.assert_exit(1, answer)
         self.assertIn("but recorded is required (race (launches))", answer.stdout)
-        self.assertIn("level01_baseline 90  6 bar.sync: not recorded", answer.stdout)
-        self.assertIn("level01_baseline 90  16 bar.sync: recorded, but no longer there", answer.stdout)
+        self.assertIn("level01_baseline 90  line_6(); bar.sync: not recorded", answer.stdout)
+        self.assertIn("level01_baseline 90  line_16(); bar.sync: recorded, but no longer there", answer.stdout)
 
     def test_less_than_there_should_be(self) -> None:
         self.needed()
         output = self.root / "docs" / "results" / "weakened.csv"
         self.assert_exit(1, self.needed("--weaken"))
-        self.assertEqual({(row["line"], row["way"]): row["verdict"] for row in data.read_rows(output)[1]}, {
-            ("3", "of global memory"): "open",
-            ("4", "without waiting"): "enough: redundant: bar.sync (line 5) does the same",
-            ("5", "without waiting"): "enough: redundant: bar.sync (line 4) does the same",
-            ("6", "without waiting"): "open"})
+        self.assertEqual({(row["site"], row["way"]): row["verdict"] for row in data.read_rows(output)[1]}, {
+            ("line_3();", "of global memory"): "open",
+            ("line_4();", "without waiting"): "enough: redundant: bar.sync (line `line_5();`) does the same",
+            ("line_5();", "without waiting"): "enough: redundant: bar.sync (line `line_4();`) does the same",
+            ("line_6();", "without waiting"): "open"})
         self.assert_exit(0, self.needed("--weaken", "--check", "--line", 4))
-        output.write_text(output.read_text().replace(",5,", ",15,"))
+        output.write_text(output.read_text().replace(",line_5();,", ",line_15();,"))
         answer = self.needed("--weaken", "--check", "--line", 5)
         self.assert_exit(1, answer)
-        self.assertIn("5 bar.sync without waiting: enough: redundant: bar.sync (line 4) does the same (), but recorded "
-                      "is nothing", answer.stdout)
+        self.assertIn("line_5(); bar.sync without waiting: enough: redundant: bar.sync (line `line_4();`) does "
+                      "the same (), but recorded is nothing", answer.stdout)
         self.needed("--weaken", "--line", 5)
-        self.assertEqual({row["line"] for row in data.read_rows(output)[1]}, {"3", "4", "5", "6"})
+        self.assertEqual({row["site"] for row in data.read_rows(output)[1]},
+                         {f"line_{number}();" for number in (3, 4, 5, 6)})
 
     def test_bad_command_lines(self) -> None:
         self.assert_exit(2, self.needed("--line", 99), "there is no such site")

@@ -150,17 +150,17 @@ class Without(support.Sandbox):
 
     def test_every_site_and_size_is_recorded(self) -> None:
         self.assert_exit(0, self.count("--no-tools", LADDER_COMMIT="abc1234"))
-        rows = [(r["line"], r["instruction"], r["source"], r["m"], r["runs"], r["wrong"], r["worst"], r["note"])
+        rows = [(r["site"], r["instruction"], r["m"], r["runs"], r["wrong"], r["worst"], r["note"])
                 for r in data.read_rows(self.output)[1]]
         self.assertEqual(rows, [
-            ("", "", "", "64", "3", "0", "0", ""), ("", "", "", "128", "3", "0", "0", ""),
-            ("4", "fence.mbarrier_init", "line_4();", "64", "3", "0", "0", ""),
-            ("4", "fence.mbarrier_init", "line_4();", "128", "3", "0", "0", ""),
-            ("8", "fence.proxy.async", "line_8();", "64", "3", "2", "7", ""),
-            ("8", "fence.proxy.async", "line_8();", "128", "3", "2", "7", ""),
-            ("11", "bar.sync", "line_11();", "64", "3", "0", "0", ""),
-            ("11", "bar.sync", "line_11();", "128", "3", "0", "0", ""),
-            ("12", "cp.async.bulk.wait_group.read", "line_12();", "64", "", "", "", "CUDA ERROR")])
+            ("", "", "64", "3", "0", "0", ""), ("", "", "128", "3", "0", "0", ""),
+            ("line_4();", "fence.mbarrier_init", "64", "3", "0", "0", ""),
+            ("line_4();", "fence.mbarrier_init", "128", "3", "0", "0", ""),
+            ("line_8();", "fence.proxy.async", "64", "3", "2", "7", ""),
+            ("line_8();", "fence.proxy.async", "128", "3", "2", "7", ""),
+            ("line_11();", "bar.sync", "64", "3", "0", "0", ""),
+            ("line_11();", "bar.sync", "128", "3", "0", "0", ""),
+            ("line_12();", "cp.async.bulk.wait_group.read", "64", "", "", "", "CUDA ERROR")])
 
     def test_a_second_run_replaces_the_rows_of_the_first(self) -> None:
         self.count("--no-tools")
@@ -177,9 +177,9 @@ class Without(support.Sandbox):
         path = f"{self.root}/tools:/usr/bin:/bin"
         self.assert_exit(0, self.count(PATH=path))
         rows = data.read_rows(self.output.with_name("h200_without_tools.csv"))[1]
-        said = {(r["tool"], r["line"]): (r["verdict"], r["says"]) for r in rows}
-        self.assertEqual(said["racecheck", "8"], ("reported", "Error: Race reported between Write access"))
-        self.assertEqual(said["racecheck", "4"], ("clean", ""))
+        said = {(r["tool"], r["site"]): (r["verdict"], r["says"]) for r in rows}
+        self.assertEqual(said["racecheck", "line_8();"], ("reported", "Error: Race reported between Write access"))
+        self.assertEqual(said["racecheck", "line_4();"], ("clean", ""))
         self.assertEqual(said["synccheck", ""], ("internal error", "Internal Sanitizer Error: no"))
 
     def test_what_is_simulated_needs_a_file(self) -> None:

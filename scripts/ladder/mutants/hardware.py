@@ -23,13 +23,14 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
-from ladder.mutants.sites import FENCES, Embedded, Site, code_of, entries_of
+from ladder.mutants import labels
+from ladder.mutants.sites import FENCES, Embedded, Site, entries_of
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
-COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "m", "n", "k", "runs", "wrong", "worst", "note",
+COLUMNS = ("level", "arch", "config", "site", "instruction", "m", "n", "k", "runs", "wrong", "worst", "note",
            "kind", "gpu", "date", "commit")
-TOOL_COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "tool", "m", "n", "k", "verdict", "says",
+TOOL_COLUMNS = ("level", "arch", "config", "site", "instruction", "tool", "m", "n", "k", "verdict", "says",
                 "kind", "gpu", "date", "commit")
 KEY = ("gpu", "level", "arch", "config")
 SIZES = ("4096x4096x4096,8192x8192x2048,3000x2776x520,1024x16384x64,4096x4096x192,16384x1024x512,2048x2048x8192,"
@@ -60,7 +61,7 @@ class Mutant:
     level: str
     config: str  # empty: the only one
     site: Optional[Site]
-    source: str  # what stands on the line
+    label: str  # of its line
     program: Path
 
     @property
@@ -113,6 +114,7 @@ class Experiment:
         for level in levels:
             embedded = Embedded.find(self.program(level), self.arch)
             source = names.kernel_path(files.ROOT, level, self.arch).read_text(encoding="utf-8").splitlines()
+            names_of = labels.Labels(source)
             wait = HARMLESS_WAITS.get((level, self.arch), "")
             sites = removable(embedded, self.arch, source, wait)[:self.limit or None]
             made: dict[Site, Path] = {}
@@ -125,7 +127,7 @@ class Experiment:
                     if site not in made:
                         made[site] = folder / f"{level}_{len(made)}"
                         embedded.write(embedded.without(site.places), made[site])
-                    yield Mutant(level, config, site, code_of(source[site.line - 1]), made[site])
+                    yield Mutant(level, config, site, names_of.label(site.line), made[site])
 
     def command(self, mutant: Mutant, sizes: Sequence[Shape], launches: int) -> list[str]:
         sim = [str(files.SCRIPTS / "sim.sh"), "--sms", str(self.simulated_sms)] if self.simulated_sms else []
@@ -139,9 +141,8 @@ class Experiment:
                 "CUDA_CACHE_MAXSIZE": str(4 << 30)}
 
     def fields(self, mutant: Mutant) -> Fields:
-        line, instruction = (str(mutant.site.line), mutant.site.instruction) if mutant.site else ("", "")
-        return {"level": mutant.level, "arch": str(self.arch), "config": mutant.config, "line": line,
-                "instruction": instruction, "source": mutant.source,
+        return {"level": mutant.level, "arch": str(self.arch), "config": mutant.config, "site": mutant.label,
+                "instruction": mutant.site.instruction if mutant.site else "",
                 "kind": "modelled" if self.simulated_sms else "measured", "gpu": self.gpu,
                 "date": self.date, "commit": self.commit}
 
@@ -158,7 +159,7 @@ class Experiment:
         rows = []
         for line in lines:
             if re.fullmatch(r"\d+(,\d+){5}", line):
-                rows.append({**self.fields(mutant), **dict(zip(COLUMNS[6:12], line.split(",")))})
+                rows.append({**self.fields(mutant), **dict(zip(COLUMNS[5:11], line.split(",")))})
         if code != EXIT_RIGHT and len(rows) < len(self.sizes):
             m, n, k = map(str, self.sizes[len(rows)])
             rows.append({**self.fields(mutant), "m": m, "n": n, "k": k,
@@ -274,7 +275,7 @@ def ask_tools(experiment: Experiment, mutants: Sequence[Mutant], environment: di
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
         rows = [row for row in pool.map(lambda pair: ask(*pair), pairs) if row is not None]
     for row in rows:
-        print(f"{row['tool']}: {names.short(row['level'])} {row['config']} line {row['line'] or '-'} "
+        print(f"{row['tool']}: {names.short(row['level'])} {row['config']} {row['site'] or 'as it is'} "
               f"{row['instruction']}: {row['verdict']}", flush=True)
     records.add(rows)
     if len(rows) < len(pairs):

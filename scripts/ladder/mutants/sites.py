@@ -26,7 +26,7 @@ INSTRUCTIONS = (
     "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync", "tcgen05.wait::ld", "tcgen05.wait::st",
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
-KEY = ("level", "arch", "config", "line", "instruction")  # columns of results that are about a site
+KEY = ("level", "arch", "config", "site", "instruction")  # columns of results that are about a site
 SWITCHES = ("slices", "turns", "swapped")  # the last of level 08 on Hopper, as in the names of its tiles
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
@@ -226,8 +226,3 @@ def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
 def key_of(row: Mapping[str, str]) -> tuple[str, ...]:
     """Which site of which kernel a row of results is about."""
     return tuple(row[column] for column in KEY)
-
-
-def code_of(line: str) -> str:
-    """A line of source without its comment."""
-    return line.partition("//")[0].strip()

@@ -20,14 +20,14 @@ from ladder import files
 from ladder.command import UsageError
 from ladder.levels import description, names
 from ladder.levels.description import Description
-from ladder.mutants import judge
+from ladder.mutants import judge, labels
 from ladder.mutants.judge import Case, Verdict
-from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, code_of, entries_of, key_of
+from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, entries_of, key_of
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.shards import Shard
 
-COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "orders", "found_by", "named", "verdict", "case")
+COLUMNS = ("level", "arch", "config", "site", "instruction", "orders", "found_by", "named", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
 # Those of a level's configurations that are studied where it is not asked for another; of other levels all.
@@ -77,6 +77,10 @@ class Kernel:
     @functools.cached_property
     def source(self) -> list[str]:
         return names.kernel_path(files.ROOT, self.level, self.arch).read_text(encoding="utf-8").splitlines()
+
+    @functools.cached_property
+    def labels(self) -> labels.Labels:
+        return labels.Labels(self.source)
 
 
 def cases(d: Description) -> tuple[Case, ...]:
@@ -283,8 +287,9 @@ class Study:
                       key=lambda other: (rank(other), abs(other.line - site.line)))[:MOST_OTHERS]
 
     def row(self, site: Site, verdict: Verdict, words: str, case: Case) -> Fields:
-        return {**title_of(self.kernel, site), "source": code_of(self.kernel.source[site.line - 1]),
-                "orders": verdict.orders, "found_by": verdict.found_by, "verdict": words, "case": str(case),
+        named = self.kernel.labels.named
+        return {**title_of(self.kernel, site), "orders": named(verdict.orders), "found_by": verdict.found_by,
+                "verdict": named(words), "case": str(case),
                 "named": naming(verdict, site, self.kernel.sites, self.kernel.source)}
 
 
@@ -381,8 +386,8 @@ def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True
 
 def title_of(kernel: Kernel, site: Site) -> Fields:
     """What of a row says which site it is about."""
-    return {"level": kernel.level, "arch": str(kernel.arch), "config": kernel.config, "line": str(site.line),
-            "instruction": site.instruction}
+    return {"level": kernel.level, "arch": str(kernel.arch), "config": kernel.config,
+            "site": kernel.labels.label(site.line), "instruction": site.instruction}
 
 
 def recorded(path: Path) -> list[Fields]:
@@ -399,7 +404,7 @@ def renewed(rows: Sequence[Fields], path: Path, columns: Sequence[str], key: Cal
         raise UsageError(f"{path} holds something else than what {recorder} records.")
     found = {key(row): row for row in [*old, *rows]}
     for kernel in current:
-        sites = {(str(site.line), site.instruction) for site in kernel.sites}
+        sites = {key_of(title_of(kernel, site))[3:] for site in kernel.sites}
         own = (kernel.level, str(kernel.arch), kernel.config)
         found = {name: row for name, row in found.items() if name[:3] != own or name[3:5] in sites}
     return list(found.values())
@@ -424,8 +429,9 @@ def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
 
 
 def order_of(row: Fields) -> tuple[str, int, str, int, str]:
-    """By which rows are sorted."""
-    return row["level"], -int(row["arch"]), row["config"], int(row["line"]), row["instruction"]
+    """By which rows are sorted: in the order of the source; what it no longer has comes first."""
+    line = labels.of_kernel(files.ROOT, row["level"], int(row["arch"])).line(row["site"])
+    return row["level"], -int(row["arch"]), row["config"], line or 0, row["instruction"]
 
 
 def outcome_of(row: Fields) -> str:

@@ -20,12 +20,12 @@ from typing import Union
 from ladder import files
 from ladder.mutants import study
 from ladder.mutants.judge import Case, Verdict
-from ladder.mutants.sites import CLUSTER_BARRIER, Site, code_of, key_of
+from ladder.mutants.sites import CLUSTER_BARRIER, Site, key_of
 from ladder.mutants.study import Kernel, Study
 from ladder.results import data
 from ladder.results.data import Fields
 
-COLUMNS = ("level", "arch", "config", "line", "instruction", "source", "way", "orders", "found_by", "verdict", "case")
+COLUMNS = ("level", "arch", "config", "site", "instruction", "way", "orders", "found_by", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "weakened.csv"
 REPORTED, ENOUGH, OPEN = "reported", "enough", "open"
 RELAXED, STRICT = "relaxed", "--check=strict"
@@ -71,8 +71,8 @@ class Weakened:
     def row(self, proven: Mapping[tuple[str, ...], Fields]) -> Fields:
         """`proven`: what is recorded of the kernels without the sites."""
         title = study.title_of(self.kernel, self.site)
-        return {**title, "source": code_of(self.kernel.source[self.site.line - 1]), "way": self.way,
-                "orders": self.verdict.orders, "found_by": self.verdict.found_by + (" (strict)" if self.strict else ""),
+        return {**title, "way": self.way, "orders": self.kernel.labels.named(self.verdict.orders),
+                "found_by": self.verdict.found_by + (" (strict)" if self.strict else ""),
                 "verdict": self._words(proven.get(key_of(title), {})), "case": str(self.case)}
 
     def _words(self, without: Mapping[str, str]) -> str:

@@ -105,7 +105,7 @@ class Kernel:
         return " ".join(f"{p.name}={p.text(point[p.name])}" for p in shown)
 
 
-# --- SGEMM: kernel 9, and the ladder from there -------------------------------------------------------------------------
+# --- SGEMM: kernel 9, and the ladder from there -----------------------------------------------------------------------
 
 
 KERNEL9_PARAMETERS = (

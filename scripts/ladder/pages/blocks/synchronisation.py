@@ -12,9 +12,9 @@ from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
-from ladder.mutants import judge, study, weaken
+from ladder.mutants import judge, labels, study, weaken
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.on_hardware import NEEDED, measured_today, read
+from ladder.pages.blocks.on_hardware import NEEDED, measured_on, read
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
@@ -48,14 +48,18 @@ def _folded(summary: str, content: str) -> str:
 
 def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> str:
     """A row for the sites of one instruction that have the same kind of outcome, in the same configurations."""
-    measured = measured_today(context)
+    measured = measured_on(context)
+    now = labels.of_kernel(context.root, level, arch)
     kernel = context.link(names.kernel_path(Path(), level, arch))
     hopper = any(key[:2] == (level, str(arch)) for key in measured)
     configs = sorted({row["config"] for row in rows})
     alike: dict[tuple[int, str, str], list[Fields]] = {}
     for row in rows:
-        if _outcome_of(row) != study.NOT_EXECUTED:  # then it is in another configuration, which is in this table
-            alike.setdefault((int(row["line"]), row["instruction"], _without(row)[0]), []).append(row)
+        line = now.line(row["site"])
+        # What is not executed here is in the table with another configuration; needed.py reports lines that are gone.
+        if line and _outcome_of(row) != study.NOT_EXECUTED:
+            row = {**row, "orders": now.located(row["orders"]), "verdict": now.located(row["verdict"])}
+            alike.setdefault((line, row["instruction"], _without(row)[0]), []).append(row)
     lines: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
     silent: list[str] = []
     for (line, instruction, word), some in sorted(alike.items()):

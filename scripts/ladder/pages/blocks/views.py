@@ -272,14 +272,13 @@ def bursts(context: Context) -> list[Section]:
 
 def sanitized_mutants(context: Context) -> list[Section]:
     """What compute-sanitizer's tools said of kernels that lack one fence, barrier or wait."""
-    rows = [row for row in on_hardware.read(context, on_hardware.WITHOUT_TOOLS) if row["line"]]
+    rows = [row for row in on_hardware.read(context, on_hardware.WITHOUT_TOOLS) if row["site"]]
     measured = on_hardware.measured_on(context)
-    now = on_hardware.today(rows, on_hardware.read(context, on_hardware.WITHOUT))
     failing = {key for key, found in measured.items() if any(found.wrong)}
     lines = []
     for tool in dict.fromkeys(row["tool"] for row in rows):
         said = Counter(row["verdict"] for row in rows if row["tool"] == tool)
-        wrong = [row for row in rows if row["tool"] == tool and now.get(key_of(row)) in failing]
+        wrong = [row for row in rows if row["tool"] == tool and key_of(row) in failing]
         lines.append([tool, str(sum(said.values())), str(said["reported"]),
                       str(said["internal error"] + said["timeout"]), str(len(wrong)),
                       str(sum(row["verdict"] == "clean" for row in wrong))])
