@@ -161,7 +161,7 @@ def main() -> int:
     second = beside(first, options.beside, arch, choice)
     output = options.output or OUTPUT / f"{name_of(first, options.source)}.html"
     files.replace(output, render(page_of(first, second, arch)))
-    print(f"{output}: {first.title}, {len(first.data['events']['kind']):,} events")
+    print(f"{output}: {first.title}, {len(first.data['trace']['traceEvents']):,} events")
     if first.failed:
         print(f"{command.program}: {first.subtitle}.", file=sys.stderr)
     return command.EXIT_WRONG if first.failed else command.EXIT_RIGHT

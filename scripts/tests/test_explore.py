@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 import unittest
 from pathlib import Path
 from typing import Any, Optional
 
-from ladder.explorer import events, holds, model
-from ladder.explorer.page import Page, render
+from ladder.explorer import events, record
+from ladder.explorer.page import Page, pack, render
 from ladder.sim.traces import VERSION, TraceError
 from tests import support
 
@@ -58,77 +61,30 @@ def trace_with_a_report() -> dict[str, Any]:
     return data
 
 
-def build(data: dict[str, Any], ctas: Optional[list[int]] = None) -> dict[str, Any]:
-    made: dict[str, Any] = model.build(events.read(data)[1][0], None, ctas, {"k.cuh": "a line\n"})
-    return made
+def run_of(data: dict[str, Any], ctas: Optional[list[int]] = None) -> dict[str, Any]:
+    """A trace as a page has it."""
+    launch = events.read(data)[1][0]
+    return {**record.run_data(data, launch, events.chosen_ctas(launch, ctas), None, {"k.cuh": "a line\n"}),
+            "title": "Run", "subtitle": ""}
 
 
-def rows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The page's events, with names for numbers."""
-    columns, begin = data["events"], 0
-    made: list[dict[str, Any]] = []
-    for i in range(len(columns["kind"])):
-        begin += columns["begin"][i]
-        made.append({"kind": model.KINDS[columns["kind"][i]], "track": data["tracks"][columns["track"][i]]["name"],
-                     "begin": begin, "end": begin + columns["length"][i], "name": data["names"][columns["name"][i]],
-                     **{name: columns[name][i] for name in ("cause", "b", "c")}})
-    return made
-
-
-class Model(unittest.TestCase):
-    def setUp(self) -> None:
-        self.data = build(small_trace())
-        self.rows = rows(self.data)
-
-    def row(self, kind: str, name: str) -> dict[str, Any]:
-        return next(row for row in self.rows if (row["kind"], row["name"]) == (kind, name))
-
-    def cause(self, row: dict[str, Any]) -> dict[str, Any]:
-        return self.rows[int(row["cause"])]
-
-    def test_a_wait_is_ended_by_what_completes_its_phase_and_that_by_the_load(self) -> None:
-        wait = self.row("wait", "mbarrier")
-        change = self.cause(wait)
-        self.assertEqual((change["kind"], change["name"]), ("change", "complete_tx"))
-        load = self.cause(change)
-        self.assertEqual(load["name"], "TMA load")
-        self.assertEqual(self.cause(load)["track"], "warp 0")
-
-    def test_who_holds_the_stage(self) -> None:
-        states = [(row["name"], row["begin"], row["end"]) for row in self.rows
-                  if row["kind"] == "hold" and row["track"].startswith("shared")]
-        self.assertEqual(states, [("free", 0, 40), ("TMA fills it", 40, 280), ("full", 280, 320),
-                                  ("MMAs read it", 320, 400)])
-
-    def test_who_holds_the_accumulator(self) -> None:
-        states = [row["name"] for row in self.rows if row["track"] == "TMEM 0..127"]
-        self.assertEqual(states, ["free", "MMAs add to it"])
-
-    def test_what_was_moved_is_said(self) -> None:
-        self.assertIn("columns 0..7, rows 8..11; into shared +1,024 of CTA 0; complete_tx at mbarrier +0 of CTA 0, "
-                      "which completes its phase", [detail[0] for detail in self.data["details"]])
-
-    def test_roles(self) -> None:
-        notes = {track["name"]: track["note"] for track in self.data["tracks"]}
-        self.assertEqual((notes["warp 0"], notes["warp 1"]), ("loads", "MMAs"))
-
-    def test_a_report_names_both_events(self) -> None:
-        found = rows(build(trace_with_a_report()))
-        report = next(row for row in found if row["kind"] == "report")
-        self.assertEqual((found[report["b"]]["kind"], found[report["b"]]["name"]), ("op", "MMA 128x128x16"))
-        before = found[report["c"]]
-        self.assertEqual((before["kind"], before["track"], before["begin"]), ("run", "warp 1", 0))
-        self.assertEqual(report["cause"], report["c"])
-
+class Trace(unittest.TestCase):
     def test_ctas_that_are_not_there(self) -> None:
         with self.assertRaisesRegex(TraceError, "no events of CTA 7"):
-            build(small_trace(), [7])
+            run_of(small_trace(), [7])
 
     def test_on_which_sm_a_cta_is_belongs_to_no_cta(self) -> None:
         data = small_trace()
         data["traceEvents"].append({"ph": "X", "cat": "residence", "name": "cluster 7", "pid": 999_998, "tid": 64,
                                     "ts": 0, "dur": 1, "args": {"rank": 0}})
-        self.assertEqual(build(data), build(small_trace()))
+        self.assertEqual(run_of(data), run_of(small_trace()))
+
+    def test_only_shown_ctas_and_cluster_barriers_are_kept(self) -> None:
+        data = small_trace()
+        data["traceEvents"] += [event(7, "run", "run", 16, 0, 5, cta=1, source="k.cuh:1"),
+                                event(8, "barrier", "arrive", 6, 5, 5, cta=1, barrier={"cluster": True}, amount=1)]
+        kept = [item["id"] for item in run_of(data, [0])["trace"]["traceEvents"]]
+        self.assertEqual((7 in kept, 8 in kept), (False, True))
 
     def test_what_is_no_trace(self) -> None:
         for data, words in (({}, "traceEvents"), ([], "traceEvents"), (trace(), "no events"),
@@ -138,28 +94,18 @@ class Model(unittest.TestCase):
                 events.read(data)
 
 
-class Accumulators(unittest.TestCase):
-    def test_tiles_are_told_apart_by_mmas_that_overwrite(self) -> None:
-        def mma(number: int, begin: int, overwrites: bool) -> events.Event:
-            place = events.Place(0, "registers", 4, 4, True)
-            return events.Event(number, "operation", "wgmma m64n128", 0, 2, begin, begin + 10, issued=begin,
-                                seen=begin + 20, overwrites=overwrites, places=(place,))
-
-        # The second overwrite is issued while MMAs of the same tile run: another half of the registers.
-        operations = [mma(0, 0, True), mma(1, 10, True), mma(2, 20, False), mma(3, 100, True), mma(4, 110, False)]
-        accumulator, = holds.accumulators([0], operations)
-        found = [(hold.state, hold.begin, hold.end) for hold in holds.of_accumulator(accumulator, operations)]
-        self.assertEqual(found, [("MMAs add to it", 0, 40), ("complete", 40, 100), ("MMAs add to it", 100, 130),
-                                 ("complete", 130, holds.FOR_EVER)])
+def unpack(text: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 class PageText(unittest.TestCase):
     def test_nothing_in_the_data_ends_the_script(self) -> None:
-        page = Page("<b>", "{{data}} & more", [{"title": "</script><script>alert(1)", "names": ["{{style}}"]}], {})
+        page = Page("<b>", "{{data}} & more {{style}}", [{"title": "</script><script>alert(1)"}], {})
         text = render(page)
         self.assertIn("&lt;b&gt;", text)
         self.assertNotIn("</script><script>alert", text)
         self.assertIn("{{style}}", text)  # of the data: it is not a field of the template
+        self.assertEqual(unpack(pack({"a": "ü"})), {"a": "ü"})
         self.assertNotRegex(text.partition("<body>")[0], r"https?://")
 
 
@@ -194,7 +140,8 @@ class Command(support.Sandbox):
         self.assert_exit(0, answer)
         self.assertIn("my page.html: my trace.json: k", answer.stdout)
         text = (self.root / "my page.html").read_text(encoding="utf-8")
-        self.assertTrue('"title":"my trace.json: k"' in text and '"name":"k.cuh"' in text)
+        run, = unpack(re.findall(r'<script id="data"[^>]*>([^<]*)<', text)[0])["runs"]
+        self.assertEqual((run["title"], run["trace"]["otherData"]["version"]), ("my trace.json: k", VERSION))
 
     def test_programs_that_leave_no_trace(self) -> None:
         for name in ("libcudart.so.13", "libcuda.so.1"):
@@ -221,7 +168,7 @@ class Command(support.Sandbox):
 class Files(unittest.TestCase):
     def test_the_page_asks_nobody_for_anything(self) -> None:
         for path in sorted((Path(support.SCRIPTS) / "ladder" / "explorer" / "web").iterdir()):
-            self.assertNotRegex(path.read_text(encoding="utf-8"), r"https?://|fetch\(|XMLHttpRequest", path.name)
+            self.assertNotRegex(path.read_text(encoding="utf-8"), r"https?://|fetch\(|XMLHttpRequest|eval\(", path.name)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from ladder.explorer.record import Choice
 from ladder.levels import names
 from ladder.levels.description import ask
 from tests.browser import Browser, find_browser
-from tests.test_explore import HAZARD, build, trace_with_a_report
+from tests.test_explore import HAZARD, event, run_of, small_trace, trace, trace_with_a_report
 
 PAGES_MEGABYTES = 20
 LARGE_EVENTS = 100_000
@@ -167,6 +167,66 @@ class Pages(Browsing):
         self.assertIn(f"phase {self.ask(f'run.c[{last}]')}, needs", state)
 
 
+KINDS = ("run", "wait", "op", "change", "report", "hold")
+
+
+class Model(Browsing):
+    """What a page makes of a trace."""
+
+    def rows(self, data: dict[str, Any]) -> list[dict[str, Any]]:
+        page = self.folder / "model.html"
+        page.write_text(render(Page("Model", "", [run_of(data)], NO_LABS)), encoding="utf-8")
+        self.browser.open(page)
+        found = self.ask("Array.from(run.kind, (kind, i) => ({kind, track: run.tracks[run.trackOf[i]].name, "
+                         "begin: run.begin[i], end: run.endOf[i], name: run.names[run.name[i]], cause: run.cause[i], "
+                         "b: run.b[i], c: run.c[i]}))")
+        return [{**row, "kind": KINDS[row["kind"]]} for row in found]
+
+    def test_a_wait_is_ended_by_what_completes_its_phase_and_that_by_the_load(self) -> None:
+        rows = self.rows(small_trace())
+        wait = next(row for row in rows if (row["kind"], row["name"]) == ("wait", "mbarrier"))
+        change = rows[wait["cause"]]
+        self.assertEqual((change["kind"], change["name"]), ("change", "complete_tx"))
+        load = rows[change["cause"]]
+        self.assertEqual(load["name"], "TMA load")
+        self.assertEqual(rows[load["cause"]]["track"], "warp 0")
+
+    def test_who_holds_the_stage_and_the_accumulator(self) -> None:
+        rows = [row for row in self.rows(small_trace()) if row["kind"] == "hold"]
+        states = [(row["name"], row["begin"], row["end"]) for row in rows if row["track"].startswith("shared")]
+        self.assertEqual(states, [("free", 0, 40), ("TMA fills it", 40, 280), ("full", 280, 320),
+                                  ("MMAs read it", 320, 400)])
+        self.assertEqual([row["name"] for row in rows if row["track"] == "TMEM 0..127"], ["free", "MMAs add to it"])
+
+    def test_what_was_moved_and_by_whom(self) -> None:
+        self.rows(small_trace())
+        self.assertIn("columns 0..7, rows 8..11; into shared +1,024 of CTA 0; complete_tx at mbarrier +0 of CTA 0, "
+                      "which completes its phase", self.ask("run.details.map((detail) => detail[0])"))
+        notes = self.ask("Object.fromEntries(run.tracks.map((track) => [track.name, track.note]))")
+        self.assertEqual((notes["warp 0"], notes["warp 1"]), ("loads", "MMAs"))
+
+    def test_a_report_names_both_events(self) -> None:
+        found = self.rows(trace_with_a_report())
+        report = next(row for row in found if row["kind"] == "report")
+        self.assertEqual((found[report["b"]]["kind"], found[report["b"]]["name"]), ("op", "MMA 128x128x16"))
+        before = found[report["c"]]
+        self.assertEqual((before["kind"], before["track"], before["begin"]), ("run", "warp 1", 0))
+        self.assertEqual(report["cause"], report["c"])
+
+    def test_tiles_are_told_apart_by_mmas_that_overwrite(self) -> None:
+        def mma(number: int, begin: int, overwrites: bool) -> dict[str, Any]:
+            return event(number, "operation", "wgmma m64n128", 2, begin, begin + 10, source="k.cuh:1", warp=0,
+                         issued=begin / 1000, seen=(begin + 20) / 1000, overwrites=overwrites,
+                         places=[{"cta": 0, "warp": 4, "count": 4, "written": True}])
+
+        # The second overwrite is issued while MMAs of the same tile run: another half of the registers.
+        rows = self.rows(trace(mma(0, 0, True), mma(1, 10, True), mma(2, 20, False), mma(3, 100, True),
+                               mma(4, 110, False), event(5, "run", "run", 16, 0, 200, source="k.cuh:1")))
+        found = [(row["name"], row["begin"], row["end"]) for row in rows if row["kind"] == "hold"]
+        self.assertEqual(found, [("MMAs add to it", 0, 40), ("complete", 40, 100), ("MMAs add to it", 100, 130),
+                                 ("complete", 130, 200)])
+
+
 class Labs(Browsing):
     """The labs compute what the kernels do."""
 
@@ -232,8 +292,7 @@ class Labs(Browsing):
 class Reports(Browsing):
     def test_what_is_not_in_order_stands_at_its_events(self) -> None:
         page = self.folder / "report.html"
-        data = {**build(trace_with_a_report()), "title": "Report", "subtitle": ""}
-        page.write_text(render(Page("Report", "", [data], NO_LABS)), encoding="utf-8")
+        page.write_text(render(Page("Report", "", [run_of(trace_with_a_report())], NO_LABS)), encoding="utf-8")
         self.browser.open(page)
         self.assertIn("1 report", self.text(".facts"))
         self.browser.click_on("#report")
@@ -271,7 +330,6 @@ class LargeRun(Browsing):
     def test_a_large_run_is_drawn_at_once_and_zooms_smoothly(self) -> None:
         level = names.find_level("6", names.all_levels())
         data = record.of_level(level, 100, Choice(shape=(2304, 512, 4096))).data
-        self.assertGreater(len(data["events"]["kind"]), LARGE_EVENTS)
         page = self.folder / "large.html"
         page.write_text(render(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], NO_LABS)),
                         encoding="utf-8")
@@ -279,6 +337,7 @@ class LargeRun(Browsing):
         self.browser.open(page)
         self.browser.settle()
         self.assertLess(self.browser.thread_seconds() - begun, FIRST_DRAWING)
+        self.assertGreater(self.ask("run.count"), LARGE_EVENTS)
         self.picture("large")
         self.browser.evaluate("explorer.barriers()")  # all tracks, also the barriers'
         steps = 24

@@ -1,8 +1,9 @@
 """The page: one HTML file that needs no network and no server. Data and code stay apart: the modules of web/ are put
-in as they are, behind an import map, and the data as JSON."""
+in as they are, behind an import map, and the data as JSON, compressed by gzip and in base64."""
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import json
 import re
@@ -29,36 +30,42 @@ class Page:
 
 def render(page: Page) -> str:
     """All of it, as HTML."""
-    besides = ""
-    if page.beside:
-        besides = (f'<button id="beside" type="button" aria-pressed="false" title="Both on one axis (s)">Beside: '
-                   f"{html.escape(page.beside)}</button>")
-    return _fill((FOLDER / "index.html").read_text(encoding="utf-8"), {
+    return fill("index.html", {
         "title": html.escape(page.title),
         "idea": html.escape(page.idea),
         "style": (FOLDER / "style.css").read_text(encoding="utf-8"),
         "links": "\n".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in page.links),
-        "beside": besides,
+        "controls": controls(page.beside),
         "modules": json.dumps({"imports": _modules()}),
-        "data": _script_json({"runs": page.runs, "labs": page.labs}),
+        "data": pack({"runs": page.runs, "labs": page.labs}),
     })
 
 
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    """In one pass: what is filled in is not looked at again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+def controls(beside: Optional[str]) -> str:
+    """The buttons that move through a run; `beside` is what the second run is called."""
+    button = (f'<button id="beside" type="button" aria-pressed="false" title="Both on one axis (s)">Beside: '
+              f"{html.escape(beside)}</button>") if beside else ""
+    return fill("controls.html", {"beside": button})
+
+
+def fill(template: str, values: Mapping[str, str], folder: Path = FOLDER) -> str:
+    """A template of web/, in one pass: what is filled in is not looked at again."""
+    text = (folder / template).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
 
 
 def _modules() -> dict[str, str]:
     """The page's modules, by the names under which they are imported, and under which a browser's tools show them."""
-    texts = {PREFIX + path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.js"))}
+    texts = {PREFIX + path.name: path.read_text(encoding="utf-8").replace('from "./', f'from "{PREFIX}')
+             for path in sorted(FOLDER.glob("*.js"))}
     return {name: "data:text/javascript;base64," + base64.b64encode(f"{text}//# sourceURL={name}\n".encode()).decode()
             for name, text in texts.items()}
 
 
-def _script_json(value: Any) -> str:
-    """JSON that can stand in a script element."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+def pack(value: Any) -> str:
+    """JSON as web/main.js reads it from a script element."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 INDEX_STYLE = """

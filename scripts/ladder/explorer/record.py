@@ -7,14 +7,14 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
 from ladder import files
 from ladder.command import EXIT_WRONG, Failure, UsageError
-from ladder.explorer import events, model
-from ladder.explorer.events import Launch
+from ladder.explorer import events
+from ladder.explorer.events import CTAS_PER_LAUNCH, Launch, chosen_ctas
 from ladder.levels import names
 from ladder.levels.description import Description, ask, describe
 from ladder.levels.shapes import Shape, shape_text
@@ -118,10 +118,37 @@ def _show(trace: Any, choice: Choice, what: str, description: Optional[Descripti
           sources: Sequence[Path]) -> tuple[dict[str, Any], str, Launch]:
     gpu, launch = pick_launch(trace, choice, what)
     try:
-        data = model.build(launch, description, choice.ctas, model.sources_of(launch, sources))
+        ctas = chosen_ctas(launch, choice.ctas)
     except TraceError as error:
         raise UsageError(f"{what} cannot be shown: {error}.") from None
-    return data, gpu, launch
+    return run_data(trace, launch, ctas, description, sources_of(launch, sources)), gpu, launch
+
+
+def run_data(trace: Any, launch: Launch, ctas: Sequence[int], description: Optional[Description],
+             sources: dict[str, str]) -> dict[str, Any]:
+    """What the page builds a run from (web/trace.js): a launch's events of these CTAs and of cluster barriers, and what
+    the kernel says of its memory and barriers. `sources` are texts of files by their names."""
+    shown = {launch.number * CTAS_PER_LAUNCH + cta for cta in ctas}
+    kept = [item for item in trace["traceEvents"] if item["ph"] not in ("M", "C") and item["cat"] != "residence"
+            and item["pid"] // CTAS_PER_LAUNCH == launch.number
+            and (item["pid"] in shown or _is_of_cluster(item["args"].get("barrier")))]
+    said = {name: value for name, value in asdict(description).items()
+            if name in ("smem", "barriers", "named_barriers")} if description else None
+    return {"trace": {"otherData": trace["otherData"], "traceEvents": kept}, "launch": launch.number,
+            "ctas": list(ctas), "description": said, "sources": sources}
+
+
+def _is_of_cluster(barrier: Any) -> bool:
+    return isinstance(barrier, dict) and not {"offset", "number"} & barrier.keys()
+
+
+def sources_of(launch: Launch, known: Sequence[Path]) -> dict[str, str]:
+    """The source files that a launch names, as far as they are here: those that are known first."""
+    texts: dict[str, str] = {}
+    for path in [*known, *map(Path, launch.files)]:
+        if path.name not in texts and path.is_file():
+            texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
+    return texts
 
 
 # --- levels -----------------------------------------------------------------------------------------------------------

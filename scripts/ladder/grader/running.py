@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ladder import files
-from ladder.explorer import events, holds
+from ladder.explorer import events
 from ladder.explorer.events import Event, Launch
+from ladder.grader.accumulators import accumulators, full_or_read
 from ladder.levels.description import ExplainError, ask
 from ladder.levels.lab import outcome_of
 from ladder.levels.shapes import Shape, shape_text
@@ -153,8 +154,8 @@ class Timeline:
         another; but of the last tile, after which there is none."""
         busy = intervals((o.begin, o.end) for o in self.mmas if o.cta == self.mmas[0].cta)
         waiting = []
-        for accumulator in holds.accumulators([self.mmas[0].cta], self.operations):
-            read = [h for h in holds.of_accumulator(accumulator, self.operations) if h.state in READING]
+        for accumulator in accumulators(self.mmas[0].cta, self.operations):
+            read = full_or_read(accumulator, self.operations)
             waiting += [(h.begin, min(h.end, busy[-1][1])) for h in read if h.begin < busy[-1][1]]
         return covered(intervals(waiting), busy)
 
@@ -174,9 +175,6 @@ class Timeline:
             boxes[load.tensor, load.coordinates, load.extent] = load.bytes
             total += load.bytes
         return total / sum(boxes.values()) if boxes else 0.0
-
-
-READING = ("complete", "epilogue reads it")
 
 
 def intervals(pairs: Any) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 // The address lab: where an element of an operand tile lies in shared memory, and what the MMA's descriptor says of it.
 // The layouts are those of common/mma/k_major.h, the bits those of common/mma/smem_descriptor.h; a test compares.
-import {element} from "explorer/panels.js";
-import {number} from "explorer/run.js";
+import {element} from "./panels.js";
+import {number} from "./run.js";
 
 export const SPANS = {
   None: 16,

@@ -1,6 +1,6 @@
 // The tile-order lab: who computes which tile when, and which rows of A and columns of B L2 would still hold.
-import {element} from "explorer/panels.js";
-import {number} from "explorer/run.js";
+import {element} from "./panels.js";
+import {number} from "./run.js";
 
 const CELL = 22;
 

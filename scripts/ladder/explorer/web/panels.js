@@ -1,5 +1,5 @@
 // What stands beside the timeline: the chosen event and its causes, the state of everything at a moment, the source.
-import {KIND, number, plural} from "explorer/run.js";
+import {KIND, number, plural} from "./run.js";
 
 /** element("p", {class: "x"}, "text", child...) */
 export function element(name, attributes = {}, ...children) {
@@ -7,6 +7,8 @@ export function element(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on"))
       made.addEventListener(key.slice(2), value);
+    else if (key === "style")
+      made.style.cssText = value;  // an attribute would need a policy that allows inline styles
     else if (value !== false && value !== null)
       made.setAttribute(key, value);
   }

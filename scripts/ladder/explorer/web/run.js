@@ -1,5 +1,5 @@
 // A run as the page knows it: columns of numbers by event, and what can be asked about them.
-// scripts/ladder/explorer/model.py says what the columns mean.
+// trace.js says what the columns mean.
 
 export const KIND = {
   run: 0,

@@ -1,5 +1,5 @@
 // The timeline of one run on a canvas: tracks below one another, a shared view of time, arrows from cause to effect.
-import {KIND, number, plural, upperBound} from "explorer/run.js";
+import {KIND, number, plural, upperBound} from "./run.js";
 
 const ROW = 18;
 const AXIS = 22;
