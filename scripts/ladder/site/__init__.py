@@ -1,0 +1,2 @@
+"""The course as a static site: which pages it has (pages.py), how mkdocs renders them (hooks.py, mkdocs.yml), a link
+checker (links.py)."""
