@@ -71,7 +71,7 @@ class Render(support.Sandbox):
     def test_ablations_of_one_level_at_a_time(self) -> None:
         self.write("docs/results/h200_ablations.csv", ABLATIONS)
         text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
-        self.assertIn("| 6 stages | `6` | faster | 1.020 | 0.914 | L2 |\n", text)
+        self.assertIn("| 6 stages | `6` | faster | 1.020 | 0.914 | 8.1 GB | - | L2 |\n", text)
         self.assertNotIn("early", text)
         text = self.render("<!-- render:ablations level=2 -->\n<!-- /render -->\n")
         self.assertIn("| early |", text)
@@ -86,8 +86,9 @@ class Render(support.Sandbox):
     def test_traffic_of_ablations_stands_beside_the_level_as_it_is(self) -> None:
         self.write("docs/results/h200_ablations.csv", ABLATIONS)
         text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")
-        self.assertIn("| one product | M = N = K | from DRAM | cycles |\n|---|--:|--:|--:|\n"
-                      "| as it is | 8192 | 4.5 GB | 2,100,000 |\n| 6 stages | 8192 | 8.1 GB | - |\n", text)
+        self.assertIn("| 4096 | 8192 | from DRAM, 8192 | cycles, 8192 | reason |\n|---|---|---|--:|--:|--:|--:|---|\n"
+                      "| as it is |  |  | 1 | 1 | 4.5 GB | 2,100,000 |  |\n", text)
+        self.assertRegex(text, r"\n\| 6 stages \| `6` \| faster \| 1.020 \| 0.9\d\d \| 8.1 GB \| - \| L2 \|\n")
 
     def test_no_figures(self) -> None:
         text = self.render("<!-- render:progression size=64 -->\n<!-- /render -->\n")
@@ -260,7 +261,7 @@ class OfTheKernels(unittest.TestCase):
 
     def test_wrong_options_name_what_there_is(self) -> None:
         for block, words in (("picture name=nonsense", "level01_tiles_sm100"), ("chart name=nonsense", "roofline"),
-                             ("shape", "level=N"), ("shape level=9", "no level 9"), ("barriers level=1", "arch=sm90"),
+                             ("shape", "level=N"), ("shape level=9", "no level 9"), ("barriers level=1 config=x", "no configuration x"),
                              ("budget level=1 arch=sm80", "sm80"), ("shape level=1 colour=red", "colour")):
             with self.subTest(block), self.assertRaisesRegex(marked.RenderError, words):
                 self.render(block)

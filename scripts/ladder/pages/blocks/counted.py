@@ -69,20 +69,28 @@ def _differs(line: Callable[[Row], str], rows: dict[tuple[str, int], Row], level
 
 
 def limits(context: Context, options: Options) -> str:
-    """level=N: what limits a level in the timing model, on both architectures."""
+    """level=N: what limits a level in the timing model, a row per GPU and reason."""
     level = take_level(context, options)
-    lines = []
-    for (named, gpu, edge), row in predicted.recorded(context).items():
+    by_gpu: dict[tuple[str, str], list[Row]] = {}
+    for (named, gpu, edge), row in sorted(predicted.recorded(context).items(), key=lambda each: int(each[0][2])):
         if named == level and edge in LIMIT_EDGES:
-            lines.append([gpu.upper(), edge, f"{100 * float(row['tensor_share']):.0f} %", _gigabytes(row["l2_gb"]),
-                          _gigabytes(row["dram_gb"]), f"{float(row['sm_mhz']):.0f}", f"{float(row['power_w']):.0f}",
-                          row["limit"]])
-    if not lines:
+            by_gpu.setdefault((gpu, row["limit"]), []).append(row)
+    if not by_gpu:
         raise ValueError(f"nothing is modelled of {level}")
-    lines.sort(key=lambda line: (line[0], int(line[1])))
-    return (markdown.table(["GPU", "M = N = K", "tensor cores busy", "GB from L2", "GB from and to DRAM", "MHz", "W",
-                            "limited by"], lines, "lrrrrrrl")
-            + f"\n[Modelled]({context.link(MODEL_PAGE)}), under load.\n")
+
+    def each(rows: list[Row], cell: Callable[[Row], str]) -> str:
+        return " / ".join(map(cell, rows))
+
+    lines = [[gpu.upper(), each(rows, lambda row: row["m"]),
+              each(rows, lambda row: f"{100 * float(row['tensor_share']):.0f} %"),
+              each(rows, lambda row: _gigabytes(row["l2_gb"])), each(rows, lambda row: _gigabytes(row["dram_gb"])),
+              each(rows, lambda row: f"{float(row['sm_mhz']):.0f}"),
+              each(rows, lambda row: f"{float(row['power_w']):.0f}"), limit]
+             for (gpu, limit), rows in sorted(by_gpu.items())]
+    return (markdown.table(["GPU", "M = N = K", "tensor cores busy", "GB from L2", "GB from and to DRAM", "modelled MHz",
+                            "modelled W", "limited by"], lines, "lrrrrrrl")
+            + f"\n[Modelled]({context.link(MODEL_PAGE)}), under load. *Limited by*: what the tensor cores wait for, at the clock "
+              "that the power limit leaves them in the model.\n")
 
 
 def _gigabytes(value: str) -> str:

@@ -124,19 +124,27 @@ def _reported(context: Context, name: str) -> list[str]:
 
 
 def _measured(found: list[Ablation]) -> list[str]:
-    """A row per variant; a column per size with the speed in units of the level as it is."""
+    """A row per variant: its speed in units of the level as it is, size by size, and what a profiler saw of it."""
     sizes = sorted({shape for a in found for shape in a.ratios})
-    heads = ["optimisation", "option", "expected", *map(size_text, sizes), "reason"]
-    rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected, *(_speed(a, shape) for shape in sizes), a.reason]
+    traffic = _traffic(found)
+    heads = ["optimisation", "option", "expected", *map(size_text, sizes),
+             *(f"{TRAFFIC[column][0]}, {size_text(shape)}" for column, shape in traffic), "reason"]
+    rows = [[a.name, f"`{a.option}`" if a.option else "", a.expected, *(_speed(a, shape) for shape in sizes),
+             *(_seen({r.shape: r for r in a.results}.get(shape), column) for column, shape in traffic), a.reason]
             for a in found]
+    baselines = {shape: result for a in found for shape, result in a.baselines.items()}
+    if traffic:
+        rows.insert(0, [BASELINE, "", "", *("1" if shape in baselines else numbers.NOTHING for shape in sizes),
+                        *(_seen(baselines.get(shape), column) for column, shape in traffic), ""])
     results = [r for a in found for r in a.results]
     conditions = numbers.conditions(results)
     notes = [f"{conditions}."] if conditions else []
     notes += table.interval_notes([r for r in results if numbers.interval(r, "ratio_level")])
     return [f"Level {names.number_of(found[0].level):02}, {found[0].series.title()}; "
-            "speed in units of the level as it is, above 1 is faster:\n\n"
-            + markdown.table(heads, rows, "lll" + "r" * len(sizes)) + "".join(f"\n{note}\n" for note in notes),
-            *_traffic(found)]
+            "speed in units of the level as it is, above 1 is faster"
+            + ("; bytes and cycles of one product:" if traffic else ":") + "\n\n"
+            + markdown.table(heads, rows, "lll" + "r" * (len(heads) - 4))
+            + ("\n" + " ".join(notes) + "\n" if notes else "")]
 
 
 # The stages of the capstone: what each adds, and how the level is built without the next ones; the last is the level.
@@ -160,7 +168,7 @@ def capstone(context: Context, options: Options) -> str:
         results = {r.shape: r for r in found[option].results} if option else first.baselines
         speeds = [_speed(found[option], shape) for shape in sizes] if option else ["1"] * len(sizes)
         rows.append([title, f"`{option}`" if option else "the level as it is", *speeds,
-                     *(_l2(results.get(shape)) for shape in sizes)])
+                     *(_seen(results.get(shape), "l2_bytes") for shape in sizes)])
     heads = ["stage", "built with", *(f"speed, {size_text(shape)}" for shape in sizes),
              *(f"through L2, {size_text(shape)}" for shape in sizes)]
     conditions = numbers.conditions([r for a in variants if a for r in a.results])
@@ -178,11 +186,6 @@ def _beside(context: Context, name: str, series: data.Series, shape: Shape) -> s
     return f"{before / now:.3f}" if before and now else numbers.NOTHING
 
 
-def _l2(result: Optional[data.Result]) -> str:
-    text = result.fields.get("l2_bytes") if result else None
-    return TRAFFIC["l2_bytes"][1](float(text)) if text else numbers.NOTHING
-
-
 def _speed(ablation: Ablation, shape: Shape) -> str:
     """In units of the level's, with an interval if the two took turns."""
     if shape not in ablation.ratios:
@@ -193,21 +196,13 @@ def _speed(ablation: Ablation, shape: Shape) -> str:
     return f"{ablation.ratios[shape]:.3f}"
 
 
-def _traffic(found: list[Ablation]) -> list[str]:
-    """A row per size and variant, for what a profiler has seen of it; the level as it is comes first."""
-    results: dict[Shape, dict[str, data.Result]] = {}
-    for ablation in found:
-        for shape, baseline in ablation.baselines.items():
-            results.setdefault(shape, {}).setdefault(BASELINE, baseline)
-        for result in ablation.results:
-            results.setdefault(result.shape, {})[ablation.name] = result
-    seen = [(name, result) for shape in sorted(results) for name, result in results[shape].items()
-            if any(result.fields.get(column) for column in TRAFFIC)]
-    if not seen:
-        return []
-    columns = [column for column in TRAFFIC if any(result.fields.get(column) for _, result in seen)]
-    heads = ["one product", "M = N = K", *(TRAFFIC[column][0] for column in columns)]
-    rows = [[name, size_text(result.shape),
-             *(TRAFFIC[c][1](float(result.fields[c])) if result.fields.get(c) else numbers.NOTHING for c in columns)]
-            for name, result in seen]
-    return [markdown.table(heads, rows, "l" + "r" * (len(heads) - 1))]
+def _traffic(found: list[Ablation]) -> list[tuple[str, Shape]]:
+    """The columns that a profiler has filled, size by size."""
+    results = [r for a in found for r in (*a.results, *a.baselines.values())]
+    return [(column, shape) for column in TRAFFIC for shape in sorted({r.shape for r in results})
+            if any(r.shape == shape and r.fields.get(column) for r in results)]
+
+
+def _seen(result: Optional[data.Result], column: str) -> str:
+    text = result.fields.get(column) if result else None
+    return TRAFFIC[column][1](float(text)) if text else numbers.NOTHING

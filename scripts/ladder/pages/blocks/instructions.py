@@ -12,6 +12,9 @@ from ladder.levels.names import ARCH_NAMES
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.numbers import NOTHING
 
+MOST = 20  # rows of a level's page
+PTX_MAP = Path("docs/ptx_map.md")
+
 
 def of_level(context: Context, options: Options) -> str:
     """level=N: the wrappers that this level is the first to call on an architecture."""
@@ -22,6 +25,8 @@ def of_level(context: Context, options: Options) -> str:
         new = [ARCH_NAMES[arch] for arch in archs if first.get(arch) == level]
         if new:
             rows.append([_link(context, wrapper), f"`{wrapper.ptx}`", " and ".join(new)])
+    if len(rows) > MOST:
+        return f"{len(rows)} PTX wrappers: the [PTX map]({context.link(PTX_MAP)}) lists them with their level.\n"
     none = [f"New on {ARCH_NAMES[arch]}: none.\n" for arch in archs
             if not any(ARCH_NAMES[arch] in row[2] for row in rows)]
     return "\n".join([*([markdown.table(["wrapper", "PTX", "new on"], rows)] if rows else []), *none])

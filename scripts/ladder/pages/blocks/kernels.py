@@ -63,7 +63,7 @@ def shape(context: Context, options: Options) -> str:
     ]
     if any(d.request_bytes != d.smem_bytes for d in columns):
         rows.append(["requested, so that one CTA runs per SM", *(f"{grouped(d.request_bytes)} bytes" for d in columns)])
-    rows.append(["accumulator", *(f"{d.tmem_columns} columns of tensor memory" if d.tmem_columns else
+    rows.append(["accumulator", *(f"{d.tmem_columns} of {TMEM_COLUMNS} columns of tensor memory" if d.tmem_columns else
                                   f"{d.accumulators} registers per thread" for d in columns)])
     table = [["", *map(title, columns)], *rows]
     if len(columns) > MOST_COLUMNS:
@@ -71,51 +71,53 @@ def shape(context: Context, options: Options) -> str:
     return markdown.table(table[0], table[1:])
 
 
-def barriers(context: Context, options: Options) -> str:
-    """level=N arch=sm100: who arrives at which barrier, and who waits for it; with config=NAME of that one alone."""
-    level = take_level(context, options)
+Rows = list[list[str]]
+
+
+def _side_by_side(context: Context, level: str, options: Options, heads: list[str],
+                  rows_of: Callable[[Description], Rows]) -> str:
+    """One table of all architectures where each has one configuration; otherwise per configuration."""
     config = options.pop("config", "")
-
-    def content(d: Description) -> str:
-        return markdown.table(["barrier", "arrivals per phase", "who arrives", "who waits", "first waits for parity"],
-                     [[f"`{b.name}`" + (f" [{b.count}]" if b.count > 1 else ""),
-                       f"{b.arrivals}" + (f", plus {grouped(b.bytes)} bytes" if b.bytes else ""),
-                       b.who_arrives, b.who_waits, b.first_parity] for b in d.barriers])
-
-    def chosen(arch: int) -> list[Description]:
-        found = [d for d in _described(context, level, arch) if config in ("", d.config)]
-        if not found:
+    found = {arch: [d for d in _described(context, level, arch) if config in ("", d.config)]
+             for arch in take_archs(options, BOTH)}
+    for arch, some in found.items():
+        if not some:
             raise ValueError(f"{level} has no configuration {config} for sm{arch}")
-        return found
+    agreed = {arch: rows_of(some[0]) for arch, some in found.items() if len({str(rows_of(d)) for d in some}) == 1}
+    if len(found) > 1 and len(agreed) == len(found):
+        return markdown.table(["", *heads], [[names.ARCH_NAMES[arch], *row] for arch, rows in agreed.items()
+                                             for row in rows])
+    return "\n".join(_per_config(some, lambda d: markdown.table(heads, rows_of(d))) for some in found.values())
 
-    return "\n".join(_per_config(chosen(arch), content) for arch in take_archs(options))
+
+def barriers(context: Context, options: Options) -> str:
+    """level=N [arch=sm100] [config=NAME]: which threads arrive at which barrier, and which wait for it."""
+    level = take_level(context, options)
+    return _side_by_side(
+        context, level, options, ["barrier", "arrivals per phase", "arrives", "waits", "first waits for parity"],
+        lambda d: [[f"`{b.name}`" + (f" [{b.count}]" if b.count > 1 else ""),
+                    f"{b.arrivals}" + (f", plus {grouped(b.bytes)} bytes" if b.bytes else ""),
+                    b.who_arrives, b.who_waits, str(b.first_parity)] for b in d.barriers])
 
 
 def budget(context: Context, options: Options) -> str:
-    """level=N arch=sm100: the map of shared memory, and where the accumulators are."""
+    """level=N [arch=sm100]: the map of shared memory."""
     level = take_level(context, options)
 
-    def content(d: Description) -> str:
+    def rows_of(d: Description) -> Rows:
         rows = [[grouped(r.offset), grouped(r.total), r.what] for r in d.outline]
         rows.append(["", f"**{grouped(d.smem_bytes)}**",
                      f"**of {grouped(SMEM_LIMIT)} that a CTA can have ({d.smem_bytes / SMEM_LIMIT:.0%})**"])
-        lines = markdown.table(["offset", "bytes", "what"], rows, "rr")
-        if d.request_bytes != d.smem_bytes:
-            lines += f"\nRequested are {grouped(d.request_bytes)} bytes, so that no second CTA fits on the SM.\n"
-        if d.tmem_columns:
-            return lines + f"\nTensor memory: {d.tmem_columns} of {TMEM_COLUMNS} columns.\n"
-        return lines + f"\nAccumulators: {d.accumulators} registers per thread of a consumer.\n"
+        return rows
 
-    return "\n".join(_per_config(_described(context, level, arch), content) for arch in take_archs(options))
+    return _side_by_side(context, level, options, ["offset", "bytes", "what"], rows_of)
 
 
 def roles(context: Context, options: Options) -> str:
-    """level=N arch=sm100: which threads do what."""
+    """level=N [arch=sm100]: which threads do what."""
     level = take_level(context, options)
-    return "\n".join(
-        _per_config(_described(context, level, arch),
-                    lambda d: markdown.table(["threads", "work"], [[r.threads, r.work] for r in d.roles]))
-        for arch in take_archs(options))
+    return _side_by_side(context, level, options, ["threads", "work"],
+                         lambda d: [[r.threads, r.work] for r in d.roles])
 
 
 def changes(context: Context, options: Options) -> str:
