@@ -56,7 +56,8 @@ class Finding:
 
 def markdown(text: str) -> Iterator[Prose]:
     """Paragraphs, list items and cells of tables that are typed: no code, no rendered block."""
-    lines, begin, inside = [], 1, ""
+    lines: list[str] = []
+    begin, inside = 1, ""
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         marker = line.strip()
         if inside:

@@ -261,7 +261,8 @@ class OfTheKernels(unittest.TestCase):
 
     def test_wrong_options_name_what_there_is(self) -> None:
         for block, words in (("picture name=nonsense", "level01_tiles_sm100"), ("chart name=nonsense", "roofline"),
-                             ("shape", "level=N"), ("shape level=9", "no level 9"), ("barriers level=1 config=x", "no configuration x"),
+                             ("shape", "level=N"), ("shape level=9", "no level 9"),
+                             ("barriers level=1 config=x", "no configuration x"),
                              ("budget level=1 arch=sm80", "sm80"), ("shape level=1 colour=red", "colour")):
             with self.subTest(block), self.assertRaisesRegex(marked.RenderError, words):
                 self.render(block)

@@ -17,7 +17,7 @@ def of_level(context: Context, options: Options) -> str:
 
     maps = [f"{names.short(level)}_smem_sm{arch}" for arch in names.ARCH_NAMES]
     pictures = [images.picture(context, {"name": name}) for name in maps if gallery.draw(context, name)]
-    memory = each(kernels.shape, kernels.roles, kernels.barriers, kernels.budget)
+    memory = each(kernels.shape, kernels.roles, kernels.barriers, *([] if pictures else [kernels.budget]))
     parts = [_folded("Shape, roles, barriers, memory", "\n".join([memory, *pictures])),
              _folded("New instructions, counters, limits in the timing model",
                      each(instructions.of_level, counted.counters, counted.limits))]
