@@ -24,7 +24,6 @@ constexpr Experiment EXPERIMENTS[] = {
     {"load", "bandwidth and latency against bytes in flight, SMs, sharing, shape of boxes", run_load},
     {"residency", "what L2 keeps", run_residency},
     {"halves", "what the halves of L2 get from DRAM and from one another", run_halves},
-    {"drift", "how far CTAs that share what they load come apart", run_drift},
     {"tensor", "issue and latency of MMAs", run_tensor},
     {"stores", "what an epilogue is made of", run_stores},
     {"sync", "barriers, fences, single instructions", run_sync},
@@ -36,19 +35,15 @@ constexpr Experiment EXPERIMENTS[] = {
   std::string names;
   for (const Experiment& e : EXPERIMENTS) names += format("  %-10s %s\n", e.name.data(), e.purpose.data());
   throw harness::usage_error(problem + " usage: calibrate_sm" + std::to_string(LADDER_ARCH) +
-                             " [--quick] [--once] EXPERIMENT..., of\n" + names);
+                             " [--quick] EXPERIMENT..., of\n" + names);
 }
 
 int run(int argc, char** argv) {
-  bool quick = false, once = false;
+  bool quick = false;
   std::vector<const Experiment*> chosen;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       quick = true;
-      continue;
-    }
-    if (std::strcmp(argv[i], "--once") == 0) {
-      once = true;
       continue;
     }
     const auto found = std::find_if(std::begin(EXPERIMENTS), std::end(EXPERIMENTS),
@@ -71,7 +66,6 @@ int run(int argc, char** argv) {
                     .nvml = nvml,
                     .results = Results(std::string(experiment->name)),
                     .quick = quick,
-                    .once = once,
                     .stream = stream};
     experiment->run(context);
     context.synchronize("experiment " + std::string(experiment->name));

@@ -44,7 +44,6 @@ struct Context {
   const harness::Nvml& nvml;
   Results results;
   bool quick;  ///< a little of everything: shows that it works, for the simulated device
-  bool once;   ///< each load only once: for the profiler
   cudaStream_t stream;
 
   int sms() const { return device.properties.multiProcessorCount; }
@@ -115,7 +114,6 @@ void run_load(Context& context);
 void run_residency(Context& context);
 void run_clocks(Context& context);
 void run_halves(Context& context);
-void run_drift(Context& context);
 void run_tensor(Context& context);
 void run_stores(Context& context);
 void run_sync(Context& context);

@@ -42,8 +42,6 @@ struct Arguments {
   int stores, store_pace, store_rows, store_cols;  // of the output, in boxes
   int stored_bytes, operand_bytes;                 // of shared memory before the ring
   CtaRecord* records;
-  ClockSample* checkpoints;
-  int checkpoint_every, checkpoints_per_cta;
   ClockSample* samples;
   int sample_ns;
   float* sink;  // never written
@@ -196,8 +194,6 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
           done = (done > now ? done : now) + arguments.pace;
           wait_cycles_until(done);
         }
-        if (arguments.checkpoint_every > 0 && i % arguments.checkpoint_every == 0 && lane == 0)
-          arguments.checkpoints[cta * arguments.checkpoints_per_cta + i / arguments.checkpoint_every] = both_clocks();
         release(stage);
         if (++stage == arguments.stages) stage = 0, phase ^= 1;
       }
@@ -297,11 +293,9 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
                    const Field* output) {
   const int ctas = context.sms() / work.cluster * work.cluster;
   const int blocks = work.repeat * static_cast<int>(work.tiles.size()) / ctas * work.walk.k_blocks;
-  const int per_cta = work.checkpoint_every > 0 ? (blocks + work.checkpoint_every - 1) / work.checkpoint_every : 0;
   const DeviceArray<CtaRecord> records(ctas);
   const DeviceArray<int2> tiles(work.tiles.empty() ? std::vector<int2>(1) : work.tiles);
   const DeviceArray<uint8_t> roles(work.roles.empty() ? std::vector<uint8_t>(1) : work.roles);
-  const DeviceArray<ClockSample> checkpoints(std::max(1, ctas * per_cta));
   const DeviceArray<ClockSample> samples(MAX_SAMPLES);
   const DeviceArray<float> sink(1);
   const CUtensorMap map_operands = operands.map(Field::WIDE, 128, 64, mma::Swizzle::B128);
@@ -329,9 +323,6 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
                       .stored_bytes = output != nullptr ? STORE_ROWS * STORE_COLS * 2 : 0,
                       .operand_bytes = work.mma_n > 0 ? OPERAND_BYTES : 0,
                       .records = records.data(),
-                      .checkpoints = checkpoints.data(),
-                      .checkpoint_every = work.checkpoint_every,
-                      .checkpoints_per_cta = per_cta,
                       .samples = samples.data(),
                       .sample_ns = work.sample_ns,
                       .sink = sink.data()};
@@ -353,8 +344,7 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
   harness::check(cudaLaunchKernelEx(&config, kernel, map, map_operands, map_output, arguments), "launching the load");
   context.synchronize("running the load");
 
-  WorkResult result{.ctas = records.read(), .checkpoints = checkpoints.read(), .samples = samples.read()};
-  result.checkpoints_per_cta = per_cta;
+  WorkResult result{.ctas = records.read(), .samples = samples.read()};
   std::erase_if(result.ctas,
                 [](const CtaRecord& r) { return r.blocks == 0 && r.multiplications == 0 && r.stores == 0; });
   std::erase_if(result.samples, [](const ClockSample& s) { return s.nanoseconds == 0; });

@@ -60,15 +60,12 @@ struct Work {
   int64_t mma_ns = 0;          ///< how long to multiply where nothing is streamed
   int stores = 0;              ///< per CTA, of 64 rows x 128 columns
   int store_pace = 0;          ///< cycles from one store to the next, at least
-  int checkpoint_every = 0;    ///< stages; 0: none
   int sample_ns = 0;           ///< how often CTA 0 reads the clocks; 0: never
 };
 
 struct WorkResult {
-  std::vector<CtaRecord> ctas;           ///< of those that did anything
-  std::vector<ClockSample> checkpoints;  ///< [cta][checkpoint]
+  std::vector<CtaRecord> ctas;  ///< of those that did anything
   std::vector<ClockSample> samples;
-  int checkpoints_per_cta = 0;
 
   double seconds() const;                          ///< from the first beginning to the last end
   double bytes_per_cycle(const Walk& walk) const;  ///< mean per CTA

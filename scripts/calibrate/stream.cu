@@ -42,7 +42,7 @@ class Curves {
   void report(const std::string& setting, const Work& work, const CUtensorMap& map, bool each_sm = false) {
     std::vector<double> rates, latencies, clocks;
     WorkResult result;
-    for (int i = 0; i < (context_.once ? 1 : context_.scaled(3, 1)); ++i) {
+    for (int i = 0; i < context_.scaled(3, 1); ++i) {
       result = do_work(context_, work, map, field_);
       rates.push_back(result.bytes_per_cycle(work.walk));
       latencies.push_back(result.mean_latency());
@@ -327,83 +327,6 @@ void run_residency(Context& context) {
     harness::check(cudaMemsetAsync(reinterpret_cast<std::byte*>(field.data()) + clear(bytes), 1, bytes, context.stream),
                    "writing memory");
     probe(format("readers=1 written=%zu touched=once", bytes));
-  }
-}
-
-// ---- drift
-
-/// CTAs that share rows of A and columns of B, as tiles of a matrix do, begin together and are paced alike. How far do they
-/// come apart? The matrices are of no size that a level is measured at.
-void run_drift(Context& context) {
-  const Field field(context, context.scaled(std::size_t{512} * MiB, 16 * MiB));
-  const int ctas = context.sms(), k_blocks = context.scaled(128, 4), tiles_each = context.scaled(4, 1);
-  const int tiles_n = context.scaled(58, 4), tiles_m = context.scaled(58, 4);
-  const CUtensorMap map = field.map(Field::WIDE, 128, 64, mma::Swizzle::B128);
-  const int b_first = field.rows(Field::WIDE) / 2;
-  for (const int group : {1, 8}) {  // rows of tiles that are taken together before the next column
-    for (const int stages : {1, 3, 4, 6}) {
-      for (const int pace : {450, 540, 700}) {
-        if (context.quick && (stages != 3 || pace != 540)) continue;
-        Work work{.walk = {.k_blocks = k_blocks, .x_step = 64}, .stages = stages, .pace = pace};
-        work.checkpoint_every = context.scaled(64, 2);
-        std::vector<int2> coordinates;  // tile in m and in n
-        for (int i = 0; i < ctas * tiles_each; ++i) {
-          const int per_group = group * tiles_n, first = i / per_group * group;
-          coordinates.push_back({(first + i % per_group % group) % tiles_m, i % per_group / group});
-        }
-        for (const int2 c : coordinates) work.tiles.push_back({c.x * 128, b_first + c.y * 128});
-        const WorkResult result = do_work(context, work, map, field);
-        const std::string setting = format("rows=%d stages=%d pace=%d", group, stages, pace);
-        Results& out = context.results;
-        const double blocks = static_cast<double>(tiles_each) * k_blocks;
-        std::vector<double> cycles;
-        for (const CtaRecord& r : result.ctas)
-          cycles.push_back(static_cast<double>(r.end_cycle - r.begin_cycle) / static_cast<double>(r.blocks));
-        out.add(setting, "cycles per stage", "cycles", Summary(cycles));
-        out.add(setting, "mean latency", "cycles", result.mean_latency());
-        Summary spread(result.latency_quantile(0.5));
-        spread.low = result.latency_quantile(0.1), spread.high = result.latency_quantile(0.9);
-        out.add(setting, "latency", "cycles", spread);
-        out.add(setting, "clock", "MHz", result.mhz());
-        // Moments of the same stage: how far apart are all CTAs, and those that load the same rows, or columns?
-        const double ns_per_stage = 1e9 * result.seconds() / blocks;
-        for (int check = 0; check < result.checkpoints_per_cta; ++check) {
-          if (context.quick && check > 0) break;
-          const int turn = check * work.checkpoint_every / k_blocks;
-          std::map<int, std::vector<double>> by_row, by_column;
-          std::vector<double> all;
-          for (int cta = 0; cta < ctas; ++cta) {
-            const ClockSample& s = result.checkpoints[static_cast<size_t>(cta * result.checkpoints_per_cta + check)];
-            const double stage = static_cast<double>(s.nanoseconds - result.checkpoints[0].nanoseconds) / ns_per_stage;
-            const int2 c = coordinates[static_cast<size_t>(turn * ctas + cta)];
-            all.push_back(stage), by_row[c.x].push_back(stage), by_column[c.y].push_back(stage);
-          }
-          const auto widths = [](const std::map<int, std::vector<double>>& groups) {
-            std::vector<double> widths;
-            for (const auto& [key, values] : groups) {
-              if (values.size() < 2) continue;
-              const auto [low, high] = std::minmax_element(values.begin(), values.end());
-              widths.push_back(*high - *low);
-            }
-            return Summary(widths);
-          };
-          const std::string at = setting + format(" stage=%d", check * work.checkpoint_every);
-          out.add(at, "spread of all CTAs", "stages", widths({{0, all}}));
-          out.add(at, "spread of those that share A", "stages", widths(by_row));
-          out.add(at, "spread of those that share B", "stages", widths(by_column));
-        }
-        if (stages == 4 && pace == 540) {  // who is ahead late in the first tile?
-          const int check = k_blocks / work.checkpoint_every - 1;
-          const auto moment = [&](int cta) {
-            return result.checkpoints[static_cast<size_t>(cta * result.checkpoints_per_cta + check)].nanoseconds;
-          };
-          for (int cta = 0; cta < ctas; ++cta)
-            out.add(setting + format(" stage=%d sm=%u", check * work.checkpoint_every,
-                                     result.ctas[static_cast<size_t>(cta)].sm),
-                    "lag behind CTA 0", "stages", static_cast<double>(moment(cta) - moment(0)) / ns_per_stage);
-        }
-      }
-    }
   }
 }
 

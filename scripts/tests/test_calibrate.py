@@ -3,8 +3,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
-from ladder.results import calibration, data
+from ladder import files
+from ladder.results import calibration, data, derivation
 from tests import support
 
 H200 = [("NVIDIA H200", 90)]
@@ -22,31 +24,12 @@ if behaviour == "silent":
     sys.exit(0)
 print("# gpu: " + os.environ["FAKE_GPU"] + "\n# driver: 580.1\n# cuda: 13.0\n# power_cap_w: 700")
 print("experiment,setting,quantity,value,low,high,samples,unit" + (",more" if behaviour == "chatty" else ""))
-quantity = {"load": "bytes per SM", "drift": "cycles per stage"}.get(experiment, "latency")
+quantity = {"load": "bytes per SM", "sync": "round trip"}.get(experiment, "latency")
 for size in (1, 2):
     print(f"{experiment},size={size},{quantity},{10 * size},9,11,3,cycles" + (",x" if behaviour == "chatty" else ""))
-    print(f"{experiment},size={size},clock,1980,1980,1980,1,MHz" + (",x" if behaviour == "chatty" else ""))
+    print(f"{experiment},size={size},curiosity,1980,1980,1980,1,MHz" + (",x" if behaviour == "chatty" else ""))
 sys.exit(3 if behaviour == "cuda" else 0)
 """
-
-# Nsight Compute, as far as it matters: runs the program and writes a row per launch.
-FAKE_PROFILER = f"#!{sys.executable} -ES" + r"""
-import os, subprocess, sys
-metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
-log = sys.argv[sys.argv.index("--log-file") + 1]
-command = sys.argv[sys.argv.index("--log-file") + 2:]
-if os.environ.get("OLD_PROFILER") and len(metrics) > 4:
-    sys.exit(1)
-code = subprocess.run(command).returncode
-with open(log, "w") as file:
-    print("==PROF== Connected", file=file)
-    print(",".join(f'"{c}"' for c in ["ID", "Kernel Name", *metrics]), file=file)
-    print(",".join('""' for c in ["ID", "Kernel Name", *metrics]), file=file)
-    for launch in range(int(os.environ.get("LAUNCHES", "2"))):
-        print(",".join(f'"{c}"' for c in [launch, "load_kernel", *(f"{launch + 1},000" for _ in metrics)]), file=file)
-sys.exit(code)
-"""
-
 
 class Calibrate(support.Sandbox):
     def setUp(self) -> None:
@@ -63,20 +46,43 @@ class Calibrate(support.Sandbox):
     def test_every_experiment_is_recorded(self) -> None:
         answer = self.calibrate(LADDER_COMMIT="abc1234")
         self.assert_exit(0, answer)
-        names = [name for name in calibration.EXPERIMENTS if name != "counters"]
-        self.assertEqual(self.calls(), names)
-        self.assertEqual([r["experiment"] for r in self.rows()], [name for name in names for _ in range(4)])
-        first = self.rows()[0]
-        self.assertEqual([first[c] for c in ("kind", "gpu", "driver", "cuda", "power_cap_w", "commit")],
-                         ["measured", "NVIDIA H200", "580.1", "13.0", "700", "abc1234"])
-        self.assertEqual((first["setting"], first["value"], first["low"], first["high"]), ("size=1", "10", "9", "11"))
-        self.assertIn("There is no ncu here", answer.stdout)
+        self.assertEqual(self.calls(), list(calibration.EXPERIMENTS))
+        two = [r for r in self.rows() if r["experiment"] in ("latency", "sync")]
+        self.assertEqual([(r["experiment"], r["quantity"]) for r in two],
+                         [("latency", "latency")] * 2 + [("sync", "round trip")] * 2)
+        first = next(r for r in self.rows() if r["experiment"] == "latency")
+        self.assertEqual([first[c] for c in ("setting", "value", "unit", "kind", "gpu", "commit")],
+                         ["size=1", "10", "cycles", "measured", "NVIDIA H200", "abc1234"])
+
+    def test_all_that_constants_are_derived_from_is_kept_and_nothing_else(self) -> None:
+        read: set[tuple[str, str]] = set()
+
+        class Seen(dict[tuple[str, str, str], float]):
+            def __getitem__(self, key: tuple[str, str, str]) -> float:
+                read.add((key[0], key[2]))
+                return super().__getitem__(key)
+
+            def get(self, key: tuple[str, str, str], default: float = 0.0) -> float:  # type: ignore[override]
+                read.add((key[0], key[2]))
+                return super().get(key, default)
+
+        def settings(rows: derivation.Rows, experiment: str, quantity: str) -> list[str]:
+            read.add((experiment, quantity))
+            return asked(rows, experiment, quantity)
+
+        asked = derivation.Rows.settings
+        rows = derivation.Rows(data.read_rows(files.ROOT / files.RESULTS / "h200_calibration.csv")[1])
+        rows.values = Seen(rows.values)
+        with mock.patch.object(derivation, "Rows", lambda _: rows), \
+                mock.patch.object(type(rows), "settings", settings):
+            derivation.derived(data.read_rows(files.ROOT / derivation.CONSTANTS / "h200.csv")[1], [])
+        self.assertEqual(read, {(name, one) for name, kept in calibration.QUANTITIES.items() for one in kept})
 
     def test_an_experiment_is_replaced_and_the_others_are_kept(self) -> None:
         self.assert_exit(0, self.calibrate("--experiments", "latency,sync", LADDER_COMMIT="old"))
         self.assert_exit(0, self.calibrate("--experiments", "sync", LADDER_COMMIT="new"))
         self.assertEqual([(r["experiment"], r["commit"]) for r in self.rows()],
-                         [("latency", "old")] * 4 + [("sync", "new")] * 4)
+                         [("latency", "old")] * 2 + [("sync", "new")] * 2)
 
     def test_what_fails_leaves_no_rows_and_the_rest_goes_on(self) -> None:
         for behaviour, words in (("cuda", "CUDA ERROR"), ("silent", "it printed no rows"),
@@ -89,21 +95,6 @@ class Calibrate(support.Sandbox):
                 self.assertIn(words, answer.stdout)
                 self.assertIn("1 of 2 experiments done", answer.stdout)
                 self.assertEqual({r["experiment"] for r in self.rows()}, {"sync"})
-
-    def test_what_the_profiler_counts(self) -> None:
-        self.program("tools/ncu", FAKE_PROFILER)
-        path = f"{self.root / 'tools'}:/usr/bin:/bin"
-        for environment, metrics in (({}, calibration.METRICS), ({"OLD_PROFILER": "1"}, calibration.FEW_METRICS)):
-            with self.subTest(environment):
-                self.output.unlink(missing_ok=True)
-                self.assert_exit(0, self.calibrate("--experiments", "counters", PATH=path, **environment))
-                self.assertEqual([(r["setting"], r["quantity"], r["value"]) for r in self.rows()],
-                                 [(f"experiment={e} size={n}", m, f"{n}000")
-                                  for e in ("load", "drift") for n in (1, 2) for m in metrics])
-                self.assertEqual({r["experiment"] for r in self.rows()}, {"counters"})
-        answer = self.calibrate("--experiments", "counters", PATH=path, LAUNCHES="3")
-        self.assert_exit(1, answer)
-        self.assertIn("2 launches of load, but 3 counted", answer.stdout)
 
     def test_bad_command_lines(self) -> None:
         self.write("other.csv", "colour,flavour\nred,sweet\n")

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
@@ -21,23 +19,20 @@ from ladder.levels import programs
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
-COLUMNS = ("experiment", "setting", "quantity", "value", "low", "high", "samples", "unit", "kind", "gpu", "driver",
-           "cuda", "power_cap_w", "date", "commit")
-MEASURED_COLUMNS = COLUMNS[:8]
+# What is recorded: what the constants are derived from. A program's spread (low, high, samples) is printed, not kept.
+COLUMNS = ("experiment", "setting", "quantity", "value", "unit", "kind", "gpu", "date", "commit")
+MEASURED_COLUMNS = (*COLUMNS[:4], "low", "high", "samples", "unit")
+QUANTITIES = {
+    "topology": ("clock", "multiprocessors"), "clocks": ("clock",), "latency": ("issue", "latency"),
+    "load": ("bytes per SM", "clock"), "residency": ("latency of a line", "share of lines"),
+    "halves": ("bytes of a half", "clock"), "stores": ("TMA store: source read", "later tile of 128x128"),
+    "sync": ("one of a row", "round trip"), "launch": ("gap between CTAs on an SM", "gap between launches"),
+    "power": ("FLOP per cycle of all SMs", "bytes received per cycle by all SMs", "clock", "power by energy",
+              "sustained clock")}
 
-# Seconds after which an experiment, or what the profiler counts in one, is ended as hung; most take a few.
+# Seconds after which an experiment is ended as hung; most take a few.
 EXPERIMENTS = {"topology": 60, "clocks": 30, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60,
-               "load": 120, "residency": 120, "halves": 60, "drift": 120, "power": 240, "counters": 100}
-# What the profiler counts, where there is one, in the kernel launches of these experiments: by the quantity that has
-# one row for each launch.
-COUNTED = {"load": "bytes per SM", "drift": "cycles per stage"}
-METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_sectors_op_read.sum",
-           "lts__t_sectors_op_read_lookup_hit.sum", "lts__t_sectors_op_read_lookup_miss.sum",
-           "lts__t_sectors_srcunit_ltcfabric.sum", "lts__t_sectors_srcunit_ltcfabric_lookup_hit.sum",
-           "l1tex__m_xbar2l1tex_read_bytes.sum", "sm__cycles_elapsed.max")
-FEW_METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_sectors_op_read.sum", "sm__cycles_elapsed.max")
-
-
+               "load": 120, "residency": 120, "halves": 60, "power": 240}
 class ExperimentFailed(Exception):
     """An experiment that has no rows; the message says what happened to it."""
 
@@ -76,50 +71,17 @@ class Calibration:
 
     def measure(self, experiment: str) -> list[Fields]:
         """Its rows. Raises ExperimentFailed."""
-        if experiment == "counters":
-            return list(self.count())
         return self.rows(run(self.command(experiment), EXPERIMENTS[experiment]))
 
     def rows(self, printed: str) -> list[Fields]:
         return read_printed(printed, MEASURED_COLUMNS, self.date, self.commit)
 
-    def count(self) -> Iterator[Fields]:
-        """What Nsight Compute counts in launches of the load kernel, which the program tells one by one."""
-        profiler = shutil.which("ncu")
-        if self.simulated_sms or profiler is None:
-            print("There is no ncu here: what the memory system counts is left out.", flush=True)
-            return
-        for experiment, quantity in COUNTED.items():
-            told, counted = self.profile(profiler, experiment)
-            launches = [row for row in told if row["quantity"] == quantity]
-            if len(launches) != len(counted):
-                raise ExperimentFailed(f"NO RESULT: {len(launches)} launches of {experiment}, but {len(counted)} "
-                                       "counted")
-            for launch, metrics in zip(launches, counted):
-                for name, value in metrics.items():
-                    yield dict(launch, experiment="counters", setting=f"experiment={experiment} {launch['setting']}",
-                               quantity=name, value=value, low=value, high=value, samples="1", unit="")
-
-    def profile(self, profiler: str, experiment: str) -> tuple[list[Fields], list[dict[str, str]]]:
-        problem: Optional[ExperimentFailed] = None
-        deadline = time.monotonic() + EXPERIMENTS["counters"]
-        for metrics in (METRICS, FEW_METRICS):  # not every profiler knows all
-            if problem and deadline - time.monotonic() < 10:
-                break
-            with tempfile.TemporaryDirectory() as folder:
-                log = Path(folder) / "ncu.csv"
-                command = profiled(profiler, "load_kernel", metrics, log, self.command("--once", experiment))
-                try:
-                    told = self.rows(run(command, deadline - time.monotonic()))
-                    return told, read_profile(log.read_text(errors="replace"), metrics)
-                except (ExperimentFailed, OSError) as error:
-                    problem = ExperimentFailed(str(error))
-        assert problem is not None
-        raise problem
-
     def record(self, experiment: str, rows: Sequence[Fields]) -> None:
-        """In the place of what the file holds of the same GPU and experiment."""
+        """In the place of what the file holds of the same GPU and experiment; only QUANTITIES, if it has any."""
         found = {row["gpu"] for row in rows}
+        kept_quantities = QUANTITIES.get(experiment)
+        rows = [{column: row[column] for column in COLUMNS} for row in rows
+                if kept_quantities is None or row["quantity"] in kept_quantities]
         order = list(EXPERIMENTS)
         with files.locked(self.output):
             old = data.read_rows(self.output)[1]
