@@ -5,10 +5,11 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 if [[ ${1-} == --help || ${1-} == -h ]]; then
   cat <<'END'
-usage: scripts/test.sh [CTEST-OPTION...]
+usage: scripts/test.sh [--all] [CTEST-OPTION...]
 
-Sets up and builds what is missing, then runs every test, as many at a time as there are processors.
-Options go to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them.
+Sets up and builds what is missing, then runs the tests, as many at a time as there are processors.
+  --all          the long tests, too: every level and tile in every schedule, of which the others are a spread
+  CTEST-OPTION   goes to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them
 
 Tests have labels, and each label has a budget of CPU time (common/tests/labels.csv): -L LABEL for the tests of one.
 
@@ -20,6 +21,11 @@ fi
 # shellcheck source=scripts/toolchain.sh
 source scripts/toolchain.sh
 find_cmake
+all=()
+if [[ ${1-} == --all ]]; then
+  all=(--build-config all)  # the CTest configuration of tests that are registered with LONG (common/cmake/Tests.cmake)
+  shift
+fi
 # CTest itself overlooks options that it does not know; nobody should build for minutes to learn that.
 known=${CMAKE:+$("$(dirname "$CMAKE")/ctest" --help || true)}
 for argument in ${known:+"$@"}; do
@@ -32,7 +38,7 @@ done
 scripts/build.sh --tests
 find_cmake
 ctest=$(dirname "$CMAKE")/ctest
-"$ctest" --preset default --parallel "$(nproc)" "$@"
-# A table at the end of a whole run, a complaint after any.
+"$ctest" --preset default --parallel "$(nproc)" "${all[@]}" "$@"
+# A table at the end of a whole run, a complaint after any. Budgets are those of a run without --all.
 find_python
-"$PYTHON" common/tests/budgets.py --ctest "$ctest" ${1+--quiet} || exit 9
+[[ ${#all[@]} -gt 0 ]] || "$PYTHON" common/tests/budgets.py --ctest "$ctest" ${1+--quiet} || exit 9

@@ -25,9 +25,10 @@ set(LADDER_TEST_ENVIRONMENT
   "LADDER_BUILD=${CMAKE_BINARY_DIR}" "LADDER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
   "LADDER_SIM=${PROJECT_SOURCE_DIR}/scripts/sim.sh" "LADDER_NVCC=${CMAKE_CUDA_COMPILER}")
 
-# add_labelled_test(NAME LABEL.WHAT COMMAND ... [WORKING_DIRECTORY ...] [PROPERTIES ...]): as add_test, and its properties.
+# add_labelled_test(NAME LABEL.WHAT [LONG] COMMAND ... [WORKING_DIRECTORY ...] [PROPERTIES ...]): as add_test, and its
+# properties. LONG: only `scripts/test.sh --all` runs it, which is CTest's configuration `all`.
 function(add_labelled_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WORKING_DIRECTORY" "COMMAND;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LONG" "NAME;WORKING_DIRECTORY" "COMMAND;PROPERTIES")
   string(REGEX REPLACE "\\..*" "" label "${arg_NAME}")
   check_label(${label})
   list(POP_FRONT arg_COMMAND program)
@@ -37,7 +38,10 @@ function(add_labelled_test)
   if(arg_WORKING_DIRECTORY)
     set(directory WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
   endif()
-  add_test(NAME ${arg_NAME} COMMAND ${LADDER_METERED} "${program}" ${arg_COMMAND} ${directory})
+  if(arg_LONG)
+    set(configurations CONFIGURATIONS all)
+  endif()
+  add_test(NAME ${arg_NAME} ${configurations} COMMAND ${LADDER_METERED} "${program}" ${arg_COMMAND} ${directory})
   set_tests_properties(${arg_NAME} PROPERTIES
     LABELS ${label} TIMEOUT ${LADDER_TEST_TIMEOUT} ENVIRONMENT "${LADDER_TEST_ENVIRONMENT}" ${arg_PROPERTIES})
 endfunction()

@@ -338,6 +338,15 @@ class Build(support.Sandbox):
             self.assert_exit(9, answer)
             self.assertTrue(answer.stdout.endswith(f"--ctest {self.root}/bin/ctest{quiet}\n"), answer.stdout)
 
+    def test_the_long_tests_have_no_budget(self) -> None:
+        self.configured()
+        self.program("bin/ctest", "#!/bin/sh\necho ctest $*\n")
+        self.write("common/tests/budgets.py", "import sys\nsys.exit(1)\n")
+        answer = self.run_command(self.scripts / "test.sh", "--all", "-R", "sim",
+                                  PATH=f"{self.root}/bin:{os.environ['PATH']}", LADDER_IGNORE_SYSTEM_CUDA="1")
+        self.assert_exit(0, answer)
+        self.assertTrue(answer.stdout.endswith("--build-config all -R sim\n"), answer.stdout)
+
 
 class Style(unittest.TestCase):
     def test_shellcheck(self) -> None:
