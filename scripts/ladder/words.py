@@ -90,9 +90,9 @@ def python(text: str) -> Iterator[Prose]:
             begin = begin if comment else token.start[0]
             comment.append(token.string.lstrip("#"))
             last = token.start[0]
-        elif token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
-            if token.string.count(" ") > 2:
-                yield Prose(token.start[0], re.sub(r"`[^`]*`|\{[^}]*\}", "`", token.string))
+        elif (token.type == tokenize.STRING
+              or tokenize.tok_name[token.type] == "FSTRING_MIDDLE") and token.string.count(" ") > 2:
+            yield Prose(token.start[0], re.sub(r"`[^`]*`|\{[^}]*\}", "`", token.string))
     if comment:
         yield Prose(begin, "\n".join(comment))
 

@@ -20,6 +20,7 @@ SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Run it",
             "Exercises", "What is still slow", "Reference"]
 LEVELS = sorted(path.parent.name for path in support.ROOT.glob("level0*_*/main.cu"))
 LOOKED_UP = ("shape", "roles", "barriers", "budget", "instructions", "counters", "limits", "needed")
+MOST_LINES = 420  # of a level's page
 PAGES = ["README.md", *(f"{level}/README.md" for level in LEVELS)]
 
 BLOCK = re.compile(r"<!-- render:.*?<!-- /render -->", re.DOTALL)
@@ -71,6 +72,11 @@ class Pages(unittest.TestCase):
             self.assertRegex(reference, r"\n<!-- render:reference level=\d -->\n", level)
             unfolded = re.sub(r"<details>.*?</details>", "", reference, flags=re.DOTALL)
             self.assertNotIn("\n|", unfolded, level)
+
+    def test_no_page_is_long(self) -> None:
+        """Its blocks included."""
+        for level in LEVELS[:-1]:
+            self.assertLessEqual(page(f"{level}/README.md").count("\n"), MOST_LINES, level)
 
     def test_every_page_ends_with_what_to_read_next(self) -> None:
         for level, following in zip(LEVELS, [*LEVELS[1:], None]):

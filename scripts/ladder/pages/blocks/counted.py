@@ -61,11 +61,13 @@ def counters(context: Context, options: Options) -> str:
 
 
 def _differs(line: Callable[[Row], str], rows: dict[tuple[str, int], Row], levels: int) -> bool:
-    """Between levels, on any architecture; the first level has nothing beside it."""
+    """Between levels, on any architecture; the first level has nothing beside it but zeros."""
     by_arch: dict[int, set[str]] = {}
     for (_, arch), row in rows.items():
         by_arch.setdefault(arch, set()).add(line(row))
-    return levels == 1 or any(len(values) > 1 for values in by_arch.values())
+    if levels == 1:
+        return any(values - {NOTHING, "0"} for values in by_arch.values())
+    return any(len(values) > 1 for values in by_arch.values())
 
 
 def limits(context: Context, options: Options) -> str:
