@@ -22,6 +22,7 @@ What comes into .venv/ has the versions of scripts/pins.txt.
 
   --no-tests         without what only tests and charts need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
+  --with-hook        also the commit-msg hook, which checks the subjects of commits (docs/contributing.md)
   --dry-run          say what would be installed, and install nothing
   --help             print this
 
@@ -40,11 +41,12 @@ fail() {  # fail EXIT-CODE SENTENCE
   exit "$1"
 }
 
-tests=1 openblas='' dry_run=''
+tests=1 openblas='' hook='' dry_run=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --no-tests) tests='' ;;
     --with-openblas) openblas=1 ;;
+    --with-hook) hook=1 ;;
     --dry-run) dry_run=1 ;;
     --help | -h) usage && exit 0 ;;
     *) fail 2 "there is no option '$1' (scripts/setup.sh --help)." ;;
@@ -53,6 +55,19 @@ while [[ $# -gt 0 ]]; do
 done
 
 take_turn setup.sh  # two at once would install the same things twice
+
+# Makes commit_msg.sh the hook of this clone, unless it has one.
+install_hook() {
+  local hook
+  hook=$(cd "$LADDER_ROOT" && realpath -m "$(git rev-parse --git-path hooks/commit-msg)") || return 0
+  if [[ -e $hook && $(readlink "$hook") != "$LADDER_ROOT/scripts/commit_msg.sh" ]]; then
+    printf 'The hook %s stays as it is.\n' "$hook"
+    return
+  fi
+  mkdir -p "$(dirname "$hook")"
+  ln -sf "$LADDER_ROOT/scripts/commit_msg.sh" "$hook"
+  printf 'Installed the commit-msg hook: it checks the subjects of commits.\n'
+}
 
 # --- what is missing ---------------------------------------------------------------------------------------------------
 
@@ -318,6 +333,7 @@ fi
 
 if needs_browser; then get_browser || without+=("Chromium (the explorer's pages are not tested)"); fi
 
+[[ -z $hook ]] || install_hook
 note=''
 [[ ${#without[@]} -eq 0 ]] || printf -v note '%s, ' "${without[@]}"
 printf 'Ready: g++ %s, CMake %s, CUDA %s (%s), Python %s%s\n' "$GXX_VERSION" "$CMAKE_VERSION" "$NVCC_VERSION" \
