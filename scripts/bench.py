@@ -6,14 +6,14 @@ level and cuBLAS in turns and verifies again. A level that is wrong, crashes or 
 row; the rest goes on. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the file is
 complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
 
-With --shapes it is level 08 alone, at the sizes and shapes that a library has to be good at too, or at --sizes, each in
-two ways: with calls that follow one another at once, and with an event between them.
+With --shapes it is the production kernel alone, at the sizes and shapes that a library has to be good at too, or at
+--sizes, each in two ways: with calls that follow one another at once, and with an event between them.
 
-With --random it is level 08 alone, at shapes that are drawn at random: what it is worth where nobody has tuned it. They
-are the same for the same --seed.
+With --random it is the production kernel alone, at shapes that are drawn at random: what it is worth at shapes that it
+was not tuned for. They are the same for the same --seed.
 
-With --tiles it is every configuration of level 08, in the same rounds, at the shapes of docs/results/*_choice.csv or at
---sizes: what the level's own choice among them is judged by.
+With --tiles it is every configuration of the production kernel, in the same rounds, at the shapes of
+docs/results/*_choice.csv or at --sizes: what the kernel's own choice among them is judged by.
 
 Where a GPU is there for so many minutes only, --limit ends the run by itself, with every size measured for its share of
 them, and --resume goes on with what an earlier run of the same commit has left out: sizes are taken in the order given.
@@ -34,7 +34,8 @@ from ladder.results import choice, data, measure
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
     parser.add_argument("--levels", metavar="LIST",
-                        help="e.g. 1-8 or 1,3-5 (default: all; with --shapes, --random or --tiles 8)")
+                        help="e.g. 1-8, or 1,3-5,production (default: all; with --shapes, --random or --tiles "
+                             "production)")
     parser.add_argument("--sizes", metavar="LIST",
                         help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
     parser.add_argument("--shapes", action="store_true",
@@ -74,8 +75,8 @@ def main() -> int:
     if options.random and (options.sizes or options.shapes or options.tiles):
         raise command.UsageError("--random draws the shapes itself, without --sizes, --shapes and --tiles.")
     what = "choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else ""
-    chosen = options.levels or ("8" if what else "1-99")
-    levels = names.choose_levels(chosen, names.all_levels())
+    chosen = options.levels or (names.PRODUCTION if what else ",".join(names.all_names()))
+    levels = names.choose_levels(chosen, names.all_names())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
     timed = (shapes.parse_sizes(options.sizes) if options.sizes else
              list(data.SHAPES) if options.shapes else choice.shapes() if options.tiles else

@@ -11,7 +11,7 @@ usage: scripts/build.sh [--tests] [LEVEL|TARGET...] [-DSWITCH=VALUE...]
 Runs scripts/setup.sh, configures the CMake preset `default` and builds in build/: everything, or what is named.
 
   LEVEL              8, 08, level08 or level08_deep_pipeline: the level's program for both architectures, and the
-                     simulated device to run it on; level08_sm90: for one of them
+                     simulated device to run it on; level08_sm90: for one of them. production: the kernel beside level 08
   TARGET             warm_up: the programs before level 01; or any target of CMake's
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
                      build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is.
@@ -79,13 +79,13 @@ programs_of() {
   local arch
   find_level "${1%_sm[0-9]*}" || return 0
   for arch in 100 90; do
-    if [[ -e $LEVEL/kernel_sm$arch.cuh && ($1 != *_sm[0-9]* || $1 == *_sm"$arch") ]]; then printf '%s %s\n' "$LEVEL" "$arch"; fi
+    if [[ -e $(folder_of "$LEVEL")/kernel_sm$arch.cuh && ($1 != *_sm[0-9]* || $1 == *_sm"$arch") ]]; then printf '%s %s\n' "$LEVEL" "$arch"; fi
   done
 }
 
 # known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one; and
 # that of the waits in common/ptx.
-known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$1"/*_sm"$2".* && echo LADDER_SPIN_LIMIT; }
+known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$(folder_of "$1")"/*_sm"$2".* && echo LADDER_SPIN_LIMIT; }
 
 # add_variant FOLDER ARCH: the program with all switches becomes a target. Fails if the kernel does not know one of them.
 add_variant() {

@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     command.heed_sigterm()
-    levels = names.choose_levels(options.levels, names.all_levels())
+    levels = names.choose_levels(options.levels, names.all_names())
     sizes = shapes.parse_sizes(options.sizes)
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]

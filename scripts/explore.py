@@ -96,7 +96,7 @@ def recording_of(source: str, arch: int, choice: Choice) -> Recording:
     """Of a level or a trace."""
     if record.looks_like_a_trace(Path(source)):
         return record.of_trace(Path(source), choice)
-    level = names.find_level(source, names.all_levels())
+    level = names.find_level(source, names.all_names())
     if not names.has_kernel(level, arch):
         raise command.UsageError(f"{level} has no kernel for sm{arch}.")
     return record.of_level(level, arch, choice)

@@ -135,7 +135,7 @@ def main() -> int:
     output = study.OUTPUT if options.weaken else options.output or study.OUTPUT
     if options.merge:
         return merge(output, options.merge)
-    levels = sorted({names.find_level(text, names.all_levels()) for text in options.levels}) or names.all_levels()
+    levels = sorted({names.find_level(text, names.all_names()) for text in options.levels}) or names.all_names()
     kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
                             options.build.resolve())
     pairs = study.chosen(kernels, options.shard, options.line or ())

@@ -37,7 +37,7 @@ def check(build: Path) -> int:
 
 def record_ablations(build: Path, only: str) -> int:
     """Of the levels named in `only`, with the others' rows kept."""
-    levels = names.choose_levels(only, names.all_levels())
+    levels = names.choose_levels(only, names.all_names())
     path = files.ROOT / ablations.RECORD
     before = data.read_rows(path)[1] if path.exists() else []
     wanted = ablations.changes(data.read_rows(files.ROOT / ablations.MEASURED)[1],
@@ -81,7 +81,7 @@ def main() -> int:
         return 0
     if options.ablations:
         return record_ablations(options.build.resolve(), options.levels)
-    levels = names.choose_levels("1-8" if options.record else options.levels, names.all_levels())
+    levels = names.all_names() if options.record else names.choose_levels(options.levels, names.all_names())
     sizes = predictions.RECORDED if options.record else {options.gpu: options.sizes}
     points = [predictions.Point(level, gpu, size, options.config)
               for gpu, listed in sizes.items() for level in levels for size in listed.split(",")]

@@ -39,7 +39,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     command.heed_sigterm()
-    levels = names.choose_levels(options.levels, names.all_levels())
+    levels = names.choose_levels(options.levels, names.all_names())
     sizes = shapes.parse_sizes(options.sizes)
     for option, path in (("--output", options.output), ("--timers", options.timers), ("--trace", options.trace)):
         if path is not None:

@@ -46,7 +46,7 @@ def main() -> int:
     command.program = "run.sh"
     options = parse()
     command.heed_sigterm()
-    levels = names.choose_levels(options.levels, names.all_levels())
+    levels = names.choose_levels(options.levels, names.all_names())
     arch: Optional[int] = names.parse_arch(options.arch) if options.arch is not None else None
     edge = edge_of(options.size) if options.size is not None else None
     plan = this_run.make_plan(levels, arch, edge, options.sim)

@@ -45,7 +45,7 @@ def draw(source: str, arch: int) -> Drawing:
         return from_trace(path)
     if not names.looks_like_a_level(source):
         raise command.UsageError(f"{source} is neither a file that sim.sh --trace wrote nor a level.")
-    return from_recording(names.find_level(source, names.all_levels()), arch)
+    return from_recording(names.find_level(source, names.all_names()), arch)
 
 
 def main() -> int:

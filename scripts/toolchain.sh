@@ -137,11 +137,12 @@ has_gtest() {
 
 has_gpu() { [[ -e /dev/nvidia0 ]] || nvidia-smi -L >/dev/null 2>&1; }
 
-# find_level TEXT: sets LEVEL to the name of the level that is written 5, 05, level05 or level05_persistent; fails if
-# there is none. The scripts in Python have the same rule in ladder/levels/names.py.
+# find_level TEXT: sets LEVEL to the name of the level that is written 5, 05, level05 or level05_persistent, or to
+# production; fails if there is none. The scripts in Python have the same rule in ladder/levels/names.py.
 find_level() {
   local number rest
   LEVEL=''
+  if [[ ${1%/} == production ]]; then LEVEL=production && return; fi
   [[ ${1%/} =~ ^(level)?0*([0-9]{1,2})(_[A-Za-z0-9_]+)?$ ]] || return 1
   printf -v number 'level%02d' "$((10#${BASH_REMATCH[2]}))"
   rest=${BASH_REMATCH[3]}
@@ -150,6 +151,9 @@ find_level() {
   done < <(sed -nE 's/^add_level\((level[0-9]{2}_[A-Za-z0-9_]+).*/\1/p' "$LADDER_ROOT/CMakeLists.txt" | sort)
   return 1
 }
+
+# folder_of LEVEL: where its sources are.
+folder_of() { if [[ $1 == production ]]; then echo level08_deep_pipeline/production; else echo "$1"; fi; }
 
 # step WHAT COMMAND...: runs the command silently and prints one line when it is done, signs of life if it takes longer, and
 # what it said if it fails. Returns the command's exit code.

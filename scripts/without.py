@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     command.heed_sigterm()
-    levels = names.choose_levels(options.levels, names.all_levels())
+    levels = names.choose_levels(options.levels, names.all_names())
     if options.simulate:
         if options.output is None:
             raise command.UsageError("--simulate needs --output: what is simulated is not recorded among results.")

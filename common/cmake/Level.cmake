@@ -1,8 +1,10 @@
-# add_level(levelNN_name) makes one executable per architecture out of levelNN_name/main.cu:
+# add_level(levelNN_name) makes one executable per architecture out of levelNN_name/main.cu, and
+# add_production(production FOLDER) the same out of FOLDER/main.cu, for a kernel that is no level of the ladder:
 #
 #   levelNN_name_sm100   Blackwell: machine code for sm_100a and the PTX that the simulated device runs
 #   levelNN_name_sm90    Hopper:    machine code for sm_90a and PTX
 #
+# LADDER_LEVELS lists the levels, LADDER_KERNELS these and the production kernel; LADDER_FOLDER_name is the folder of each.
 # The architectures are fixed per target. `-arch=sm_100a` alone, or a missing `a`, does not compile tcgen05 at all.
 # CMake's own ideas (a static runtime, the architecture of the machine's GPU) are switched off: the simulated device
 # replaces libcudart.so.13, so it must be a shared library, found first through LD_LIBRARY_PATH.
@@ -33,11 +35,16 @@ endfunction()
 
 function(add_level level)
   set_property(GLOBAL APPEND PROPERTY LADDER_LEVELS ${level})
+  add_production(${level} ${level})
+endfunction()
+
+function(add_production name folder)
+  set_property(GLOBAL APPEND PROPERTY LADDER_KERNELS ${name})
+  set_property(GLOBAL PROPERTY LADDER_FOLDER_${name} ${folder})
   foreach(arch IN ITEMS 100 90)
-    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${level}/kernel_sm${arch}.cuh")
-      continue()
+    if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}/kernel_sm${arch}.cuh")
+      add_level_target(${name}_sm${arch} ${folder}/main.cu ${arch})
     endif()
-    add_level_target(${level}_sm${arch} ${level}/main.cu ${arch})
   endforeach()
 endfunction()
 
@@ -54,13 +61,14 @@ endfunction()
 # add_level_variant(LEVEL ARCH SWITCH=VALUE ...): the level's program with switches of its kernel set, outside `all`, under a
 # name that says which. scripts/build.sh lists those that somebody asked for in variants.cmake.
 function(add_level_variant level arch)
-  if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${level}/kernel_sm${arch}.cuh")
+  get_property(folder GLOBAL PROPERTY LADDER_FOLDER_${level})
+  if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${folder}/kernel_sm${arch}.cuh")
     return()  # it was asked for when there was one
   endif()
   list(JOIN ARGN "-" switches)
   set(output "${level}_sm${arch}-${switches}")
   string(REPLACE "=" "." target "${output}")
-  add_level_target(${target} ${level}/main.cu ${arch} DEFINES ${ARGN})
+  add_level_target(${target} ${folder}/main.cu ${arch} DEFINES ${ARGN})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME "${output}" EXCLUDE_FROM_ALL ON)
 endfunction()
 include("${CMAKE_BINARY_DIR}/variants.cmake" OPTIONAL)

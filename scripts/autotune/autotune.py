@@ -3,8 +3,8 @@
 
     autotune.py --kernel sgemm              the whole sweep on a GPU, its CSV file and its heat-maps
     autotune.py --kernel sgemm --quick      a handful of points; without a GPU on the simulated device, without speeds
-    autotune.py --kernel level08 --arch 100 --simulate     is every configuration right?
-    autotune.py --kernel level08 --arch 100 --modelled     ranks them without a GPU, by the timing model
+    autotune.py --kernel production --arch 100 --simulate     is every configuration right?
+    autotune.py --kernel production --arch 100 --modelled     ranks them without a GPU, by the timing model
 
 Points that cannot exist are dropped before anything is compiled, and recorded with the reason; so is what does not
 compile, is wrong, crashes or hangs. The CSV file is complete at any moment: whatever ends the program, the same command
@@ -30,7 +30,7 @@ from ladder.tune import modelled, space, tuning
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("--kernel", required=True, metavar="sgemm|LEVEL", help="sgemm, or a level: 8 or level08")
+    parser.add_argument("--kernel", required=True, metavar="sgemm|production", help="which kernel")
     parser.add_argument("--arch", default="90", help="90 (Hopper, the default) or 100 (Blackwell)")
     parser.add_argument("--space", action="append", metavar="NAME|FILE",
                         help="of spaces/ or a file; may be repeated (default: all of this kernel)")

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from level_library import LevelLibrary
 
-DEFAULT = Path(__file__).resolve().parents[2] / "build" / "lib" / "libladder_level08_deep_pipeline_sm90.so"
+DEFAULT = Path(__file__).resolve().parents[2] / "build" / "lib" / "libladder_production_sm90.so"
 _library = LevelLibrary(Path(os.environ.get("LADDER_LIBRARY", DEFAULT)))
 
 

@@ -2,7 +2,7 @@
 """Tries a level as a PyTorch operator on the GPU of this machine: right, under torch.compile and in a CUDA graph too,
 and how long a call takes beside torch.nn.functional.linear. Needs PyTorch; build the library first:
 
-    scripts/build.sh ladder_level08_deep_pipeline_sm90
+    scripts/build.sh ladder_production_sm90
     python3 scripts/pytorch/try_it.py --output docs/results/h200_pytorch.csv
 
 Exit codes: 0 right; 1 wrong; 77 no PyTorch, or no GPU for it.

@@ -143,7 +143,7 @@ class Spaces(unittest.TestCase):
         self.refused("kernel sgemm_ladder\nbm 64\nbm 128\n", "my.space:3: bm was given already")
         self.refused("kernel sgemm_ladder\nbm 64 64\n", "my.space:2: bm has a value twice")
         self.refused("kernel sgemm_ladder\nbm\n", "my.space:2: bm has no values")
-        self.refused("kernel level08\n", "my.space:1: this space is for kernel 'level08', not for sgemm_ladder")
+        self.refused("kernel production\n", "my.space:1: this space is for kernel 'production', not for sgemm_ladder")
         self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel sgemm_ladder")
         self.refused("kernel sgemm_ladder\n# nothing\n", "the space is empty")
         self.refused("kernel sgemm_ladder\npoint bm=64\n", "my.space:2: a point needs a name")
@@ -156,10 +156,9 @@ class Spaces(unittest.TestCase):
         found = list(parsed.candidates(SGEMM))
         self.assertEqual([(c.name, c.point["bm"]) for c in found], [("mine", 64), ("", 128)])
 
-    def test_a_level_is_named_as_everywhere(self) -> None:
-        for text in ("8", "08", "level08", "level08_deep_pipeline"):
-            self.assertEqual(space.find_kernel(text, 100), space.KERNELS["level08", 100])
-        for text, words in (("7", "nothing to tune in level07 for sm90"), ("9", "there is no level 9"),
+    def test_what_cannot_be_tuned(self) -> None:
+        self.assertEqual(space.find_kernel("production", 100), space.KERNELS["production", 100])
+        for text, words in (("level07", "nothing to tune in level07 for sm90"),
                             ("gemm", "nothing to tune in gemm")):
             with self.assertRaisesRegex(command.Failure, words):
                 space.find_kernel(text, 90)
@@ -421,13 +420,13 @@ class OnTheSimulatedDevice(unittest.TestCase):
 
     def test_the_rules_of_level_08_are_those_of_its_kernel(self) -> None:
         """Every point that is called legal compiles as a Config, and takes the shared memory that is said."""
-        kernel = space.KERNELS["level08", 90]
-        found = space.load(ROOT / space.SPACES / "level08_sm90.space", kernel).candidates(kernel)
-        lines = ['#include "level08_deep_pipeline/kernel_sm90.cuh"']
+        kernel = space.KERNELS["production", 90]
+        found = space.load(ROOT / space.SPACES / "production_sm90.space", kernel).candidates(kernel)
+        lines = ['#include "level08_deep_pipeline/production/kernel_sm90.cuh"']
         for point in (c.point for c in found if not c.reason):
-            shape = f"level08::TileShape{{{', '.join(str(point[p.name]) for p in kernel.parameters)}}}"
-            config = f"level08::Config<{shape}>"
-            lines.append(f"static_assert(level08::SmemOf<{config}>::BYTES == {space.sm90_smem(point)});")
+            shape = f"production::TileShape{{{', '.join(str(point[p.name]) for p in kernel.parameters)}}}"
+            config = f"production::Config<{shape}>"
+            lines.append(f"static_assert(production::SmemOf<{config}>::BYTES == {space.sm90_smem(point)});")
         source = self.root / "rules.cu"
         source.write_text("\n".join(lines))
         answer = subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-c", source,

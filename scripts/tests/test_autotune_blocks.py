@@ -71,7 +71,7 @@ class Blocks(Sandbox):
 
     def rank(self) -> None:
         """TFLOPS are 1000 for the notes' shape, a tenth more for wide tiles, a fifth more with CLC."""
-        kernel = space.KERNELS["level08", 100]
+        kernel = space.KERNELS["production", 100]
         rows = []
         for name, values, speed in (("Notes", {}, 1000), ("NotesLate", {"asap": 0}, 990),
                                     ("Wide", {"block_n": 256, "stages": 6}, 1100),
@@ -86,14 +86,14 @@ class Blocks(Sandbox):
 
     def test_ranked_tiles(self) -> None:
         self.rank()
-        lines = self.render("ranked_tiles", kernel="level08", arch="sm100").splitlines()
+        lines = self.render("ranked_tiles", kernel="production", arch="sm100").splitlines()
         self.assertEqual(lines[0], "| tile of a CTA | stages | 4096 | 4096, `CLC=1` |")
         self.assertEqual(lines[2:4], ["| 128 x 128 | 8 | 1000 | - |", "| 128 x 256 | 6 | 1100 | 1200 |"])
         self.assertIn("modelled: the mean error of its model is 16 %", lines[-1])
 
     def test_ranked_changes(self) -> None:
         self.rank()
-        lines = self.render("ranked_changes", kernel="level08", arch="sm100").splitlines()
+        lines = self.render("ranked_changes", kernel="production", arch="sm100").splitlines()
         self.assertEqual(lines[2:6], ["| **Notes** | the notes' shape | 1000 (1.000) | 1.2 |",
                                       "|  | `ASAP_TMEM_EMPTY=0` | 990 (0.990) | 1.2 |",
                                       "| **Wide** | `BLOCK_N=256`, `NUM_STAGES=6` | 1100 (1.100) | 1.2 |",

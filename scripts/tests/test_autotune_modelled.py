@@ -41,7 +41,7 @@ def predicted(_: object, __: object, library: str, sizes: list[object]) -> list[
 
 
 class Modelled(unittest.TestCase):
-    KERNEL = space.find_kernel("level08", 100)
+    KERNEL = space.find_kernel("production", 100)
     REQUEST = tuning.Request(KERNEL, points=POINTS, sizes=[(4096, 4096, 4096)])
 
     def setUp(self) -> None:
@@ -49,7 +49,7 @@ class Modelled(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
         self.space = self.root / "some.space"
-        self.space.write_text("kernel level08\nblock_n 64 128 256\nstages 4\n")
+        self.space.write_text("kernel production\nblock_n 64 128 256\nstages 4\n")
         for target, name, thing in ((modelled, "Compiler", Compiler), (modelled, "predict", predicted),
                                     (modelled, "build_programs", lambda simulated: Path("measure")),
                                     (modelled, "BUILD", self.root / "build"), (data, "FOLDER", self.root / "docs")):
@@ -96,7 +96,7 @@ class Modelled(unittest.TestCase):
             self.assertFalse(record.exists())
         self.assertEqual(len(data.read_rows(working)[1]), tuning.QUICK_POINTS * 3)
         self.assertTrue(working.with_name(f"{working.stem}.1of30.csv").exists())
-        with mock.patch.dict(tuning.SPACES, level08=(str(self.space),)):
+        with mock.patch.dict(tuning.SPACES, production=(str(self.space),)):
             self.rank_quietly(tuning.Request(self.KERNEL))
         self.assertEqual(record.read_text(), working.read_text())
         self.assertEqual(len(data.read_rows(record)[1]), 3 * 3)

@@ -127,7 +127,7 @@ class Files(support.Sandbox):
     @unittest.skipUnless(plots.can_draw(), "drawing charts needs matplotlib: scripts/setup.sh installs it")
     def test_drawing(self) -> None:
         drawn = charts.all_charts(Context(support.ROOT, data.load_results(support.ROOT / files.RESULTS)))
-        for name in ("counters", "roofline", "autotune_level08_heatmap"):
+        for name in ("counters", "roofline", "autotune_production_heatmap"):
             first, second = (charts.draw(drawn[name]) for _ in range(2))
             self.assertEqual(first, second)
             self.path.write_text(first, encoding="utf-8")

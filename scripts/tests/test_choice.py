@@ -1,4 +1,4 @@
-"""How good level 08's choice among its configurations is, on shapes that nobody chose for it."""
+"""How good the production kernel's choice among its configurations is, on shapes that nobody chose for it."""
 from __future__ import annotations
 
 import tempfile
@@ -15,7 +15,7 @@ SERIES = data.Series("measured", "NVIDIA H200", 90)
 
 
 def row(config: str, tflops: str, chosen: str, m: str = "64") -> data.Result:
-    return data.to_result({"level": "level08_deep_pipeline", "arch": "90", "m": m, "n": "64", "k": "64",
+    return data.to_result({"level": "production", "arch": "90", "m": m, "n": "64", "k": "64",
                            "tflops": tflops, "ratio_cublaslt": "0.9", "kind": "measured", "gpu": "NVIDIA H200",
                            "config": config, "chosen": chosen})
 
@@ -42,7 +42,7 @@ class Judging(unittest.TestCase):
     def test_choices_are_recorded_anew(self) -> None:
         rows = [row("a", "1", "no").fields, row("b", "1", "yes").fields, row("b", "1", "yes", "72").fields]
         rows.append({**rows[0], "level": "level07_dual_tile"})
-        chosen = {"level08_deep_pipeline": "a", "level07_dual_tile": "c"}
+        chosen = {"production": "a", "level07_dual_tile": "c"}
         changed = choice.with_choices(rows, lambda level, _, asked: dict.fromkeys(asked, chosen[level]))
         self.assertEqual([each["chosen"] for each in changed], ["yes", "no", "no", "no"])
 

@@ -28,7 +28,8 @@ class Levels(unittest.TestCase):
 
     def test_the_shell_has_the_same_rule(self) -> None:
         texts = ["3", "03", "level3", "level03", "level03_warp_specialize", "level03_warp_specialize/", "0", "9", "",
-                 "a", "100", "level", "level03_baseline", "level03_warp", "03_specialize",
+                 "a", "100", "production", "production_sm90", "level",
+                 "level03_baseline", "level03_warp", "03_specialize",
                  "level03_warp_specialize_sm90"]
         script = 'source "$0/toolchain.sh"; for text; do find_level "$text" || LEVEL=none; echo "$LEVEL"; done'
         answer = subprocess.run(["bash", "-c", script, support.SCRIPTS, *texts], capture_output=True, text=True,
@@ -36,7 +37,7 @@ class Levels(unittest.TestCase):
         for text, found in zip(texts, answer.stdout.splitlines()):
             with self.subTest(text):
                 try:
-                    self.assertEqual(found, names.find_level(text, names.all_levels()))
+                    self.assertEqual(found, names.find_level(text, names.all_names()))
                 except UsageError:
                     self.assertEqual(found, "none")
 
@@ -50,6 +51,15 @@ class Levels(unittest.TestCase):
         for text in ("4-7", "8-1", "1,", "1-", "-", "1--3", "1-a", ",", "1;3"):
             with self.subTest(text), self.assertRaises(UsageError):
                 names.choose_levels(text, self.LEVELS)
+
+    def test_the_production_kernel_is_no_level(self) -> None:
+        self.assertNotIn(names.PRODUCTION, names.all_levels())
+        self.assertEqual(names.find_level("production", names.all_names()), names.PRODUCTION)
+        self.assertEqual(names.choose_levels("production,8", names.all_names()), names.all_names()[-2:])
+        self.assertEqual((names.title(names.PRODUCTION), names.title("level01_baseline")), ("production", "level 01"))
+        self.assertTrue(names.has_kernel(names.PRODUCTION, 90) and names.has_kernel(names.PRODUCTION, 100))
+        with self.assertRaisesRegex(UsageError, "there is no level 'production', only 1, 3, 8"):
+            names.find_level("production", self.LEVELS)
 
     def test_levels_are_those_that_cmake_builds(self) -> None:
         built = names.all_levels()

@@ -27,7 +27,9 @@ class All(unittest.TestCase):
 
     def test_all_are_there(self) -> None:
         wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08",
-                  "core_matrices", "wgmma_fragment", "level08_ring_sm90", "level08_pair_sm90", "level08_four_sm90"}
+                  "core_matrices", "wgmma_fragment",
+                  *(f"production_{what}_sm90" for what in ("ring", "pair", "four", "smem", "tiles")),
+                  "tile_order_production"}
         for level in names.all_levels():
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}
@@ -59,7 +61,7 @@ class All(unittest.TestCase):
                     self.fail(f"{name}: '{one.text}' and '{other.text}'")
 
     def test_groups_of_clusters_are_drawn_as_the_tiles_that_they_are(self) -> None:
-        description = self.drawn["tile_order_08"].description
+        description = self.drawn["tile_order_production"].description
         for config, rows in (("256x192", 8), ("192x192", 16)):
             self.assertIn(f"Hopper {config} goes down groups of {rows} m-blocks", description)
 
@@ -130,7 +132,7 @@ class Truth(unittest.TestCase):
                     self.assertLessEqual(following.begin, following.used)  # D's stage is free before D is written
 
     def test_a_pair_and_four_load_what_the_barriers_expect(self) -> None:
-        described = CONTEXT.described("level08_deep_pipeline", 90)[0]
+        described = CONTEXT.described(names.PRODUCTION, 90)[0]
         drawing = capstone.sharing(CONTEXT, described.level, 4)
         assert drawing
         text = " ".join(word.text for word in drawing.words)

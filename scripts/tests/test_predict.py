@@ -80,7 +80,7 @@ class Recorded(unittest.TestCase):
     ROWS = data.read_rows(support.ROOT / predictions.RECORD)[1]
 
     def test_every_point_of_the_ladder_on_all_GPUs(self) -> None:
-        expected = {(level, gpu, edge) for level in names.all_levels() for gpu, sizes in predictions.RECORDED.items()
+        expected = {(level, gpu, edge) for level in names.all_names() for gpu, sizes in predictions.RECORDED.items()
                     for edge in sizes.split(",")}
         self.assertEqual(set(predictions.by_point(self.ROWS)), expected)
         self.assertEqual(len(self.ROWS), len(expected))
@@ -111,7 +111,7 @@ class Recorded(unittest.TestCase):
 class Tiles(unittest.TestCase):
     def test_rows_are_those_of_a_run_of_all_configurations(self) -> None:
         answers = [{"us": us, "cycles": 7, "mhz": 1400.0, "limit": "tensor cores", "error": 0.04} for us in (2.0, 4.0)]
-        point = predictions.Point("level08_deep_pipeline", "h200", "1000x100x10")
+        point = predictions.Point(names.PRODUCTION, "h200", "1000x100x10")
         said = "a 1000x100x10  256x192\na 1000x100x10  128x64\n"
         with mock.patch.object(predictions, "ask", return_value=(answers, said)):
             rows = predictions.run_all(point, support.ROOT, support.ROOT)
@@ -138,9 +138,9 @@ class Said(support.Sandbox):
 
 
 class Ranked(unittest.TestCase):
-    """What level 08's page says of its configurations on a B200."""
+    """What the page says of the production kernel's configurations on a B200."""
 
-    KERNEL = space.find_kernel("level08", 100)
+    KERNEL = space.find_kernel("production", 100)
 
     def setUp(self) -> None:
         path = modelled.record_of(support.ROOT / RESULTS, self.KERNEL)

@@ -110,26 +110,26 @@ class Pages(unittest.TestCase):
 class Measured(unittest.TestCase):
     """What the pages say in words about figures that this project measured on Hopper."""
 
-    def test_level_07_beside_level_08(self) -> None:
-        text = support.words("level08_deep_pipeline/README.md")
-        self.assertIn("level 08 does more TFLOPS than level 07 at all sizes", text)
+    def test_level_07_beside_the_production_kernel(self) -> None:
+        text = support.words("level08_deep_pipeline/production/README.md")
+        self.assertIn("this kernel does more TFLOPS than level 07 at all sizes", text)
         self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default and beside cublasLt's", text)
-        found = {(names.number_of(r.level), r.shape[0]): r.fields for r in data.load_results()
+        found = {(names.head(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         for size in (4096, 6144, 8192, 10240, 12288):
-            self.assertLess(float(found[7, size]["tflops"]), float(found[8, size]["tflops"]), size)
-            self.assertGreater(float(found[8, size]["ratio_cublas_low"]), 1, size)
-            self.assertGreater(float(found[8, size]["ratio_cublaslt_low"]), 1, size)
+            self.assertLess(float(found["07", size]["tflops"]), float(found[names.PRODUCTION, size]["tflops"]), size)
+            self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublas_low"]), 1, size)
+            self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublaslt_low"]), 1, size)
 
     def test_what_clusters_are_worth(self) -> None:
-        text = support.words("level08_deep_pipeline/README.md")
+        text = support.words("level08_deep_pipeline/production/README.md")
         self.assertIn("What weighs most are the clusters: four to six percent", text)
         tuner = support.words("scripts/autotune/README.md")
         self.assertIn("CLUSTER M and CLUSTER N explain nothing here", tuner)
         for parameter in ("CLUSTER M", "CLUSTER N"):
             self.assertIn(f"| {parameter} | 0 % |", page("scripts/autotune/README.md"))
         found = {a.option: a.ratios for a in ablations.load(support.ROOT / "docs" / "results")
-                 if names.number_of(a.level) == 8 and a.series.title().startswith("measured")}
+                 if a.level == names.PRODUCTION and a.series.title().startswith("measured")}
         for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
             self.assertAlmostEqual(ratio, 0.95, delta=0.015)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
@@ -156,8 +156,8 @@ class Measured(unittest.TestCase):
 
     def test_the_first_stage_of_the_capstone_beside_level_07(self) -> None:
         self.assertIn("gives up level 07's pairs, and is within five percent of it without them",
-                      support.words("level08_deep_pipeline/README.md"))
-        text = figures.capstone(Context(support.ROOT, data.load_results()), {"level": "8"})
+                      support.words("level08_deep_pipeline/production/README.md"))
+        text = figures.capstone(Context(support.ROOT, data.load_results()), {})
         before, first = ([float(x) for x in re.findall(r"\| ([\d.]+)(?: \[.*?\])? (?=\|)", line)]
                          for line in text.splitlines()[2:4])
         self.assertEqual(len(before), 2)

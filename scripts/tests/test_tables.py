@@ -162,7 +162,8 @@ class Tables(support.Sandbox):
     def test_bad_data_names_file_line_and_column(self) -> None:
         good = SAMPLE.splitlines()[1]
         for bad, words in ((good.replace("measured", "guessed"), "kind must be measured, reported or modelled, not"),
-                           (good.replace("level01_baseline", "warmup"), "level must be a level's name, not 'warmup'"),
+                           (good.replace("level01_baseline", "warmup"),
+                            "level must be a level's name or production, not 'warmup'"),
                            (good.replace("NVIDIA H200", ""), "gpu is empty"), ("1,2", "this row has 2 fields, and"),
                            (good.replace("250.4", "fast"), "tflops must be a number above 0, not 'fast'"),
                            (good.replace("250.4", "nan"), "tflops must be a number above 0, not 'nan'"),

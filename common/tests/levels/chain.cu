@@ -1,5 +1,5 @@
 // A product that reads what the product before has written, directly behind it on one stream: a launch that starts early waits
-// before its first byte. Shapes of level 08 on Hopper of each kind, each after each other one.
+// before its first byte. Shapes of the production kernel on Hopper of each kind, each after each other one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "common/harness/device.h"
 #include "common/harness/inputs.h"
-#include "level08_deep_pipeline/kernel_sm90.cuh"
+#include "level08_deep_pipeline/production/kernel_sm90.cuh"
 
 namespace {
 
@@ -20,12 +20,12 @@ struct Shape {
   LaunchProduct* launch;
   int least_sms;  ///< of a GPU that runs it
 };
-template <level08::TileShape SHAPE>
-constexpr Shape OF = {level08::launch<SHAPE>, SHAPE.whole ? SHAPE.cluster() : 1};
-constexpr Shape SHAPES[] = {OF<level08::TALL>,     OF<level08::MIDDLE>,   OF<level08::SLIM>,       OF<level08::SQUARE>,
-                            OF<level08::HIGH>,     OF<level08::WIDE>,     OF<level08::ODD>,        OF<level08::SMALL>,
-                            OF<level08::NARROW>,   OF<level08::FLAT>,     OF<level08::LEAN>,       OF<level08::CUT_ODD>,
-                            OF<level08::CUT_TINY>, OF<level08::CUT_LEAN>, OF<level08::ODD_SWAPPED>};
+template <production::TileShape SHAPE>
+constexpr Shape OF = {production::launch<SHAPE>, SHAPE.whole ? SHAPE.cluster() : 1};
+constexpr Shape SHAPES[] = {OF<production::TALL>,     OF<production::MIDDLE>,   OF<production::SLIM>,       OF<production::SQUARE>,
+                            OF<production::HIGH>,     OF<production::WIDE>,     OF<production::ODD>,        OF<production::SMALL>,
+                            OF<production::NARROW>,   OF<production::FLAT>,     OF<production::LEAN>,       OF<production::CUT_ODD>,
+                            OF<production::CUT_TINY>, OF<production::CUT_LEAN>, OF<production::ODD_SWAPPED>};
 constexpr int SIZE = 264, LENGTH = 3;  // square matrices, and how many products follow one another
 constexpr size_t BYTES = size_t{SIZE} * SIZE * sizeof(Bf16);
 
@@ -79,7 +79,7 @@ TEST(Chain, EveryProductFindsTheOneBefore) {
   const int chains = device.simulated ? 1 : 200;
   for (size_t first = 0; first < std::size(SHAPES); ++first) {
     for (size_t second = 0; second < std::size(SHAPES); ++second) {
-      if (std::max(SHAPES[first].least_sms, SHAPES[second].least_sms) > level08::count_sms()) continue;
+      if (std::max(SHAPES[first].least_sms, SHAPES[second].least_sms) > production::count_sms()) continue;
       std::vector<Chain> at_once;
       for (int i = 0; i < chains; ++i) at_once.emplace_back(b.data());
       check(cudaDeviceSynchronize(), "poisoning");

@@ -1,30 +1,30 @@
-// How level 08 on Hopper shares D out to clusters of four or eight and to pairs. Host code only: the functions are constexpr.
+// How the production kernel on Hopper shares D out to clusters of four or eight and to pairs. Host code only: the functions are constexpr.
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-#include "level08_deep_pipeline/plan_sm90.h"
+#include "level08_deep_pipeline/production/plan_sm90.h"
 
 namespace {
 
-using level08::BROAD;
-using level08::CUT_ODD;
-using level08::CUT_TINY;
-using level08::FLAT;
-using level08::HIGH;
-using level08::make_plan;
-using level08::MIDDLE;
-using level08::NARROW;
-using level08::ODD;
-using level08::Plan;
-using level08::Schedule;
-using level08::SLIM;
-using level08::SMALL;
-using level08::SQUARE;
-using level08::TALL;
-using level08::TileShape;
-using level08::TINY;
-using level08::WIDE;
+using production::BROAD;
+using production::CUT_ODD;
+using production::CUT_TINY;
+using production::FLAT;
+using production::HIGH;
+using production::make_plan;
+using production::MIDDLE;
+using production::NARROW;
+using production::ODD;
+using production::Plan;
+using production::Schedule;
+using production::SLIM;
+using production::SMALL;
+using production::SQUARE;
+using production::TALL;
+using production::TileShape;
+using production::TINY;
+using production::WIDE;
 
 constexpr int H200_SMS = 132;
 
@@ -49,9 +49,9 @@ void expect_covered(const TileShape& shape, const Schedule& schedule, int m, int
 /// Whether no other division of the SMs between patches and strip needs fewer waves.
 void expect_fewest_waves(const TileShape& shape, const Plan& plan, int m, int n, int sms) {
   for (int places = 1; places * shape.cluster() + shape.cluster_m <= sms; ++places) {
-    const Schedule main = level08::make_schedule(shape, m, plan.main_n, shape.cluster_n, places);
+    const Schedule main = production::make_schedule(shape, m, plan.main_n, shape.cluster_n, places);
     const int left = (sms - places * shape.cluster()) / shape.cluster_m;
-    const Schedule strip = level08::make_schedule(shape, m, n - plan.main_n, 1, left);
+    const Schedule strip = production::make_schedule(shape, m, n - plan.main_n, 1, left);
     EXPECT_LE(plan.waves, std::max(main.waves(), strip.waves())) << places << " places";
   }
 }
@@ -85,7 +85,7 @@ void expect_sound(const TileShape& shape, int k) {
   }
 }
 TEST(Plan, CoversDAndFitsTheGpu) {
-  for (const level08::Tile& tile : level08::TILES) {
+  for (const production::Tile& tile : production::TILES) {
     if (tile.shape.cut_k) continue;
     SCOPED_TRACE(tile.name);
     expect_sound(tile.shape, 64);
@@ -133,7 +133,7 @@ TEST(Plan, SmallProblemsAreLaunchedOnce) {
 }
 
 TEST(Plan, SlicesOfKFillTheSms) {
-  for (const level08::Tile& tile : level08::TILES) {
+  for (const production::Tile& tile : production::TILES) {
     const TileShape& shape = tile.shape;
     if (!shape.cut_k) continue;
     for (const int sms : {2, 8, 114, 132}) {
@@ -168,7 +168,7 @@ TEST(Plan, PairsShareAWhereItIsWorthTheirStart) {
 }
 
 /// The tile that an H200 gives a product.
-std::string_view choice(int m, int n, int k) { return level08::TILES[level08::choose_tile(m, n, k, H200_SMS)].name; }
+std::string_view choice(int m, int n, int k) { return production::TILES[production::choose_tile(m, n, k, H200_SMS)].name; }
 
 // By hand: the waves that each shape needs, times its tile.
 TEST(Choice, FitsTheLastWave) {

@@ -2,6 +2,10 @@
 """Runs one level's executable on the simulated device, over the shapes and schedules of a suite.
 
     suite.py --sim scripts/sim.sh --program build/bin/level05_persistent_sm100 --suite NAME
+    suite.py --sim scripts/sim.sh --program build/bin/production_sm90 --suite NAME --configs mechanisms
+
+Without --configs the program chooses its configuration for each shape. `mechanisms` are so few configurations that each
+mechanism of the kernel is in one of them, `all` are all; --part 2/4 takes the second of four equal parts of them.
 
 NAME is shapes, schedules, small_gpus, order, mixed or refused. Only shapes is about sums; the others are about order,
 and take fast arithmetic.
@@ -13,54 +17,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
+from ladder.levels import description
+from ladder.levels.description import Description
 from ladder.levels.shapes import Shape, shape_text
 from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
-# Level 08 on Hopper, by configuration: clusters of four or of eight with pairs beside them (of 20 SMs 18 are in one
-# GPC), and columns of tiles left over. The sizes of the clusters that there should be; SMs and shapes. The rings turn
-# often, so that CTAs may drift as far apart as they can.
-MIXED: dict[str, tuple[set[int], list[tuple[int, Shape]]]] = {
-    "256x192": ({2, 4}, [(4, (520, 1656, 392)), (12, (1030, 1160, 328)),
-                        (20, (1536, 1928, 136)), (22, (1800, 2080, 72))]),
-    "256x192-eights": ({2, 8}, [(8, (1030, 1656, 328)), (12, (1030, 1128, 328)),
-                               (20, (1030, 1656, 136)), (22, (1540, 1848, 72))]),
-    "256x160": ({2, 8}, [(8, (1030, 840, 328)), (12, (1540, 840, 328)),
-                        (20, (1030, 1368, 136)), (22, (1540, 1528, 72))]),
-    "256x144": ({2, 8}, [(8, (1030, 744, 328)), (12, (1540, 744, 328)),
-                        (20, (1030, 1224, 136)), (22, (1540, 1368, 72))]),
-    "192x128": ({2, 4}, [(4, (392, 1104, 392)), (12, (780, 1104, 328)),
-                        (20, (1160, 1288, 136)), (22, (1350, 1384, 72))]),
-    "128x256": ({2, 8}, [(8, (520, 1320, 328)), (12, (1030, 1320, 328)),
-                        (20, (1536, 2200, 136)), (22, (1800, 2376, 72))]),
-    "128x224": ({2, 8}, [(8, (520, 1160, 328)), (12, (1030, 1160, 328)),
-                        (20, (1536, 1928, 136)), (22, (1800, 2080, 72))]),
-    "160x256-swapped": ({2, 8}, [(8, (837, 1032, 328)), (12, (837, 1544, 328)),
-                                (20, (1365, 1032, 136)), (22, (1525, 1544, 72))]),
-    "224x128-swapped": ({2, 8}, [(8, (1155, 520, 328)), (12, (1155, 1032, 328)),
-                                (20, (1925, 1536, 136)), (22, (2077, 1800, 72))]),
-    "208x128-swapped": ({2, 8}, [(8, (1072, 520, 328)), (12, (1072, 1032, 328)),
-                                (20, (1787, 1536, 136)), (22, (1929, 1800, 72))]),
-    "128x192-eights-turns": ({2, 8}, [(8, (520, 1000, 328)), (12, (1030, 1000, 328)),
-                                     (20, (1536, 1656, 136)), (22, (1800, 1784, 72))]),
-    "192x128-eights-turns-swapped": ({2, 8}, [(8, (997, 520, 328)), (12, (997, 1032, 328)),
-                                             (20, (1653, 1536, 136)), (22, (1781, 1800, 72))]),
-}
-
-# Of level 08's configurations on Hopper those that share rows of A where K is long (plan_sm90.h): a shape that ends in
-# the middle of what one of a pair loads, and before what the other does.
-LONG_K: Shape = (400, 136, 3080)
-LONG_K_SWAPPED: Shape = (136, 400, 3080)
-SHARING = {"128x64": LONG_K, "192x160": LONG_K, "192x112": LONG_K, "128x80": LONG_K,
-           "112x128-swapped": LONG_K_SWAPPED, "80x128-swapped": LONG_K_SWAPPED}
+# K from which on pairs side by side share rows of A (MIN_SHARED_K of the production kernel).
+SHARED_FROM_K = 3072
 
 REFUSED = {
     ("--m", "64", "--n", "12", "--k", "64"): "multiple of 8",
@@ -77,7 +49,7 @@ FAST = ["--arith", "fast"]
 @dataclass
 class Suite:
     program: list[str]
-    config: str = ""
+    described: Optional[Description] = None  # the configuration, if it is not the program that chooses
     failures: list[str] = field(default_factory=list)
     runs: int = 0
 
@@ -91,10 +63,44 @@ class Suite:
             self.failures.append(f"{' '.join(command)}\n  exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
     @property
+    def swaps(self) -> bool:
+        return self.described is not None and self.described.constants.get("SWAPS_AB", 0) != 0
+
+    @property
     def least_sms(self) -> int:
-        """Of a GPU that runs the configuration: a name that says the form of a cluster is of whole clusters only."""
-        form = re.search(r"-(\d)x(\d)", self.config)
-        return int(form[1]) * int(form[2]) if form else 1
+        """Of a GPU that runs the configuration: some run whole clusters only."""
+        return self.described.cluster if self.described and self.described.constants.get("WHOLE") else 1
+
+    @property
+    def long_k(self) -> list[Shape]:
+        """For pairs that share rows of A where K is long: a shape that ends in the middle of what one of a pair loads,
+        and before what the other does."""
+        d = self.described
+        if d is None or d.cluster != 2 or self.least_sms > 1 or d.cluster_n != (1 if self.swaps else 2):
+            return []
+        return [self.turned((400, 136, SHARED_FROM_K + 8))]
+
+    @property
+    def with_gaps(self) -> list[tuple[int, Shape]]:
+        """SMs and shapes where clusters of four or eight do not find room everywhere, or leave columns of tiles over:
+        then smaller clusters run beside them. (Of 20 SMs 18 are in one GPC.) The rings wrap around often, so that CTAs
+        may drift as far apart as they can."""
+        d = self.described
+        if d is None or d.cluster <= 2 or self.least_sms > 1:
+            return []
+        tile = (d.tile_n, d.tile_m) if self.swaps else (d.tile_m, d.tile_n)
+        down, across = (d.cluster_n, d.cluster_m) if self.swaps else (d.cluster_m, d.cluster_n)
+        rows, columns = down * tile[0], across * tile[1]
+        over = tile[1] // 16 * 8 + 8
+        return [(sms, self.turned(shape)) for sms, shape in (
+            (d.cluster, (2 * rows + 8, 2 * columns + over, 328)),
+            (12, (2 * rows + 8, columns + tile[1] + over, 328)),
+            (20, (3 * rows, 2 * columns + over, 136)), (22, (3 * rows + 8, 2 * columns + tile[1] + over, 72)))]
+
+    def turned(self, shape: Shape) -> Shape:
+        """A shape that is thought of in rows and columns of the kernel's own tile."""
+        m, n, k = shape
+        return (n, m, k) if self.swaps else shape
 
     def clusters(self, sms: int, shape: Shape) -> set[int]:
         """The sizes of the clusters that a run launches."""
@@ -118,9 +124,9 @@ def shapes(suite: Suite) -> None:
     suite.shapes([], SHAPES)
     suite.shapes([], [(300, 264, 520)], "--init", "uniform")
     suite.shapes([], [(300, 264, 520)], "--init", "zeros")
-    if suite.config in SHARING:
-        suite.shapes([], [SHARING[suite.config]], "--init", "int")
-        suite.shapes(["--latest"], [SHARING[suite.config]], "--init", "int")
+    for shape in suite.long_k:
+        suite.shapes([], [shape], "--init", "int")
+        suite.shapes(["--latest"], [shape], "--init", "int")
 
 
 def schedules(suite: Suite) -> None:
@@ -142,16 +148,17 @@ def order(suite: Suite) -> None:
     options = [*FAST, "--check", "--tolerate", "equal-stores"]
     for sms, shape in ((132, BUSY[0]), (8, BUSY[1]), (2, MANY_TILES[1]), (4, (400, 264, 64))):
         suite.shapes([*options, "--sms", str(max(sms, suite.least_sms))], [shape], silent=True)
-    if suite.config in SHARING:
-        suite.shapes(options, [SHARING[suite.config]], silent=True)
+    for shape in suite.long_k:
+        suite.shapes(options, [shape], silent=True)
 
 
 def mixed(suite: Suite) -> None:
-    expected, runs = MIXED[suite.config]
-    for sms, shape in runs:
-        found = suite.clusters(sms, shape)
+    for sms, shape in suite.with_gaps:
+        assert suite.described
+        found, expected = suite.clusters(sms, shape), {2, suite.described.cluster}
         if found != expected:
-            suite.failures.append(f"{shape} on {sms} SMs: clusters of {sorted(found)} CTAs, not of {sorted(expected)}")
+            suite.failures.append(f"{suite.described.config}, {shape} on {sms} SMs: clusters of {sorted(found)} CTAs, "
+                                  f"not of {sorted(expected)}")
         suite.integers(["--sms", str(sms), "--latest"], [shape])
         suite.integers(["--sms", str(sms), "--seed", str(sms)], [shape])
 
@@ -169,22 +176,32 @@ SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "o
           "refused": refused}
 
 
+def suites_of(options: argparse.Namespace) -> list[Suite]:
+    """One for each configuration that is asked for."""
+    command = [options.sim, options.program]
+    if not options.configs:
+        return [Suite(command)]
+    described = description.describe(description.ask(Path(options.program)))
+    if options.configs == "mechanisms":
+        described = description.one_per_mechanism(described)
+    part, parts = map(int, options.part.split("/"))
+    return [Suite([*command, "--config", d.config], d) for d in described[part - 1::parts]]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sim", required=True)
     parser.add_argument("--program", required=True)
-    parser.add_argument("--config", help="run with this --config of the level")
+    parser.add_argument("--configs", choices=("mechanisms", "all"), help="run with these --config of the program")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="of these configurations")
     parser.add_argument("--suite", required=True, choices=SUITES)
     options = parser.parse_args()
-    program = [options.sim, options.program]
-    if options.config:
-        program += ["--config", options.config]
-    suite = Suite(program, options.config or "")
-    SUITES[options.suite](suite)
-    for failure in suite.failures:
-        print(failure)
-    print(f"{suite.runs - len(suite.failures)} of {suite.runs} runs right")
-    return 1 if suite.failures else 0
+    found = suites_of(options)
+    for suite in found:
+        SUITES[options.suite](suite)
+    runs, failures = sum(suite.runs for suite in found), [text for suite in found for text in suite.failures]
+    print("\n".join([*failures, f"{runs - len(failures)} of {runs} runs right"]))
+    return 1 if failures or not runs else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The three stages of level 08 on Hopper: D in the ring, pairs, and clusters of four."""
+"""The three stages of the production kernel on Hopper: D in the ring, pairs, and clusters of four."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -12,18 +12,17 @@ from ladder.levels import names
 from ladder.levels.description import Description
 
 Draw = Callable[[], Optional[Drawing]]
-LEVEL, ARCH = 8, 90
+LEVEL, ARCH = names.PRODUCTION, 90
 LEFT, SLOT, ROW, GAP = 116, 82, 30, 8  # pixels: a slot is the time of one K block's MMAs
 WRITE, STORE = 0.7, 1.5  # slots, roughly: registers to shared memory; TMA's reads of it
 
 
 def gallery(context: Context) -> dict[str, Draw]:
-    level = next((name for name in names.all_levels(context.root) if names.number_of(name) == LEVEL), None)
-    if level is None:
+    if LEVEL not in names.all_names(context.root):
         return {}
-    found: dict[str, Draw] = {"level08_ring_sm90": partial(ring, context, level)}
-    for name, cluster in (("level08_pair_sm90", 2), ("level08_four_sm90", 4)):
-        found[name] = partial(sharing, context, level, cluster)
+    found: dict[str, Draw] = {"production_ring_sm90": partial(ring, context, LEVEL)}
+    for name, cluster in (("production_pair_sm90", 2), ("production_four_sm90", 4)):
+        found[name] = partial(sharing, context, LEVEL, cluster)
     return found
 
 
@@ -75,7 +74,7 @@ def ring(context: Context, level: str) -> Optional[Drawing]:
     shown = lead + 2
     end = stages + WRITE + shown
     drawing = Drawing(
-        f"Level 08, Hopper, {description.config}: D takes its turn in the ring",
+        f"Production, Hopper, {description.config}: D takes its turn in the ring",
         f"What the {stages} stages hold over time: the last K blocks of a tile; {lead} K blocks of the next tile, "
         f"which are loaded before it ends; then D, in {d_stages} stages, from the consumers' writes to the end of "
         "TMA's reads; then the next K blocks. The consumers stop multiplying only while they write D.",
@@ -130,7 +129,7 @@ def sharing(context: Context, level: str, cluster: int) -> Optional[Drawing]:
     found = replace(found, facts=facts)
     what = {2: "a pair shares B", 4: "four CTAs share A and B"}[cluster]
     scale = 300 / max(found.rows, found.columns)
-    drawing = Drawing(f"Level 08, Hopper, {description.config}: {what}",
+    drawing = Drawing(f"Production, Hopper, {description.config}: {what}",
                       f"{cluster} CTAs compute {found.rows} rows and {found.columns} columns of D. "
                       + " ".join(" ".join(facts).split()),
                       max(700, 460 + found.columns * scale), 60 + found.rows * scale + 152)

@@ -21,7 +21,7 @@ MODELLED = "modelled: B200, by this host's factor"
 
 
 def _short(level: str) -> str:
-    return f"{names.number_of(level):02} " + level.partition("_")[2].replace("_", " ")
+    return f"{names.head(level)} {level.partition('_')[2].replace('_', ' ')}".strip()
 
 
 def _ladders(context: Context) -> list[data.Series]:
@@ -184,20 +184,20 @@ def counters(context: Context) -> Optional[Chart]:
 
 
 def ablations(context: Context) -> Optional[Chart]:
-    """Those of the last level, which is made of choices; what others show with theirs stands on their own pages."""
-    level = names.all_levels(context.root)[-1]
-    of_level = [a for a in context.ablations if a.level == level]
+    """Those of the last level and of the production kernel, which are made of choices; what others show with theirs
+    stands on their own pages."""
+    of_level = [a for a in context.ablations if a.level in (names.all_levels(context.root)[-1], names.PRODUCTION)]
     panels = []
-    for series in {a.series: None for a in of_level}:
-        found = [a for a in of_level if a.series == series]
+    for level, series in {(a.level, a.series): None for a in of_level}:
+        found = [a for a in of_level if (a.level, a.series) == (level, series)]
         columns: dict[str, Values] = {
             size_text(shape): [round(100 * (a.ratios[shape] - 1), 2) if shape in a.ratios else None for a in found]
             for shape in sorted({shape for a in found for shape in a.ratios})}
-        panels.append(Panel("bars", f"Level {names.number_of(level):02}, {_title(series)}",
-                            "% faster than the level as it is", [a.name for a in found], series=columns, limit=0))
+        panels.append(Panel("bars", f"{names.title(level).capitalize()}, {_title(series)}",
+                            "% faster than the kernel as it is", [a.name for a in found], series=columns, limit=0))
     if not panels:
         return None
-    return Chart("What one change is worth", "Bars per variant of a level: how much faster or slower than the level "
+    return Chart("What one change is worth", "Bars per variant of a kernel: how much faster or slower than the kernel "
                  "as it is.", panels)
 
 

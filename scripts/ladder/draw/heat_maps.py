@@ -37,14 +37,14 @@ PLANS = {
         Plan("thread_heatmap", "Kernel 9: the sub-tile of a thread", ("tn",), ("tm",), "bk"),
         Plan("space_heatmap", "Kernel 9: every point of the space", ("tm", "tn"), ("bm", "bn"), "bk"),
     ),
-    "level08": (
-        Plan("heatmap", "Level 08: the tile of a CTA", ("block_n",), ("block_m",), "size"),
-        Plan("order_heatmap", "Level 08: groups of tiles and stages", ("group",), ("stages",), "size"),
+    "production": (
+        Plan("heatmap", "Production: the tile of a CTA", ("block_n",), ("block_m",), "size"),
+        Plan("order_heatmap", "Production: groups of tiles and stages", ("group",), ("stages",), "size"),
     ),
 }
 CHECKED = {  # of sweeps without speeds
     "sgemm": PLANS["sgemm"][:1],
-    "level08": (Plan("heatmap", "Level 08: the tile of a CTA", ("block_n",), ("block_m",), "stages"),),
+    "production": (Plan("heatmap", "Production: the tile of a CTA", ("block_n",), ("block_m",), "stages"),),
 }
 
 # What a cell without a speed says. The order is that of importance: the first that applies stands in the cell.

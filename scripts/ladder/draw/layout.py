@@ -20,6 +20,8 @@ WARPGROUP = 128  # threads
 def gallery(context: Context) -> dict[str, Draw]:
     found: dict[str, Draw] = {f"{names.short(level)}_tiles_sm{arch}": partial(tiles, context, level, arch)
                               for level, arch in names.all_kernels(context.root)}
+    if names.PRODUCTION in names.all_names(context.root):
+        found["production_tiles_sm90"] = partial(tiles, context, names.PRODUCTION, 90)
     if {3, 4} <= {names.number_of(level) for level in names.all_levels(context.root)}:
         found["epilogue_lanes"] = partial(epilogue_lanes, context)
     return found

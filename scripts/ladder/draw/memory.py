@@ -30,6 +30,8 @@ def gallery(context: Context) -> dict[str, Draw]:
         found[f"{short}_smem_sm{arch}"] = partial(smem, context, level, arch)
         if arch == 100:
             found[f"{short}_tmem"] = partial(tmem, context, level)
+    if names.PRODUCTION in names.all_names(context.root):
+        found["production_smem_sm90"] = partial(smem, context, names.PRODUCTION, 90)
     levels = {names.number_of(level) for level in names.all_levels(context.root)}
     if 2 in levels and context.configs(context.level(2), 100):
         found["swizzles"] = partial(swizzles, context)

@@ -17,8 +17,9 @@ WIDE, HIGH = 28, 15  # of a tile
 
 
 def gallery(context: Context) -> dict[str, Draw]:
-    return {f"tile_order_{number:02}": partial(tile_order, context, level) for level in names.all_levels(context.root)
-            if (number := names.number_of(level)) in LEVELS}
+    return {f"tile_order_{names.head(level)}": partial(tile_order, context, level)
+            for level in names.all_names(context.root)
+            if level == names.PRODUCTION or names.number_of(level) in LEVELS}
 
 
 def tile_order(context: Context, level: str) -> Optional[Drawing]:
@@ -29,7 +30,7 @@ def tile_order(context: Context, level: str) -> Optional[Drawing]:
     rows, columns = shown[0][1].m_blocks, shown[0][1].n_blocks
     panel = columns * WIDE + 64
     drawing = Drawing(
-        f"Level {names.number_of(level):02}: the order of tiles",
+        f"{names.title(level).capitalize()}: the order of tiles",
         f"{rows} by {columns} tiles of D, numbered in the order in which they are taken: "
         + "; ".join(f"{_name(d)} goes down groups of {_group(d, order)} m-blocks before n advances"
                     for d, order in shown)
@@ -57,7 +58,7 @@ def _group(description: Description, order: TileOrder) -> int:
 
 
 def _name(description: Description) -> str:
-    is_config = description.config.count("x") == 1  # configurations of level 08 on Hopper are named after their tile
+    is_config = description.config.count("x") == 1  # the production kernel's on Hopper are named after their tile
     return names.ARCH_NAMES[description.arch] + (f" {description.config}" if is_config else "")
 
 

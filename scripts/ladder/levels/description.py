@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Optional
@@ -116,7 +116,7 @@ class Description:
 
     @property
     def title(self) -> str:
-        return f"Level {names.number_of(self.level):02}, {names.ARCH_NAMES[self.arch]}"
+        return f"{names.title(self.level).capitalize()}, {names.ARCH_NAMES[self.arch]}"
 
     @property
     def outline(self) -> list[Region]:
@@ -132,6 +132,25 @@ class Description:
     def cluster_m(self) -> int:
         """CTAs of a cluster one above the other, which share columns of D."""
         return self.cluster // self.cluster_n
+
+
+# What tells the mechanisms of a kernel apart, of those constants that it has.
+MECHANISMS = ("CUTS_K", "SWAPS_AB", "CUTS_LAST_WAVE", "TURNS", "NUM_CONSUMERS", "NUM_BANDS", "D_STAGES")
+
+
+def one_per_mechanism(described: Sequence[Description]) -> list[Description]:
+    """So few configurations of one kernel that each cluster, and each value of each of MECHANISMS, occurs in one."""
+    def traits(d: Description) -> set[tuple[str, int]]:
+        return {("cluster", 10 * d.cluster_m + d.cluster_n),
+                *((name, d.constants[name]) for name in MECHANISMS if name in d.constants)}
+
+    missing = set().union(*map(traits, described))
+    chosen: list[Description] = []
+    while missing:
+        best = max(described, key=lambda d: len(missing & traits(d)))
+        missing -= traits(best)
+        chosen.append(best)
+    return sorted(chosen, key=described.index)
 
 
 class ExplainError(Failure):

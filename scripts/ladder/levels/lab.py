@@ -222,8 +222,9 @@ def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
 
 def copy_sources(level: str, folder: Path) -> None:
     """What a level's kernel consists of; the rest of the repository is found through the include path."""
-    for name in (level, "common/mma", "common/ptx"):
-        shutil.copytree(files.ROOT / name, folder / name, ignore=shutil.ignore_patterns("labs", "*.md"))
+    for name in (names.folder(level, Path()), Path("common/mma"), Path("common/ptx")):
+        shutil.copytree(files.ROOT / name, folder / name,
+                        ignore=shutil.ignore_patterns("labs", names.PRODUCTION, "*.md"))
 
 
 def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
@@ -234,7 +235,7 @@ def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
     flags = [f"-DLADDER_ARCH={arch}", *definitions, "-I", str(folder), "-I", str(files.ROOT), "-gencode",
              f"arch=compute_{arch}a,code={code}"]
     said = ""
-    for command in build.commands(flags, folder / level / "main.cu", program):
+    for command in build.commands(flags, names.folder(level, folder) / "main.cu", program):
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
         if answer.returncode != 0:

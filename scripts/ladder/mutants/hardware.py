@@ -48,7 +48,7 @@ CANNOT_HANG = (*FENCES, "bar.warp.sync", "bar.sync", "cp.async.bulk.wait_group.r
 HARMLESS_WAITS = {("level02_tma_swizzle", 90): "ptx::mbarrier_wait(smem_empty("}
 # Of a level that chooses among these, and of one that has several of which one is measured.
 CONFIGS: dict[str, dict[int, tuple[str, ...]]] = {
-    "level08_deep_pipeline": {90: ("256x192", "128x256", "128x128")},
+    names.PRODUCTION: {90: ("256x192", "128x256", "128x128")},
     "level02_tma_swizzle": {90: ("swizzle128",), 100: ("swizzle128",)}}
 STORES = r"(?:st\.global|cp\.async\.bulk\.tensor\.2d\.global)"
 SANITIZER = "compute-sanitizer"

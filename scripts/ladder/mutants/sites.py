@@ -27,7 +27,7 @@ INSTRUCTIONS = (
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
 KEY = ("level", "arch", "config", "site", "instruction")  # columns of results that are about a site
-SWITCHES = ("slices", "turns", "swapped")  # the last of level 08 on Hopper, as in the names of its tiles
+SWITCHES = ("slices", "turns", "swapped")  # the last of the production kernel on Hopper, as in the names of its tiles
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")

@@ -30,9 +30,10 @@ from ladder.shards import Shard
 COLUMNS = ("level", "arch", "config", "site", "instruction", "orders", "found_by", "named", "verdict", "case")
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
-# Those of a level's configurations that are studied where it is not asked for another; of other levels all.
+# Those of a level's configurations that are studied where it is not asked for another; of others one per mechanism.
 STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",)}
-# K from which on pairs side by side share what they load (level 08's plan_sm90.h); below it each CTA loads for itself.
+# K from which on pairs side by side share what they load (the production kernel's plan_sm90.h); below it each CTA loads
+# for itself.
 SHARED_FROM_K = 3072
 # Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
@@ -116,7 +117,8 @@ def kernels(levels: Sequence[str], arches: Sequence[int], config: str, build: Pa
                 raise UsageError(f"{program.name} is not built. Run scripts/build.sh first.")
             described = description.describe(description.ask(program))
             known |= {d.config for d in described}
-            wanted = (config,) if config else STUDIED.get((level, arch), tuple(d.config for d in described))
+            studied = STUDIED.get((level, arch), tuple(d.config for d in description.one_per_mechanism(described)))
+            wanted = (config,) if config else studied
             found += [Kernel(level, arch, d.config if len(described) > 1 else "", program, cases(d))
                       for d in described if d.config in wanted]
     if not found:

@@ -127,8 +127,8 @@ def to_result(row: Fields) -> Result:
     """Of a row that read_rows has read. Raises DataError for what is no result."""
     if row["kind"] not in KINDS:
         raise DataError(f"{place_of(row)}kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not '{row['kind']}'.")
-    if not names.number_of(row["level"]):
-        raise DataError(f"{place_of(row)}level must be a level's name, not '{row['level']}'.")
+    if not names.is_kernel(row["level"]):
+        raise DataError(f"{place_of(row)}level must be a level's name or production, not '{row['level']}'.")
     if not row["gpu"]:
         raise DataError(f"{place_of(row)}gpu is empty.")
     return Result(row["level"], (int(row["m"]), int(row["n"]), int(row["k"])),

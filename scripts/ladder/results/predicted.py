@@ -22,7 +22,7 @@ FITTED = {(level, edge) for level in ("level01_baseline", "level03_warp_speciali
           for edge in ("4096", "12288")} | {
     (level, edge) for level in ("level02_tma_swizzle", "level03_warp_specialize", "level04_smem_epilogue",
                                 "level05_persistent", "level06_tmem_double_buffer") for edge in ("8192", "12288")} | {
-    (level, edge) for level in ("level06_tmem_double_buffer", "level07_dual_tile", "level08_deep_pipeline")
+    (level, edge) for level in ("level06_tmem_double_buffer", "level07_dual_tile", names.PRODUCTION)
     for edge in ("10240", "12288")} | {
     ("level02_tma_swizzle", "10240"), ("level03_warp_specialize", "10240"), ("level04_smem_epilogue", "10240"),
     ("level07_dual_tile", "8192")}
@@ -62,16 +62,16 @@ class Compared:
 
 @dataclass(frozen=True)
 class Tried:
-    """A configuration of level 08 that was timed on an H200, and handed to the model."""
+    """A configuration of the production kernel that was timed on an H200, and handed to the model."""
     point: tuple[str, ...]  # as POINT names them
     size: str
     modelled: float  # TFLOPS
     measured: float
 
 
-TUNER = RESULTS / "h200_autotune_level08.csv"
+TUNER = RESULTS / "h200_autotune_production.csv"
 POINT = ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")
-TUNER_MODELLED = RESULTS / "modelled_ranking_level08_sm90.csv"
+TUNER_MODELLED = RESULTS / "modelled_ranking_production_sm90.csv"
 
 
 def tried(context: Context) -> list[Tried]:
@@ -87,7 +87,7 @@ def tried(context: Context) -> list[Tried]:
 
 
 def tiles(context: Context) -> list[Tried]:
-    """All configurations of level 08 at shapes for which nobody had chosen any; nothing was fitted to them."""
+    """All configurations of the production kernel at shapes that none was chosen for; nothing was fitted to them."""
     def of(row: Fields) -> tuple[tuple[str, ...], str]:
         return (row["config"],), "x".join(row[axis] for axis in "mnk")
     path = context.root / predictions.TIMED_TILES

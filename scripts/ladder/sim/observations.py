@@ -163,7 +163,8 @@ class Recording:
 def record(levels: Levels, level: str, arch: int) -> Recording:
     explained = ask(levels.program(level, arch))
     first = describe(explained)[0]  # one configuration stands for all
-    return Recording(explained, counters(levels, first), observe_timeline(levels, first))
+    timeline = observe_timeline(levels, first) if level != names.PRODUCTION else ""  # of which no page shows one
+    return Recording(explained, counters(levels, first), timeline)
 
 
 def earlier(root: Path, level: str, arch: int) -> Recording:
@@ -185,7 +186,7 @@ def attempt(levels: Levels, level: str, arch: int) -> tuple[Recording, str]:
 
 def observe(levels: Levels) -> tuple[dict[Path, str], list[str]]:
     """All files, relative to the root, and their content; and what went wrong, kernel by kernel."""
-    keys = names.all_kernels(levels.root)
+    keys = names.kernels_of(names.all_names(levels.root), levels.root)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done in processes
         attempts = list(pool.map(lambda key: attempt(levels, *key), keys))
     recordings = [recording for recording, _ in attempts]

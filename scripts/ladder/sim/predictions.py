@@ -62,7 +62,7 @@ class Point:
 
 
 # Few, quick, and with everything in them that times depend on: ordinary stores, a persistent kernel, tensor memory.
-CHECKED = (Point("level03_warp_specialize", "h200", "4096"), Point("level08_deep_pipeline", "h200", "4096"),
+CHECKED = (Point("level03_warp_specialize", "h200", "4096"), Point(names.PRODUCTION, "h200", "4096"),
            Point("level06_tmem_double_buffer", "b200", "4096"))
 
 

@@ -20,7 +20,6 @@ from typing import Callable
 
 from ladder.command import Failure
 from ladder.files import ROOT
-from ladder.levels import names
 
 SPACES = Path("scripts") / "autotune" / "spaces"  # from the root of the repository
 
@@ -215,7 +214,7 @@ def kernel9_reason(p: Point, smem_limit: int) -> str:
     return sgemm_reason({**KERNEL9, **p, "unroll": min(KERNEL9["unroll"], p["bk"])}, smem_limit)
 
 
-# --- level 08 ---------------------------------------------------------------------------------------------------------
+# --- production -------------------------------------------------------------------------------------------------------
 
 SM100_PARAMETERS = (
     Parameter("block_m", "BLOCK_M", 128, (128, 256)), Parameter("block_n", "BLOCK_N", 128, range(64, 257, 64)),
@@ -289,16 +288,17 @@ KERNELS = {
         headline=("bm", "bn", "bk", "tm", "tn"), reason=sgemm_reason,
         resources=lambda p: (sgemm_threads(p), sgemm_smem(p)), entry=r"sgemmILb1E",
         depends=("scripts/autotune/sgemm_ladder.cuh",)),
-    ("level08", 100): Kernel(
-        name="level08", arch=100, element="bf16", source="level08_variant.cu", parameters=SM100_PARAMETERS,
+    ("production", 100): Kernel(
+        name="production", arch=100, element="bf16", source="production_variant.cu", parameters=SM100_PARAMETERS,
         headline=("block_m", "block_n", "stages", "group"), reason=sm100_reason,
         resources=lambda p: (256, sm100_smem(p)), entry="gemm_sm100",
-        depends=("level08_deep_pipeline/kernel_sm100.cuh",)),
-    ("level08", 90): Kernel(
-        name="level08", arch=90, element="bf16", source="level08_variant.cu", parameters=SM90_PARAMETERS,
+        depends=("level08_deep_pipeline/production/kernel_sm100.cuh",)),
+    ("production", 90): Kernel(
+        name="production", arch=90, element="bf16", source="production_variant.cu", parameters=SM90_PARAMETERS,
         headline=("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group"), reason=sm90_reason,
         resources=lambda p: (384, sm90_smem(p)), entry="gemm_sm90",
-        depends=("level08_deep_pipeline/kernel_sm90.cuh", "level08_deep_pipeline/plan_sm90.h")),
+        depends=("level08_deep_pipeline/production/kernel_sm90.cuh",
+                 "level08_deep_pipeline/production/plan_sm90.h")),
 }
 
 
@@ -333,10 +333,8 @@ class Space:
                 yield Candidate(point, name, kernel.reason(point, smem_limit))
 
 
-def find_kernel(text: str, arch: int) -> Kernel:
-    """By its name, which for a level is whatever names one. Raises SpaceError, UsageError."""
-    is_level = names.looks_like_a_level(text)
-    name = names.short(names.find_level(text, names.all_levels())) if is_level else text
+def find_kernel(name: str, arch: int) -> Kernel:
+    """By its name. Raises SpaceError."""
     if (name, arch) not in KERNELS:
         known = ", ".join(f"{n} for sm{a}" for n, a in KERNELS)
         raise SpaceError(f"there is nothing to tune in {name} for sm{arch}, only in {known}")

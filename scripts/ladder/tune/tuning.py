@@ -23,12 +23,12 @@ from ladder.tune.runner import Device, Settings
 from ladder.tune.sweep import Progress, Sweep, Task
 from ladder.tune.variants import Compiler, DiskFull
 
-SPACES = {"sgemm": ("sgemm_notes",), "sgemm_ladder": ("sgemm_ladder",), "level08": ("level08_sm{arch}",)}
-SIZES = {"sgemm": "4096", "sgemm_ladder": "4096", "level08": "4096,8192"}
-RETIMED = {"sgemm": "2048,4096,8192", "sgemm_ladder": "2048,4096,8192", "level08": "4096,8192"}
+SPACES = {"sgemm": ("sgemm_notes",), "sgemm_ladder": ("sgemm_ladder",), "production": ("production_sm{arch}",)}
+SIZES = {"sgemm": "4096", "sgemm_ladder": "4096", "production": "4096,8192"}
+RETIMED = {"sgemm": "2048,4096,8192", "sgemm_ladder": "2048,4096,8192", "production": "4096,8192"}
 # On the simulated device: whole tiles, more than one wave of one SM's work, and an end of every kind.
 SIMULATED_SIZES = {"sgemm": "512x256x96,132x260x36,67x131x29", "sgemm_ladder": "512x256x96,132x260x36,67x131x29",
-                   "level08": "768x512x192,200x264x136"}
+                   "production": "768x512x192,200x264x136"}
 ANSWERED = ("gpu", "sm_mhz", "power_w", "power_cap_w", "driver", "cuda", "cublas")  # circumstances
 QUICK_POINTS = 8
 NOT_TRIED = "not tried: only a handful was"
@@ -143,7 +143,8 @@ def choose_devices(request: Request) -> tuple[list[Device], str]:
         return [Device(None)], "simulated"
     raise gpus.NoGpu(f"Tuning {kernel.name} needs a GPU of compute capability {kernel.arch / 10:.1f} "
                      f"({gpus.EXAMPLES[kernel.arch]}). Without one, --quick verifies a handful of points on the "
-                     "simulated device, and --simulate all of them; --modelled ranks level 08's by the timing model.")
+                     "simulated device, and --simulate all of them; --modelled ranks the production kernel's by "
+                     "the timing model.")
 
 
 def few(candidates: Sequence[space.Candidate]) -> list[space.Candidate]:

@@ -47,7 +47,7 @@ def at_shapes(context: Context, options: Options) -> str:
 
 
 def at_random(context: Context, _: Options) -> str:
-    """The top of the ladder at shapes drawn at random, GPU by GPU: quantiles, and the worst."""
+    """The production kernel at shapes drawn at random, GPU by GPU: quantiles, and the worst."""
     groups: dict[data.Series, list[data.Result]] = {}
     for result in data.load_measured(context.root / RESULTS, "random"):
         groups.setdefault(result.series, []).append(result)
@@ -140,21 +140,21 @@ def _measured(found: list[Ablation]) -> list[str]:
     conditions = numbers.conditions(results)
     notes = [f"{conditions}."] if conditions else []
     notes += table.interval_notes([r for r in results if numbers.interval(r, "ratio_level")])
-    return [f"Level {names.number_of(found[0].level):02}, {found[0].series.title()}; "
+    return [f"{names.title(found[0].level).capitalize()}, {found[0].series.title()}; "
             "speed in units of the level as it is, above 1 is faster"
             + ("; bytes and cycles of one product:" if traffic else ":") + "\n\n"
             + markdown.table(heads, rows, "lll" + "r" * (len(heads) - 4))
             + ("\n" + " ".join(notes) + "\n" if notes else "")]
 
 
-# The stages of the capstone: what each adds, and how the level is built without the next ones; the last is the level.
+# The steps to the production kernel: what each adds, and how it is built without the next ones; the last is all of it.
 STAGES = [("1. D in the ring", "-DCLUSTER_CTAS=1"), ("2. and pairs", "-DCLUSTER_CTAS=2"),
           ("3. and clusters of four or eight", "")]
 
 
-def capstone(context: Context, options: Options) -> str:
-    """level=N: its stages, each beside the whole level, and beside the level before."""
-    name = take_level(context, options)
+def capstone(context: Context, _: Options) -> str:
+    """The stages of the production kernel, each beside the whole of it, and beside level 07."""
+    name = names.PRODUCTION
     found = {a.option: a for a in context.ablations if a.level == name and a.series.kind == "measured"}
     variants = [found.get(option) for _, option in STAGES if option]
     if not all(variants):
@@ -162,28 +162,29 @@ def capstone(context: Context, options: Options) -> str:
     first = variants[0]
     assert first
     sizes = sorted(first.ratios)
-    rows = [[f"level {names.number_of(name) - 1:02}", "",
-             *(_beside(context, name, first.series, shape) for shape in sizes), *(numbers.NOTHING for _ in sizes)]]
+    before = context.level(7)
+    rows = [[names.title(before), "",
+             *(_beside(context, before, name, first.series, shape) for shape in sizes),
+             *(numbers.NOTHING for _ in sizes)]]
     for title, option in STAGES:
         results = {r.shape: r for r in found[option].results} if option else first.baselines
         speeds = [_speed(found[option], shape) for shape in sizes] if option else ["1"] * len(sizes)
-        rows.append([title, f"`{option}`" if option else "the level as it is", *speeds,
+        rows.append([title, f"`{option}`" if option else "the kernel as it is", *speeds,
                      *(_seen(results.get(shape), "l2_bytes") for shape in sizes)])
     heads = ["stage", "built with", *(f"speed, {size_text(shape)}" for shape in sizes),
              *(f"through L2, {size_text(shape)}" for shape in sizes)]
     conditions = numbers.conditions([r for a in variants if a for r in a.results])
     return (markdown.table(heads, rows, "ll" + "r" * (len(heads) - 2))
-            + f"\n{first.series.title()}; speed in units of the level as it is. {conditions}. The level before: "
-              "the quotient of both levels' ratios to cublasLt, each from a run of its own.\n")
+            + f"\n{first.series.title()}; speed in units of the kernel as it is. {conditions}. Level 07: "
+              "the quotient of both kernels' ratios to cublasLt, each from a run of its own.\n")
 
 
-def _beside(context: Context, name: str, series: data.Series, shape: Shape) -> str:
-    """How fast the level before is, in units of this one."""
-    number = names.number_of(name)
-    ratios = {names.number_of(r.level): r.number("ratio_cublaslt") for r in context.results
+def _beside(context: Context, other: str, name: str, series: data.Series, shape: Shape) -> str:
+    """How fast another kernel is, in units of this one."""
+    ratios = {r.level: r.number("ratio_cublaslt") for r in context.results
               if r.series == series and r.shape == shape}
-    before, now = ratios.get(number - 1), ratios.get(number)
-    return f"{before / now:.3f}" if before and now else numbers.NOTHING
+    theirs, ours = ratios.get(other), ratios.get(name)
+    return f"{theirs / ours:.3f}" if theirs and ours else numbers.NOTHING
 
 
 def _speed(ablation: Ablation, shape: Shape) -> str:

@@ -75,7 +75,7 @@ def without(context: Context, options: Options) -> str:
     table = []
     for (level, arch, config, site, instruction), found in wrong.items():
         if any(row["wrong"] not in ("", "0") for row in found.values()):
-            title = f"{names.number_of(level):02}{', ' + config if len(configs[level]) > 1 else ''}"
+            title = f"{names.head(level)}{', ' + config if len(configs[level]) > 1 else ''}"
             line = labels.of_kernel(context.root, level, int(arch)).line(site)
             table.append([title, str(line or NOTHING), f"`{_call(site, instruction)}`",
                           *(found[size]["wrong"] if size in found else NOTHING for size in sizes)])

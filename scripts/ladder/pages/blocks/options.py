@@ -12,10 +12,10 @@ Options = dict[str, str]
 
 
 def take_level(context: Context, options: Options) -> str:
-    """level=N: its name."""
+    """level=N or level=production: its name."""
     if "level" not in options:
         raise UsageError("level=N must name a level")
-    return names.find_level(options.pop("level"), names.all_levels(context.root))
+    return names.find_level(options.pop("level"), names.all_names(context.root))
 
 
 def take_archs(options: Options, default: Optional[Sequence[int]] = None) -> Sequence[int]:

@@ -68,9 +68,9 @@ def _table(rows: list[Fields]) -> str:
         if any(cell is not None for cell in cells):
             lines.append([title, *(NOTHING if cell is None else _number(cell, places) for cell in cells)])
     lines.append(["warps waited most for", *(_stall(values[level]) for level in levels)])
-    heads = ["", *(f"{names.number_of(level):02}" for level in levels)]
+    heads = ["", *(names.head(level) for level in levels)]
     first = rows[0]
-    several = [f"{names.number_of(level):02}" for level in levels if launches[level] != "1"]
+    several = [names.head(level) for level in levels if launches[level] != "1"]
     note = (f" Level {', '.join(several)} is more than one launch, and the profiler runs one after the other what runs "
             "side by side otherwise: it says nothing about cycles.") if several else ""
     return (markdown.table(heads, lines, "l" + "r" * len(levels))

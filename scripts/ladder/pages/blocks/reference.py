@@ -13,7 +13,7 @@ def of_level(context: Context, options: Options) -> str:
     level = take_level(context, options)
 
     def each(*blocks: object) -> str:
-        return "\n".join(block(context, {"level": str(names.number_of(level))}) for block in blocks if callable(block))
+        return "\n".join(block(context, {"level": level}) for block in blocks if callable(block))
 
     maps = [f"{names.short(level)}_smem_sm{arch}" for arch in names.ARCH_NAMES]
     pictures = [images.picture(context, {"name": name}) for name in maps if gallery.draw(context, name)]

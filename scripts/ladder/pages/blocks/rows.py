@@ -111,7 +111,7 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "l2_bytes": lambda text: f"{int(text) / 1e9:.1f} GB" if int(text) >= 1e9 else f"{int(text) / 1e6:.0f} MB",
     "tensor_percent": lambda text: f"{text} %", "commit": lambda text: f"commit {text}",
     "date": lambda text: text[:len("2025-01-31")], "name": lambda text: f"`{text}`",
-    "level": lambda text: names.short(text) if names.number_of(text) else text,
+    "level": lambda text: names.short(text) if names.is_kernel(text) else text,
 }
 
 

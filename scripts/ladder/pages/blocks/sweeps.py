@@ -22,7 +22,7 @@ NOTHING = "Nothing has been measured yet.\n"
 NOTES = ("bm", "bn", "bk", "tm", "tn")  # the parameters of the notes' space
 STEPS = ("threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")  # what the ladder varies most
 NAMES = {"sgemm": NOTES, "sgemm_ladder": (*NOTES, *STEPS),
-         "level08": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
+         "production": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
 
 
 def _take_kernel(options: Options) -> str:
@@ -98,7 +98,7 @@ def autotune_space(context: Context, options: Options) -> str:
 
 
 def autotune_best(context: Context, options: Options) -> str:
-    """kernel=sgemm|sgemm_ladder|level08 count=N size=EDGE: the fastest points."""
+    """kernel=sgemm|sgemm_ladder|production count=N size=EDGE: the fastest points."""
     kernel, count = _take_kernel(options), int(options.pop("count", "5"))
     size = options.pop("size", "")
     rows = [row for row in _measured(context, kernel) if not size or row["size"] == size]
@@ -203,7 +203,7 @@ def _explained(rows: Sequence[Row], names: Sequence[str]) -> float:
 
 
 def autotune_checked(context: Context, options: Options) -> str:
-    """kernel=level08 arch=sm100: how many configurations were found right on the simulated device."""
+    """kernel=production arch=sm100: how many configurations were found right on the simulated device."""
     kernel, arch = _take_kernel(options), names.parse_arch(options.pop("arch", "sm100"))
     path = context.root / RESULTS / f"sim_autotune_{kernel}_sm{arch}.csv"
     if not path.exists():
@@ -249,7 +249,7 @@ def _ranked(context: Context, options: Options) -> tuple[space.Kernel, list[Row]
 
 
 def ranked_tiles(context: Context, options: Options) -> str:
-    """kernel=level08 arch=sm100: what the timing model says of each tile, with as many stages as were tried."""
+    """kernel=production arch=sm100: what the timing model says of each tile, with as many stages as were tried."""
     kernel, rows, sizes = _ranked(context, options)
     varied = ("block_m", "block_n", "stages", "clc")
     defaults = {p.name: p.text(p.default) for p in kernel.parameters if p.name not in varied}
@@ -269,7 +269,7 @@ def ranked_tiles(context: Context, options: Options) -> str:
 
 
 def ranked_changes(context: Context, options: Options) -> str:
-    """kernel=level08 arch=sm100: what the timing model says of the named points, each beside what it changes."""
+    """kernel=production arch=sm100: what the timing model says of the named points, each beside what it changes."""
     kernel, rows, sizes = _ranked(context, options)
     speeds = {(row["name"], row["size"]): _tflops(row) for row in rows if row["name"]}
     points = {row["name"]: row for row in rows if row["name"]}

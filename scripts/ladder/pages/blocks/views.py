@@ -165,7 +165,7 @@ def changes(context: Context) -> list[Section]:
 
 
 def tuner(context: Context) -> list[Section]:
-    """Configurations of level 08 that the tuner timed on an H200, beside the model's prediction of them."""
+    """Configurations of the production kernel that the tuner timed on an H200, beside the model's predictions."""
     rows, sections = predicted.tried(context), []
     for size in dict.fromkeys(each.size for each in rows):
         mine = [each for each in rows if each.size == size]
@@ -185,7 +185,7 @@ def tuner(context: Context) -> list[Section]:
 
 
 def tiles(context: Context) -> list[Section]:
-    """All configurations of level 08 at shapes for which none had been chosen, by configuration."""
+    """All configurations of the production kernel at shapes for which none had been chosen, by configuration."""
     rows = predicted.tiles(context)
     if not rows:
         return []
@@ -203,7 +203,7 @@ def tiles(context: Context) -> list[Section]:
 
 
 def orders(context: Context) -> list[Section]:
-    """How often the model's order of two configurations of level 08 is their order on an H200."""
+    """How often the model's order of two configurations of the production kernel is their order on an H200."""
     found, texts = predicted.orders(context), []
     near, far = (f"{100 * edge:.0f}" for edge in (SEPARATED, FAR))
     for low, high, apart in ((0.0, SEPARATED, f"less than {near} %"), (SEPARATED, FAR, f"{near} to {far} %"),

@@ -1,11 +1,11 @@
-// Level 08 as a variant. -DLADDER_ARCH chooses the kernel; its options come from further definitions.
+// The production kernel as a variant. -DLADDER_ARCH chooses the kernel; its options come from further definitions.
 #include "common/harness/level.h"
 #include "scripts/autotune/variant.h"
 
 #if LADDER_ARCH == 100
-#include "level08_deep_pipeline/kernel_sm100.cuh"
+#include "level08_deep_pipeline/production/kernel_sm100.cuh"
 #elif LADDER_ARCH == 90
-#include "level08_deep_pipeline/kernel_sm90.cuh"
+#include "level08_deep_pipeline/production/kernel_sm90.cuh"
 #else
 #error "compile with -DLADDER_ARCH=100 (Blackwell) or -DLADDER_ARCH=90 (Hopper)"
 #endif
@@ -19,10 +19,10 @@ cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream
                            .d = static_cast<__nv_bfloat16*>(problem.d),
                            .ldd = problem.ldd};
 #if LADDER_ARCH == 100
-  return level08::launch<level08::LEVEL>(p, stream);
+  return production::launch<production::LEVEL>(p, stream);
 #else
-  constexpr level08::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
+  constexpr production::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
                                         TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};
-  return level08::launch<TUNED>(p, stream);
+  return production::launch<TUNED>(p, stream);
 #endif
 }
