@@ -79,6 +79,8 @@ def render(python: Path, output: Path, parts: str) -> None:
                              str(output.resolve())], env=environment, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise NotBuilt(f"mkdocs fails: {(answer.stderr or answer.stdout).strip()[-2000:]}.")
+    for name in ("404.html", "sitemap.xml", "sitemap.xml.gz"):  # they would need to know the site's address
+        (output / name).unlink(missing_ok=True)
 
 
 def call(*line: str | Path) -> None:
@@ -93,8 +95,7 @@ def build(output: Path, pages_only: bool) -> None:
     python = install()
     if not pages_only:
         call(files.SCRIPTS / "build.sh")
-        call(files.SCRIPTS / "build.sh", "web")
-    render(python, output, "" if pages_only else "explorer playground")
+    render(python, output, "" if pages_only else "explorer")
     if not pages_only:
         call(sys.executable, files.SCRIPTS / "explore.py", "--all", output / "explorer")
 
@@ -116,10 +117,19 @@ def serve(output: Path, port: int) -> None:
         server.serve_forever()
 
 
+def test(output: Path) -> int:
+    """The tests of the pages in a browser; exit code 1 if one fails."""
+    answer = subprocess.run([sys.executable, "-B", str(files.ROOT / "common" / "tests" / "site" / "browsing.py")], check=False,
+                            env={**os.environ, "LADDER_SITE": str(output.resolve())})
+    return command.EXIT_RIGHT if answer.returncode in (0, command.EXIT_SKIPPED) else command.EXIT_WRONG
+
+
 def main() -> int:
     options = parse()
     build(options.output, options.pages_only)
     code = check(options.output)
+    if options.test and code == command.EXIT_RIGHT:
+        code = test(options.output)
     if options.serve and code == command.EXIT_RIGHT:
         serve(options.output, options.port)
     return code

@@ -132,10 +132,15 @@ def run_data(trace: Any, launch: Launch, ctas: Sequence[int], description: Optio
     kept = [item for item in trace["traceEvents"] if item["ph"] not in ("M", "C") and item["cat"] != "residence"
             and item["pid"] // CTAS_PER_LAUNCH == launch.number
             and (item["pid"] in shown or _is_of_cluster(item["args"].get("barrier")))]
-    said = {name: value for name, value in asdict(description).items()
-            if name in ("smem", "barriers", "named_barriers")} if description else None
     return {"trace": {"otherData": trace["otherData"], "traceEvents": kept}, "launch": launch.number,
-            "ctas": list(ctas), "description": said, "sources": sources}
+            "ctas": list(ctas), "description": memory_and_barriers(description) if description else None,
+            "sources": sources}
+
+
+def memory_and_barriers(description: Description) -> dict[str, Any]:
+    """What a page knows of a kernel's memory and barriers, for their names."""
+    return {name: value for name, value in asdict(description).items()
+            if name in ("smem", "barriers", "named_barriers")}
 
 
 def _is_of_cluster(barrier: Any) -> bool:

@@ -74,9 +74,21 @@ def on_page_content(text: str, page: Any, config: Any, files: Any) -> str:
         return text + _source(name)
 
     def replaced(match: re.Match[str]) -> str:
-        return f'{match[1]}"{html.escape(State.site.link(name, html.unescape(match[2])))}"'
+        target = html.unescape(match[2])
+        return f'{match[1]}"{html.escape(_playground(name, target) or State.site.link(name, target))}"'
 
     return HREF.sub(replaced, text)
+
+
+def _playground(name: str, target: str) -> str:
+    """Where a link to a row of the playground's page leads on a site that has the playground: to what the row is about.
+    Empty for other links."""
+    path, _, anchor = target.partition("#")
+    address = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+    is_row = address in ("docs/playground.md", "docs/playground.html") and pages.PLAYED.fullmatch(anchor)
+    if not is_row or "playground" not in os.environ.get("LADDER_SITE_PARTS", "").split():
+        return ""
+    return posixpath.relpath(f"playground/{anchor}.html", posixpath.dirname(name) or ".")
 
 
 def _source(name: str) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 COPIED = {".svg", ".png", ".csv", ".json", ".txt"}  # not rendered
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 TARGET = re.compile(r"\]\(\s*<?([^()\s>]+)|<(?:a|img)\b[^>]*?\b(?:href|src)=[\"']([^\"']+)[\"']")
+PLAYED = re.compile(r"level\d\d_sm\d+|ring|pair")  # rows of docs/playground.md that are pages of the playground
 LINE = re.compile(r"L(\d+)(?:-L\d+)?")
 
 
@@ -167,7 +168,7 @@ def navigation(site: Site, playground: bool, explorer: bool) -> list[object]:
     tasks = [page for page in site.pages if page.startswith("scripts/ladder/grader/tasks/")]
     taken = {*levels, *warm_up, *beyond, *tasks, "README.md", "docs/README.md", "docs/cheat_sheet.md"}
     machine = there("docs/simulator.md", "docs/debugging.md", "docs/explorer.md", "docs/model.md", "docs/grader.md",
-                    "docs/field_bugs.md", "docs/your_own_programs.md")
+                    "docs/playground.md", "docs/field_bugs.md", "docs/your_own_programs.md")
     figures = there("docs/measuring.md", "docs/gpus.md", "docs/profiling.md", "docs/tuning_h200.md",
                     "docs/tuning_b200.md")
     taken |= {*machine, *figures}

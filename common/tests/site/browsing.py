@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+"""The site in headless browsers, from a plain static server: kernels are broken by clicks and by keys, and run.
+
+LADDER_SITE names the site's folder (default: build/site/html), LADDER_PICTURES a folder for pictures. Exit code 77:
+there is no site, or no browser.
+"""
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+
+from ladder import files
+from tests.browser import Browser, find_browser
+from tests.firefox import Firefox, find_firefox
+
+SITE = Path(os.environ.get("LADDER_SITE", files.BUILD / "site" / "html"))
+LEVEL_05 = "playground/level05_sm100.html"
+SECONDS = 3.0  # from the click on Run to the report, at most
+INTERACTIVE = 2.0  # CPU seconds of the page until it can be used, at most
+FIRST_LOAD = 1.5e6  # bytes over the wire, at most
+PHONE, DESK = (360, 740), (1400, 900)
+
+
+class Server:
+    """A plain static server that counts what it sends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sent: dict[str, int] = {}
+        sent = self.sent
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+            def send_header(self, keyword: str, value: str) -> None:
+                if keyword == "Content-Length":
+                    sent[self.path] = int(value)
+                super().send_header(keyword, value)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                                       functools.partial(Handler, directory=str(folder)))
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.address = f"http://127.0.0.1:{self._server.server_port}/"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Browsing(unittest.TestCase):
+    """Tests that share a browser and a server."""
+
+    browser: Browser
+    server: Server
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        program = find_browser()
+        if program is None:
+            raise unittest.SkipTest("there is no Chromium: scripts/setup.sh installs one where it may")
+        cls.server = Server(SITE)
+        cls.addClassCleanup(cls.server.close)
+        cls.browser = Browser(program, *DESK)
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self) -> None:
+        self.browser.problems.clear()
+        self.browser.requests.clear()
+        self.browser.resize(*DESK)
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.browser.problems, [])
+        self.assertEqual([url for url in self.browser.requests
+                          if not url.startswith((self.server.address, "data:", "blob:"))], [])
+
+    def open(self, page: str) -> None:
+        self.browser.call("Page.navigate", url="about:blank")  # an address that differs behind # only loads nothing
+        self.browser.call("Page.navigate", url=self.server.address + page)
+        self.browser.wait("document.documentElement?.dataset.ready === 'yes'")
+
+    def value(self, expression: str) -> Any:
+        return self.browser.evaluate(expression)
+
+    def text(self, selector: str) -> str:
+        return str(self.value(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+    def picture(self, name: str) -> None:
+        if "LADDER_PICTURES" in os.environ:
+            self.browser.picture(Path(os.environ["LADDER_PICTURES"]) / f"{name}.png")
+
+    # --- a playground's page ----------------------------------------------------------------------------------------
+
+    def site(self, condition: str) -> dict[str, Any]:
+        """The first site that fulfils a condition on `site`, with the number of its mark."""
+        found = self.value(f"(() => {{ const at = playground.sites.findIndex((site) => {condition});"
+                           " return at < 0 ? null : {...playground.sites[at]}; })()")
+        assert found is not None, condition
+        return dict(found)
+
+    def click_mark(self, site: dict[str, Any]) -> None:
+        self.value(f"playground.kernel.buttons.get({json.dumps(site['id'])}).dataset.tested = 'yes'")
+        self.browser.click_on(f"[data-line='{site['line']}'] .mark[data-tested]")
+        self.value(f"delete playground.kernel.buttons.get({json.dumps(site['id'])}).dataset.tested")
+
+    def state(self, site: dict[str, Any]) -> str:
+        return str(self.value(f"playground.kernel.buttons.get({json.dumps(site['id'])}).dataset.state"))
+
+    def await_result(self) -> None:
+        self.browser.wait("!playground.running")
+
+    def run_page(self) -> float:
+        """Clicks on Run; the seconds until the answer was there."""
+        self.value("window.answered = new Promise((done) => new MutationObserver((_, observer) => {"
+                   " if (document.querySelector('#answer h3')) { observer.disconnect(); done(performance.now()); } })"
+                   ".observe(document.querySelector('#answer'), {childList: true}))")
+        self.value("document.querySelector('#answer').replaceChildren()")
+        begin = self.value("window.begun = performance.now()")
+        self.browser.click_on("#go")
+        end = self.value("window.answered")
+        self.await_result()
+        return float(end - begin) / 1000
+
+
+class Playground(Browsing):
+    def setUp(self) -> None:
+        super().setUp()
+        self.open(LEVEL_05)
+
+    def test_the_proxy_fence(self) -> None:
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+        fence = self.site("site.instruction === 'fence.proxy.async'")
+        self.click_mark(fence)
+        self.assertEqual(self.state(fence), "removed")
+        self.assertLess(self.run_page(), SECONDS)
+        self.assertIn("Race", self.text("#answer h3"))
+        self.assertIn("Missing", self.text("#answer .report"))
+        self.assertIn("fence.proxy.async", self.text("#answer .report"))
+        lines = self.value("[...document.querySelectorAll('#listing .first, #listing .second')]"
+                           ".map((row) => +row.dataset.line)")
+        self.assertTrue(any(abs(line - fence["line"]) < 30 for line in lines), f"{lines}, {fence['line']}")
+        self.assertIn("On record for this line", self.text("#answer"))
+        self.assertEqual(self.value("playground.viewer.runs.length"), 2)  # beside the unmodified one
+        self.assertGreater(self.value("playground.viewer.run.reports.length"), 0)
+        self.picture("race")
+        self.value("document.querySelector('#run').scrollIntoView()")
+        self.picture("race_timeline")
+        while self.state(fence) != "kept":
+            self.click_mark(fence)
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assertEqual(self.text("#changes"), "")
+
+    def test_an_arrival_that_never_comes(self) -> None:
+        arrival = self.site("/deadlock/.test(site.verdict) && /commit|arrive/.test(site.instruction)")
+        self.click_mark(arrival)
+        self.run_page()
+        self.assertIn("Deadlock", self.text("#answer h3"))
+        self.assertIn("Who waits, and where", self.text("#answer"))
+        self.assertRegex(self.text("#answer .report ul"), r"line \d+")
+        self.picture("deadlock")
+
+    def test_a_wait(self) -> None:
+        wait = self.site("site.instruction === 'mbarrier.try_wait' && /race|fault|deadlock/.test(site.verdict)")
+        self.click_mark(wait)
+        self.run_page()
+        self.assertNotEqual(self.text("#answer h3"), "Right")
+        self.assertGreater(self.value("document.querySelectorAll('#answer .report').length"), 0)
+
+    def test_weakened(self) -> None:
+        weak = self.site("site.weakened && site.instruction === 'mbarrier.try_wait'")
+        self.click_mark(weak)
+        self.click_mark(weak)
+        self.assertEqual(self.state(weak), "weakened")
+        self.run_page()
+        self.assertNotIn("No result", self.text("#answer"))
+
+    def test_every_shape_is_right_and_quick(self) -> None:
+        for shape in self.value("playground.program.shapes.map(({id}) => id)"):
+            with self.subTest(shape):
+                self.open(f"{LEVEL_05}#shape={shape}")
+                self.run_page()
+                self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_schedules_and_strict(self) -> None:
+        self.open(f"{LEVEL_05}#schedule=seed:7&check=strict&sms=4")
+        self.assertEqual(self.value("['seed', 'sms'].map((id) => document.getElementById(id).value)"), ["7", "4"])
+        self.run_page()
+        self.assertIn("Right", self.text("#answer h3"))
+
+    def test_a_swizzle_lab(self) -> None:
+        self.open("playground/level02_sm100.html")
+        self.browser.click_on("#labs summary")
+        self.browser.click_on("[data-lab=swizzle_mismatch]")
+        self.assertIn("lab=swizzle_mismatch", self.value("location.hash"))
+        self.run_page()
+        self.assertIn("Fault", self.text("#answer h3"))
+        self.assertIn("tensor map", self.text("#answer"))
+        self.assertIn("The lab's prediction", self.text("#answer"))
+
+    def test_stop(self) -> None:
+        self.browser.click_on("#go")
+        self.browser.click_on("#stop")
+        self.await_result()
+        self.assertIn("stopped", self.text("#answer"))
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def edit_ptx(self, script: str) -> None:
+        self.browser.click_on("#ptx summary")
+        self.browser.wait("document.querySelector('#ptx-text').value.length > 1000")
+        self.value(f"(() => {{ const area = document.querySelector('#ptx-text'); let text = area.value; {script}"
+                   " area.value = text; area.dispatchEvent(new Event('input', {bubbles: true})); })()")
+
+    def test_ptx_as_edited(self) -> None:
+        self.edit_ptx("text = text.replaceAll(/^\\s*fence\\.proxy\\.async.*$/gm, '');")
+        self.assertIn("Edited PTX", self.text("#changes"))
+        self.run_page()
+        self.assertIn("Race", self.text("#answer h3"))
+        self.value("document.querySelector('#ptx-discard').click()")
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_ptx_that_does_not_parse(self) -> None:
+        for script in ("text = 'nonsense';", "text = '';", "text = text.replace(/mov\\.u32/, 'mov.u33');",
+                       "text = text.slice(0, text.length / 2);"):
+            with self.subTest(script):
+                self.open(LEVEL_05)
+                self.edit_ptx(script)
+                self.run_page()
+                self.assertEqual(self.text("#answer h3"), "No result")
+                self.assertGreater(len(self.text("#answer p")), 20)
+        self.value("document.querySelector('#ptx-discard').click()")
+        self.run_page()  # the page stays usable
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_keys_only(self) -> None:
+        at = self.value("playground.sites.findIndex((site) => site.instruction === 'fence.proxy.async')")
+        order = self.value("[...document.querySelectorAll('.mark')].map((mark) => mark.getAttribute('aria-label'))")
+        wanted = self.value(f"playground.kernel.buttons.get(playground.sites[{at}].id).getAttribute('aria-label')")
+        self.assertIn("fence.proxy.async", wanted)
+        for _ in range(order.index(wanted) + 1):
+            self.browser.key("n")
+        self.assertEqual(self.value("document.activeElement.getAttribute('aria-label')"), wanted)
+        self.press("Enter", "\r")
+        self.assertEqual(self.value("document.activeElement.dataset.state"), "removed")
+        self.press("Enter", "\r", control=True)
+        self.browser.wait("document.querySelector('#answer h3') !== null && !playground.running")
+        self.assertIn("Race", self.text("#answer h3"))
+        for _ in range(60):  # every control is reached with Tab
+            self.press("Tab", "")
+            if self.value("document.activeElement.id") == "go":
+                break
+        else:
+            self.fail("Tab does not reach Run")
+
+    def press(self, key: str, text: str, control: bool = False) -> None:
+        codes = {"Enter": 13, "Tab": 9}
+        for kind in ("keyDown", "keyUp"):
+            self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, modifiers=2 if control else 0,
+                              windowsVirtualKeyCode=codes[key],
+                              **({"text": text} if text and kind == "keyDown" and not control else {}))
+        self.browser.settle()
+
+    def test_small_and_dark(self) -> None:
+        shade = "getComputedStyle(document.body).backgroundColor"
+        light = self.value(shade)
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", features=[])
+        self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertNotEqual(self.value(shade), light)
+        self.browser.resize(*PHONE)
+        self.open(LEVEL_05)
+        self.click_mark(self.site("site.instruction === 'fence.proxy.async'"))
+        self.run_page()
+        self.assertLessEqual(self.value("document.documentElement.scrollWidth"), PHONE[0])
+        self.picture("phone_dark")
+        self.value("document.querySelector('#answer').scrollIntoView()")
+        self.picture("phone_dark_answer")
+
+    def test_first_load(self) -> None:
+        self.server.sent.clear()
+        self.browser.call("Network.clearBrowserCache")
+        begun = self.browser.thread_seconds()
+        self.open(LEVEL_05)
+        self.assertLess(self.browser.thread_seconds() - begun, INTERACTIVE)
+        self.run_page()
+        self.assertLess(sum(self.server.sent.values()), FIRST_LOAD, self.server.sent)
+
+    def test_without_webassembly(self) -> None:
+        script = self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.WebAssembly;")
+        self.addCleanup(self.browser.call, "Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+        self.open(LEVEL_05)
+        self.assertIn("no WebAssembly", self.text("#problem"))
+        self.assertTrue(self.value("document.querySelector('#go').disabled"))
+        self.browser.wait("!document.querySelector('#run').hidden")  # the recorded run is there all the same
+
+
+class Address(Browsing):
+    """An address from a stranger is data."""
+
+    def test_a_state_is_in_the_address(self) -> None:
+        self.open(LEVEL_05)
+        fence = self.site("site.instruction === 'fence.proxy.async'")
+        self.click_mark(fence)
+        address = self.value("location.hash")
+        self.assertIn(f"without={fence['id']}", address)
+        self.open(LEVEL_05 + address)
+        self.assertEqual(self.state(fence), "removed")
+        self.assertFalse(self.value("playground.running"))  # nothing runs until Run is pressed
+        self.assertIn("press Run", self.text("#answer"))
+        self.open(f"{LEVEL_05}#without=L{fence['line']}")
+        self.assertEqual(self.state(fence), "removed")
+
+    def test_what_a_page_does_not_have_is_said_as_text(self) -> None:
+        attack = "<img src=x onerror=window.attacked=1><script>window.attacked=1</script>"
+        for part in ("shape", "lab", "without", "weak", "check", "schedule", "sms", attack):
+            for value in (attack, "javascript:alert(1)", "9" * 5000, "-1", "", "%00", "%F0%9F%92%A9", "__proto__"):
+                self.open(f"{LEVEL_05}#{part}={value.replace('%', '%25') if value == attack else value}")
+                self.assertIn("does not have", self.text("#problem"), f"{part}={value[:20]}")
+                self.assertFalse(self.value("'attacked' in window"))
+                self.assertEqual(self.value("document.querySelectorAll('img, #problem *').length"), 0)
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_the_policy_forbids_inline_script_and_other_hosts(self) -> None:
+        self.open(LEVEL_05)
+        self.value("(() => { const made = document.createElement('script'); made.textContent = 'window.attacked = 1';"
+                   " document.body.append(made); })()")
+        self.assertFalse(self.value("'attacked' in window"))
+        self.assertEqual(self.value("fetch('https://example.org/').then(() => 'sent', () => 'refused')"), "refused")
+        self.assertEqual(self.value("(() => { try { eval('1'); return 'evaluated'; } catch { return 'refused'; } })()"),
+                         "refused")
+        self.assertTrue(all("Content Security Policy" in problem for problem in self.browser.problems),
+                        self.browser.problems)
+        self.browser.problems.clear()
+        self.browser.requests[:] = [url for url in self.browser.requests if "example.org" not in url]
+
+
+class Pages(Browsing):
+    """Every page of the playground, the figures, and some of the course's."""
+
+    def test_each_playground_page_opens(self) -> None:
+        pages = sorted(path for path in (SITE / "playground").glob("*.html")
+                       if path.stem not in ("index", "ring", "pair"))
+        self.assertGreaterEqual(len(pages), 16)
+        for page in pages:
+            with self.subTest(page.stem):
+                self.open(f"playground/{page.name}")
+                self.assertEqual(self.text("#problem"), "")
+                self.assertGreater(self.value("document.querySelectorAll('.mark').length"), 0)
+                self.browser.wait("Boolean(playground.viewer.runs)")
+                self.run_page()
+                self.assertIn("Right", self.text("#answer h3"))
+
+    def test_figures(self) -> None:
+        for name in ("ring", "pair"):
+            with self.subTest(name):
+                self.open(f"playground/{name}.html")
+                self.assertEqual(self.text("#problem"), "")
+                before = self.text("#said")
+                self.browser.click_on("#forward")
+                self.assertNotEqual(self.text("#said"), before)
+                self.browser.key("ArrowLeft")
+                self.assertEqual(self.text("#said"), before)
+                self.browser.click_on("#play")
+                self.browser.wait("player.at > 1")
+                self.browser.resize(*PHONE)
+                self.assertLessEqual(self.value("document.documentElement.scrollWidth"), PHONE[0])
+                self.browser.resize(*DESK)
+                self.picture(f"figure_{name}")
+
+    def test_pages_of_the_course(self) -> None:
+        for page in ("index.html", "level05_persistent/index.html", "docs/cheat_sheet.html",
+                     "level05_persistent/kernel_sm100.cuh.html"):
+            for width, height in (DESK, PHONE):
+                for scheme in ("light", "dark"):
+                    with self.subTest(page, width=width, scheme=scheme):
+                        self.browser.resize(width, height)
+                        self.browser.call("Emulation.setEmulatedMedia",
+                                          features=[{"name": "prefers-color-scheme", "value": scheme}])
+                        self.browser.call("Page.navigate", url=self.server.address + page)
+                        self.browser.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
+                        self.assertLessEqual(self.value("document.documentElement.scrollWidth"), width)
+                        time.sleep(0.3)
+                        self.picture(f"{urlsplit(page).path.replace('/', '_')}_{width}_{scheme}")
+        self.browser.call("Emulation.setEmulatedMedia", features=[])
+
+    def test_from_the_first_page_to_a_broken_kernel(self) -> None:
+        self.browser.call("Page.navigate", url=self.server.address + "index.html")
+        self.browser.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
+        target = self.value("document.querySelector('article a[href*=\"playground/\"]').href")
+        self.assertEqual(urlsplit(target).path, f"/{LEVEL_05}")
+        self.open(LEVEL_05)
+        self.click_mark(self.site("site.instruction === 'fence.proxy.async'"))
+        self.run_page()
+        self.assertIn("Race", self.text("#answer h3"))
+
+
+class FirefoxPage(unittest.TestCase):
+    """Level 05's page in Firefox."""
+
+    def test_the_proxy_fence(self) -> None:
+        program = find_firefox()
+        if program is None:
+            self.skipTest("there is no Firefox (Debian: firefox-esr)")
+        server = Server(SITE)
+        self.addCleanup(server.close)
+        browser = Firefox(program)
+        self.addCleanup(browser.close)
+        browser.open(server.address + LEVEL_05)
+        browser.wait("document.documentElement.dataset.ready === 'yes'")
+        browser.execute("const site = playground.sites.find((each) => each.instruction === 'fence.proxy.async');"
+                        "playground.kernel.buttons.get(site.id).click(); document.querySelector('#go').click();")
+        browser.wait("playground.running === false && document.querySelector('#answer h3') !== null")
+        self.assertIn("Race", browser.execute("return document.querySelector('#answer h3').innerText"))
+        self.assertIn("fence.proxy.async",
+                      browser.execute("return document.querySelector('#answer .report').innerText"))
+        browser.execute("playground.restore(); document.querySelector('#answer').replaceChildren();"
+                        "document.querySelector('#go').click();")
+        browser.wait("playground.running === false && document.querySelector('#answer h3') !== null")
+        self.assertEqual(browser.execute("return document.querySelector('#answer h3').innerText"), "Right")
+
+
+if __name__ == "__main__":
+    if not (SITE / LEVEL_05).exists():
+        print(f"There is no site in {SITE}: scripts/site.py makes one.")
+        sys.exit(77)
+    sys.argv[1:] = ["FirefoxPage" if argument == "Firefox" else argument for argument in sys.argv[1:]]
+    program = unittest.main(exit=False)
+    skipped = program.result.skipped
+    for _, why in skipped:
+        print(f"skipped: {why}")
+    sys.exit(0 if program.result.wasSuccessful() and not (skipped and program.result.testsRun == len(skipped)) else
+             77 if program.result.wasSuccessful() else 1)

@@ -1,0 +1,146 @@
+// A run's result in words and pictures. Whatever the engine says is shown as text.
+import {element} from "./explorer/panels.js";
+import {number, plural} from "./explorer/run.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const MOST_REPORTS = 12;
+
+const HEADLINES = {
+  race: "Race: an access is not ordered with another",
+  convergence: "Fault: an instruction that a whole warp must execute",
+  deadlock: "Deadlock: the kernel makes no progress",
+  fault: "Fault: the kernel ends with an error",
+  "wrong D": "Wrong result",
+  habit: "Right, but it relies on more than PTX guarantees",
+};
+
+function headline(result) {
+  if (result.class) return HEADLINES[result.class] ?? result.class;
+  return result.right === false ? "Wrong result" : result.right ? "Right" : "It has run";
+}
+
+function aboutResult({right, results, class: kind}) {
+  if (right === null || right === undefined) return "The run ended before there was a result to compare.";
+  if (!right) {
+    const wrong = results.reduce((sum, each) => sum + each.wrong.flat().filter(Boolean).length, 0);
+    const all = results.reduce((sum, each) => sum + each.wrong.flat().length, 0);
+    return `${number(wrong)} of ${plural(all, "tile")} of the result differ from the recorded run.`;
+  }
+  return kind === "race" ? "The result is right in this schedule. Hardware may order the accesses otherwise." :
+                           "The result equals that of the recorded run, bit for bit.";
+}
+
+/** The tiles of a result: red where it differs. */
+function map({name, rows, columns, wrong}) {
+  const height = wrong.length;
+  const width = wrong[0]?.length ?? 0;
+  const bad = wrong.flat().filter(Boolean).length;
+  if (!bad) return [];
+  const make = (tag, attributes) => {
+    const made = document.createElementNS(SVG, tag);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const picture = make("svg", {
+    class: "map",
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": `${bad} of ${width * height} tiles of ${name} are wrong`
+  });
+  wrong.forEach((row, m) => row.forEach((is, n) => {
+    const tile = make("rect", {x: n, y: m, width: 1, height: 1, class: is ? "bad" : "ok", "stroke-width": .06});
+    const title = make("title", {});
+    title.textContent = `tile (${m}, ${n}): ${is ? "wrong" : "right"}`;
+    tile.append(title);
+    picture.append(tile);
+  }));
+  return [element("p", {class: "soft"}, `Wrong tiles of ${name}, ${number(rows)} by ${number(columns)} elements:`), picture];
+}
+
+export class Answer {
+  /** `file` is the kernel's source; `onLine(number)` shows a line of it. */
+  constructor(panel, file, kernel) {
+    Object.assign(this, {panel, file, kernel});
+  }
+
+  say(...sentences) {
+    this.panel.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));
+    this.kernel.accuse([], []);
+  }
+
+  fail(sentence) {
+    this.panel.replaceChildren(element("h3", {class: "wrong"}, "No result"), element("p", {}, sentence));
+    this.kernel.accuse([], []);
+  }
+
+  /** The lines of the kernel that an access comes from. */
+  linesOf({places}) {
+    return (places ?? []).filter(({file}) => file === this.file).map(({line}) => line).slice(-1);
+  }
+
+  /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. */
+  show(result, changes, lab) {
+    const good = result.right !== false && (!result.class || result.class === "habit");
+    const {reports} = result;
+    this.panel.replaceChildren(
+        element("h3", {class: good ? "right" : "wrong"}, headline(result)), element("p", {}, aboutResult(result)),
+        ...result.results.flatMap(map), ...reports.slice(0, MOST_REPORTS).map((report) => this.report(report)),
+        ...(reports.length > MOST_REPORTS ? [element("p", {class: "soft"}, `${plural(reports.length - MOST_REPORTS, "more report")}.`)] : []),
+        ...(lab ? [element("p", {class: "soft"}, `The lab's prediction: ${lab.expect}`)] : []), ...this.recorded(changes),
+        element("p", {class: "soft"}, `Simulated in ${result.seconds.toFixed(2)} s.`),
+        element("details", {}, element("summary", {}, "All that the simulated device says"), element("pre", {}, result.text || "Nothing.")));
+    const firsts = [];
+    const seconds = [];
+    for (const report of reports) {
+      const sides = report.sides ?? [];
+      sides.forEach((side, i) => (sides.length > 1 && i === 0 ? firsts : seconds).push(...this.linesOf(side)));
+      for (const wait of report.waits ?? []) seconds.push(...this.linesOf(wait));
+    }
+    this.kernel.accuse(firsts, seconds);
+    if (seconds.length || firsts.length) this.kernel.scrollTo(seconds[0] ?? firsts[0]);
+  }
+
+  report(report) {
+    const {kind, rule, sides = [], waits = [], what, where, missing, count, text} = report;
+    const times = Number(count) > 1 ? ` (${number(Number(count))} times)` : "";
+    const parts = [element("h4", {}, `${kind}${rule ? `: ${rule}` : ""}${times}`)];
+    if (what) parts.push(element("p", {}, what, where ? ` ${where}` : ""));
+    if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side, side.by)))));
+    if (waits.length) {
+      parts.push(element("p", {}, "Who waits, and where:"));
+      parts.push(element("ul", {}, ...waits.map((wait) => element("li", {}, ...this.access(wait, wait.who)))));
+    }
+    if (missing) parts.push(element("p", {class: "missing"}, `Missing: ${missing.replace(/^Missing: /, "")}`));
+    if (parts.length === 1) parts.push(element("pre", {}, text));
+    return element("div", {class: "report", "data-kind": kind}, ...parts);
+  }
+
+  /** An instruction, who executes it, and where it stands. */
+  access({instruction, places = [], ptx_line: line}, who) {
+    const where = places.map(
+        (place) => place.file === this.file ?
+            element("button", {type: "button", class: "line", onclick: () => this.kernel.point(place.line)}, `line ${place.line}`) :
+            `${place.file}:${place.line}`);
+    const parts = [element("code", {}, instruction ?? "")];
+    if (who) parts.push(` ${who}`);
+    where.forEach((each, i) => parts.push(i ? ", called at " : ", ", each));
+    if (!where.length && line) parts.push(`, PTX line ${line}`);
+    return parts;
+  }
+
+  /** What is on record of a kernel without this line. */
+  recorded(changes) {
+    const said = [];
+    if (changes.length !== 1) return said;
+    const [{site, state}] = changes;
+    if (state !== "removed") return said;
+    if (site.verdict) said.push(["On record for this line", `${site.verdict}${site.orders ? `: ${site.orders}` : ""}`]);
+    for (const {gpu, m, n, k, runs, wrong, note} of site.hardware ?? []) {
+      said.push([
+        "On hardware without this line",
+        `${gpu}, ${m} x ${n} x ${k}: ${note || `${number(Number(wrong))} of ${number(Number(runs))} launches wrong`}`
+      ]);
+    }
+    return said.map(([title, text]) => element("p", {class: "soft recorded"}, `${title}: ${text}.`.replace("..", ".")));
+  }
+}

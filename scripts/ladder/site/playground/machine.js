@@ -1,0 +1,70 @@
+// The simulated device in a worker: requests, results, progress, stop. common/sim/web/README.md has the messages.
+
+/** The text of a file, decompressed if its name says so. Throws Error with a sentence. */
+export async function plainText(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address} cannot be loaded (status ${response.status}).`);
+  if (!address.endsWith(".gz")) return response.text();
+  return new Response(response.body.pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+export class Machine {
+  /** `folder` has the engine's files; `onProgress` gets {launch, launches, done, of}. */
+  constructor(folder, onProgress) {
+    Object.assign(this, {folder, onProgress, worker: null, pending: null, id: 0});
+  }
+
+  /** Loads the engine ahead of the first run. */
+  prepare() {
+    this.start();
+    this.worker.postMessage({type: "load"});
+  }
+
+  start() {
+    if (this.worker) return;
+    this.worker = new Worker(new URL("worker.js", this.folder));
+    this.worker.addEventListener("message", ({data}) => this.hear(data));
+    this.worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      this.end(`The simulated device cannot be loaded${event.message ? ` (${event.message})` : ""}.`);
+    });
+  }
+
+  /** The result of a request. Throws Error with a sentence: what is wrong, or that the run was stopped. */
+  run(request) {
+    this.start();
+    const id = ++this.id;
+    return new Promise((done, failed) => {
+      this.pending = {id, done, failed};
+      this.worker.postMessage({type: "run", id, ...request});
+    });
+  }
+
+  stop() {
+    this.end("The run was stopped.");
+  }
+
+  /** Ends the worker, and the run with a sentence; the next run starts another worker. */
+  end(sentence) {
+    this.worker?.terminate();
+    this.worker = null;
+    const {pending} = this;
+    this.pending = null;
+    pending?.failed(new Error(sentence));
+  }
+
+  hear(message) {
+    const {pending} = this;
+    if (!pending || message.id !== pending.id) return;
+    if (message.type === "progress") {
+      const {launch, launches, of} = message;
+      this.onProgress({launch, launches, of, done: message.clusters ?? message.ctas ?? 0});
+      return;
+    }
+    this.pending = null;
+    if (message.type === "result")
+      pending.done(message);
+    else
+      pending.failed(new Error(message.sentence));
+  }
+}

@@ -1,0 +1,371 @@
+// The playground: a kernel whose synchronisation is removed by clicks, run on the simulated device in a worker.
+import {Answer} from "./answer.js";
+import {element} from "./explorer/panels.js";
+import {plural} from "./explorer/run.js";
+import {toggleTheme, Viewer} from "./explorer/viewer.js";
+import {Kernel, next} from "./kernel.js";
+import {Machine, plainText} from "./machine.js";
+import {format, parse, scheduleOf, scheduleText} from "./settings.js";
+
+const find = (id) => document.getElementById(id);
+const name = document.body.dataset.program;
+const addressOf = (file) => new URL(`data/${name}/${file}`, document.baseURI).href;
+
+async function json(file) {
+  const response = await fetch(addressOf(file));
+  if (!response.ok) throw new Error(`${file} cannot be loaded (status ${response.status}).`);
+  return response.json();
+}
+
+class Playground {
+  constructor(program, sites, page) {
+    Object.assign(this, {program, sites, page, labs: program.labs ?? []});
+    this.siteOf = new Map(sites.map((site) => [site.id, site]));
+    this.kernel = new Kernel(
+        find("listing"), page.text, sites, (site) => this.toggle(site), (line) => this.viewer.runs && this.chooseLine(line));
+    this.answer = new Answer(find("answer"), page.file, this.kernel);
+    this.viewer = new Viewer(find("run"), {show: (run, event) => this.showLine(run, event)});
+    this.machine = new Machine(new URL("sim/", document.baseURI), (progress) => this.showProgress(progress));
+    this.baselines = new Map();  // traces of the unmodified kernel, by shape, SMs and schedule
+    this.editedPtx = null;
+    find("file").textContent = page.file;
+    find("shape").replaceChildren(
+        ...program.shapes.map(({id, label}) => element("option", {value: id}, label ?? id)));
+    this.showLabs();
+    this.read();
+    this.listen();
+    if (typeof WebAssembly === "undefined") {
+      this.complain("This browser has no WebAssembly, so no kernel can be run here. The source and the recorded run can be read.");
+      find("go").disabled = true;
+    } else {
+      this.machine.prepare();
+    }
+    this.showRecorded();
+  }
+
+  // --- settings -----------------------------------------------------------------------------------------------------
+
+  get shape() {
+    return this.program.shapes.find(({id}) => id === this.settings.shape);
+  }
+  get lab() {
+    return this.labs.find((lab) => lab.id === this.settings.lab);
+  }
+  /** What is changed: [{site, state}] */
+  get changes() {
+    return [...this.settings.states].map(([id, state]) => ({site: this.siteOf.get(id), state}));
+  }
+  stateOf(site) {
+    return this.settings.states.get(site.id) ?? "kept";
+  }
+
+  /** Takes what the address says. */
+  read() {
+    const {settings, problems} = parse(location.hash, this.program, this.sites);
+    this.settings = settings;
+    this.complain(problems.join(" "));
+    this.update();
+    const first = this.changes[0]?.site ?? this.sites[0];
+    if (first) this.kernel.scrollTo(first.line);
+  }
+
+  /** After each change of the settings: the page and the address say the same. */
+  changed() {
+    const text = format(this.settings, this.program);
+    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+    this.update();
+  }
+
+  update() {
+    const {settings} = this;
+    find("shape").value = settings.shape;
+    find("sms").value = settings.sms ?? this.shape.sms ?? "";
+    find("schedule").value = typeof settings.schedule === "string" ? settings.schedule : "seed";
+    find("seed-label").hidden = typeof settings.schedule === "string";
+    if (typeof settings.schedule !== "string") find("seed").value = settings.schedule.seed;
+    find("check").value = settings.check;
+    find("shape").disabled = find("sms").disabled = Boolean(this.lab);
+    find("shows").textContent = this.lab ? "This lab runs with the problem of its own." : this.shape.shows ?? "";
+    this.kernel.update((site) => this.stateOf(site));
+    this.kernel.accuse([], []);
+    const entry = (text, restore) => element(
+        "li", {}, element("button", {type: "button", onclick: restore}, "Restore"), element("span", {}, text));
+    const entries = this.changes.map(
+        ({site, state}) => entry(
+            `${state === "removed" ? "Without" : "Weakened:"} line ${site.line}, ${site.label ?? site.instruction}`,
+            () => this.set(site, "kept")));
+    if (this.lab) entries.push(entry(`Lab: ${this.lab.id}`, () => this.chooseLab(null)));
+    if (this.editedPtx !== null) entries.push(entry("Edited PTX", () => this.discardPtx()));
+    find("changes").replaceChildren(...entries);
+    find("restore").hidden = entries.length < 2;
+    for (const button of document.querySelectorAll("[data-lab]"))
+      button.setAttribute("aria-pressed", String(button.dataset.lab === settings.lab));
+    find("ptx-discard").disabled = this.editedPtx === null;
+    if (find("ptx").open) this.showPtx();
+  }
+
+  toggle(site) {
+    this.set(site, next(site, this.stateOf(site)));
+  }
+  set(site, state) {
+    if (state === "kept")
+      this.settings.states.delete(site.id);
+    else
+      this.settings.states.set(site.id, state);
+    if (state !== "kept") this.settings.lab = null;
+    this.changed();
+  }
+  chooseLab(lab) {
+    this.settings.lab = lab;
+    if (lab) this.settings.states.clear();
+    this.changed();
+  }
+  restore() {
+    this.settings.states.clear();
+    this.settings.lab = null;
+    this.editedPtx = null;
+    this.changed();
+  }
+
+  // --- running ------------------------------------------------------------------------------------------------------
+
+  /** The whole PTX that takes the recording's place, and edits of its lines. Throws Error for what cannot be combined. */
+  async changedProgram() {
+    if (this.editedPtx !== null) return {ptx: this.editedPtx};
+    if (this.lab) return {};  // its recording has its PTX
+    const changes = this.changes.map(({site, state}) => ({site, change: site[state]}));
+    const whole = changes.filter(({change}) => change.ptx);
+    if (whole.length && changes.length > 1) {
+      throw new Error(
+          `Without line ${whole[0].site.line} the compiler generates another program, so this change goes alone: restore the others.`);
+    }
+    if (whole.length) return {ptx: await plainText(addressOf(whole[0].change.ptx))};
+    return {edits: changes.flatMap(({change}) => change.edits)};
+  }
+
+  /** A lab has a recording of its own, for the problem at which it shows something. */
+  get recording() {
+    return this.lab?.recording ?? this.shape.recording;
+  }
+  get sms() {
+    return this.lab ? null : this.settings.sms;
+  }
+  get baselineKey() {
+    return [this.recording, this.sms ?? "", scheduleText(this.settings.schedule)].join(" ");
+  }
+  get isModified() {
+    return this.settings.states.size > 0 || this.settings.lab !== null || this.editedPtx !== null;
+  }
+
+  async run() {
+    if (this.running || find("go").disabled) return;
+    const {settings, changes, lab, baselineKey, isModified} = this;
+    const traced = find("traced").checked;
+    const request = {
+      recording: addressOf(this.recording),
+      schedule: settings.schedule,
+      check: settings.check,
+      trace: traced,
+      ...(this.sms ? {sms: this.sms} : {})
+    };
+    this.setRunning(true);
+    this.complain("");
+    this.answer.say("Running.");
+    try {
+      const result = await this.machine.run({...request, ...await this.changedProgram()});
+      this.answer.show(result, changes, lab);
+      if (traced && result.trace) {
+        if (!isModified) this.baselines.set(baselineKey, result.trace);
+        const compared = isModified && !lab;  // a lab's recording is of a problem and a program of its own
+        if (compared && !this.baselines.has(baselineKey)) {
+          find("status").textContent = "Running the unmodified kernel, to compare.";
+          this.baselines.set(baselineKey, (await this.machine.run({...request, check: "off"})).trace);
+        }
+        this.draw([
+          {trace: result.trace, title: isModified ? "With the changes" : "The kernel", subtitle: this.shapeText()},
+          ...(compared ? [{trace: this.baselines.get(baselineKey), title: "Unmodified", subtitle: this.shapeText()}] : [])
+        ]);
+      }
+    } catch (error) {
+      this.answer.fail(error.message);
+    }
+    this.setRunning(false);
+  }
+
+  shapeText() {
+    return (this.lab?.id ?? this.shape.label ?? this.shape.id) + (this.sms ? `, ${plural(this.sms, "SM")}` : "");
+  }
+
+  setRunning(running) {
+    this.running = running;
+    find("go").disabled = running;
+    find("stop").disabled = !running;
+    find("progress").hidden = !running;
+    if (running) {
+      find("progress").removeAttribute("value");
+      find("status").textContent = "Loading the simulated device.";
+    } else {
+      find("status").textContent = "";
+    }
+    document.documentElement.dataset.running = running ? "yes" : "no";
+  }
+
+  showProgress({launch, launches, done, of}) {
+    if (!this.running) return;
+    find("status").textContent = (launches > 1 ? `Launch ${launch + 1} of ${launches}, ` : "") + (of ? `${done} of ${of} done` : "running");
+    if (of) find("progress").value = (launch + done / of) / Math.max(1, launches);
+  }
+
+  complain(sentence) {
+    find("problem").textContent = sentence;
+    find("problem").hidden = !sentence;
+  }
+
+  // --- timeline -----------------------------------------------------------------------------------------------------
+
+  draw(runs) {
+    find("run").hidden = false;
+    try {
+      this.viewer.show(runs.map((run) => ({...run, description: this.page.description, sources: {[this.page.file]: this.page.text}})));
+    } catch (error) {
+      find("run").hidden = true;
+      this.complain(`There is no timeline: ${error.message}.`);
+    }
+  }
+
+  /** The run of the unmodified kernel that came with the page. */
+  async showRecorded() {
+    if (!this.page.trace) return;
+    try {
+      const trace = JSON.parse(await plainText(addressOf(this.page.trace)));
+      this.baselines.set([this.program.shapes[0].recording, "", "default"].join(" "), trace);
+      if (!this.viewer.runs) this.draw([{trace, title: "The kernel, as recorded", subtitle: this.program.shapes[0].label ?? ""}]);
+    } catch (error) {
+      this.complain(`The recorded run cannot be shown: ${error.message}`);
+    }
+  }
+
+  showLine(run, event) {
+    const line = event < 0 ? -1 : run.line[event];
+    if (line < 0) return;
+    const [file, from] = run.lines[line];
+    if (run.files[file].name !== this.page.file) return;
+    const last = run.kind[event] === 0 && run.a[event] >= 0 ? run.lines[run.a[event]] : [file, from];
+    this.kernel.point(from, last[0] === file ? Math.max(from, last[1]) : from);
+  }
+
+  chooseLine(line) {
+    const {run} = this.viewer;
+    this.viewer.chooseLine(run, run.files.findIndex(({name: of}) => of === this.page.file), line);
+  }
+
+  // --- PTX and labs -------------------------------------------------------------------------------------------------
+
+  async showPtx() {
+    if (this.editedPtx !== null) return;
+    const text = find("ptx-text");
+    try {
+      this.basePtx ??= await plainText(addressOf(this.page.ptx));
+      if (this.lab) throw new Error("A lab runs PTX of its own. Restore it to see the kernel's.");
+      const {ptx, edits = []} = await this.changedProgram();
+      const lines = (ptx ?? this.basePtx).split("\n");
+      for (const {unit = 0, line, text: edited} of edits)
+        if (unit === 0) lines[line - 1] = edited;
+      text.value = lines.join("\n");
+    } catch (error) {
+      text.value = "";
+      this.complain(error.message);
+    }
+  }
+  discardPtx() {
+    this.editedPtx = null;
+    this.changed();
+  }
+
+  showLabs() {
+    find("labs").hidden = this.labs.length === 0;
+    find("lab-list").replaceChildren(...this.labs.map(
+        (lab) => element(
+            "section", {},
+            element(
+                "button", {
+                  type: "button",
+                  "data-lab": lab.id,
+                  "aria-pressed": "false",
+                  onclick: () => this.chooseLab(this.settings.lab === lab.id ? null : lab.id)
+                },
+                lab.id),
+            element("p", {}, lab.question),
+            element("details", {}, element("summary", {}, "Patch"), element("pre", {class: "listing"}, lab.patch)))));
+  }
+
+  // --- events -------------------------------------------------------------------------------------------------------
+
+  listen() {
+    const on = (id, event, action) => find(id).addEventListener(event, action);
+    on("controls", "submit", (e) => {
+      e.preventDefault();
+      this.run();
+    });
+    on("stop", "click", () => this.machine.stop());
+    on("restore", "click", () => this.restore());
+    on("shape", "change", (e) => {
+      Object.assign(this.settings, {shape: e.target.value, sms: null});
+      this.changed();
+    });
+    on("sms", "change", (e) => {
+      const sms = Number(e.target.value);
+      const known = Number.isInteger(sms) && sms >= 1 && sms <= 1024;
+      this.complain(known || !e.target.value ? "" : `SMs must be a whole number from 1 to 1024, not ${e.target.value}.`);
+      this.settings.sms = known && sms !== this.shape.sms ? sms : null;
+      this.changed();
+    });
+    const schedule = () => {
+      const text = find("schedule").value;
+      const chosen = scheduleOf(text === "seed" ? `seed:${find("seed").value}` : text);
+      this.complain(chosen ? "" : "A seed is a whole number from 0 to 4294967295.");
+      this.settings.schedule = chosen ?? {seed: 1};
+      this.changed();
+    };
+    on("schedule", "change", schedule);
+    on("seed", "change", schedule);
+    on("check", "change", (e) => {
+      this.settings.check = e.target.value;
+      this.changed();
+    });
+    on("next-mark", "click", () => this.kernel.focus(1));
+    on("previous-mark", "click", () => this.kernel.focus(-1));
+    on("ptx", "toggle", () => find("ptx").open && this.showPtx());
+    on("ptx-text", "input", (e) => {
+      this.editedPtx = e.target.value;
+      this.update();
+    });
+    on("ptx-discard", "click", () => this.discardPtx());
+    on("theme", "click", () => {
+      toggleTheme();
+      this.viewer.themeChanged();
+    });
+    on("help", "click", () => find("keys").showModal());
+    window.addEventListener("hashchange", () => this.read());
+    document.addEventListener("keydown", (e) => {
+      if (e.key === "Enter" && e.ctrlKey) {
+        e.preventDefault();
+        return this.run();
+      }
+      if (e.key === "Escape" && this.running) return this.machine.stop();
+      if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, dialog")) return undefined;
+      if (e.key === "n") this.kernel.focus(1);
+      if (e.key === "p") this.kernel.focus(-1);
+      return undefined;
+    });
+  }
+}
+
+try {
+  const [program, sites, page] = await Promise.all(["program.json", "sites.json", "page.json"].map(json));
+  window.playground = new Playground(program, sites, page);
+} catch (error) {
+  find("problem").hidden = false;
+  find("problem").textContent = `This page cannot be shown: ${error.message}`;
+}
+document.documentElement.dataset.ready = "yes";
