@@ -2,7 +2,7 @@
 """Measures levels on the GPU of this machine, beside cuBLAS, and records the results.
 
 Builds what is not up to date; then every level runs at every size in a process of its own, which verifies, times the
-level and cuBLAS in turns and verifies again. A level that is wrong, crashes or hangs is said to be so and leaves no
+level and cuBLAS alternately and verifies again. A level that is wrong, crashes or hangs is said to be so and leaves no
 row; the rest goes on. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the file is
 complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
 
@@ -15,8 +15,8 @@ was not tuned for. They are the same for the same --seed.
 With --tiles it is every configuration of the production kernel, in the same rounds, at the shapes of
 docs/results/*_choice.csv or at --sizes: what the kernel's own choice among them is judged by.
 
-Where a GPU is there for so many minutes only, --limit ends the run by itself, with every size measured for its share of
-them, and --resume goes on with what an earlier run of the same commit has left out: sizes are taken in the order given.
+Where a GPU is available for some minutes only, --limit ends the run by itself, with every size measured for its share
+of them. --resume continues what an earlier run of the same commit has left out. Sizes are taken in the order given.
 
 Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built; 77 no GPU that the levels run on.
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Takes the ground truth of the timing model on the GPU of this machine: the cycles of each level at each size, when
-its CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a burst on a cool
-chip.
+"""Takes the ground truth of the timing model on the GPU of this machine. It records the cycles of each level at each
+size, when its CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a
+burst on a cool chip.
 
-Builds each level once more, with a kernel that notes the time (a store per K block that nobody waits for) and once as
-it is, to see what the notes cost; where there is Nsight Compute, counts the bytes that come from DRAM. Nothing about
+Builds each level once more, with a kernel that records the time (an asynchronous store per K block), and once as it is,
+to see what recording costs; where there is Nsight Compute, counts the bytes that come from DRAM. Nothing about
 the GPU is changed. Takes about four minutes. Rows of the same GPU, level and size are replaced, all others are kept.
 
 Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built; 77 no GPU that the kernels run on.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries the simulated device with texts that nobody would write, and with any values, from a seed.
+"""Tries the simulated device with malformed texts, and with any values, from a seed.
 
     ptx      mutated PTX, judged by ptxas 13.0 and by the simulated device: they must agree. First instructions
              (--lines), then texts of the levels (--texts)

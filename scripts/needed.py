@@ -11,7 +11,7 @@ Without LEVEL it looks at all kernels, which is the checker's score. On several 
 so on, each with its own --output; then --merge FILE... puts them together (of files named X.KofN.csv, all N).
 
 Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict
-than is recorded, or nobody can say why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts
+than is recorded, or it is unknown why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts
 to merge one is missing, or there twice.
 """
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
                         help="leave the sites there, but less than they should be (wrong parity, count, scope, ...), "
                              "in each way in turn; recorded in docs/results/weakened.csv")
     parser.add_argument("--no-proofs", action="store_true",
-                        help="do not try to prove that what nobody misses is redundant: what is recorded of it stays")
+                        help="do not try to prove that silent sites are redundant: their recorded verdicts stay")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
                         help="runs at a time (default: one per processor)")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
@@ -74,7 +74,7 @@ def say(number: int, of: int, kernel: Kernel, row: Fields) -> None:
 
 
 def with_old_proof(row: Fields, old: Fields) -> Fields:
-    """Of what nobody misses now, or did before: what was proven then."""
+    """Of a site that is silent now, or was before: what was proven then."""
     if row["verdict"] != study.UNPROVEN or old["verdict"].startswith(study.REQUIRED):
         return row
     return old
@@ -85,7 +85,7 @@ def is_open(row: Fields) -> bool:
 
 
 def agrees(row: Fields, old: Fields) -> bool:
-    """Whether a verdict is the one on record. Where nobody asked for proofs, silence agrees with all but a report."""
+    """Whether a verdict is the one on record. Without proofs, silence agrees with all but a report."""
     if row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED):
         return not old["verdict"].startswith(study.REQUIRED)
     return all(row[column] == old[column] for column in ("verdict", "found_by"))

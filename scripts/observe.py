@@ -3,7 +3,7 @@
 
     docs/results/explain.json          tile, shared-memory map, barriers and roles of every configuration
     docs/results/sim_counters.csv      what each kernel does at one small shape, counted
-    docs/results/sim_timeline_*.json   who does what when, for a tile or a few of them
+    docs/results/sim_timeline_*.json   timelines, for a tile or a few of them
     docs/results/*_choice.csv          of configurations that were timed side by side, which one the level chooses
 
 It runs the built executables, always on the simulated device, with or without a GPU; the same sources give the same

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Profiles levels on the GPU of this machine: what Nsight Compute counts in each of them, and what timers in the kernel
-of level 06 say of who does what when. docs/profiling.md shows both.
+of level 06 say of its timeline. docs/profiling.md shows both.
 
 Builds what is not up to date; then every level runs at every size under ncu, in a process of its own. A level that
 fails leaves no rows; the rest goes on. Rows of the same GPU, level and size are replaced. Nothing about the GPU is

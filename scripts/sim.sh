@@ -198,7 +198,7 @@ program=$(type -P -- "$1") || {
 }
 shift
 
-# Somebody who has changed a kernel, or has changed it back, and not built since would look at the wrong program.
+# A user who has changed a kernel, or has changed it back, and not built since would look at the wrong program.
 warn_if_older_than_its_sources() {
   local name=${program##*/} root=${here%/*} folder arch newer switches=''
   [[ $name =~ ^(level[0-9][0-9]_[a-z0-9_]+|warm_up_[a-z_]+)_sm(90|100)(-.*)?$ && $program -ef $root/build/bin/$name ]] ||

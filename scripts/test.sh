@@ -26,7 +26,7 @@ if [[ ${1-} == --all ]]; then
   all=(--build-config all)  # the CTest configuration of tests that are registered with LONG (common/cmake/Tests.cmake)
   shift
 fi
-# CTest itself overlooks options that it does not know; nobody should build for minutes to learn that.
+# CTest itself overlooks options that it does not know; the user should not build for minutes to learn that.
 known=${CMAKE:+$("$(dirname "$CMAKE")/ctest" --help || true)}
 for argument in ${known:+"$@"}; do
   [[ $argument != --* ]] || grep -qE -- "[ ,]${argument%%=*}([ =,]|\$)" <<<"$known" || {

@@ -35,7 +35,7 @@ def parse() -> argparse.Namespace:
                         help="no question to compute-sanitizer after so many seconds of them (default: %(default)g)")
     parser.add_argument("--no-tools", action="store_true", help="ask it nothing")
     parser.add_argument("--jobs", type=command.whole_number, default=2, metavar="N",
-                        help="kernels at a time, which take turns on the GPU (default: %(default)s)")
+                        help="kernels at a time, which alternate on the GPU (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/GPU_without.csv, e.g. h200_without.csv; what the tools say stands "
                              "beside it, in GPU_without_tools.csv")

@@ -11,8 +11,8 @@
 namespace base {
 namespace {
 
-/// The names at the beginning of a mangled name: "_ZN7cutlass13device_kernelIN..." gives "cutlass::device_kernel<...>". The
-/// demangler gives up on template arguments as long as CUTLASS's.
+/// The names at the beginning of a mangled name: "_ZN7cutlass13device_kernelIN..." gives "cutlass::device_kernel<...>".
+/// The demangler gives up on template arguments as long as CUTLASS's.
 std::string leading_names(std::string_view mangled) {
   std::string name;
   std::string_view rest = mangled.substr(mangled.starts_with("_ZN") ? 3 : 2);

@@ -1,5 +1,5 @@
-// Files that are replaced in one step by a complete new version, so that nobody ever reads half of one, and an error
-// leaves the old one as it was; and that several processes may add to at the same time.
+// Files that are replaced in one step by a complete new version: no process ever reads half of one, and an error leaves
+// the old one as it was. Several processes may append to one at the same time.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ void check_writable(const std::string& path);
 std::string read_file(const std::string& path);
 
 /// A new version of a file. Links to it stay, as does its mode. A stream is written to, after what it has been given
-/// before. If nobody calls `commit`, the file stays as it was. Throws FileError.
+/// before. Without a call of `commit`, the file stays as it was. Throws FileError.
 class FileReplacement {
  public:
   explicit FileReplacement(const std::string& path);
@@ -53,8 +53,8 @@ class FileReplacement {
 void write_file(const std::string& path, std::string_view content);
 
 /// Replaces a file by what `change` makes of its content; "" if it is absent. Other processes that update the same file
-/// wait meanwhile, so that nothing gets lost between reading and writing. What `change` throws leaves the file as it was.
-/// Throws FileError. Not for streams.
+/// wait meanwhile, so that nothing gets lost between reading and writing. What `change` throws leaves the file as it
+/// was. Throws FileError. Not for streams.
 ///
 /// The lock is flock's on the file itself, as in scripts/ladder/files.py. File systems without locks are taken as they
 /// are: there, it is for the user to see that one process writes at a time.

@@ -1,5 +1,5 @@
-// JSON, written. Nothing here reads it, and levels are built on machines where nobody may install a package, so this is
-// one small writer instead of a library.
+// JSON, written. Nothing here reads it, and levels are built on machines without permission to install packages, so
+// this is one small writer instead of a library.
 #pragma once
 
 #include <concepts>

@@ -6,8 +6,8 @@
 namespace base {
 
 /// SIGINT, SIGTERM and SIGHUP wait while this object lives, in this thread and for good in threads that it starts
-/// meanwhile. Helper threads are started so: an interrupt then reaches the main thread, or waits while that is replacing
-/// a file.
+/// meanwhile. Helper threads are started so: an interrupt then reaches the main thread, or waits while that is
+/// replacing a file.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -42,7 +42,8 @@ struct Options {
 /// `shapes` checks the rest.
 Options parse_arguments(int argc, const char* const* argv);
 
-/// The value of --sizes, "4096,1024x512x2048", and of --init. Throw usage errors; whether a shape is legal is not asked.
+/// The value of --sizes, "4096,1024x512x2048", and of --init. Throw usage errors; whether a shape is legal is not
+/// asked.
 std::vector<Shape> parse_sizes(std::string_view text);
 Init parse_init(std::string_view text);
 

@@ -108,9 +108,9 @@ ColumnMajorGemm Bench::blas_problem(int set) const {
   return column_major(shape_, p.a, p.b, d_blas_.data() + set * aligned(shape_.d_elements()), shape_.n);
 }
 
-/// The fastest of cublasLt's proposals. Half of the time goes to all of them, the other half to those that were fastest:
-/// the first few often differ by less than the noise of a slice. Each is timed twice, in opposite orders; an algorithm
-/// that refuses to run loses.
+/// The fastest of cublasLt's proposals. Half of the time goes to all of them, the other half to those that were
+/// fastest: the first few often differ by less than the noise of a slice. Each is timed twice, in opposite orders; an
+/// algorithm that refuses to run loses.
 int Bench::choose_algorithm(const CublasLt& lt, void* workspace, double budget_s) {
   const auto ranked = [&](std::vector<int> algorithms) {
     std::vector<double> seconds(static_cast<size_t>(lt.algorithms()), 0);

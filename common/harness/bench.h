@@ -1,7 +1,7 @@
 // How fast is a level, compared with cuBLAS in the same process at the same time?
 //
 // A GPU under tensor load is limited by power: its clock, and with it every absolute figure, drifts with temperature
-// and with what ran before. So the level and its rivals take turns, in short slices and in changing order, and every
+// and with what ran before. So the level and its rivals alternate in short slices and in changing order, and every
 // round yields one ratio; the median ratio is the result. In a round each contestant gets two slices, the second in
 // reverse order (A B B A), so that a steady drift cancels. The first third of a slice is not timed: it belongs to the
 // clock and the caches that the previous contestant left behind.
@@ -61,7 +61,7 @@ class Bench {
  public:
   using Launch = std::function<void(const Problem&)>;  ///< enqueues one GEMM, or throws a Failure
 
-  /// `a` [m,k] and `b` [n,k] are copied. D is poisoned. There is one for each of `levels`, kernels that take turns.
+  /// `a` [m,k] and `b` [n,k] are copied. D is poisoned. There is one for each of `levels`, kernels that alternate.
   Bench(const Shape& shape, const Device& device, const Bf16* a, const Bf16* b, cudaStream_t stream, int levels = 1);
 
   /// Device memory that a Bench allocates.

@@ -47,7 +47,7 @@ struct ColumnMajorGemm {
   int ldc;
 };
 
-/// This project's row-major D[m,n] = A[m,k] B[n,k]^T as column-major BLAS sees the same memory: D is D^T [n,m], A is
+/// This project's row-major D[m,n] = A[m,k] B[n,k]^T as column-major BLAS sees the same memory. D is D^T [n,m], A is
 /// A^T [k,m], B is B^T [k,n], and D^T = (B^T)^T A^T. So BLAS's first operand is our B, transposed.
 ColumnMajorGemm column_major(const Shape& shape, const void* a, const void* b, void* d, int ldd);
 

@@ -81,7 +81,7 @@ namespace {
 using base::JsonWriter;
 
 constexpr int BARRIER_BYTES = 8, TMEM_ADDRESS_BYTES = 4;
-constexpr int SAMPLE_M_BLOCKS = 20, SAMPLE_N_BLOCKS = 6;  // the grid of tiles if nobody asks for another
+constexpr int SAMPLE_M_BLOCKS = 20, SAMPLE_N_BLOCKS = 6;  // the default grid of tiles
 constexpr std::int64_t MOST_TILES = 1 << 20;
 constexpr int CHUNK_BYTES = 16, PATTERN_BYTES = 1024;  // what a swizzle moves, and where its pattern begins again
 constexpr const char* SWIZZLE_NAMES[] = {"None", "B32", "B64", "B128"};

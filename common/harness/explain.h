@@ -16,8 +16,8 @@ std::string summarise(const Description& description);
 /// Tile, shared-memory map, barriers and roles of one configuration, for people. Ends with a newline.
 std::string explain(const Level& level, const Config& config);
 
-/// The same of these configurations, for programs: one JSON object on one line, whose form README.md gives. The order of
-/// tiles is that of `shape`, or of a small grid. Throws a usage error if `shape` has more tiles than a list should.
+/// The same of these configurations, for programs: one JSON object on one line, whose form README.md gives. The order
+/// of tiles is that of `shape`, or of a small grid. Throws a usage error if `shape` has more tiles than a list should.
 std::string explain_json(const Level& level, std::span<const Config> configs, const std::optional<Shape>& shape);
 
 }  // namespace harness

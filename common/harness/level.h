@@ -106,13 +106,13 @@ struct Constant {
 #define LADDER_CONSTANTS(...) ::harness::constants(#__VA_ARGS__, {__VA_ARGS__})
 std::vector<Constant> constants(std::string_view names, std::initializer_list<int> values);
 
-/// A kernel in numbers, filled in from its own constants: `--explain` prints it, and pages, pictures and reports are made
-/// from it.
+/// A kernel in numbers, filled in from its own constants: `--explain` prints it, and pages, pictures and reports are
+/// made from it.
 struct Description {
   int cluster = 1;                         ///< CTAs
   int cluster_n = 1;                       ///< of these, side by side: with tiles of the same rows of D
   int tile_m = 0, tile_n = 0, tile_k = 0;  ///< elements of D per work item, and of K per stage
-  std::string_view tile_owner;             ///< who computes one work item: "CTA", "cluster"
+  std::string_view tile_owner;             ///< what computes one work tile: "CTA", "cluster"
   int stages = 0, stage_bytes = 0;         ///< per CTA
   int threads = 0;
   int smem_bytes = 0;               ///< of the map below
@@ -125,8 +125,8 @@ struct Description {
   std::vector<BarrierInfo> barriers;
   std::vector<NamedBarrier> named_barriers;
   std::vector<Role> roles;
-  /// Which tile is taken as number `index` of m_blocks x n_blocks, by CTAs (or clusters) that stay and take one tile after
-  /// the other; tiles of one cluster have neighbouring numbers. nullptr: each CTA or cluster computes one tile.
+  /// Which tile is taken as number `index` of m_blocks x n_blocks, by CTAs (or clusters) that stay and take one tile
+  /// after the other; tiles of one cluster have neighbouring numbers. nullptr: each CTA or cluster computes one tile.
   Tile (*tile_at)(int index, int m_blocks, int n_blocks) = nullptr;
 };
 

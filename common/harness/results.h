@@ -33,8 +33,8 @@ class ResultFile {
   /// CSV with the columns `header`, or JSON objects. Throws a usage error if not. Creates and changes nothing.
   ResultFile(std::string path, Format format, const std::string& header);
 
-  /// Appends a line to what the file holds now; a new CSV file gets a header. Throws a usage error if writing fails; the
-  /// file is then as it was.
+  /// Appends a line to what the file holds now; a new CSV file gets a header. Throws a usage error if writing fails;
+  /// the file is then as it was.
   void add(const Record& record);
 
  private:

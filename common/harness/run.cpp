@@ -48,8 +48,8 @@ std::string program_name(const Level& level) { return format("%s_sm%d", std::str
 /// The most work that the simulated device does in a few seconds.
 constexpr double MAX_SIMULATED_FLOPS = 3e10;
 
-/// What to write after scripts/sim.sh: this very command, as far as it makes sense on the simulated device. Sizes at which
-/// one would wait for minutes become one that takes a second.
+/// What to write after scripts/sim.sh: this very command, as far as it makes sense on the simulated device. Sizes at
+/// which one would wait for minutes become one that takes a second.
 std::string command_for_simulator(int argc, const char* const* argv, const Options& options,
                                   const std::string& program) {
   double flops = 0;
@@ -210,8 +210,8 @@ std::string shared_names(const Description& kernel) {
 }  // namespace
 
 void Session::launch(const Config& config, const Problem& problem) const {
-  // The simulated device counts the FLOPs that are executed; how many were asked for, only we can tell it. And its reports
-  // know places in shared memory by the names that we give them.
+  // The simulated device counts the FLOPs that are executed; how many were asked for, only we can tell it. And its
+  // reports know places in shared memory by the names that we give them.
   using NoteUsefulFlops = void (*)(std::uint64_t);
   static const auto note = reinterpret_cast<NoteUsefulFlops>(dlsym(RTLD_DEFAULT, "sim_note_useful_flops"));
   if (note != nullptr) note(std::uint64_t{2} * problem.m * problem.n * problem.k);
@@ -373,7 +373,7 @@ bool Session::run(const Shape& shape) {
   return right;
 }
 
-/// Files first: if whoever reads standard output has gone, the results are still complete.
+/// Files first: they are complete even if the reader of standard output has exited.
 void Session::report(const Result& result) {
   progress_.clear();
   std::exception_ptr file_failure;

@@ -1,4 +1,4 @@
-// Timing of GPU work that takes turns on one stream: how long does a call take, next to its rivals?
+// Timing of GPU work that alternates with its rivals on one stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,11 +25,11 @@ class Stopwatch {
   /// Seconds per call of `timed` calls, which follow `untimed` ones.
   double time_calls(const Contestant& contestant, int untimed, int timed);
 
-  /// Enqueues an event that nobody reads: what is enqueued next begins when all before has ended.
+  /// Enqueues an event that is never read: what is enqueued next begins when all before has ended.
   void separate();
 
-  /// Seconds per call in a slice of about so many seconds, at least three calls. Its first third is not timed: it belongs
-  /// to the clock and the caches that the previous contestant left behind.
+  /// Seconds per call in a slice of about so many seconds, at least three calls. Its first third is not timed: it
+  /// belongs to the clock and the caches that the previous contestant left behind.
   double time_slice(Contestant& contestant, double seconds);
 
   /// Runs all contestants until clocks and temperature have settled, which is when the first takes as long as in the

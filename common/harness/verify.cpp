@@ -179,8 +179,8 @@ struct WrongStep {
   double extra = 0;
 };
 
-/// Looks for the step that the errors of D go together with: least squares, of the errors of elements spread over D on what
-/// the step adds to each of them.
+/// Looks for the step that the errors of D go together with: least squares, of the errors of elements spread over D on
+/// what the step adds to each of them.
 WrongStep find_wrong_step(const Inputs& inputs, const Output& output) {
   const Shape& shape = inputs.shape;
   const std::int64_t k = shape.k;
@@ -428,7 +428,7 @@ void require_verifiable(const Shape& shape, Init init) {
   const int most = init == Init::integer ? MAX_EXACT_K : MAX_VERIFIED_K;
   if (shape.k <= most) return;
   throw usage_error(
-      format("With K = %d nobody can say whether D is right: with --init %s, K up to %d is verified. "
+      format("K = %d is too large to verify: with --init %s, K up to %d is verified. "
              "--verify off runs it without.",
              shape.k, std::string(INIT_NAMES[static_cast<size_t>(init)]).c_str(), most));
 }

@@ -1,8 +1,10 @@
-// How a K-major operand tile lies in shared memory, for each swizzle: what TMA is asked for, and what the descriptor says.
+// How a K-major operand tile lies in shared memory, for each swizzle: what TMA is asked for, and what the descriptor
+// says.
 //
-// A tile is `rows` x `k` BF16 elements (rows along M or N). One row of a TMA box is at most one span of the swizzle long
-// (16, 32, 64 or 128 bytes), so the tile is cut along K into slabs of `rows` x span bytes, one box and one TMA instruction
-// each, one slab after the other. Inside a slab a row follows the one before at once, so 8 rows take 8 spans.
+// A tile is `rows` x `k` BF16 elements (rows along M or N). One row of a TMA box is at most one span of the swizzle
+// long (16, 32, 64 or 128 bytes). So the tile is cut along K into slabs of `rows` x span bytes, one box and one TMA
+// instruction each, one slab after the other. Inside a slab a row follows the one before at once, so 8 rows take 8
+// spans.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +35,8 @@ struct KMajorTile {
   MMA_HOST_DEVICE constexpr uint32_t leading_byte_offset() const { return swizzle == Swizzle::None ? slab_bytes() : 0; }
   /// From the tile's first row to row `row`, a multiple of 8.
   MMA_HOST_DEVICE constexpr uint32_t row_bytes(int row) const { return row * span(); }
-  /// From the tile's start to the operand of MMA number `kk` along K, 16 elements = 32 bytes each: whole slabs first, then
-  /// inside the span (the XOR is applied to the final address, so this is a plain addition).
+  /// From the tile's start to the operand of MMA number `kk` along K, 16 elements = 32 bytes each: whole slabs first,
+  /// then inside the span (the XOR is applied to the final address, so this is a plain addition).
   MMA_HOST_DEVICE constexpr uint32_t k_bytes(int kk) const {
     return kk * 32 / span() * slab_bytes() + kk * 32 % span();
   }

@@ -20,10 +20,10 @@ struct Slices {
   std::int64_t ldd;    ///< elements from row to row, a multiple of 2
 };
 
-/// Leaves `accumulators`, the sums of one slice of K of a tile, in global memory; THREADS threads of a CTA have such, and this one
-/// is number `thread` of them. In the warp that comes last it returns true: there, `accumulators` are the sums of all slices
-/// then, always added up in the slices' order. Nobody waits for anybody.
-/// Who: a whole warp, the same one of every CTA of the tile.
+/// Leaves `accumulators`, the sums of one slice of K of a tile, in global memory; THREADS threads of a CTA have such,
+/// and this one is number `thread` of them. Returns true in the warp that arrives last: there `accumulators` are then
+/// the sums of all slices, added in the slices' order. No warp waits.
+/// Executed by: a whole warp, the same one of every CTA of the tile.
 template <int THREADS, int BANDS, int FRAGMENTS>
 __device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices, int tile,
                                            int slice, int thread) {
@@ -54,8 +54,9 @@ __device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENT
   return true;
 }
 
-/// Who: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and band, as BF16: `row` and `col` are those of the warp's
-/// first element in D, bands follow one another after 64 rows. Nothing outside of D. With TRANSPOSED, these rows are columns of D.
+/// Executed by: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and band, as BF16: `row` and `col` are
+/// those of the warp's first element in D, bands follow one another after 64 rows. Nothing outside of D. With
+/// TRANSPOSED, these rows are columns of D.
 template <bool TRANSPOSED, int BANDS, int FRAGMENTS>
 __device__ __forceinline__ void store_fragments(const float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices,
                                                 int row, int col) {

@@ -61,9 +61,9 @@ struct SmemDescriptorSm90 {
   }
 };
 
-/// A descriptor moved on by `bytes` (a multiple of 16) of shared memory: the start address is the low field, in units of
-/// 16 bytes, so this is one addition. No shared-memory address overflows the field: adding to the low word alone spares the
-/// compiler a carry.
+/// A descriptor moved on by `bytes` (a multiple of 16) of shared memory: the start address is the low field, in units
+/// of 16 bytes, so this is one addition. No shared-memory address overflows the field: adding to the low word alone
+/// spares the compiler a carry.
 MMA_HOST_DEVICE constexpr uint64_t advance(uint64_t descriptor, uint32_t bytes) {
   return (descriptor >> 32 << 32) | static_cast<uint32_t>(descriptor + (bytes >> 4));
 }

@@ -7,9 +7,9 @@
 namespace ptx {
 
 /// `cp.async.cg.shared.global [dst], [src], 16, bytes;` or, for 4 and 8 bytes, `cp.async.ca...`
-/// Copies the first `bytes` of BYTES (4, 8 or 16; both addresses aligned to as many) and writes zeros for the others: with
-/// 0, `src` is not read. 16 bytes go past L1 (.cg); fewer can only go through it (.ca).
-/// Who: any thread. Done: when a group that it was committed to is waited for. Orders: nothing until then.
+/// Copies the first `bytes` of BYTES (4, 8 or 16; both addresses aligned to as many) and writes zeros for the others:
+/// with 0, `src` is not read. 16 bytes go past L1 (.cg); fewer can only go through it (.ca).
+/// Executed by: any thread. Done: when a group that it was committed to is waited for. Orders: nothing until then.
 /// ISA 9.7.9.25.3.1 (cp.async), PTX 7.0, sm_80.
 template <int BYTES>
 __device__ __forceinline__ void cp_async(uint32_t dst, const void* src, uint32_t bytes = BYTES) {
@@ -23,13 +23,13 @@ __device__ __forceinline__ void cp_async(uint32_t dst, const void* src, uint32_t
 
 /// `cp.async.commit_group;`
 /// Makes a group of this thread's copies since the last commit; there may be none.
-/// Who: any thread. ISA 9.7.9.25.3.2 (cp.async.commit_group), PTX 7.0, sm_80.
+/// Executed by: any thread. ISA 9.7.9.25.3.2 (cp.async.commit_group), PTX 7.0, sm_80.
 __device__ __forceinline__ void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /// `cp.async.wait_group PENDING;`
 /// Returns when at most the PENDING youngest of this thread's groups are unfinished.
-/// Who: any thread. Orders: the finished copies before this thread's later accesses; other threads see them after a
-/// barrier. ISA 9.7.9.25.3.3 (cp.async.wait_group), PTX 7.0, sm_80.
+/// Executed by: any thread. Orders: the finished copies before this thread's later accesses; other threads see them
+/// after a barrier. ISA 9.7.9.25.3.3 (cp.async.wait_group), PTX 7.0, sm_80.
 template <int PENDING>
 __device__ __forceinline__ void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");

@@ -12,7 +12,7 @@ namespace ptx {
 
 /// `mbarrier.init.shared::cta.b64 [bar], count;`
 /// Phase 0, `count` arrivals expected in each phase.
-/// Who: one thread. Done: at once. Others may touch the barrier after fence_mbarrier_init() and a barrier.
+/// Executed by: one thread. Done: at once. Others may touch the barrier after fence_mbarrier_init() and a barrier.
 /// ISA 9.7.13.15.9 (mbarrier.init), PTX 7.0, sm_80.
 __device__ __forceinline__ void mbarrier_init(uint32_t bar, uint32_t count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
@@ -20,8 +20,8 @@ __device__ __forceinline__ void mbarrier_init(uint32_t bar, uint32_t count) {
 
 /// `mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], bytes;`
 /// Adds `bytes` to what this phase still waits for, then counts one arrival. `bar` is this CTA's.
-/// Who: one thread, usually the one that starts the copies of these bytes.
-/// Orders: (release, CTA) this thread's earlier accesses before whoever observes the phase.
+/// Executed by: one thread, usually the one that starts the copies of these bytes.
+/// Orders: (release, CTA) this thread's earlier accesses, for threads that observe the phase.
 /// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
@@ -29,8 +29,8 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t bar, uint32_t
 
 /// `mbarrier.arrive.expect_tx.shared::cluster.b64 _, [bar], bytes;`
 /// The same at a barrier of any CTA in the cluster.
-/// Who: one thread. Done: some time later: the signal travels. Orders: nothing that the other CTA may rely on; the bytes
-/// that TMA delivers there bring their own ordering.
+/// Executed by: one thread. Done: some time later: the signal travels. Orders: nothing that the other CTA may rely on;
+/// the bytes that TMA delivers there bring their own ordering.
 /// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx_cluster(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
@@ -38,7 +38,7 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx_cluster(uint32_t bar, 
 
 /// `mbarrier.arrive.shared::cta.b64 _, [bar];`
 /// Counts one arrival at a barrier of this CTA.
-/// Who: one thread. Orders: (release, CTA) this thread's earlier accesses before whoever observes the phase.
+/// Executed by: one thread. Orders: (release, CTA) this thread's earlier accesses, for threads that observe the phase.
 /// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 7.0, sm_80.
 __device__ __forceinline__ void mbarrier_arrive(uint32_t bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -46,8 +46,8 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t bar) {
 
 /// `mbarrier.arrive.shared::cluster.b64 _, [bar];`
 /// Counts one arrival at a barrier of any CTA in the cluster.
-/// Who: one thread. Done: some time later: the signal travels. Orders: nothing beyond this CTA. That suffices to hand back
-/// a buffer, which passes no data; `.release.cluster` would compile to a fence of the whole device.
+/// Executed by: one thread. Done: some time later: the signal travels. Orders: nothing beyond this CTA. That suffices
+/// to hand back a buffer, which passes no data; `.release.cluster` would compile to a fence of the whole device.
 /// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
 __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -55,7 +55,7 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar) {
 
 /// `mbarrier.arrive.shared::cta.b64 _, [bar], count;`
 /// Counts `count` arrivals at once at a barrier of this CTA: those of others, on whose behalf this thread reports.
-/// Who and Orders: as one arrival. ISA 9.7.13.15.13 (mbarrier.arrive), PTX 7.8, sm_90.
+/// Executed by, orders: as one arrival. ISA 9.7.13.15.13 (mbarrier.arrive), PTX 7.8, sm_90.
 __device__ __forceinline__ void mbarrier_arrive(uint32_t bar, uint32_t count) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
@@ -67,9 +67,9 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t bar, uint32_t c
 }
 
 /// `mbarrier.try_wait.parity.shared::cta.b64 p, [bar], parity;`, repeated until p is true.
-/// Returns when the phase with this parity is complete. `bar` must be this CTA's: nobody can wait on a remote barrier.
-/// Who: any number of threads. Orders: (acquire, CTA) whatever was released by the arrivals of that phase, and the bytes
-/// that TMA counted on it, are visible to this thread.
+/// Returns when the phase with this parity is complete. `bar` must be this CTA's: a thread cannot wait on a remote
+/// barrier. Executed by: any number of threads. Orders: (acquire, CTA) whatever was released by the arrivals of that
+/// phase, and the bytes that TMA counted on it, are visible to this thread.
 /// ISA 9.7.13.15.16 (mbarrier.try_wait), PTX 7.8, sm_90.
 __device__ __forceinline__ void mbarrier_wait(uint32_t bar, uint32_t parity) {
 #ifdef LADDER_SPIN_LIMIT
@@ -93,8 +93,8 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t bar, uint32_t parity) {
 }
 
 /// `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [bar];`
-/// An arrival for whoever passes data on with it. It costs a fence of the whole device: no level uses it.
-/// Orders: (release, cluster) this thread's earlier accesses before whoever observes the phase.
+/// An arrival for a thread that passes data on with it. It costs a fence of the whole device: no level uses it.
+/// Orders: (release, cluster) this thread's earlier accesses, for threads that observe the phase.
 /// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
 __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t bar) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");

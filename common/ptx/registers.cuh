@@ -1,11 +1,12 @@
-// Who am I: special registers, shared-memory addresses and the election of one lane. And how many registers do I need?
+// Special registers, shared-memory addresses, the election of one lane, and the number of registers per thread.
 #pragma once
 
 #include <cstdint>
 
 namespace ptx {
 
-/// The 32-bit shared-window address of a shared-memory object (not an instruction of its own; nvcc emits `cvta.to.shared`).
+/// The 32-bit shared-window address of a shared-memory object (not an instruction of its own; nvcc emits
+/// `cvta.to.shared`).
 __device__ __forceinline__ uint32_t smem_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -38,14 +39,15 @@ __device__ __forceinline__ int64_t globaltimer() {
 }
 
 /// `and.b32 d, address, 0xFEFFFFFF;`
-/// The address of the same shared-memory offset in the even CTA, the leader, of this CTA's pair: the rank stands in bits
-/// 31..24 of a shared address, and this clears the lowest of them. (In C++, because it is plain arithmetic.)
+/// The address of the same shared-memory offset in the even CTA, the leader, of this CTA's pair: the rank stands in
+/// bits 31..24 of a shared address, and this clears the lowest of them. (In C++, because it is plain arithmetic.)
 __device__ __forceinline__ uint32_t pair_leader_address(uint32_t address) { return address & 0xFEFFFFFF; }
 
 /// `mapa.shared::cluster.u32 d, address, cta_rank;`
-/// The address of the same shared-memory offset in the CTA with this rank in the cluster, for the instructions that take a
+/// The address of the same shared-memory offset in the CTA with this rank in the cluster, for the instructions that
+/// take a
 /// `shared::cluster` address.
-/// Who: any thread. Orders: nothing. ISA 9.7.9.23 (mapa), PTX 7.8, sm_90.
+/// Executed by: any thread. Orders: nothing. ISA 9.7.9.23 (mapa), PTX 7.8, sm_90.
 __device__ __forceinline__ uint32_t mapa(uint32_t address, uint32_t cta_rank) {
   uint32_t mapped;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(cta_rank));
@@ -54,7 +56,7 @@ __device__ __forceinline__ uint32_t mapa(uint32_t address, uint32_t cta_rank) {
 
 /// `elect.sync _|p, 0xffffffff;`
 /// True in exactly one lane of the warp, always the same one.
-/// Who: all 32 lanes together (it waits for them). Orders: nothing.
+/// Executed by: all 32 lanes together (it waits for them). Orders: nothing.
 /// ISA 9.7.13.14 (elect.sync), PTX 8.0, sm_90.
 __device__ __forceinline__ bool elect_sync() {
   uint32_t elected;
@@ -70,7 +72,7 @@ __device__ __forceinline__ bool elect_sync() {
 
 /// `setmaxnreg.dec.sync.aligned.u32 REGISTERS;`
 /// Gives registers back to the CTA's pool: from now on at most REGISTERS per thread (24..256, a multiple of 8).
-/// Who: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing.
+/// Executed by: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing.
 /// ISA 9.7.19.5 (setmaxnreg), PTX 8.0, sm_90a.
 template <int REGISTERS>
 __device__ __forceinline__ void setmaxnreg_dec() {
@@ -81,7 +83,8 @@ __device__ __forceinline__ void setmaxnreg_dec() {
 /// `setmaxnreg.inc.sync.aligned.u32 REGISTERS;`
 /// Takes registers from the CTA's pool, up to REGISTERS per thread (24..256, a multiple of 8). Waits until the pool has
 /// them: for ever if the warpgroups together ask for more than the CTA was launched with.
-/// Who: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing; the new registers hold garbage.
+/// Executed by: all four warps of a warpgroup. Needs a kernel with launch bounds. Orders: nothing; the new registers
+/// hold garbage.
 /// ISA 9.7.19.5 (setmaxnreg), PTX 8.0, sm_90a.
 template <int REGISTERS>
 __device__ __forceinline__ void setmaxnreg_inc() {
@@ -89,8 +92,8 @@ __device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-/// No instruction at all: makes the compiler compute `value` here. It would rather compute it where it is used, which may be
-/// a moment when everybody waits.
+/// No instruction at all: makes the compiler compute `value` here. It would rather compute it where it is used, which
+/// may be a moment when everybody waits.
 __device__ __forceinline__ void compute_here(int& value) { asm volatile("" : "+r"(value)); }
 
 }  // namespace ptx

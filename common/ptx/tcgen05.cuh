@@ -10,7 +10,8 @@ namespace ptx {
 
 /// `tcgen05.alloc.cta_group::G.sync.aligned.shared::cta.b32 [result], columns;`
 /// Allocates `columns` (a power of two, 32..512) of TMEM, all 128 lanes, and writes their address to shared memory.
-/// Who: one whole warp of the CTA; with G = 2, one warp in each CTA of the pair, and both CTAs get the same columns.
+/// Executed by: one whole warp of the CTA; with G = 2, one warp in each CTA of the pair, and both CTAs get the same
+/// columns.
 /// Done: when it returns; blocks while another CTA on the SM holds the columns.
 /// Orders: other warps read `result` after a barrier. ISA 9.7.16.7.1 (tcgen05.alloc), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
@@ -23,7 +24,7 @@ __device__ __forceinline__ void tcgen05_alloc(uint32_t result, uint32_t columns)
 
 /// `tcgen05.relinquish_alloc_permit.cta_group::G.sync.aligned;`
 /// Promises that this CTA allocates no more, so that the next CTA on the SM need not wait for the promise.
-/// Who: one whole warp. ISA 9.7.16.7.1 (tcgen05.relinquish_alloc_permit), PTX 8.6, sm_100a.
+/// Executed by: one whole warp. ISA 9.7.16.7.1 (tcgen05.relinquish_alloc_permit), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
 __device__ __forceinline__ void tcgen05_relinquish_alloc_permit() {
   asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(CTA_GROUP) : "memory");
@@ -31,8 +32,8 @@ __device__ __forceinline__ void tcgen05_relinquish_alloc_permit() {
 
 /// `tcgen05.dealloc.cta_group::G.sync.aligned.b32 address, columns;`
 /// Returns what alloc gave. Every column must be returned before the kernel ends.
-/// Who: one whole warp; with G = 2, one in each CTA, both still alive. Orders: nothing: every access to the columns must
-/// be complete and synchronised before. ISA 9.7.16.7.1 (tcgen05.dealloc), PTX 8.6, sm_100a.
+/// Executed by: one whole warp; with G = 2, one in each CTA, both still alive. Orders: nothing: every access to the
+/// columns must be complete and synchronised before. ISA 9.7.16.7.1 (tcgen05.dealloc), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
 __device__ __forceinline__ void tcgen05_dealloc(uint32_t address, uint32_t columns) {
   asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns), "n"(CTA_GROUP)
@@ -41,11 +42,12 @@ __device__ __forceinline__ void tcgen05_dealloc(uint32_t address, uint32_t colum
 
 /// `tcgen05.mma.cta_group::G.kind::f16 [d], a_desc, b_desc, instruction_desc, accumulate;`
 /// D = A * B (+ D when `accumulate`), K = 16: A and B from shared memory through the two descriptors, D in TMEM.
-/// With G = 2 the descriptors are offsets that apply in both CTAs of the pair: each CTA's shared memory holds its own
-/// half of A's rows and its own half of B's rows, and each CTA's TMEM receives its half of D's rows, all columns.
+/// With G = 2 the descriptors are offsets that apply in both CTAs of the pair. Each CTA's shared memory holds its own
+/// half of A's rows and of B's rows; each CTA's TMEM receives its half of D's rows, all columns.
 /// The instruction descriptor is 32 bits wide, and the predicate is not optional.
-/// Who: one thread (32 lanes would start 32 MMAs); with G = 2 one thread of the pair, by convention in the even CTA.
-/// Done: asynchronous; tcgen05_commit tells. Orders: MMAs of one thread on one accumulator run in program order.
+/// Executed by: one thread (32 lanes would start 32 MMAs); with G = 2 one thread of the pair, by convention in the even
+/// CTA.
+/// Done: asynchronous; tcgen05_commit signals it. Orders: MMAs of one thread on one accumulator run in program order.
 /// ISA 9.7.16.10.9 (tcgen05.mma), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
 __device__ __forceinline__ void tcgen05_mma_f16(uint32_t d, uint64_t a_desc, uint64_t b_desc, uint32_t instruction_desc,
@@ -70,10 +72,10 @@ __device__ __forceinline__ void tcgen05_commit(uint32_t bar) {
 }
 
 /// `tcgen05.commit.cta_group::G.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], cta_mask;`
-/// When all MMAs that this thread has issued so far are complete, one arrival on the barrier at this offset in every CTA
-/// of the cluster whose rank's bit is set in `cta_mask`.
-/// Who: the thread that issued the MMAs. Done: asynchronous. Orders: contains a fence::before_thread_sync, so whoever
-/// waits on the barrier, then executes fence::after_thread_sync, may touch D, and A and B are free.
+/// When all MMAs that this thread has issued so far are complete, one arrival on the barrier at this offset in every
+/// CTA of the cluster whose rank's bit is set in `cta_mask`.
+/// Executed by: the thread that issued the MMAs. Done: asynchronous. Orders: contains a fence::before_thread_sync. A
+/// thread that waits on the barrier and then executes fence::after_thread_sync may access D, and A and B are free.
 /// ISA 9.7.16.12.1 (tcgen05.commit), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
 __device__ __forceinline__ void tcgen05_commit_multicast(uint32_t bar, uint16_t cta_mask) {
@@ -85,14 +87,14 @@ __device__ __forceinline__ void tcgen05_commit_multicast(uint32_t bar, uint16_t 
 
 /// `tcgen05.fence::before_thread_sync;`
 /// Orders: this thread's earlier tcgen05 operations before the arrive or barrier that follows. Does not wait for them.
-/// Who: each thread for its own. ISA 9.7.16.11.1 (tcgen05.fence), PTX 8.6, sm_100a.
+/// Executed by: each thread for its own. ISA 9.7.16.11.1 (tcgen05.fence), PTX 8.6, sm_100a.
 __device__ __forceinline__ void tcgen05_fence_before_thread_sync() {
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
 
 /// `tcgen05.fence::after_thread_sync;`
 /// Orders: this thread's later tcgen05 operations after the wait or barrier that it has just passed.
-/// Who: each thread for its own. ISA 9.7.16.11.1 (tcgen05.fence), PTX 8.6, sm_100a.
+/// Executed by: each thread for its own. ISA 9.7.16.11.1 (tcgen05.fence), PTX 8.6, sm_100a.
 __device__ __forceinline__ void tcgen05_fence_after_thread_sync() {
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
@@ -100,7 +102,7 @@ __device__ __forceinline__ void tcgen05_fence_after_thread_sync() {
 /// `tcgen05.ld.sync.aligned.32x32b.xN.b32 {d0..dN-1}, [address];`
 /// Register i of lane t gets the cell in TMEM lane (address's lane + t), column (address's column + i). Warp w of a
 /// warpgroup can reach lanes 32w .. 32w + 31 only.
-/// Who: a whole warp, same address in every lane. Done: after tcgen05_wait_ld(d); `d` must not be used before.
+/// Executed by: a whole warp, same address in every lane. Done: after tcgen05_wait_ld(d); `d` must not be used before.
 /// ISA 9.7.16.8.1 (tcgen05.ld), PTX 8.6, sm_100a.
 template <int N>
 __device__ __forceinline__ void tcgen05_ld_32x32b(uint32_t address, float (&d)[N]) {
@@ -123,8 +125,8 @@ __device__ __forceinline__ void tcgen05_ld_32x32b(uint32_t address, float (&d)[N
 }
 
 /// `tcgen05.wait::ld.sync.aligned;`
-/// Who: a whole warp. Done: when every earlier tcgen05.ld of this thread has delivered its registers. The arrays are named
-/// so that the compiler, which knows nothing of the delay, cannot move a use of them above the wait.
+/// Executed by: a whole warp. Done: when every earlier tcgen05.ld of this thread has delivered its registers. The
+/// arrays are named so that the compiler, which knows nothing of the delay, cannot move a use of them above the wait.
 /// ISA 9.7.16.8.3 (tcgen05.wait), PTX 8.6, sm_100a.
 template <int... N>
 __device__ __forceinline__ void tcgen05_wait_ld(float (&... d)[N]) {

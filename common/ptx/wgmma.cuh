@@ -1,8 +1,8 @@
-// wgmma: the fourth-generation tensor core (Hopper). A warpgroup (4 consecutive warps) multiplies a 64 x 16 tile of A by
-// an N x 16 tile of B, both in shared memory, into accumulators in its registers, asynchronously.
+// wgmma: the fourth-generation tensor core (Hopper). A warpgroup (4 consecutive warps) multiplies a 64 x 16 tile of A
+// by an N x 16 tile of B, both in shared memory, into accumulators in its registers, asynchronously.
 //
-// Accumulator layout, m64nNk16: in thread t of the warpgroup, with warp w = t / 32 and lane l = t % 32, register i holds
-// row 16w + l/4 + 8 * ((i/2) % 2), column 8 * (i/4) + 2 * (l%4) + i % 2.
+// Accumulator layout, m64nNk16: in thread t of the warpgroup, with warp w = t / 32 and lane l = t % 32, register i
+// holds row 16w + l/4 + 8 * ((i/2) % 2), column 8 * (i/4) + 2 * (l%4) + i % 2.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace ptx {
 /// `wgmma.fence.sync.aligned;`
 /// Orders: this thread's earlier accesses of accumulator (and A) registers before the wgmmas that follow. Needed before
 /// the first wgmma, and again whenever other instructions touched those registers. Nothing about memory.
-/// Who: all warps of the warpgroup. ISA 9.7.15.7.1 (wgmma.fence), PTX 8.0, sm_90a.
+/// Executed by: all warps of the warpgroup. ISA 9.7.15.7.1 (wgmma.fence), PTX 8.0, sm_90a.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 /// `wgmma.commit_group.sync.aligned;`
 /// Closes a group: all wgmmas of this warpgroup since the last one.
-/// Who: all warps of the warpgroup. ISA 9.7.15.7.2 (wgmma.commit_group), PTX 8.0, sm_90a.
+/// Executed by: all warps of the warpgroup. ISA 9.7.15.7.2 (wgmma.commit_group), PTX 8.0, sm_90a.
 __device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 /// `wgmma.wait_group.sync.aligned PENDING;`
 /// Waits until at most the PENDING newest groups are still running. Only then may the accumulators of the others be
-/// touched and their shared memory be overwritten. Name the accumulators that are complete after the wait and read next:
-/// the compiler, which knows nothing of the delay, then cannot move a use of them above it.
-/// Who: all warps of the warpgroup. ISA 9.7.15.7.3 (wgmma.wait_group), PTX 8.0, sm_90a.
+/// touched and their shared memory be overwritten. Name the accumulators that are complete after the wait and read
+/// next: the compiler, which knows nothing of the delay, then cannot move a use of them above it.
+/// Executed by: all warps of the warpgroup. ISA 9.7.15.7.3 (wgmma.wait_group), PTX 8.0, sm_90a.
 template <int PENDING, int... N>
 __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
@@ -35,7 +35,8 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
   (depend_on_the_wait(d), ...);
 }
 
-// Operand lists for the accumulators. LADDER_D8(d, 0) is "+f"(d[0]), ..., "+f"(d[7]); LADDER_R64 is their text, %0 to %63.
+// Operand lists for the accumulators. LADDER_D8(d, 0) is "+f"(d[0]), ..., "+f"(d[7]); LADDER_R64 is their text, %0 to
+// %63.
 #define LADDER_D8(d, i)                                                                                       \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
@@ -93,10 +94,10 @@ __device__ __forceinline__ void wgmma_wait_group(float (&... d)[N]) {
 
 /// `wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 {d0..dN/2-1}, a_desc, b_desc, accumulate, 1, 1, 0, 0;`
 /// D[64 x N] = A[64 x 16] * B[N x 16]^T (+ D when `accumulate`). Both operands K-major BF16 in shared memory.
-/// Who: all four warps of a warpgroup, converged, with the same descriptors.
-/// Done: asynchronous; `d` belongs to the tensor core until wgmma_wait_group. Orders: wgmmas on the same accumulators run
-/// in program order; shared memory written by ordinary stores needs fence_proxy_async_shared() before, bytes from TMA
-/// only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
+/// Executed by: all four warps of a warpgroup, converged, with the same descriptors.
+/// Done: asynchronous; `d` belongs to the tensor core until wgmma_wait_group. Orders: wgmmas on the same accumulators
+/// run in program order; shared memory written by ordinary stores needs fence_proxy_async_shared() before, bytes from
+/// TMA only the wait on their mbarrier. ISA 9.7.15.5.2 (wgmma.mma_async), PTX 8.0, sm_90a.
 LADDER_WGMMA(32, 16, "16", "17", "18")
 LADDER_WGMMA(48, 24, "24", "25", "26")
 LADDER_WGMMA(64, 32, "32", "33", "34")

@@ -47,7 +47,7 @@ __global__ void time_boxes(const __grid_constant__ CUtensorMap map, int sm, int 
   }
 }
 
-/// One thread loads `count` lines of which nobody knows where they are, one after the other.
+/// One thread loads `count` lines whose location is unknown, one after the other.
 __global__ void time_cold_lines(const int* memory, int64_t step, int count, int* latencies) {
   for (int i = 0; i < count; ++i) latencies[i] = time_load(memory + i * step, latencies);
 }
@@ -85,7 +85,7 @@ std::vector<double> latencies(const std::vector<Timing>& timings) {
 void run_latency(Context& context) {
   const Field field(context, context.scaled<size_t>(size_t{1} << 30, size_t{8} << 20));
   const int turns = context.scaled(48, 3);
-  int next_row = 0;  // of the wide matrix: rows that nobody has touched are not in L2
+  int next_row = 0;  // of the wide matrix: untouched rows are not in L2
   const auto fresh_rows = [&](int rows) {
     if (next_row + rows > field.rows(Field::WIDE)) next_row = 0;
     return std::exchange(next_row, next_row + rows);

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
   const Walk walk = arguments.walk;
   const bool streams = (roles & STREAMS) != 0 && arguments.tile_count > 0;
   const int blocks = arguments.repeat * arguments.tile_count * walk.k_blocks;
-  // Everybody who is done with a stage tells all CTAs whose boxes lie in it.
+  // Each consumer that is done with a stage notifies all CTAs whose boxes lie in it.
   const auto release = [&](int stage) {
     __syncwarp();
     if constexpr (CLUSTER > 1) {
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
           const int2 rows = arguments.tiles[tile * static_cast<int>(gridDim.x) + mine];
           if (++tile == arguments.tile_count) tile = 0;
           for (int block = 0; block < walk.k_blocks; ++block) {
-            ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first turn of the ring passes
+            ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first pass through the ring passes
             issued[stage] = clock64();
             ptx::mbarrier_arrive_expect_tx(full(stage), stage_bytes);
             // In the order of their places in the stage, without a division: a producer should take no longer than one of the
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
         for (int bin = 0; bin < CtaRecord::BINS; ++bin) record.histogram[bin] = histogram[bin];
       }
     }
-  } else if (warp == 2) {  // consumer: uses each stage for a while; or the one who tells when the time is up
+  } else if (warp == 2) {  // consumer: uses each stage for a while; or the one that signals when the time is up
     if (streams) {
       int stage = 0;
       uint32_t phase = 0;

@@ -1,4 +1,4 @@
-// The kernel behind most experiments: every CTA streams through memory by TMA, in a ring like those of the levels, while its
+// The kernel behind most experiments. Every CTA streams through memory by TMA, in a ring like those of the levels, while its
 // tensor core multiplies what lies in shared memory and TMA stores go out; each as much as the experiment says.
 #pragma once
 

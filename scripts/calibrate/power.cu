@@ -186,7 +186,7 @@ class PowerBench {
     work.roles.assign(static_cast<size_t>(ctas), mma_n > 0 ? MULTIPLIES : 0);
     for (int i = 0; i < probes; ++i) work.roles[static_cast<size_t>(i * ctas / probes)] = STREAMS;
     work.repeat = context_.scaled(500, 1);
-    if (source == Source::DRAM) {  // whoever it is that loads, these rows are not in L2
+    if (source == Source::DRAM) {  // these rows are in no case in L2
       const int turns = std::max(1, field_.rows(Field::WIDE) / 256 / ctas * ctas / probes);
       work.repeat = 1;
       work.tiles.clear();

@@ -1,4 +1,4 @@
-// Barriers, fences and single instructions: what they cost who executes them, and how long a signal travels.
+// Barriers, fences and single instructions: what they cost the thread that executes them, and the latency of a signal.
 #include <algorithm>
 
 #include "calibrate.h"

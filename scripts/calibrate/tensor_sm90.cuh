@@ -8,7 +8,7 @@ namespace calibrate {
 
 constexpr int MMA_THREADS = 256;  // beside the first warpgroup's
 
-/// `sink` is never written, but the compiler cannot know: MMAs whose results nobody uses would not be executed at all.
+/// `sink` is never written, but the compiler cannot know: MMAs with unused results would not be executed at all.
 template <int COUNT>
 __device__ __forceinline__ void keep(const float (&accumulators)[COUNT], float* sink) {
   if (accumulators[0] == 1.2345e37f && accumulators[COUNT - 1] == 5.4321e37f) *sink = accumulators[COUNT / 2];

@@ -13,7 +13,7 @@ struct Event {
   uint32_t cta;          ///< blockIdx.x
 };
 
-/// Tables in device memory. A moment's place follows from the moment itself, so that nobody has to count: cycle / STEP,
+/// Tables in device memory. A moment's slot follows from the moment itself, without a counter: cycle / STEP,
 /// modulo the length.
 struct Recorder {
   static constexpr int64_t EVENT_STEP = 256, STAGE_STEP = 32;  ///< cycles
@@ -23,7 +23,7 @@ struct Recorder {
   /// [sm][stage_mask + 1]: the low half of the cycle of a K block. Never null: kernels have no register to spare for the
   /// question.
   uint32_t* stages = nullptr;
-  uint32_t stage_mask = 0;  ///< window / STAGE_STEP - 1; 0: one place per SM, for what nobody reads
+  uint32_t stage_mask = 0;  ///< window / STAGE_STEP - 1; 0: one slot per SM, which is never read
   int64_t window = 0;       ///< cycles, a power of two
 
   std::size_t event_slots() const { return static_cast<std::size_t>(window / EVENT_STEP); }

@@ -16,7 +16,7 @@ program = Path(sys.argv[0]).name  # how messages name this program
 
 
 class Failure(Exception):
-    """Ends a command, with this exit code; the message is a sentence for whoever called it."""
+    """Ends a command, with this exit code; the message is a sentence for the user."""
 
     code = EXIT_USAGE
 
@@ -93,7 +93,7 @@ def _called() -> str:
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in a sentence, without the whole usage before it. The description is shown as it is written;
-    options cannot be shortened, so that new ones break nobody's script."""
+    options cannot be shortened, so that new ones break no script."""
 
     def __init__(self, description: Optional[str], prog: Optional[str] = None, epilog: Optional[str] = None):
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False,

@@ -35,7 +35,7 @@ def replace(path: Path, content: str | bytes) -> None:
         return
     try:
         number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:  # of a file that the caller has named, not of one that nobody knows
+    except OSError as error:  # of the file that the caller has named, not of a temporary one
         raise OSError(error.errno, error.strerror, str(path)) from None
     temporary = Path(name)
     try:
@@ -52,8 +52,9 @@ def replace(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Nobody else who locks this file changes it in the meantime: read it, work out what it is to hold, and replace it
-    in here. It exists then, if only for the lock. The harness's C++ locks in the same way (common/base/file.cpp)."""
+    """No other process that locks this file changes it in the meantime: read it, work out what it is to hold, and
+    replace it in here. It exists then, if only for the lock. The harness's C++ locks in the same way
+    (common/base/file.cpp)."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # a pipe or device

@@ -1,5 +1,5 @@
 """A sweep in parts: `--shard K/N` does every N-th piece of the work, so that any job runner can spread N commands over
-machines, and merge.py makes one file of theirs. Nothing depends on who does which part, or when."""
+machines, and merge.py makes one file of theirs. Nothing depends on the process that does a part, or on the order."""
 from __future__ import annotations
 
 import argparse

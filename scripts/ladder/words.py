@@ -4,6 +4,7 @@ Prose is what a person reads: paragraphs of Markdown, comments, docstrings, mess
 quoted identifiers and data are not."""
 from __future__ import annotations
 
+import inspect
 import io
 import re
 import tokenize
@@ -17,16 +18,17 @@ MOST_WORDS, MOST_COLUMNS = 40, 120
 EXCEPTIONS = Path("scripts/word_exceptions.txt")
 CODE, SHELL = {".cuh", ".cu", ".cpp", ".h", ".hpp"}, {".sh", ".cmake"}
 
-# Nouns for people: the only ones that *who* may follow.
-PEOPLE = "reader|readers|user|users|author|authors|people|person|learner|learners|anyone|beginner|beginners|maintainer|those"
-RULES: dict[str, re.Pattern[str]] = {
-    "'nobody': name the thread, warp, CTA or kernel": re.compile(r"\bnobody\b", re.I),
-    "'whoever': name the subject": re.compile(r"\bwhoever\b", re.I),
-    "'who' without a person before it: name the subject":
-        re.compile(rf"(?<!\w)(?:(?<=^)|(?<!\w))(?<!\bWho's )\b(?P<who>who)\b(?! (?:is|are) (?:this|it) for)", re.I),
-    "'turn' outside ping-pong: iteration, wrap-around, way of a bank conflict":
-        re.compile(r"\b(?:each|every|per|whose|its|their|next|last|first|one|two|three|same|a|of|\d+)(?: [a-z]+)? turns?\b"
-                   r"|\b(?:in|take|takes|taking|took) turns\b|\bturns? (?:of|around) the (?:ring|loop)\b", re.I),
+PEOPLE = ("reader|readers|user|users|author|authors|people|person|learner|learners|anyone|beginner|beginners|"
+          "maintainer|those")  # the nouns that the relative pronoun may follow
+SUBJECT = "a sentence names its subject: thread, warp, CTA, kernel, option, user"
+RULES: dict[str, tuple[str, re.Pattern[str]]] = {
+    "nobody": (SUBJECT, re.compile(r"\bnobody\b", re.I)),
+    "whoever": (SUBJECT, re.compile(r"\bwhoever\b", re.I)),
+    "who": (SUBJECT, re.compile(r"\bwho\b", re.I)),
+    "turn": ("its one meaning is ping-pong's: iteration, wrap-around, way of a bank conflict, alternately",
+             re.compile(r"\b(?:each|every|per|whose|its|their|next|last|first|one|two|three|same|a|of|\d+)(?: [a-z]+)? "
+                        r"turns?\b|\b(?:in|take|takes|taking|took) turns\b|\bturns? (?:of|around) the (?:ring|loop)\b",
+                        re.I)),
 }
 AFTER_PEOPLE = re.compile(rf"\b(?:{PEOPLE}),? who\b", re.I)
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|etc|al|Fig|no)\.$")
@@ -73,15 +75,16 @@ def markdown(text: str) -> Iterator[Prose]:
             lines = []
         if line.strip():
             begin = begin if lines else number
-            lines.append("" if re.fullmatch(r"\|[-:|]+\|", marker) else re.sub(r"`[^`]*`", "`", line))
+            lines.append("" if re.fullmatch(r"\|[-:|]+\|", marker) else re.sub(r"`[^`]*`|\]\([^)]*\)", "`", marker))
             if marker.startswith(("|", "#")):
                 yield Prose(number, lines.pop())
 
 
 def python(text: str) -> Iterator[Prose]:
-    """Comments, docstrings and other strings of several words."""
+    """Comments, docstrings and other strings of several words; of these, those with line breaks are data."""
     comment: list[str] = []
     begin = last = 0
+    before = tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             if comment and token.start[0] != last + 1:
@@ -90,9 +93,12 @@ def python(text: str) -> Iterator[Prose]:
             begin = begin if comment else token.start[0]
             comment.append(token.string.lstrip("#"))
             last = token.start[0]
-        elif (token.type == tokenize.STRING
-              or tokenize.tok_name[token.type] == "FSTRING_MIDDLE") and token.string.count(" ") > 2:
-            yield Prose(token.start[0], re.sub(r"`[^`]*`|\{[^}]*\}", "`", token.string))
+            continue
+        is_text = token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE"
+        is_docstring = before in (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.ENCODING)
+        if is_text and token.string.count(" ") > 2 and (is_docstring or "\n" not in token.string):
+            yield Prose(token.start[0], inspect.cleandoc(re.sub(r"`[^`]*`|\{[^}]*\}", "`", token.string)))
+        before = token.type
     if comment:
         yield Prose(begin, "\n".join(comment))
 
@@ -106,7 +112,7 @@ def cpp(text: str) -> Iterator[Prose]:
         found = match[0]
         if found.startswith(("//", "/*")) or (found.startswith('"') and found.count(" ") > 2):
             yield Prose(text.count("\n", 0, match.start()) + 1,
-                        re.sub(r"(?m)^\s*(?://+|\*)|`[^`\n]*`", "", found))
+                        re.sub(r"(?m)^\s*(?://[/!<]*|\*) ?|`[^`\n]*`", "", found))
 
 
 def shell(text: str) -> Iterator[Prose]:
@@ -125,7 +131,14 @@ def prose_of(path: Path, text: str) -> Iterator[Prose]:
 
 
 def sentences(prose: Prose) -> Iterator[Prose]:
-    """Split at full stops, colons and semicolons are no ends."""
+    """Sentences of its paragraphs. Colons and semicolons end none; blank lines, deeper lines and columns do."""
+    line = prose.line
+    for part in re.split(r"(\n(?=[ \t]*(?:\n|$)|[ \t]{2,}\S|[ \t]*[-*] \S|.*\S {2,}\S))", prose.text):
+        yield from _sentences(Prose(line, part))
+        line += part.count("\n")
+
+
+def _sentences(prose: Prose) -> Iterator[Prose]:
     line, words = prose.line, ""
     begin = line
     for part in re.split(r"((?<=[.!?])[*)\"']*\s+(?=[A-Z`*(\"]))", prose.text):
@@ -146,13 +159,12 @@ def check(file: Path, text: str) -> Iterator[Finding]:
             count = len(re.findall(r"[A-Za-z][\w'-]*", sentence.text))
             if count > MOST_WORDS:
                 yield Finding(file, sentence.line, f"a sentence of {count} words; at most {MOST_WORDS}", sentence.text)
-            people = AFTER_PEOPLE.sub("", sentence.text)
-            for what, pattern in RULES.items():
-                tried = people if "'who'" in what else sentence.text
-                if "'who'" in what and sentence.text.rstrip(" *)\"'").endswith("?"):
-                    continue  # a question asks for its subject
-                for match in pattern.finditer(tried):
-                    yield Finding(file, sentence.line + tried.count("\n", 0, match.start()), what, sentence.text)
+            asks = sentence.text.rstrip(" *)\"'").endswith("?")  # a question may ask for its subject
+            for word, (reason, pattern) in RULES.items():
+                tried = AFTER_PEOPLE.sub("", sentence.text) if word == "who" else sentence.text
+                for match in pattern.finditer(tried) if not (asks and word == "who") else ():
+                    yield Finding(file, sentence.line + tried.count("\n", 0, match.start()), f"'{match[0]}': {reason}",
+                                  sentence.text)
     if file.suffix in CODE | SHELL | {".py"}:
         for number, line in enumerate(lines, start=1):
             if len(line) > MOST_COLUMNS and re.search(r"//|#|^\s*\*", line):

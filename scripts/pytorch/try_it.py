@@ -78,7 +78,7 @@ def is_right(x, weight, got) -> bool:  # type: ignore[no-untyped-def]
 
 
 def compare(torch, mine, theirs) -> tuple[float, float, float]:  # type: ignore[no-untyped-def]
-    """Medians of rounds in turns: the ratio of their time to ours, and both in microseconds per call."""
+    """Medians of alternating rounds: the ratio of their time to ours, and both in microseconds per call."""
     def time(call) -> float:  # type: ignore[no-untyped-def]
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()

@@ -123,7 +123,7 @@ class Bench(support.Sandbox):
 
         self.assert_exit(0, self.bench("--limit", "100"))
         for budget, left in zip(budgets(), (4, 3, 2, 1)):
-            self.assertTrue(20 / left < budget <= min(60, 100 / left), "nobody takes its time here: shares grow")
+            self.assertTrue(20 / left < budget <= min(60, 100 / left), "no level takes its time here: shares grow")
         self.assert_exit(0, self.bench("--limit", "100", "--apart"))
         self.assertTrue(all(5 <= budget <= 50 for budget in budgets()[4:]), "two timings have half of it each")
         self.assert_exit(0, self.bench("--limit", "100", "--budget", "0.5"))

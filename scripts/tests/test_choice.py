@@ -1,4 +1,4 @@
-"""How good the production kernel's choice among its configurations is, on shapes that nobody chose for it."""
+"""How good the production kernel's choice among its configurations is, on random shapes."""
 from __future__ import annotations
 
 import tempfile

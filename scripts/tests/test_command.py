@@ -1,4 +1,4 @@
-"""What all commands share: failures become sentences with an exit code, whoever reads the output may leave."""
+"""What all commands share: failures become sentences with an exit code, the reader of the output may exit."""
 from __future__ import annotations
 
 import re

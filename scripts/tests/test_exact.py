@@ -108,7 +108,7 @@ class Paths(unittest.TestCase):
 
     def test_none_is_invented(self) -> None:
         self.assertFalse(atomics.is_path(5, 12, [(5, 9), (5, 12)]))  # one addition is lost
-        self.assertFalse(atomics.is_path(5, 5, [(7, 8), (8, 7)]))  # a circle that nobody reaches
+        self.assertFalse(atomics.is_path(5, 5, [(7, 8), (8, 7)]))  # an unreachable circle
         self.assertFalse(atomics.is_path(5, 6, []))
 
 

@@ -65,7 +65,7 @@ class Command(support.Sandbox):
         links = re.findall(r"\]\((\S+)\)", task)
         self.assertIn("../level02_tma_swizzle/README.md", links)
         self.assertEqual(len(links), task.count("]("), "a link with a space in it is none")
-        # Nobody's work is lost.
+        # No work is lost.
         self.write("my answer/kernel_sm90.cuh", "// changed\n")
         (self.root / "my answer" / "TASK.md").unlink()
         self.assert_exit(2, self.grade("--start", 2, "my answer", "--arch", "sm90"), "perhaps somebody's work")

@@ -34,7 +34,7 @@ class Running(support.Sandbox):
 
 
 def alive(pid: int) -> bool:
-    """Not even a zombie counts: whoever should collect it may be slow."""
+    """Not even a zombie counts: the process that should collect it may be slow."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -19,7 +19,7 @@ __device__ __forceinline__ uint4 ld_some(uint32_t address) {
 
 /// `copy.wide
 ///  [dst], [src];`
-/// Who: one thread. Done: at once. ISA 9.1
+/// Executed by: one thread. Done: at once. ISA 9.1
 /// (copy), PTX 8.6, sm_100a.
 __device__ __forceinline__ void copy(uint32_t dst) {
 

@@ -77,7 +77,7 @@ class Render(support.Sandbox):
         self.assertIn("| early |", text)
         self.assertIn("| shallow |  | slower | 0.900 |  |\n", text)
         self.assertNotIn("6 stages", text)
-        self.assertNotIn("from DRAM", text)  # nobody has counted
+        self.assertNotIn("from DRAM", text)  # not counted
 
     def test_ablations_that_nobody_has_measured(self) -> None:
         text = self.render("<!-- render:ablations level=1 -->\n<!-- /render -->\n")

@@ -187,7 +187,7 @@ class Setup(support.Sandbox):
             self.program(f".venv/bin/{name}", "#!/bin/sh\n")
         for name in ("cuobjdump", "nvdisasm"):
             self.program(f".cuda/bin/{name}", "#!/bin/sh\n")
-        # Whoever only builds and runs gets none, and nothing is said of it.
+        # A user who only builds and runs gets none, without a message.
         answer = self.setup_sh("--no-tests")
         self.assert_exit(0, answer)
         self.assertNotIn("matplotlib", answer.stdout)

@@ -95,7 +95,7 @@ class Tables(support.Sandbox):
             self.assertTrue(table.notes[-1].endswith("is the median of 10 rounds (coverage 0.979)."))
 
     def test_bursts(self) -> None:
-        self.write("docs/results/b.csv", TIMED)  # beside figures that nobody timed bursts of
+        self.write("docs/results/b.csv", TIMED)  # beside figures without bursts
         table = bursts(data.load_results(self.results), LEVELS)
         self.assertEqual([g.title for g in table.groups], ["measured: NVIDIA H200 (sm90)"])
         self.assertEqual(table.groups[0].columns, {

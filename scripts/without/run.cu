@@ -27,7 +27,7 @@ namespace {
 constexpr int TILE = 32, THREADS = 16;   // each of 16 x 16 threads computes 2 x 2 elements of a tile of D
 constexpr double MAX_EXACT_K = 1 << 22;  // products of numbers up to 2: sums up to 4K are exact in FP32
 
-/// D = A * B^T in FP32, rounded to BF16, as plainly as a tiled kernel can: whoever waits for what is beyond doubt.
+/// D = A * B^T in FP32, rounded to BF16, as plainly as a tiled kernel can: each wait is beyond doubt.
 __global__ void multiply(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* d, int m, int n, int k) {
   __shared__ float rows[TILE][TILE + 1], columns[TILE][TILE + 1];
   const int first_row = blockIdx.y * TILE, first_column = blockIdx.x * TILE;

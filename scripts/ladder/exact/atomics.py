@@ -1,7 +1,7 @@
 """atom and red in global and shared memory (PTX ISA 9.7.13.12, 9.7.13.13).
 
-A warp has 32 cells, and its lanes meet at one, at four, or each has its own. In what order those that meet come is
-open; but what they return must be explained by some order: each turns the value that it returns into the next one, and
+A warp has 32 cells, and its lanes meet at one, at four, or each has its own. The order of operations that meet is
+open, but some order must explain what they return. Each operation maps the value that it returns to the next one, and
 the whole is a path that begins at the first value of the cell, ends at its last one, and takes every step once.
 """
 from __future__ import annotations

@@ -21,7 +21,7 @@ class BarrierKey:
 
 @dataclass(frozen=True)
 class Actor:
-    """Who did something: an operation, by its event's number, or a warp."""
+    """The actor of an event: an operation, by its event's number, or a warp."""
 
     operation: Optional[int] = None
     cta: int = 0
@@ -57,7 +57,7 @@ class Event:
     is_open: bool = False  # it has not ended
     barrier: Optional[BarrierKey] = None
     parity: int = -1
-    actor: Optional[Actor] = None  # who ended a wait, or did something to a barrier
+    actor: Optional[Actor] = None  # what ended a wait, or changed a barrier
     amount: int = 0
     phase: int = 0
     pending: int = 0

@@ -2,7 +2,7 @@
 
     mutations     changes to a line and to a text of PTX, from a seed
     seeds         the texts and lines that they start from
-    judges        who judges a text: ptxas, and the simulated device
+    judges        the two judges of a text: ptxas, and the simulated device
     differences   where the two differ, and which of that is known
     fatbins       damaged fat binaries of programs
     values        what instructions give, compared with the exact model (ladder.exact)

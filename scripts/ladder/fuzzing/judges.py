@@ -1,4 +1,4 @@
-"""Who judges PTX: ptxas, and the simulated device."""
+"""The judges of PTX: ptxas, and the simulated device."""
 from __future__ import annotations
 
 import os

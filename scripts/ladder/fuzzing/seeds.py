@@ -60,7 +60,7 @@ def embedded_text(program: Path) -> str:
 
 
 def texts(build: Path) -> dict[str, str]:
-    """The kernels of all levels, by program; each text without comments and line information, which nobody judges.
+    """The kernels of all levels, by program; each text without comments and line information, which have no effect.
     Of a level with many kernels, the first two."""
     found = {}
     for program in sorted((build / "bin").glob("level0*_sm*")):

@@ -92,7 +92,7 @@ def judge_lines(ptxas: Ptxas, lines: Sequence[str], target: str) -> list[Verdict
 
 def lines(ptxas: Ptxas, simulator: Simulator, seed: int, indices: Sequence[int], record: Record,
           deadline: Deadline) -> None:
-    """Mutated instructions, of both architectures in turns."""
+    """Mutated instructions, of both architectures alternately."""
     known = differences.known()
     origins = {target: seeds.lines(target) for target in TARGETS}
 

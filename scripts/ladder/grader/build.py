@@ -54,7 +54,7 @@ def source_of(file: Path, level: str) -> str:
     arguments = [""]
     if launch[1]:
         if launch[1] not in TEMPLATES:
-            raise UsageError(f"{file}: `launch` is a template of {launch[1]}, of which nobody knows the arguments.")
+            raise UsageError(f"{file}: `launch` is a template of {launch[1]} with unknown arguments.")
         arguments = template_arguments(launch[1], name)
     if launch[1] == "TileShape":
         select = f"[](const harness::Problem& problem) {{ return &configs[{name}::choose_tile(problem)]; }}"

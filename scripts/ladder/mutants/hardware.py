@@ -43,8 +43,8 @@ TOOLS = ("racecheck", "synccheck")
 # Without them a thread goes on, and no count and no phase is another.
 CANNOT_HANG = (*FENCES, "bar.warp.sync", "bar.sync", "cp.async.bulk.wait_group.read", "cp.async.bulk.wait_group",
                "wgmma.wait_group", "tcgen05.wait::ld", "tcgen05.wait::st", "griddepcontrol.wait")
-# Waits for mbarriers are no such sites, but for these, by level and architecture. Whoever waits here has also waited
-# for the phase that it arms next, so no count goes wrong.
+# Waits for mbarriers are no such sites, but for these, by level and architecture. A thread that waits here has also
+# waited for the phase that it arms next, so no count goes wrong.
 HARMLESS_WAITS = {("level02_tma_swizzle", 90): "ptx::mbarrier_wait(smem_empty("}
 # Of a level that chooses among these, and of one that has several of which one is measured.
 CONFIGS: dict[str, dict[int, tuple[str, ...]]] = {
@@ -75,8 +75,8 @@ class MutantFailed(Exception):
 
 
 def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: str = "") -> list[Site]:
-    """The sites whose removal cannot hang a GPU. The barrier after which mbarriers exist is none of them, since who
-    comes early waits for what is no barrier yet; nor is a barrier at which others arrive and count on this arrival.
+    """The sites whose removal cannot hang a GPU. The barrier after which mbarriers exist is none of them, since an
+    early thread would wait at uninitialised memory; nor is a barrier at which others arrive and count on this arrival.
     `wait`: on what lines of the source a wait for an mbarrier is one."""
     needed = embedded.announcing() | embedded.counted_by_others()
 

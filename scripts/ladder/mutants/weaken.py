@@ -5,7 +5,7 @@ that fits it; then the kernel runs with --check.
 Where nothing is said, less was enough, and the row says why: the site is redundant altogether; or what is relaxed
 passes on only that something has happened. The latter is not by decree: what a thread has stored and another reads has
 to be visible, and is reported if it is not; --check=strict asks for a release and an acquire elsewhere, too. Phases
-count bytes and tensor work themselves, for whoever waits. What is neither is open.
+count bytes and tensor work themselves, for every waiting thread. What is neither is open.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/results/*_choice.csv: all configurations of a level in the same rounds, at shapes that nobody chose for them.
+"""docs/results/*_choice.csv: all configurations of a level in the same rounds, at random shapes.
 The level's own choice is judged by it."""
 from __future__ import annotations
 

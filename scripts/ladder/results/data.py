@@ -148,9 +148,9 @@ def measured(folder: Path, what: str) -> list[Path]:
 
 
 def load_results(folder: Path = FOLDER) -> list[Result]:
-    """The results of all files in `folder` that have the columns of results; other tables are none of these, nor are
-    ablations, which measure something else than the level as it is, nor the files of SHAPES, of random shapes and of a
-    level's configurations."""
+    """The results of all files in `folder` that have the columns of results. Left out are ablations, which measure
+    something else than the level as it is, and the files of SHAPES, of random shapes and of a level's
+    configurations."""
     return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith(("_shapes", "_random", "_choice"))
             for result in load_file(path)]
 

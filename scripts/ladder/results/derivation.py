@@ -200,8 +200,8 @@ def far_latency(rows: Rows) -> float:
 
 
 def fill_rate(rows: Rows) -> float:
-    """Bytes a second that come to a half of L2 from elsewhere, at the highest clock, at most: both halves read the same
-    from DRAM, so that this is not the limit, and so do one or two SMs of a half."""
+    """At most so many bytes per second reach a half of L2 from elsewhere, at the highest clock. Both halves read the
+    same from DRAM, so that this is not the limit, and so do one or two SMs of a half."""
     exponent = RULES["l2_clock_exponent"].value(rows, {})
     found = []
     for sharers in (1, 2):

@@ -27,7 +27,7 @@ RECORDED = {"h200": SIZES, "b200": SIZES, "h100": "4096,8192"}
 RECORD = RESULTS / "modelled.csv"
 # Beside the ladder: what else there is to be compared with.
 OTHERS = RESULTS / "modelled_others.csv"
-# All configurations of a level, where they were timed in turns.
+# All configurations of a level, where they were timed alternately.
 TILES, TIMED_TILES = RESULTS / "modelled_tiles.csv", RESULTS / "h200_choice.csv"
 TILE_COLUMNS = ("level", "arch", "m", "n", "k", "config", "tflops", "cycles", "sm_mhz", "limit", "error", "kind", "gpu")
 SHAPES, CYCLES, PUBLIC = RESULTS / "h200_shapes.csv", RESULTS / "h200_cycles.csv", RESULTS / "b200_public.csv"

@@ -1,5 +1,4 @@
-"""From a trace, of the simulated device or of timers in a kernel, to what a picture of it needs: who does what when,
-CTA by CTA."""
+"""From a trace, of the simulated device or of timers in a kernel, to what a picture of it needs, CTA by CTA."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +7,7 @@ from typing import Any, Optional
 
 # A trace has thousands of events; the picture shows what an eye can follow. Loads that bring one K block are one bar,
 # as are MMAs that follow each other without a pause, and a whole epilogue. What the trace does not say is inferred from
-# it: which warps share a role, who issues what, which epilogue belongs to which tile.
+# it: which warps share a role, which warp issues what, which epilogue belongs to which tile.
 
 Bar = list[Any]  # [begin, end, state]: cycles; the state is a tile's number, or one of STATES, or empty
 
@@ -226,7 +225,7 @@ def _groups(ctas: Sequence[Cta]) -> list[list[int]]:
 
 def _issuer(cta: Cta, operations: Sequence[Event]) -> Optional[int]:
     """The warp that is running when a unit starts on its first operation. If several are, it is the one that waits for
-    barriers in shared memory most often: that is what those do who issue."""
+    barriers in shared memory most often: as issuing warps do."""
     if not operations:
         return None
     time = operations[0].begin

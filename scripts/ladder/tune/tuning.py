@@ -55,7 +55,7 @@ class Request:
     charts: Optional[Path] = None  # a folder
     draw: bool = True
     fresh: bool = False
-    shard: Shard = EVERYTHING  # only these points; the best and the pictures are for who has the whole
+    shard: Shard = EVERYTHING  # only these points; the best and the pictures need the whole
 
 
 # --- what to do -------------------------------------------------------------------------------------------------------

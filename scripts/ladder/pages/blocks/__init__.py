@@ -1,7 +1,7 @@
 """The blocks of the Markdown files: a function each, from what is recorded and the block's options to Markdown.
 
-Each takes its options out of the dictionary; options that nobody took are an error. Raises ValueError for options that
-make no sense, with the beginning of a sentence.
+Each takes its options out of the dictionary; options that are left over are an error. Raises ValueError for options
+that make no sense, with the beginning of a sentence.
 """
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "choices": figures.choices, "random": figures.at_random, "ablations": figures.ablations,
     "capstone": figures.capstone, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
-    "ptx_map": instructions.ptx_map, "counters": counted.counters, "limits": counted.limits, "reference": reference.of_level, "labs": breaking.of_level,
+    "ptx_map": instructions.ptx_map, "counters": counted.counters, "limits": counted.limits,
+    "reference": reference.of_level, "labs": breaking.of_level,
     "tuning": attempts.log, "tuning_lessons": attempts.lessons, "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart, "profile": profiled.counters,
     "needed": synchronisation.table, "score": synchronisation.score, "weakened": synchronisation.weakened,

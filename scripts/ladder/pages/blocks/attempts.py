@@ -31,7 +31,7 @@ WAYS = {
     "profiler": "one launch, clocks free, elapsed cycles",
     "clock": "clock64() in the kernel, the busiest CTA seen",
     "bench": "the ratios: the level's own `--bench`, 10 rounds",
-    "paired": "the ratios with an error: 2 to 40 rounds in turns with cublasLt, in one process, at the power limit",
+    "paired": "the ratios with an error: 2 to 40 rounds alternating with cublasLt, in one process, at the power limit",
 }
 
 
@@ -64,7 +64,7 @@ def lessons(context: Context, _: Options) -> str:
                       f"{row['nr']}, beside {beside['nr']}"])
         used += [row, beside]
     return (markdown.table(["paid", "what", "M x N x K", "times as fast", "rows of the log"], lines, "lllr")
-            + f"\n{_source(used)}. *Times as fast*: the quotient of two ratios to cublasLt, which took turns with "
+            + f"\n{_source(used)}. *Times as fast*: the quotient of two ratios to cublasLt, which alternated with "
               "either row; its error is that of both.\n")
 
 

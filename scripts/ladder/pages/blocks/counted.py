@@ -89,10 +89,11 @@ def limits(context: Context, options: Options) -> str:
               each(rows, lambda row: f"{float(row['sm_mhz']):.0f}"),
               each(rows, lambda row: f"{float(row['power_w']):.0f}"), limit]
              for (gpu, limit), rows in sorted(by_gpu.items())]
-    return (markdown.table(["GPU", "M = N = K", "tensor cores busy", "GB from L2", "GB from and to DRAM", "modelled MHz",
-                            "modelled W", "limited by"], lines, "lrrrrrrl")
-            + f"\n[Modelled]({context.link(MODEL_PAGE)}), under load. *Limited by*: what the tensor cores wait for, at the clock "
-              "that the power limit leaves them in the model.\n")
+    heads = ["GPU", "M = N = K", "tensor cores busy", "GB from L2", "GB from and to DRAM", "modelled MHz", "modelled W",
+             "limited by"]
+    return (markdown.table(heads, lines, "lrrrrrrl")
+            + f"\n[Modelled]({context.link(MODEL_PAGE)}), under load. *Limited by*: what the tensor cores wait for, at "
+              "the clock that the power limit leaves them in the model.\n")
 
 
 def _gigabytes(value: str) -> str:

@@ -188,7 +188,7 @@ def _beside(context: Context, other: str, name: str, series: data.Series, shape:
 
 
 def _speed(ablation: Ablation, shape: Shape) -> str:
-    """In units of the level's, with an interval if the two took turns."""
+    """In units of the level's, with an interval if the two alternated."""
     if shape not in ablation.ratios:
         return numbers.NOTHING
     result = next(r for r in ablation.results if r.shape == shape)

@@ -23,7 +23,7 @@ def picture(context: Context, options: Options) -> str:
 
 
 def timeline(context: Context, options: Options) -> str:
-    """level=N arch=sm100: who does what when, on both architectures or on one."""
+    """level=N arch=sm100: the timeline, on both architectures or on one."""
     level = take_level(context, options)
     parts = []
     for arch in take_archs(options, list(names.ARCH_NAMES)):

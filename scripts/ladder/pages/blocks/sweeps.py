@@ -235,7 +235,7 @@ def autotune_stalls(context: Context, _: Options) -> str:
              *(column.removeprefix("stall_").removesuffix("_stall").replace("_", " ") for column in stalls)]
     first = rows[0]
     return (markdown.table(heads, lines, "rl" + "r" * (len(heads) - 2))
-            + f"\nM = N = K = {first['m']}. TFLOPS: in turns with cuBLAS; compare rows of one run. Cycles, and from "
+            + f"\nM = N = K = {first['m']}. TFLOPS: alternating with cuBLAS; compare rows of one run. Cycles, and from "
               "the sixth column on: the profiler, one launch; warps that wait for that, per instruction. Operands: "
               "counted in the machine code of the main loop, registers that `.reuse` spares left out. Measured: "
               f"{first['gpu']}; driver {first['driver']}; CUDA {first['cuda']}; cuBLAS {first['cublas']}; "

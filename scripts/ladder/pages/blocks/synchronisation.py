@@ -80,7 +80,8 @@ def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> s
     missed = (f"\nRequired, and yet no launch on an H200 was wrong without them: lines {', '.join(silent)}. "
               "Testing would not reveal that these are missing.\n")
     rows_of_page = [[", ".join(f"[{line}]({kernel}#L{line})" for line, _, _ in sites), instruction,
-                     _each((line, orders) for line, orders, _ in sites), _each((line, words) for line, _, words in sites),
+                     _each((line, orders) for line, orders, _ in sites),
+                     _each((line, words) for line, _, words in sites),
                      *others] for (instruction, _, *others), sites in lines.items()]
     return markdown.table(heads, rows_of_page, "r") + (missed if silent else "")
 
