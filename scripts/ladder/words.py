@@ -141,7 +141,7 @@ def sentences(prose: Prose) -> Iterator[Prose]:
 def _sentences(prose: Prose) -> Iterator[Prose]:
     line, words = prose.line, ""
     begin = line
-    for part in re.split(r"((?<=[.!?])[*)\"']*\s+(?=[A-Z`*(\"]))", prose.text):
+    for part in re.split(r"((?<=[.!?])[*)\"']*\s+(?=[A-Z`*(\"\[]))", prose.text):
         begin = begin if words.strip() else line
         words += part
         line += part.count("\n")
