@@ -49,7 +49,7 @@ def last_times(log: Path) -> dict[str, int]:
 
 
 def forget_the_old(log: Path, times: dict[str, int]) -> None:
-    """The log grows with every run, and nobody needs more than the last."""
+    """The log grows with every run; only the last is needed."""
     if log.exists() and log.stat().st_size > 1_000_000:
         log.write_text("".join(f"{ticks} {command}\n" for command, ticks in times.items()), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-// Verifies and times variants of a kernel, one after the other, in one process: inputs, reference and cuBLAS are made
+// Verifies and times variants of a kernel, one after the other, in one process. Inputs, reference and cuBLAS are made
 // once, and a variant costs a fraction of a second. autotune.py starts this program, and starts it again if a variant
 // takes it down.
 //

@@ -95,7 +95,7 @@ class Pages(Browsing):
     def use(self, name: str) -> None:
         self.browser.settle()
         self.picture(name)
-        # The longest wait for an mbarrier that an operation ended: a click shows who did, and the line.
+        # The longest wait for an mbarrier that an operation ended: a click shows the operation, and the line.
         event = self.ask("Array.from(run.kind.keys())"
                          ".filter((i) => run.kind[i] === 1 && run.a[i] >= 0 && run.cause[i] >= 0)"
                          ".sort((i, j) => run.endOf[j] - run.begin[j] - run.endOf[i] + run.begin[i])[0]")
@@ -314,7 +314,7 @@ class Reports(Browsing):
             page.write_text(render(explore.page_of(timed, None, arch)), encoding="utf-8")
             self.browser.open(page)
             self.assertTrue(self.ask("document.querySelector('#report').hidden"))
-            # Whoever waits for a barrier is released by somebody; every operation has a line and says what it moves.
+            # Each wait for a barrier has an event that ends it; every operation has a line and says what it moves.
             self.assertEqual(self.ask("Array.from(run.kind.keys()).filter((i) => run.kind[i] === 1 && run.a[i] >= 0"
                                       " && run.cause[i] < 0).length"), 0)
             self.assertEqual(self.ask("run.operations.filter((i) => run.line[i] < 0 || !run.nameOf(i)).length"), 0)

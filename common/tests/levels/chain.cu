@@ -1,5 +1,5 @@
-// A product that reads what the product before has written, directly behind it on one stream: a launch that starts early waits
-// before its first byte. Shapes of the production kernel on Hopper of each kind, each after each other one.
+// A product that reads what the product before has written, directly behind it on one stream: a launch that starts
+// early waits before its first byte. Shapes of the production kernel on Hopper of each kind, each after each other one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// How the production kernel on Hopper shares D out to clusters of four or eight and to pairs. Host code only: the functions are constexpr.
+// How the production kernel on Hopper shares D out to clusters of four or eight and to pairs. Host code only: the
+// functions are constexpr.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -43,7 +44,7 @@ void expect_covered(const TileShape& shape, const Schedule& schedule, int m, int
   EXPECT_EQ(halves % 2, 0);
   EXPECT_EQ(schedule.whole + halves / 2, schedule.m_blocks * schedule.n_blocks);
   EXPECT_GE(schedule.places, 1);
-  EXPECT_LE(schedule.places, schedule.items);  // nobody is launched for nothing
+  EXPECT_LE(schedule.places, schedule.items);  // no CTA is launched without work
 }
 
 /// Whether no other division of the SMs between patches and strip needs fewer waves.
@@ -95,7 +96,8 @@ TEST(Plan, CoversDAndFitsTheGpu) {
 }
 
 TEST(Plan, OfTheHeadlineSizes) {
-  // 43 columns of tiles: the last one is too narrow for a patch and goes to two pairs, which are done before the others.
+  // 43 columns of tiles: the last one is too narrow for a patch and goes to two pairs, which are done before the
+  // others.
   const Plan tall = make_plan(TALL, 8192, 8192, 8192, H200_SMS);
   EXPECT_EQ(tall.main_n, 42 * 192);
   EXPECT_EQ(tall.main.places, 32);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The machine code of the levels: nobody touches an accumulator on Hopper before the MMAs that write it are waited for,
-and docs/profiling.md shows what the compiler makes.
+"""The machine code of the levels: no instruction touches an accumulator on Hopper before the MMAs that write it are
+waited for, and docs/profiling.md shows what the compiler makes.
 
 wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its
 accumulators must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved
@@ -112,7 +112,7 @@ class Sass(unittest.TestCase):
                     self.assertEqual(accesses, [], kernel)
 
     def test_micro_benchmarks_multiply(self) -> None:
-        """What nobody reads is not computed, and an MMA that is not there takes no time."""
+        """Unread results are not computed, and an absent MMA takes no time."""
         for kernel, mmas in mma_counts(sass_of(Path(os.environ["LADDER_BIN"]) / "calibrate_sm90")).items():
             self.assertGreaterEqual(mmas, 16, kernel)
 

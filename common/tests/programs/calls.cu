@@ -1,5 +1,5 @@
-// Calls that no compiler inlines: virtual functions, tables of functions, pointers that the host hands over, recursion over
-// trees, and a sort with arrays on the stack. Every result is compared on the host.
+// Calls that no compiler inlines: virtual functions, tables of functions, pointers that the host hands over, recursion
+// over trees, and a sort with arrays on the stack. Every result is compared on the host.
 #include <cuda_runtime.h>
 
 #include <algorithm>

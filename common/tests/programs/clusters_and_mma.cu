@@ -1,6 +1,6 @@
 // A program as it stands in many a code base: a matrix product with mma.sync, ldmatrix and cp.async; fragments of all
-// types with wmma; a histogram in distributed shared memory; and what the occupancy calculator says of clusters. Nothing
-// in it knows of the simulated device.
+// types with wmma; a histogram in distributed shared memory; and what the occupancy calculator says of clusters.
+// Nothing in it knows of the simulated device.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -179,7 +179,7 @@ __global__ void cluster_histogram(int* bins, int bin_count, const int* input, in
     const int bin = input[i];
     atomicAdd(cluster.map_shared_rank(local, bin / per_block) + bin % per_block, 1);
   }
-  cluster.sync();  // nobody leaves while others count in its bins
+  cluster.sync();  // no CTA exits while others count in its bins
   for (int i = threadIdx.x; i < per_block; i += blockDim.x)
     atomicAdd(&bins[cluster.block_rank() * per_block + i], local[i]);
 }

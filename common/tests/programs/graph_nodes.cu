@@ -1,5 +1,6 @@
 // CUDA graphs built node by node: kernels, copies, fills, host functions, events and graphs within graphs, joined by
-// dependencies; looked at, copied, changed, launched; and those that decide what is done. Every result is compared on the host.
+// dependencies; looked at, copied, changed, launched; and those that decide what is done. Every result is compared on
+// the host.
 #include <cuda_runtime.h>
 
 #include <algorithm>

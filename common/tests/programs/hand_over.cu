@@ -1,4 +1,5 @@
-// Each argument is a way to hand data from one thread to another without a barrier of the CTA, as it is done in the wild.
+// Each argument is a way to hand data from one thread to another without a barrier of the CTA, as it is done in the
+// wild.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -33,7 +34,8 @@ __global__ void grid_sync(const int* in, int* parts, unsigned*, int* out) {
   }
 }
 
-/// Whoever comes last adds up. The count is read by an atomic operation that acquires nothing; with `FENCE` a fence follows.
+/// The CTA that arrives last adds up. The count is read by an atomic operation that acquires nothing; with `FENCE` a
+/// fence follows.
 template <bool FENCE>
 __global__ void last_block(const int* in, int* parts, unsigned* count, int* out) {
   __shared__ bool is_last;

@@ -1,12 +1,12 @@
-// What single instructions give, bit for bit: runs each form of a list with values from a seed, and compares a digest of
-// the results with the one that stands in the list, which is what a GPU gave.
+// What single instructions give, bit for bit: runs each form of a list with values from a seed, and compares a digest
+// of the results with the one that stands in the list, which is what a GPU gave.
 //
 //   instructions h200_instructions.txt            compares; exit code 1 if some differ
 //   instructions h200_instructions.txt --record   prints the list with the digests of this GPU, or simulated one
 //   instructions FILE --values                    prints the results themselves, for a list of a few forms
 //
-// A line of the list: three digests, a tab, OUTPUTS = INPUTS : INSTRUCTIONS. Inputs and outputs are a kind of value and a
-// register's name. A form of wgmma has operands in shared memory, too: `descriptors A B; shared KIND KIND;`. The
+// A line of the list: three digests, a tab, OUTPUTS = INPUTS : INSTRUCTIONS. Inputs and outputs are a kind of value and
+// a register's name. A form of wgmma has operands in shared memory, too: `descriptors A B; shared KIND KIND;`. The
 // descriptors are relative to 40 KiB, of which A has the first 8.
 #include <cuda.h>
 

@@ -1,6 +1,6 @@
-// D = A * B^T, one tile of 128 x 128 and any K, in three ways of a Blackwell tensor core: NVFP4 with a factor for every 16
-// elements, FP8 times FP4 with a power of two for every 32, and BF16 with a sparse A. Operands come by TMA, factors and
-// metadata by bulk copies and tcgen05.cp. The host computes the same. Nothing in it knows of the simulated device.
+// D = A * B^T, one tile of 128 x 128 and any K, on a Blackwell tensor core in three ways. NVFP4 with a factor for every
+// 16 elements, FP8 times FP4 with a power of two for every 32, and BF16 with a sparse A. Operands come by TMA, factors
+// and metadata by bulk copies and tcgen05.cp. The host computes the same. Nothing in it knows of the simulated device.
 #include <cuda.h>
 #include <cuda_runtime.h>
 

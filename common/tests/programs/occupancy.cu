@@ -1,6 +1,6 @@
-// How many blocks of a kernel an SM holds, against the rules that NVIDIA publishes as a header (cuda_occupancy.h): kernels
-// that need few and many registers, with shared memory of every size. And that a block whose registers an SM does not have
-// is refused.
+// How many blocks of a kernel an SM holds, against the rules that NVIDIA publishes as a header (cuda_occupancy.h):
+// kernels that need few and many registers, with shared memory of every size. And that a block whose registers an SM
+// does not have is refused.
 #include <cuda_occupancy.h>
 #include <cuda_runtime.h>
 

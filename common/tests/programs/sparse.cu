@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(128) by_warpgroups(Pruned a, const __nv_bfloat
           : "l"(da), "l"(db), "r"(metadata[half]));
     }
     asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
-    __syncthreads();  // nobody reads the tiles any more
+    __syncthreads();  // the tiles are not read any more
   }
   for (int i = 0; i < 32; ++i) d[(row + 8 * (i / 2 % 2)) * N + blockIdx.x * 64 + 8 * (i / 4) + 2 * q + i % 2] = sum[i];
 #endif

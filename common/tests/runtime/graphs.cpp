@@ -1,4 +1,5 @@
-// Graphs through the driver, of what needs no kernel. common/tests/programs/graph_nodes.cu has the runtime's, with kernels.
+// Graphs through the driver, of what needs no kernel. common/tests/programs/graph_nodes.cu has the runtime's, with
+// kernels.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -122,7 +122,7 @@ static int run() {
   return 0;
 }
 
-// The last words of a program come from static destructors and buffers that nobody flushed.
+// The last words of a program come from static destructors and unflushed buffers.
 struct Last {
   ~Last() { std::cout << "static destructor\n"; }
 } last;

@@ -121,7 +121,7 @@ TEST(ClusterBarrier, ThreadsThatHaveExitedCountAsArrived) {
   EXPECT_EQ(run("setp.lt.u32 %p1, %r0, 40; @%p1 exit; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r2, 5;",
                 64, nullptr, 2, 2)[50],
             5u);
-  // Having arrived and then exited is one arrival, not two: the others still wait for whoever comes late.
+  // Having arrived and then exited is one arrival, not two: the others still wait for the late warp.
   const auto out = run(R"(
       setp.eq.u32 %p1, %r1, 0; @%p1 bra leaver; setp.eq.u32 %p2, %r1, 1; @%p2 bra waiter;
       nanosleep.u32 3000; mov.u32 %r5, 9; st.shared.u32 [cells], %r5; barrier.cluster.arrive; barrier.cluster.wait; bra done;

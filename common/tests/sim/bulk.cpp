@@ -713,7 +713,7 @@ TEST(Packed, LoadsLeaveRoomBehindSixteen) {
     if (c.pitch() > c.row_bytes() && !c.is_spread()) {
       // Between the rows of a box that is narrower than its swizzle everything stays.
     } else {
-      std::fill_n(expected.begin(), c.pitch() * Packed::kRows, 0xFF);  // what nobody may count on
+      std::fill_n(expected.begin(), c.pitch() * Packed::kRows, 0xFF);  // what a program may not rely on
     }
     c.for_sixteens([&](uint32_t from, uint32_t at, uint32_t bytes, bool inside) {
       for (uint32_t i = 0; i < bytes; ++i) expected.at(at + i) = inside ? tensor.at(from + i) : 0;

@@ -102,8 +102,8 @@ TEST(Calls, EveryCallHasItsOwnRegistersAndVariables) {
 }
 
 TEST(Calls, WhatIsInlinedAtOneCallLeavesItsVariablesToTheNext) {
-  // `late` is first named behind the calls, and lives from one turn of the loop to the next. `fill` sums up what it has
-  // filled its array with, after a function with an array of its own.
+  // `late` is first named behind the calls, and lives from one iteration of the loop to the next. `fill` sums up what
+  // it has filled its array with, after a function with an array of its own.
   const std::string functions = R"(
     .func (.param .b32 r) other(.param .b32 n) {
       .reg .b32 %n; .local .align 16 .b32 mine[8];

@@ -86,7 +86,8 @@ TEST(Checked, BytesOfOneWordByDifferentCtas) {
 }
 
 TEST(Checked, VolatileAccessesOfAWarpCountOnLockstep) {
-  // Each lane adds what its neighbour has; without a barrier of the warp it may find it before or after that one has added.
+  // Each lane adds what its neighbour has; without a barrier of the warp it may find it before or after that one has
+  // added.
   const auto reduce = [](const std::string& access, const std::string& between) {
     Source source;
     source.parameters = ".param .u64 data";

@@ -1,5 +1,6 @@
-// Clocks of the order checker beside a plain model of one: a number for each CTA, row, lane and sense. A clock shares what it can
-// with those that it was made of, and says so by being the same object; none of that may be seen in what it knows.
+// Clocks of the order checker beside a plain model of one: a number for each CTA, row, lane and sense. A clock shares
+// what it can with those that it was made of, and says so by being the same object; none of that may be seen in what it
+// knows.
 #include "check/order/clock.h"
 
 #include <gtest/gtest.h>

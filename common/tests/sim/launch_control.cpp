@@ -1,4 +1,4 @@
-// Cluster launch control: who gets which cluster's work, and what a program may not count on.
+// Cluster launch control: which cluster gets which work, and what a program may not count on.
 #include <algorithm>
 #include <numeric>
 
@@ -10,8 +10,8 @@ namespace {
 constexpr uint32_t kCtas = 24;
 
 /// A kernel for clusters of two. Each of its CTAs adds 1 to seen[the x index of the work it has], and as long as its
-/// cluster is granted some of a cluster that has not started, goes on with that; seen[kCtas] counts what was granted. After
-/// a refusal it goes on at `refused`. `answered` stands between the wait for the answer and its use.
+/// cluster is granted some of a cluster that has not started, goes on with that; seen[kCtas] counts what was granted.
+/// After a refusal it goes on at `refused`. `answered` stands between the wait for the answer and its use.
 Source stealing(const std::string& refused, const std::string& answered = "") {
   Source source;
   source.prologue = ".shared .align 16 .b8 answer[16];\n.shared .align 8 .b64 bar;\n";
@@ -52,7 +52,7 @@ TEST(LaunchControl, CancelledClustersAreWorkedOnByOthers) {
     auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
     expect_success(bench.launch(stealing(""), config(), seen));
     for (uint32_t i = 0; i < kCtas; ++i) EXPECT_EQ(seen[i], 1u) << i;
-    // Where nobody is refused before nothing is left, those that start do all the work.
+    // Where no request is refused before all work is taken, those that start do all the work.
     if (schedule.schedule != Options::Schedule::Seeded)
       EXPECT_EQ(seen[kCtas], kCtas - 4);
     else

@@ -106,7 +106,8 @@ TEST(Overlap, NeedsTheAttributeAndTheInstruction) {
 }
 
 TEST(Overlap, NotBeforeAllCtasHaveStartedAndOnlyWhereThereIsRoom) {
-  // Two of eleven CTAs leave, of the four that run last: the next launch's find room for two, and the others come later.
+  // Two of eleven CTAs leave, of the four that run last: the next launch's find room for two, and the others come
+  // later.
   const Sums sums = run({.first_ctas = 11, .second_ctas = 3, .sms = 4});
   EXPECT_EQ(sums.before, (std::vector<uint32_t>{9, 9, 11}));
   // Six SMs have room for all.

@@ -1,4 +1,4 @@
-// What is said when a kernel goes wrong: who, where, what, and what would be required. One example of each kind; that
+// Reports of a kernel that goes wrong: thread, place, fault, and requirement. One example of each kind; that
 // correct programs are never reported is what all the other tests show.
 #include <ctime>
 
@@ -114,7 +114,8 @@ TEST(Hazard, ExitsThatComeTooEarly) {
 }
 
 TEST(Hazard, TheOwnCopiesInFlightAtTheExit) {
-  // Hardware lets it pass, and libraries count on that: an error in the schedules that look for trouble, else a warning.
+  // Hardware lets it pass, and libraries count on that: an error in the schedules that look for trouble, else a
+  // warning.
   Options latest;
   latest.schedule = Options::Schedule::Latest;
   const std::string load =
@@ -161,7 +162,7 @@ TEST(Spin, ForEverIsReportedWithinSeconds) {
                     "top: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 0; @%p3 bra end; st.shared.u32 [%r7], "
                     "3; bra top; end:",
                 {"deadlock", "2 arrivals"});
-  // By all warps: of a CTA, with loads that nobody calls volatile, and of a whole GPU.
+  // By all warps: of a CTA, with loads that are not volatile, and of a whole GPU.
   expect_report("top: ld.shared.u32 %r4, [%r7]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
                 {"poll without seeing anything change"}, 1024);
   expect_report("top: ld.volatile.global.u32 %r4, [%rd1]; setp.ne.u32 %p4, %r4, 1; @%p4 bra top;",
@@ -219,7 +220,7 @@ TEST(Spin, MeetingAtBarriersForEverIsReported) {
       "mbarrier.arrive.shared::cta.b64 _, [%r9]; wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], "
       "%r4; @!%p3 bra wait; xor.b32 %r4, %r4, 1; bra top;",
       64);
-  // With work in between whose result nobody sees; and waiting for a flag that nobody sets.
+  // With work in between without visible result; and waiting for a flag that is never set.
   expect_report("mov.u32 %r4, %r1; top: mad.lo.u32 %r4, %r4, 1664525, 1013904223; bar.sync 0; bra top;", 128);
   expect_report(
       "top: ld.volatile.global.u32 %r4, [%rd1]; st.shared.u32 [%r7], 5; bar.sync 0; setp.ne.u32 %p4, %r4, 1; "
@@ -244,8 +245,8 @@ TEST(Spin, MeetingAtBarriersWhileGoingOnIsNotReported) {
 }
 
 TEST(Spin, WhoGoesOnIsNotReported) {
-  // More instructions than the patience allows: each warp writes, or reads, further and further on; computes, and is heard of
-  // in time, or ends; or waits for one that computes.
+  // More instructions than the patience allows: each warp writes, or reads, further and further on; computes, and is
+  // heard of in time, or ends; or waits for one that computes.
   Options options;
   options.patience = 2'000'000;
   const auto expect = [&](const std::string& body, uint32_t threads) {
@@ -291,7 +292,7 @@ TEST(Spin, LongWorkIsNotOne) {
       run("mov.u64 %rd3, %globaltimer; add.s64 %rd3, %rd3, 3000000; top: ld.volatile.shared.u32 %r4, [%r7]; mov.u64 "
           "%rd4, %globaltimer; setp.lt.u64 %p4, %rd4, %rd3; @%p4 bra top;",
           64));
-  // A second of the GPU; and warps that wait, with loads that nobody calls volatile, for one that computes.
+  // A second of the GPU; and warps that wait, with loads that are not volatile, for one that computes.
   expect_success(
       run("mov.u64 %rd3, %clock64; add.s64 %rd3, %rd3, 2000000000; top: mov.u64 %rd4, %clock64; setp.lt.s64 %p4, %rd4, "
           "%rd3; @%p4 bra top;",

@@ -187,7 +187,7 @@ TEST(Rules, JudgedWholeOrWhenExecuted) {
 TEST(Rules, WhatATextAsksFor) {
   Bench bench;
   Source source;
-  source.prologue = ".global .b8 large[34359738368];\n";  // 32 GiB that nobody touches
+  source.prologue = ".global .b8 large[34359738368];\n";  // 32 GiB, untouched
   expect_success(bench.launch(source, {}));
   source.prologue = ".global .b8 large[1099511627776];\n";
   expect_failure(bench.launch(source, {}), Status::MemoryAllocation,

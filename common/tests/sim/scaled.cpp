@@ -1,5 +1,5 @@
-// tcgen05.mma with factors for blocks of its operands, and with a sparse A: where factors and metadata lie, what is computed,
-// what is refused, and who may write them when.
+// tcgen05.mma with factors for blocks of its operands, and with a sparse A: where factors and metadata lie, what is
+// computed, what is refused, and which threads may write them when.
 #include <algorithm>
 #include <cmath>
 
@@ -402,7 +402,8 @@ TEST(Sparse, AnInfinityThatNothingMeetsIsLeftOut) {
 // ---- factors through shared memory
 
 TEST(Scaled, FactorsComeThroughCopies) {
-  // 32x128b.warpx4 brings 128 rows of four factors: 32 rows of 16 bytes, to all quarters. The MMA follows in the same pipe.
+  // 32x128b.warpx4 brings 128 rows of four factors: 32 rows of 16 bytes, to all quarters. The MMA follows in the same
+  // pipe.
   for (const Options& options : all_schedules()) {
     Case c = nvf4();
     const auto [a, b] = layouts(c);

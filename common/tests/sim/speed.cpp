@@ -181,7 +181,8 @@ double lane_rate(const char* name, const char* ptx, sim::LaunchConfig config, ui
 
 // ---- tensor instructions in exact arithmetic
 
-/// One CTA that executes `body` with `n` rounds to do, its tiles filled with small F16 numbers. Seconds of the processor.
+/// One CTA that executes `body` with `n` rounds to do, its tiles filled with small F16 numbers. Seconds of the
+/// processor.
 double run_kernel(const std::string& gpu, const std::string& body, uint32_t threads, uint32_t n,
                   sim::SchedulePolicy schedule = sim::SchedulePolicy::Default) {
   sim::Options options;

@@ -20,17 +20,17 @@
 
 namespace sim::test {
 
-/// Sanitizers make everything about ten times slower: what counts instructions to see that something never ends may count
-/// fewer then.
+/// Sanitizers make everything about ten times slower: what counts instructions to see that something never ends may
+/// count fewer then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr uint64_t kSlowdown = 10;
 #else
 inline constexpr uint64_t kSlowdown = 1;
 #endif
 
-/// A kernel `k` with these parameters (".param .u64 p0, ...") and this body, in which %r0.., %rd0.., %h0.., %f0.., %fd0..,
-/// %p0.., %q0.. are declared. %r60 is the thread's index in the grid. `prologue` is text at module scope, `directives` stands
-/// between the parameters and the body.
+/// A kernel `k` with these parameters (".param .u64 p0, ...") and this body, in which %r0.., %rd0.., %h0.., %f0..,
+/// %fd0.., %p0.., %q0.. are declared. %r60 is the thread's index in the grid. `prologue` is text at module scope,
+/// `directives` stands between the parameters and the body.
 struct Source {
   std::string body;
   std::string parameters = "";
@@ -87,9 +87,9 @@ std::vector<Options> all_schedules();
 using Row = std::vector<uint64_t>;
 using Rows = std::vector<Row>;
 
-/// Runs `instructions` once per row, each in a thread of its own. `inputs` and `outputs` declare registers: "b32 a, f32 b,
-/// pred p". Inputs are filled from the row, outputs returned; b128 takes two values. Registers %r0.. and so on are there
-/// for the rest.
+/// Runs `instructions` once per row, each in a thread of its own. `inputs` and `outputs` declare registers: "b32 a, f32
+/// b, pred p". Inputs are filled from the row, outputs returned; b128 takes two values. Registers %r0.. and so on are
+/// there for the rest.
 Rows evaluate(const std::string& instructions, const std::string& inputs, const std::string& outputs, const Rows& rows,
               const std::string& prologue = "");
 

@@ -289,7 +289,7 @@ TEST(Allocation, MisuseIsExplained) {
                  Status::LaunchFailure, {"after tcgen05.relinquish_alloc_permit"});
   expect_failure(one_warp(alloc + "512; " + alloc + "32;"), Status::LaunchTimeout,
                  {"deadlock", "waits to allocate 32 columns", "columns 0..511"});
-  // Columns that nobody allocated, another warp's lanes, lanes that the shape cannot start at, different addresses.
+  // Columns that are not allocated, another warp's lanes, lanes that the shape cannot start at, different addresses.
   const auto with_columns = [&](const std::string& body) {
     return run_alloc("@!%p1 bra all; " + alloc + "32; all: bar.sync 0; mov.u32 %r11, 0; shl.b32 %r13, %r3, 21;" + body +
                      " tcgen05.wait::ld.sync.aligned; bar.sync 0; @!%p1 bra end; " + dealloc + "%r11, 32; end:");

@@ -180,8 +180,8 @@ TEST(Exact, F16Accumulators) {
   }
 }
 
-/// Every kernel against the definition, which knows no vectors: all results, both arithmetics, NaNs and infinities among
-/// ordinary numbers, with lanes that are not to be written.
+/// Every kernel against the definition, which knows no vectors: all results, both arithmetics, NaNs and infinities
+/// among ordinary numbers, with lanes that are not to be written.
 TEST(Vectors, EqualTheDefinition) {
   constexpr int kColumns = 8;
   const Type integers{Element::S8, tensor::Format::S8, 8};

@@ -14,13 +14,15 @@ float element_value(Element element,
                     uint32_t bits);    ///< that an element takes in shared memory; of four and six bits: 1
 int bits_of_element(Element element);  ///< that it has
 
-/// One output of one instruction. Exact: products and accumulator aligned to the largest exponent, truncated to `fraction_bits`,
-/// added, truncated to FP32 (or rounded to F16). Products are multiplied by 2^scale. `a` and `b` are bit patterns; `c` is FP32 bits (F16 bits with `half`).
+/// One output of one instruction. Exact: products and accumulator aligned to the largest exponent, truncated to
+/// `fraction_bits`, added, truncated to FP32 (or rounded to F16). Products are multiplied by 2^scale. `a` and `b` are
+/// bit patterns; `c` is FP32 bits (F16 bits with `half`).
 uint32_t exact_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
                       const std::vector<uint32_t>& b, bool negate_a, bool negate_b, uint32_t c, bool accumulate,
                       int fraction_bits = 25, bool half = false, int scale = 0);
-/// One output of FP4 with factors: of 64 products, each sixteen are summed, multiplied by their factors, aligned to the greatest
-/// exponent of factors and accumulator with 35 binary places, truncated, added, truncated to FP32. Four factors each, as bytes.
+/// One output of FP4 with factors: of 64 products, each sixteen are summed, multiplied by their factors, aligned to the
+/// greatest exponent of factors and accumulator with 35 binary places, truncated, added, truncated to FP32. Four
+/// factors each, as bytes.
 uint32_t fp4_output(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, bool negative,
                     const std::vector<uint32_t>& a_factors, const std::vector<uint32_t>& b_factors, bool ue8m0,
                     uint32_t c, bool accumulate);

@@ -143,7 +143,7 @@ TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
     return memory.read(1, 0, 1, {later, later + rows}) - later;
   };
   EXPECT_EQ(last_of_two(CYCLE), last_of_two(0)) << "both wait for the path that they share";
-  EXPECT_GT(last_of_two(1'000 * CYCLE), last_of_two(0)) << "nobody is served before he asks";
+  EXPECT_GT(last_of_two(1'000 * CYCLE), last_of_two(0)) << "no request is served before it is issued";
 }
 
 TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
@@ -401,7 +401,7 @@ TEST(Replay, OrdinaryLoadsOfAnSmTakeTurnsForTheirLines) {
   };
   const Constants c = constants(read_constants(H200_CONSTANTS));
   EXPECT_NEAR(cycles(100, 1) - cycles(1, 1), 10 * 99 * c.store_line, 10);
-  // While one warp waits for its lines, others' come: all of them but the last turn's.
+  // While one warp waits for its lines, others' come: all of them but the last iteration's.
   EXPECT_NEAR(cycles(1000, 8), 10 * 8 * 1000 * c.store_line, 2000);
 }
 
@@ -530,8 +530,8 @@ TEST(Prediction, WhatIsAskedForBesideItChangesNoFigure) {
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(to_json(together[i]), to_json(predict_at(grid, powers[i], c)));
 }
 
-/// Two CTAs of a pair that demand everything there is, `blocks` times; the second does so much more at its end, for which the
-/// first waits.
+/// Two CTAs of a pair that demand everything there is, `blocks` times; the second does so much more at its end, for
+/// which the first waits.
 GridDemands everything(uint32_t clusters, int blocks, int more) {
   GridDemands grid;
   grid.cluster_size = 2, grid.resident = 66;
@@ -558,7 +558,7 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
         if (leads && rank == 0) {
           steps.push_back({What::Expect, 0, 0, 16'384 + 8 * 1024, 1});
           steps.push_back({What::Arrive, 0, 0, 1, 1});
-          for (int box = 0; box < 9; ++box) {  // many small ones: whoever issues them limits
+          for (int box = 0; box < 9; ++box) {  // many small ones: the issuing warp limits
             const uint32_t site = box == 0 ? 0 : 1;
             steps.push_back({What::Load, 0, 0, site, 1});
             kind[rank][warp].places.push_back({site, 128 * block, 0});
@@ -610,7 +610,7 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
 
 TEST(Constants, EveryOneIsRead) {
   using Kind = PowerSetting::Kind;
-  // With the first CTA the last to end, or the second; and boxes that no other cluster loads. Too many for one turn.
+  // With the first CTA the last to end, or the second; and boxes that no other cluster loads. Too many for one pass.
   const std::array<GridDemands, 5> grids = {everything(140, 8, 0), everything(70, 2, 50), ring(140, 16, 4),
                                             warps_that_issue(32, 10'000, false), warps_that_issue(1, 10, true)};
   const std::vector<PowerSetting> powers = {

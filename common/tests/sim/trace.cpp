@@ -1,4 +1,5 @@
-// What a trace says: who waits for which barrier, who ends the wait, what barriers count, and how far a failing kernel came.
+// What a trace says: which warp waits for which barrier, what ends the wait, what barriers count, and how far a failing
+// kernel came.
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -25,8 +26,8 @@ std::vector<std::string> trace_of(const Source& source, Options options, Status 
   return lines;
 }
 
-/// The same: the first warp initialises a barrier of one arrival, both meet, the first does `first`, the second waits for
-/// phase 0.
+/// The same: the first warp initialises a barrier of one arrival, both meet, the first does `first`, the second waits
+/// for phase 0.
 std::vector<std::string> trace_of(const std::string& first, Status expected = Status::Success,
                                   const Options& options = {}) {
   Source source;

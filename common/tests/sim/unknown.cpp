@@ -126,7 +126,7 @@ TEST(Prediction, LoadsInARowAreOnTheirWayTogetherThoseOfALoopsTurnsAreNot) {
   };
   const long one = cycles(load + end), eight = cycles(row + end);
   EXPECT_LT(eight, one + 300);
-  EXPECT_GT(cycles(loop(32) + end), one + 6 * 600) << "each turn another sector";
+  EXPECT_GT(cycles(loop(32) + end), one + 6 * 600) << "each iteration another sector";
   EXPECT_LT(cycles(loop(0) + end), one + 7 * 100) << "from L1";
 }
 

@@ -1,5 +1,5 @@
-// Video instructions and st.bulk. programs.instructions compares hundreds of forms with what an H200 made of them; here is what
-// the ISA says, form by form, in numbers that can be followed by hand.
+// Video instructions and st.bulk. programs.instructions compares hundreds of forms with what an H200 made of them; here
+// is what the ISA says, form by form, in numbers that can be followed by hand.
 #include "support.h"
 
 namespace sim::test {

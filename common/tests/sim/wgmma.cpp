@@ -53,7 +53,8 @@ std::string instruction(const Case& c) {
   return text + ";";
 }
 
-/// One warpgroup: fills shared memory, loads accumulators (and A's registers), runs `body`, writes the accumulators back.
+/// One warpgroup: fills shared memory, loads accumulators (and A's registers), runs `body`, writes the accumulators
+/// back.
 Source warpgroup_kernel(const Case& c, const std::string& body, uint32_t shared_bytes) {
   const int registers = c.result == 0 ? c.n / 4 : c.n / 2;
   Source source;
@@ -345,8 +346,8 @@ TEST(Wgmma, ReadsItsOperandsWhenItRuns) {
 
 // ---- mma.sync
 
-/// D = A * B + D by one mma.sync of this form. Each lane finds its registers, of A, of B and of C, side by side in `in`, and
-/// leaves those of D in `out`; `type` is theirs, of `bytes` bytes.
+/// D = A * B + D by one mma.sync of this form. Each lane finds its registers, of A, of B and of C, side by side in
+/// `in`, and leaves those of D in `out`; `type` is theirs, of `bytes` bytes.
 Source product_of_fragments(const std::string& form, const std::string& type, size_t bytes, size_t a_count,
                             size_t b_count, size_t c_count) {
   Source source;
@@ -370,7 +371,8 @@ Source product_of_fragments(const std::string& form, const std::string& type, si
   return source;
 }
 
-/// FP8 in mma.sync: as F16, the lower halves of the registers, then the upper ones; then C (SASS of ptxas 13.0, and an H200).
+/// FP8 in mma.sync: as F16, the lower halves of the registers, then the upper ones; then C (SASS of ptxas 13.0, and an
+/// H200).
 uint32_t fp8_output(Element a_element, Element b_element, const std::vector<uint32_t>& a,
                     const std::vector<uint32_t>& b, uint32_t c) {
   const auto as_half = [](Element element, uint32_t code) -> uint32_t {
@@ -433,8 +435,8 @@ TEST(MmaSync, ShapesAndTypes) {
     config.block = {32, 1, 1};
     const Outcome outcome = bench.launch(source, config, from, out);
     ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
-    // The fragments of the ISA: A row = l/4 + 8 (i % 2), bytes of K from 16 (i / 2) + 4 (l % 4); B column = l/4, bytes from
-    // 16 i + 4 (l % 4); C row = l/4 + 8 (i / 2), column = 2 (l % 4) + i % 2.
+    // The fragments of the ISA: A row = l/4 + 8 (i % 2), bytes of K from 16 (i / 2) + 4 (l % 4); B column = l/4, bytes
+    // from 16 i + 4 (l % 4); C row = l/4 + 8 (i / 2), column = 2 (l % 4) + i % 2.
     std::vector<std::vector<uint8_t>> a_rows(16, std::vector<uint8_t>(64)), b_columns(8, std::vector<uint8_t>(64));
     for (size_t lane = 0; lane < 32; ++lane) {
       for (size_t i = 0; i < a_count; ++i)
@@ -502,7 +504,7 @@ TEST(MmaSp, MetadataByTheTablesOfTheIsa) {
     Dice dice(11);
     int a[16][64], b[8][128], nibbles[16][16];
     uint32_t metadata[32];
-    for (uint32_t& word : metadata) word = f.selects_one ? 0x4E4E'E4E4 : 0x94E8'D4C9;  // of lanes that nobody asks
+    for (uint32_t& word : metadata) word = f.selects_one ? 0x4E4E'E4E4 : 0x94E8'D4C9;  // of lanes without a request
     for (int row = 0; row < 16; ++row) {
       for (int i = 0; i < f.k / 2; ++i) a[row][i] = dice.between(-3, 3);
       for (int i = 0; i < f.k / chunk; ++i) {
