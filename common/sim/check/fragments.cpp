@@ -25,9 +25,7 @@ std::vector<uint32_t> units_of(const std::vector<Slot>& slots) {
 
 }  // namespace
 
-Fragments::Fragments(const Program* of) {
-  if (of == nullptr) return;
-  const Program& program = *of;
+Fragments::Fragments(const Program& program) {
   if (std::none_of(program.ops.begin(), program.ops.end(), [&](const Op& op) { return is_wgmma(program, op); })) return;
   units_ = program.register_bytes / PendingRegisters::kUnit + 1;
   std::vector<bool> is_fragment(units_);
@@ -61,8 +59,8 @@ Fragments::Fragments(const Program* of) {
   const auto others = [&](uint32_t unit) { return !is_fragment[unit]; };
   for (size_t pc = 0; pc < actions_.size(); ++pc) {
     std::erase_if(actions_[pc].reads, others), std::erase_if(actions_[pc].writes, others);
-    actions_[pc].touches =
-        !is_wgmma(program, program.ops[pc]) && !(actions_[pc].reads.empty() && actions_[pc].writes.empty());
+    touches_.push_back(!is_wgmma(program, program.ops[pc]) &&
+                       !(actions_[pc].reads.empty() && actions_[pc].writes.empty()));
   }
 }
 

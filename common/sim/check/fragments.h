@@ -16,19 +16,19 @@ struct Program;
 /// What each instruction of a kernel does to such registers. Read once per kernel.
 class Fragments {
  public:
-  /// Of no program: none.
-  explicit Fragments(const Program* program);
-  /// Does this instruction touch any?
-  bool touch(uint32_t pc) const { return pc < actions_.size() && actions_[pc].touches; }
+  explicit Fragments(const Program& program);
+  /// By instruction: does it touch any? Null: none does.
+  const uint8_t* steps() const { return touches_.empty() ? nullptr : touches_.data(); }
 
  private:
   friend class FragmentWatch;
   /// Numbers of registers, in units of the register file.
   struct Action {
-    bool touches = false, moves = false;
+    bool moves = false;
     std::vector<uint32_t> reads, writes;
   };
   std::vector<Action> actions_;
+  std::vector<uint8_t> touches_;
   uint32_t units_ = 0;
 };
 

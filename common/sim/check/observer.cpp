@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "exec/async/box.h"
+#include "exec/async/destination.h"
 #include "exec/core/program.h"
+#include "machine/address.h"
 
 namespace sim {
 
@@ -80,9 +84,8 @@ Ordering ordering_of(const ptx::Instruction& in) {
 
 }  // namespace
 
-Orderings::Orderings(const Program* program) : program_(program), fragments_(program) {
-  if (program == nullptr) return;
-  for (const Op& op : program->ops) orderings_.push_back(ordering_of(*program->instructions[op.source]));
+Orderings::Orderings(const Program& program) : program_(program), fragments_(program) {
+  for (const Op& op : program.ops) orderings_.push_back(ordering_of(*program.instructions[op.source]));
 }
 
 bool Orderings::is_predicate(uint32_t branch, uint32_t target) const {
@@ -90,7 +93,7 @@ bool Orderings::is_predicate(uint32_t branch, uint32_t target) const {
   if (target <= branch || target - branch > kLongest) return false;
   uint32_t effects = 0;
   for (uint32_t pc = branch + 1; pc < target; ++pc) {
-    const ptx::Instruction& in = *program_->instructions[program_->ops[pc].source];
+    const ptx::Instruction& in = *program_.instructions[program_.ops[pc].source];
     const std::string& name = in.opcode;
     if (name == "bra" || name == "brx" || name == "exit" || name == "ret" || name == "call") return false;
     // What waits for something may take any time.
@@ -98,126 +101,290 @@ bool Orderings::is_predicate(uint32_t branch, uint32_t target) const {
       if (in.has(waits)) return false;
     }
     if (name == "nanosleep" || in.has("wait::ld") || in.has("wait::st")) return false;
-    if (!program_->ops[pc].pure && name != "ld") ++effects;
+    if (!program_.ops[pc].pure && name != "ld") ++effects;
   }
   return effects <= 1;
 }
 
-// ---- lanes
+// ---- the launch, and its clusters
 
-order::By Observer::by(Warp& warp, Mask lanes, uint32_t pc) const {
-  return {checked(*warp.cta), static_cast<uint16_t>(warp.index), lanes, pc};
+std::unique_ptr<Watcher> OrderWatcher::watch(Cluster& cluster) {
+  return std::make_unique<Observer>(cluster, check_, world_.get(), orderings_, reports_);
+}
+
+void OrderWatcher::turns_are_over() {
+  if (world_) check_.fold(*world_);
+}
+
+namespace {
+
+EventSet wanted(bool reports) {
+  EventSet all{EventKind::Life,  EventKind::SomeSteps, EventKind::Lanes,   EventKind::Access, EventKind::Store,
+               EventKind::Fence, EventKind::Signal,    EventKind::Barrier, EventKind::Phase,  EventKind::Wait,
+               EventKind::Issue, EventKind::Landing,   EventKind::Commit,  EventKind::Tensor, EventKind::Operands};
+  if (reports) all.add({EventKind::Schedule});
+  return all;
+}
+
+}  // namespace
+
+Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Orderings& orderings,
+                   bool reports)
+    : Watcher(wanted(reports)),
+      cluster_(cluster),
+      launch_(launch),
+      shared_(world),
+      orderings_(orderings),
+      registers_(orderings.fragments()) {}
+
+void Observer::on(const LifeEvent& event) {
+  switch (event.what) {
+    case LifeEvent::What::Begins: {
+      if (shared_ == nullptr) own_ = launch_.make_world();
+      world_ = shared_ != nullptr ? shared_ : own_.get();
+      registers_ = FragmentWatch(orderings_.fragments());
+      acting_ = nullptr, completes_at_ = 0;
+      ctas_.clear();
+      for (Cta& cta : event.cluster.ctas) began(cta);
+      break;
+    }
+    case LifeEvent::What::Ends:
+      if (shared_ == nullptr) {
+        own_->call(nullptr);
+        launch_.end(event.cluster.number, std::move(own_));
+      }
+      break;
+    case LifeEvent::What::Fails: break;
+  }
 }
 
 void Observer::began(Cta& cta) {
   const Launch& launch = *cta.cluster->launch;
   const uint32_t number = cta.index[0] + launch.grid[0] * (cta.index[1] + launch.grid[1] * cta.index[2]);
-  cta.order = &world_.begin({number, cta.cluster->number}, cta.rank, launch.threads_per_cta());
-  cta.order->memory = cta.smem.data();
+  ctas_.push_back(&world_->begin({number, cta.cluster->number}, cta.rank, launch.threads_per_cta()));
+  ctas_.back()->memory = cta.smem.data();
 }
 
-void Observer::parted(Warp& warp, Mask some, Mask others, uint32_t target) {
-  const order::By who = by(warp, some);
-  if (!orderings_.is_predicate(who.site, target)) world_.part(who, others);
+/// Findings are reported with the time of the warp or operation that acts. Clusters that take turns share the checker.
+void Observer::on(const ScheduleEvent& event) {
+  using What = ScheduleEvent::What;
+  switch (event.what) {
+    case What::Runs: acting_ = event.warp, completes_at_ = 0; break;
+    case What::Stops: acting_ = nullptr; break;
+    case What::TakesEffect: acting_ = nullptr, completes_at_ = event.time; break;
+    case What::IsDone: acting_ = nullptr, completes_at_ = 0; break;
+    default: return;
+  }
+  world_->call(this);
 }
-void Observer::aligned(Warp& warp, Mask lanes) { world_.aligned(by(warp, lanes)); }
-void Observer::met(Warp& warp, Mask lanes) { world_.meet(by(warp, lanes)); }
-void Observer::synced(Warp& warp, Mask lanes) { world_.sync_warp(by(warp, lanes)); }
 
-void Observer::fence(Warp& warp, Mask lanes) {
+void Observer::hears(const order::Finding& finding) {
+  ReportEvent report{.cluster = cluster_, .sentence = order::sentence(finding), .time = now(), .is_finding = true};
+  for (const order::Side& side : {finding.first, finding.second}) {
+    if (side.spot) report.sides.push_back(*side.spot);
+  }
+  cluster_.watchers.tell(report);
+}
+
+// ---- lanes
+
+order::By Observer::by(const Warp& warp, Mask lanes, uint32_t pc) const {
+  return {checked(*warp.cta), static_cast<uint16_t>(warp.index), lanes, pc};
+}
+
+void Observer::on(const StepEvent& event) { registers_.executed(event.warp, event.pc); }
+
+void Observer::on(const LaneEvent& event) {
+  using What = LaneEvent::What;
+  const auto who = [&] { return by(event.warp, event.lanes); };
+  switch (event.what) {
+    case What::Part:
+      if (!orderings_.is_predicate(who().site, event.target)) world_->part(who(), event.others);
+      break;
+    case What::MayPart: world_->may_part(who()); break;
+    case What::Aligned: world_->aligned(who()); break;
+    case What::Meet: world_->meet(who()); break;
+    case What::Sync: world_->sync_warp(who()); break;
+    case What::Exit: world_->exit(who()); break;
+    case What::CtaExits: world_->end(checked(*event.warp.cta)); break;
+    case What::WarpExits:
+    case What::NextLaunch: break;
+  }
+}
+
+void Observer::on(const FenceEvent& event) {
+  switch (event.what) {
+    case FenceEvent::What::Memory: fence(event.warp, event.lanes); break;
+    case FenceEvent::What::WgmmaFence: registers_.fenced(event.warp); break;
+    case FenceEvent::What::TensorMapRead: world_->acquire_map(by(event.warp, event.lanes), event.map); break;
+  }
+}
+
+void Observer::fence(const Warp& warp, Mask lanes) {
   using Fence = Ordering::Fence;
   const order::By who = by(warp, lanes);
   const Ordering& what = orderings_[who.site];
   switch (what.fence) {
     case Fence::None: break;
-    case Fence::Threads: world_.fence(who, what.scope, what.acquires, what.releases); break;
-    case Fence::ProxyAsync: world_.fence_proxy_async(who, what.shared, what.global); break;
-    case Fence::BarrierInit: world_.fence_barrier_init(who); break;
-    case Fence::BeforeThreadSync: world_.fence_before_thread_sync(who); break;
-    case Fence::AfterThreadSync: world_.fence_after_thread_sync(who); break;
-    case Fence::TensorMap: world_.release_maps(who); break;
-    case Fence::Grid: world_.grid_wait(who); break;
+    case Fence::Threads: world_->fence(who, what.scope, what.acquires, what.releases); break;
+    case Fence::ProxyAsync: world_->fence_proxy_async(who, what.shared, what.global); break;
+    case Fence::BarrierInit: world_->fence_barrier_init(who); break;
+    case Fence::BeforeThreadSync: world_->fence_before_thread_sync(who); break;
+    case Fence::AfterThreadSync: world_->fence_after_thread_sync(who); break;
+    case Fence::TensorMap: world_->release_maps(who); break;
+    case Fence::Grid: world_->grid_wait(who); break;
   }
 }
 
-void Observer::exited(Warp& warp, Mask lanes) { world_.exit(by(warp, lanes)); }
-void Observer::ended(Cta& cta) { world_.end(checked(cta)); }
+// ---- barriers
 
-// ---- barriers of CTAs and clusters
+void Observer::on(const BarrierEvent& event) {
+  using What = BarrierEvent::What;
+  const auto who = [&] { return by(*event.warp, event.lanes); };
+  switch (event.barrier.kind) {
+    case BarrierName::Kind::Mbarrier:
+      if (event.what == What::Init) world_->barrier_init(who(), event.barrier.id);
+      if (event.what == What::Invalidate) world_->barrier_invalidate(who(), event.barrier.id);
+      break;
+    case BarrierName::Kind::Named:
+      // __syncthreads() is no .aligned instruction to who writes it: compilers see to that.
+      if (event.is_aligned && event.expected != 0) world_->aligned(who());
+      world_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
+      break;
+    case BarrierName::Kind::Cluster: world_->cluster_arrive(who(), orderings_[who().site].releases); break;
+    case BarrierName::Kind::None: break;
+  }
+}
 
-void Observer::arrived(Warp& warp, Mask lanes, uint32_t barrier, bool whole_cta, uint32_t pc) {
-  world_.barrier_arrive(by(warp, lanes, pc), barrier, whole_cta);
-}
-void Observer::completed(Cta& cta, uint32_t barrier) { world_.barrier_complete(checked(cta), barrier); }
-void Observer::passed(Warp& warp, Mask lanes, uint32_t barrier, uint32_t pc) {
-  world_.barrier_pass(by(warp, lanes, pc), barrier);
-}
-void Observer::cluster_arrived(Warp& warp, Mask lanes) {
-  const order::By who = by(warp, lanes);
-  world_.cluster_arrive(who, orderings_[who.site].releases);
-}
-void Observer::cluster_completed(Cluster& cluster) { world_.cluster_complete(cluster.number); }
-void Observer::cluster_passed(Warp& warp, Mask lanes, uint32_t pc) {
-  world_.cluster_pass(by(warp, lanes, pc), orderings_[pc].acquires);
+void Observer::on(const PhaseEvent& event) {
+  order::Cta& cta = *ctas_[event.barrier.cta];
+  switch (event.barrier.kind) {
+    case BarrierName::Kind::Mbarrier: world_->phase_complete(cta, event.barrier.id); break;
+    case BarrierName::Kind::Named: world_->barrier_complete(cta, event.barrier.id); break;
+    case BarrierName::Kind::Cluster: world_->cluster_complete(event.cluster.number); break;
+    case BarrierName::Kind::None: break;
+  }
 }
 
-// ---- mbarriers
+void Observer::on(const SignalEvent& event) {
+  using What = SignalEvent::What;
+  if (event.what == What::Delivered) {
+    world_->arrived(*ctas_[event.rank], event.offset, static_cast<const order::Operation&>(*event.mark).signal);
+    return;
+  }
+  const order::By who = by(*event.warp, 1u << event.lane);
+  auto operation = std::make_shared<order::Operation>();
+  switch (event.what) {
+    case What::Thread: {
+      const Ordering& what = orderings_[who.site];
+      operation->signal = world_->signal(who, what.releases, what.scope);
+      break;
+    }
+    case What::Copies: operation->signal = world_->copy_signal(who); break;
+    case What::Tensor: operation->signal = world_->tensor_commit(who, event.group); break;
+    case What::Delivered: break;
+  }
+  event.mark = std::move(operation);
+}
 
-void Observer::initialised(Warp& warp, int lane, uint32_t offset) { world_.barrier_init(by(warp, 1u << lane), offset); }
-void Observer::invalidated(Warp& warp, int lane, uint32_t offset) {
-  world_.barrier_invalidate(by(warp, 1u << lane), offset);
-}
-order::Signal Observer::signal(Warp& warp, int lane) {
-  const order::By who = by(warp, 1u << lane);
-  const Ordering& what = orderings_[who.site];
-  return world_.signal(who, what.releases, what.scope);
-}
-void Observer::delivered(Cta& target, uint32_t offset, const order::Signal& signal) {
-  world_.arrived(checked(target), offset, signal);
-}
-void Observer::phase_completed(Cta& target, uint32_t offset) { world_.phase_complete(checked(target), offset); }
-void Observer::asked(Warp& warp, Mask lanes) { world_.may_part(by(warp, lanes)); }
-void Observer::waited(Warp& warp, Mask seen, uint32_t offset, uint32_t pc) {
-  const Ordering& what = orderings_[pc];
-  world_.waited(by(warp, seen, pc), offset, what.acquires ? std::optional(what.scope) : std::nullopt);
+void Observer::on(const WaitEvent& event) {
+  const bool asks = event.what == WaitEvent::What::Asks;
+  const order::By who = by(event.warp, event.lanes, event.pc);
+  switch (event.why) {
+    case Wait::Mbarrier: {
+      if (asks) return world_->may_part(who);
+      const Ordering& what = orderings_[event.pc];
+      world_->waited(who, event.barrier.id, what.acquires ? std::optional(what.scope) : std::nullopt);
+      break;
+    }
+    case Wait::CtaBarrier: world_->barrier_pass(who, event.barrier.id); break;
+    case Wait::ClusterBarrier: world_->cluster_pass(who, orderings_[event.pc].acquires); break;
+    case Wait::BulkGroup:
+      if (asks) world_->bulk_wait(who, event.first, event.second != 0);
+      break;
+    case Wait::CopyGroup:
+      if (asks) world_->copy_wait(who, event.first, event.second != 0);
+      break;
+    case Wait::WgmmaGroup: world_->wgmma_wait(by(event.warp, event.warp.live, event.pc), event.first); break;
+    case Wait::TmemLoad:
+    case Wait::TmemStore:
+      if (asks) world_->tensor_wait(who, event.why == Wait::TmemStore);
+      break;
+    case Wait::Launch:
+      if (asks) fence(event.warp, event.lanes);
+      break;
+    default: break;
+  }
 }
 
 // ---- memory
 
-void Observer::accessed(Warp& warp, Mask lanes, Cta* target, const uint64_t* address, uint32_t bytes,
-                        order::Role role) {
-  accessed(warp, lanes, target, address, bytes, role, warp.split().pc);
+void Observer::on(const AccessEvent& event) {
+  if (!event.is_done) return;
+  switch (event.memory) {
+    case AccessEvent::Memory::Global:
+      if (event.role == order::Role::TensorMap)
+        world_->use_map(by(event.warp, event.lanes), event.address[std::countr_zero(event.lanes)]);
+      else
+        accessed(event, event.lanes, nullptr, event.address);
+      break;
+    case AccessEvent::Memory::Shared: accessed_shared(event); break;
+    case AccessEvent::Memory::Constant:
+    case AccessEvent::Memory::Local: break;
+  }
 }
 
-void Observer::accessed(Warp& warp, Mask lanes, Cta* target, const uint64_t* address, uint32_t bytes, order::Role role,
-                        uint32_t pc) {
-  const order::By who = by(warp, lanes, pc);
+/// CTA by CTA: nearly always one.
+void Observer::accessed_shared(const AccessEvent& event) {
+  uint64_t offset[32];
+  for (Mask rest = event.lanes; rest; rest &= rest - 1)
+    offset[first_lane(rest)] = event.address[first_lane(rest)] & kSharedOffsetMask;
+  for (Mask rest = event.lanes; rest;) {
+    const uint64_t rank = event.address[first_lane(rest)] >> kSharedRankShift;
+    Mask together = 0;
+    for (Mask others = rest; others; others &= others - 1) {
+      if (event.address[first_lane(others)] >> kSharedRankShift == rank) together |= 1u << first_lane(others);
+    }
+    accessed(event, together, ctas_[rank], offset);
+    rest &= ~together;
+  }
+}
+
+void Observer::accessed(const AccessEvent& event, Mask lanes, order::Cta* target, const uint64_t* address) {
+  const order::By who = by(event.warp, lanes, event.pc);
   const Ordering& what = orderings_[who.site];
   order::LaneAccess access;
   access.space = target == nullptr ? order::Space::Global : order::Space::Shared;
-  access.target = target == nullptr ? nullptr : target->order;
+  access.target = target;
   access.address = address;
-  access.bytes = bytes;
-  access.role = role;
-  access.reads = role != order::Role::Store, access.writes = role != order::Role::Load;
-  access.read_modify_write = role == order::Role::Atomic;
+  access.bytes = event.bytes;
+  access.role = event.role;
+  access.reads = event.role != order::Role::Store, access.writes = event.role != order::Role::Load;
+  access.read_modify_write = event.role == order::Role::Atomic;
   access.strong = what.strong, access.is_volatile = what.is_volatile;
   access.acquires = what.acquires, access.releases = what.releases;
   access.scope = what.scope;
-  world_.access(who, access);
+  world_->access(who, access);
 }
 
-void Observer::lanes_stored(Warp& warp, Mask lanes, uint8_t* const* host, const uint8_t* values, uint32_t bytes) {
-  if (orderings_[warp.split().pc].strong) return;  // such writes of one place are in some order
-  for (Mask rest = lanes; rest; rest &= rest - 1) {
+void Observer::on(const StoreEvent& event) {
+  if (!event.is_done || event.warp == nullptr) return;
+  world_->stored(event.changed);
+  if (event.values != nullptr) lanes_stored(event);
+}
+
+void Observer::lanes_stored(const StoreEvent& event) {
+  const Warp& warp = *event.warp;
+  if (orderings_[warp.splits[warp.current].pc].strong) return;  // such writes of one place are in some order
+  for (Mask rest = event.lanes; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    uint8_t* const at = host[lane];
-    if (std::memcmp(at, values + static_cast<size_t>(lane) * bytes, bytes) == 0) continue;
+    uint8_t* const at = event.host[lane];
+    if (std::memcmp(at, event.values + static_cast<size_t>(lane) * event.bytes, event.bytes) == 0) continue;
     // Another lane has stored something else there after it. (Without one, it was another thread; that is a matter of order.)
     Mask others = 0;
-    for (Mask each = lanes; each; each &= each - 1) {
+    for (Mask each = event.lanes; each; each &= each - 1) {
       const int other = first_lane(each);
-      if (other != lane && host[other] == at) others |= 1u << other;  // aligned: the same place, or another
+      if (other != lane && event.host[other] == at) others |= 1u << other;  // aligned: the same place, or another
     }
     if (others == 0) continue;
     const std::vector<Cta>& ctas = warp.cta->cluster->ctas;
@@ -225,72 +392,117 @@ void Observer::lanes_stored(Warp& warp, Mask lanes, uint8_t* const* host, const 
       return at >= cta.smem.data() && at < cta.smem.data() + cta.smem.size();
     });
     const bool is_global = target == ctas.end();
-    world_.collide(by(warp, others | 1u << lane), is_global ? nullptr : target->order,
-                   is_global ? reinterpret_cast<uintptr_t>(at) : static_cast<uint64_t>(at - target->smem.data()),
-                   bytes);
+    world_->collide(by(warp, others | 1u << lane), is_global ? nullptr : &checked(*target),
+                    is_global ? reinterpret_cast<uintptr_t>(at) : static_cast<uint64_t>(at - target->smem.data()),
+                    static_cast<uint32_t>(event.bytes));
     return;  // one is enough
   }
 }
 
 // ---- copies
 
-void Observer::copied(Warp& warp, Mask lanes, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading) {
-  world_.copy_async(by(warp, lanes), to, from, bytes, reading);
+void Observer::on(const IssueEvent& event) {
+  const order::By who = by(event.warp, event.lanes);
+  switch (event.role) {
+    case order::Role::CopyAsync:
+      world_->copy_async(who, event.to_lanes, event.from_lanes, static_cast<uint32_t>(event.bytes), event.reading);
+      break;
+    case order::Role::BulkStore: {
+      const std::vector<order::Range> from = event.box != nullptr
+                                                 ? shared_ranges(*event.box, static_cast<uint32_t>(event.from))
+                                                 : std::vector<order::Range>{{event.from, event.from + event.bytes}};
+      const std::vector<order::Range> to =
+          event.box != nullptr ? global_ranges(*event.box, true)
+                               : std::vector<order::Range>{{event.to_global, event.to_global + event.bytes}};
+      event.operation->mark = world_->bulk_store(who, from, to, event.reduces);
+      break;
+    }
+    default: event.operation->mark = loads(event, who); break;
+  }
 }
-void Observer::copies_committed(Warp& warp, Mask lanes) { world_.copy_commit(by(warp, lanes)); }
-void Observer::copies_waited(Warp& warp, Mask lanes, uint32_t pending, bool open_too, uint32_t pc) {
-  world_.copy_wait(by(warp, lanes, pc), pending, open_too);
-}
-order::Signal Observer::copies_signal(Warp& warp, int lane) { return world_.copy_signal(by(warp, 1u << lane)); }
 
-Watched Observer::loads(Warp& warp, int lane, order::Role role, std::span<const Landing> landings, const Cta* from_cta,
-                        const std::vector<order::Range>& from, bool reduces) {
-  std::vector<order::World::Landing> same;
-  for (const Landing& each : landings)
-    same.push_back({each.cta->order, each.ranges, each.barrier_cta->order, each.barrier});
-  return world_.bulk_load(by(warp, 1u << lane), role, same, from_cta == nullptr ? nullptr : from_cta->order, from,
-                          reduces);
+/// What lands in shared memory.
+std::unique_ptr<order::Operation> Observer::loads(const IssueEvent& event, const order::By& who) {
+  const Destination& to = *event.to;
+  const std::vector<order::Range> ranges = event.box != nullptr
+                                               ? shared_ranges(*event.box, to.offset)
+                                               : std::vector<order::Range>{{to.offset, to.offset + event.bytes}};
+  std::vector<order::World::Landing> landings;
+  for (const Credit& credit : to.credits)
+    landings.push_back({ctas_[credit.destination], ranges, ctas_[credit.barrier_rank], to.barrier});
+  std::vector<order::Range> from;
+  if (event.box != nullptr)
+    from = global_ranges(*event.box, false);
+  else if (event.role == order::Role::BulkLoad)
+    from = {{event.from, event.from + event.bytes}};
+  return world_->bulk_load(who, event.role, landings, event.from_cta == nullptr ? nullptr : &checked(*event.from_cta),
+                           from, event.reduces);
 }
-void Observer::landed(order::Operation& operation, size_t landing, Cta& barrier_cta, uint32_t barrier) {
-  world_.landed(operation, landing, checked(barrier_cta), barrier);
+
+void Observer::on(const LandingEvent& event) {
+  if (event.mark == nullptr) return;
+  auto& operation = static_cast<order::Operation&>(*event.mark);
+  switch (event.what) {
+    case LandingEvent::What::Lands:
+      world_->landed(operation, event.number, *ctas_[event.barrier.cta], event.barrier.id);
+      break;
+    case LandingEvent::What::Writes: world_->writing(operation); break;
+    case LandingEvent::What::Written: world_->written(operation, event.changed); break;
+  }
 }
-Watched Observer::stores(Warp& warp, int lane, const std::vector<order::Range>& from,
-                         const std::vector<order::Range>& to, bool reduces) {
-  return world_.bulk_store(by(warp, 1u << lane), from, to, reduces);
-}
-void Observer::bulk_committed(Warp& warp, Mask lanes) { world_.bulk_commit(by(warp, lanes)); }
-void Observer::bulk_waited(Warp& warp, Mask lanes, uint32_t pending, bool reads_only, uint32_t pc) {
-  world_.bulk_wait(by(warp, lanes, pc), pending, reads_only);
+
+void Observer::on(const CommitEvent& event) {
+  const order::By who = by(event.warp, event.lanes);
+  switch (event.what) {
+    case CommitEvent::What::Bulk: world_->bulk_commit(who); break;
+    case CommitEvent::What::Copies: world_->copy_commit(who); break;
+    case CommitEvent::What::Wgmma: world_->wgmma_commit(by(event.warp, event.warp.live)); break;
+  }
 }
 
 // ---- tensor cores
 
-void Observer::wgmma(Warp& warp, const std::vector<order::Range>& operands) {
-  const order::By who = by(warp, warp.live);
-  const bool is_serial = warp.cta->cluster->launch->program->module->for_debugging;  // by ptxas
-  if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial)
-    world_.wgmma_unfenced(who, *before);
-  world_.wgmma(who, operands);
-}
-void Observer::wgmma_committed(Warp& warp) { world_.wgmma_commit(by(warp, warp.live)); }
-void Observer::wgmma_waited(Warp& warp, uint32_t pending, uint32_t pc) {
-  world_.wgmma_wait(by(warp, warp.live, pc), pending);
-}
-void Observer::tensor_operation(Warp& warp, int lane, const order::World::Mma& mma) {
-  world_.tensor_operation(by(warp, 1u << lane), mma);
-}
-order::Signal Observer::tensor_commit(Warp& warp, int lane, uint32_t group) {
-  return world_.tensor_commit(by(warp, 1u << lane), group);
-}
-void Observer::tensor_transfer(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, bool stores) {
-  world_.tensor_transfer(by(warp, lanes), cells, stores);
-}
-void Observer::tensor_waited(Warp& warp, Mask lanes, bool stores, uint32_t pc) {
-  world_.tensor_wait(by(warp, lanes, pc), stores);
-}
-void Observer::tensor_allocated(Warp& warp, Mask lanes, const std::vector<order::Range>& cells, uint32_t pc,
-                                order::Role role) {
-  world_.tensor_allocate(by(warp, lanes, pc), cells, role);
+void Observer::on(const TensorEvent& event) {
+  using What = TensorEvent::What;
+  if (event.what == What::Multiplies) return;
+  const Warp& warp = *event.warp;
+  const order::By who = by(warp, event.lanes, event.pc);
+  const auto ranges = [](const std::vector<TensorAccesses::Part>& parts) {
+    std::vector<order::Range> all;
+    for (const TensorAccesses::Part& part : parts) all.push_back(part.range);
+    return all;
+  };
+  const TensorAccesses& seen = *event.accesses;
+  switch (event.what) {
+    case What::Wgmma: {
+      const bool is_serial = event.cluster.launch->program->module->for_debugging;  // by ptxas
+      if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial)
+        world_->wgmma_unfenced(who, *before);
+      world_->wgmma(who, ranges(seen.operands));
+      break;
+    }
+    case What::Mma:
+    case What::Move: {
+      const auto to_cells = [&](const std::vector<TensorAccesses::Part>& parts) {
+        std::vector<order::World::TensorRange> all;
+        for (const TensorAccesses::Part& part : parts) all.push_back({ctas_[part.rank], part.range});
+        return all;
+      };
+      world_->tensor_operation(who, {.group = seen.group,
+                                     .operands = to_cells(seen.operands),
+                                     .sources = to_cells(seen.sources),
+                                     .results = to_cells(seen.results),
+                                     .accumulator = seen.accumulator,
+                                     .result = seen.result,
+                                     .accumulates = seen.accumulates});
+      break;
+    }
+    case What::Load:
+    case What::Store: world_->tensor_transfer(who, ranges(seen.results), event.what == What::Store); break;
+    case What::Allocate: world_->tensor_allocate(who, ranges(seen.results), order::Role::Allocation); break;
+    case What::Deallocate: world_->tensor_allocate(who, ranges(seen.results), order::Role::Deallocation); break;
+    case What::Multiplies: break;
+  }
 }
 
 }  // namespace sim

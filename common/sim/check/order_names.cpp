@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "check/report.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
+#include "exec/core/report.h"
 
 namespace sim {
 

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "check/observer.h"
-#include "check/order/launches.h"
-#include "check/report.h"
 #include "common/base/align.h"
 #include "engine/interpreter.h"
 #include "exec/core/program.h"
+#include "exec/core/report.h"
 #include "exec/core/special.h"
-#include "exec/core/unknown.h"
 #include "machine/wake.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -46,26 +42,22 @@ bool reads_clock(const ptx::Instruction& in) {
 
 }  // namespace
 
-ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule, order::World* order)
-    : launch_(launch), schedule_(schedule), shared_order_(order) {
-  if (launch.counters != nullptr) counters_ = std::make_unique<Counters>();
-  trace_to(launch.trace);
+ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
+  for (LaunchWatcher* const each : launch.watchers) {
+    watchers_.push_back(each->watch(cluster_));
+    cluster_.watchers.add(*watchers_.back());
+  }
 }
 ClusterEngine::~ClusterEngine() = default;
 
-void ClusterEngine::trace_to(Trace* trace) {
-  trace_ = trace;
-  recorder_ = trace != nullptr ? std::make_unique<Recorder>(cluster_) : nullptr;
+void ClusterEngine::watch(std::initializer_list<Watcher*> watchers) {
+  watchers_.clear();
+  cluster_.watchers = {};
+  for (Watcher* const each : watchers) cluster_.watchers.add(*each);
 }
 
-void ClusterEngine::record(timing::Recorder& recorder) {
-  cluster_.demands = &recorder;
-  if (!unknown_) unknown_ = std::make_unique<Unknown>(*launch_.program);
-}
-
-std::unique_ptr<order::World> ClusterEngine::take_order() {
-  if (own_order_) own_order_->call(nullptr);
-  return std::move(own_order_);
+void ClusterEngine::retire() {
+  for (const auto& each : watchers_) each->retires(cluster_);
 }
 
 // ---- starting
@@ -81,18 +73,9 @@ void ClusterEngine::start(uint32_t number) {
   futile_work_ = {};
   cluster_.progress = progress_ = 0;
   restart_idle();
-  if (recorder_) recorder_->start();
 
   cluster_.launch = &launch_;
-  cluster_.counters = counters_.get();
-  cluster_.recorder = recorder_.get();
   cluster_.scheduler = this;
-  if (launch_.order != nullptr) {
-    if (shared_order_ == nullptr) own_order_ = launch_.order->make_world();
-    order::World& world = shared_order_ != nullptr ? *shared_order_ : *own_order_;
-    observer_ = std::make_unique<Observer>(world, *launch_.orderings);
-    cluster_.observer = observer_.get();
-  }
   cluster_.number = number;
   cluster_.barrier = {};
   cluster_.changes = 0;
@@ -105,8 +88,7 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.live_threads = size * launch_.threads_per_cta();
   storage_.resize(size);
   for (uint32_t rank = 0; rank < size; ++rank) make_cta(cluster_.ctas[rank], rank);
-  cluster_.unknown = unknown_.get();
-  if (unknown_) unknown_->start(cluster_, false);
+  cluster_.watchers.tell(LifeEvent{LifeEvent::What::Begins, cluster_});
   for (Cta& cta : cluster_.ctas) {
     for (Warp& warp : cta.warps) push(warp);
   }
@@ -126,7 +108,6 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
                cluster_index[2] * size[2] + rank / size[0] / size[1]};
   cta.sm = (cluster_.number * launch_.cluster_size() + rank) % static_cast<uint32_t>(launch_.gpu->sm_count);
   cta.smem.assign(launch_.smem_bytes, 0xFF);  // NaN: nobody wrote it
-  if (cluster_.observer != nullptr) cluster_.observer->began(cta);
   cta.barrier_index.assign(launch_.smem_bytes / 8 + 1, 0);
 
   const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
@@ -167,7 +148,6 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
 
 void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
   start(number);
-  if (unknown_) unknown_->start(cluster_, true);
   walking_ = true;
   for (Cta& cta : cluster_.ctas) {
     for (const uint32_t index : warps) {
@@ -201,13 +181,14 @@ void ClusterEngine::push(Warp& warp) {
 }
 
 void ClusterEngine::wake(Warp& warp, uint64_t delay) {
-  if (recorder_) recorder_->woken(warp);
+  tell_warp(ScheduleEvent::What::Wakes, warp);
   warp.time = std::max(warp.time, now_ + delay);
   push(warp);
 }
 
-void ClusterEngine::remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
-  if (recorder_) recorder_->reports("warning: " + what.message, warp, origin, now_);
+void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+  if (cluster_.watchers.want(EventKind::Report))
+    cluster_.watchers.tell(ReportEvent{cluster_, "warning: " + what.message, now_, warp, origin});
   const std::lock_guard lock(launch_.remark_mutex);
   Launch::Remark& kept = launch_.remarks[habit];
   if (cluster_.number < kept.cluster) kept = {cluster_.number, explain_fault(cluster_, what, warp, origin, "warning")};
@@ -239,7 +220,15 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
       default: latency = kHeldBack; break;
     }
   }
-  if (recorder_) scheduled->event = recorder_->issued(*operation, issued, start, start + when.busy);
+  if (cluster_.watchers.want(EventKind::Schedule)) {
+    cluster_.watchers.tell(ScheduleEvent{.what = ScheduleEvent::What::Submitted,
+                                         .cluster = cluster_,
+                                         .operation = operation.get(),
+                                         .number = sequence_,
+                                         .time = issued,
+                                         .begin = start,
+                                         .end = start + when.busy});
+  }
   if (schedule_.policy == SchedulePolicy::Latest) scheduled->held_back = random_.below(kHeldBackOf) == 0;
   scheduled->operation = std::move(operation);
   scheduled->time = start + when.busy + latency;
@@ -257,10 +246,9 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
 // ---- the loop
 
 ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
-  if (recorder_ && observer_) observer_->call(recorder_.get());
   for (uint64_t turn = 0; turn < quantum; ++turn) {
     if (cluster_.live_ctas == 0 && in_flight_ == 0) {
-      if (recorder_) end_trace();
+      tell_end(LifeEvent::What::Ends);
       ++launch_.ended;
       return State::Done;
     }
@@ -297,10 +285,10 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice
                                          : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
-  if (recorder_) recorder_->runs(warp);
+  tell_warp(ScheduleEvent::What::Runs, warp);
   const uint64_t before = warp.executed, changes = cluster_.changes;
   run_until(warp, horizon);
-  if (recorder_) recorder_->ran(warp);
+  tell_warp(ScheduleEvent::What::Stops, warp);
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before;
   idle_work_ += work + kWakeWork;
@@ -322,7 +310,13 @@ void ClusterEngine::complete_next() {
   operations_.pop_back();
   now_ = std::max(now_, done->time);
   --in_flight_;
-  if (recorder_) recorder_->takes_effect(done->event, now_);
+  const bool is_watched = cluster_.watchers.want(EventKind::Schedule);
+  ScheduleEvent told{.what = ScheduleEvent::What::TakesEffect,
+                     .cluster = cluster_,
+                     .operation = done->operation.get(),
+                     .number = done->sequence,
+                     .time = now_};
+  if (is_watched) cluster_.watchers.tell(told);
   completing_ = true;
   try {
     if (schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
@@ -334,7 +328,8 @@ void ClusterEngine::complete_next() {
     done->operation->complete(cluster_);
   } catch (const Fault& fault) { fail(fault, nullptr, &done->operation->origin); }
   completing_ = false;
-  if (recorder_) recorder_->is_done();
+  told.what = ScheduleEvent::What::IsDone;
+  if (is_watched) cluster_.watchers.tell(told);
   if (done->order != nullptr) {
     auto& waiting = done->order->waiting;
     waiting.pop_front();
@@ -519,27 +514,24 @@ void ClusterEngine::check_rounds(Warp& warp) {
     throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Meeting, work)};
 }
 
-void ClusterEngine::end_trace() {
+void ClusterEngine::tell_end(LifeEvent::What what) {
+  if (!cluster_.watchers.want(EventKind::Life)) return;
   uint64_t end = now_;
   for (const Cta& cta : cluster_.ctas) {
     for (const Warp& warp : cta.warps) end = std::max(end, warp.time);
   }
-  trace_->add(cluster_, recorder_->finish(end));
+  cluster_.watchers.tell(LifeEvent{what, cluster_, end});
 }
 
 void ClusterEngine::deadlock() {
-  if (recorder_) {
-    recorder_->reports("deadlock: no warp can go on, and nothing is in flight", nullptr, nullptr, now_);
-    end_trace();
-  }
+  cluster_.watchers.tell(ReportEvent{cluster_, "deadlock: no warp can go on, and nothing is in flight", now_});
+  tell_end(LifeEvent::What::Fails);
   throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)};
 }
 
 void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* origin) {
-  if (recorder_) {
-    recorder_->reports(fault.message, warp, origin, now_);
-    end_trace();
-  }
+  cluster_.watchers.tell(ReportEvent{cluster_, fault.message, now_, warp, origin});
+  tell_end(LifeEvent::What::Fails);
   throw Failure{fault.status, explain_fault(cluster_, fault, warp, origin)};
 }
 

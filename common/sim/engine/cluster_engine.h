@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <queue>
 #include <span>
@@ -10,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "check/observer.h"
 #include "engine/schedule.h"
 #include "machine/cluster.h"
-#include "timing/recorder.h"
 
 namespace sim {
 
@@ -23,7 +22,6 @@ struct Scheduled {
   uint64_t time = 0;      ///< when it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
-  uint32_t event = 0;      ///< its number in the trace, while somebody traces
   bool held_back = false;  ///< by the latest schedule, until nothing else can happen
 };
 
@@ -35,19 +33,18 @@ struct Failure {
 
 class ClusterEngine final : public Scheduler {
  public:
-  /// `order`: the checker of all clusters of the launch; without it, and if somebody checks, each has one of its own.
-  ClusterEngine(Launch& launch, const Schedule& schedule, order::World* order = nullptr);
+  /// Its clusters are watched as Launch::watchers want it.
+  ClusterEngine(Launch& launch, const Schedule& schedule);
   ~ClusterEngine() override;
 
   /// Brings cluster `number` of the grid into its initial state. The engine can be reused for one cluster after
   /// another.
   void start(uint32_t number);
 
-  /// From now on this notes what the clusters demand, and no data is moved: a value that is not known for that must decide
-  /// nothing.
-  void record(timing::Recorder& recorder);
-  /// From the next cluster on, events go there, and not into the launch's trace; nullptr: nowhere.
-  void trace_to(Trace* trace);
+  /// From the next cluster on these watch, and none else.
+  void watch(std::initializer_list<Watcher*> watchers);
+  /// It runs no further cluster: what its watchers have gathered goes to the launch.
+  void retire();
   /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): what they load does not depend on
   /// the others. Throws Failure if one cannot go on.
   void walk(uint32_t number, std::span<const uint32_t> warps);
@@ -72,17 +69,13 @@ class ClusterEngine final : public Scheduler {
   void launch_before_ended();
 
   const Cluster& cluster() const { return cluster_; }
-  /// The checker of the cluster that has ended, if it was its own.
-  std::unique_ptr<order::World> take_order();
   /// What the cluster has printed so far; empty afterwards.
   std::string take_output() { return std::exchange(cluster_.output, {}); }
-  /// Everything counted by the clusters that this engine has run; nullptr if nobody counts.
-  const Counters* counters() const { return counters_.get(); }
 
   // Scheduler
   void submit(std::unique_ptr<AsyncOperation> operation, const When& when) override;
   void wake(Warp& warp, uint64_t delay) override;
-  void remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) override;
+  void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) override;
 
  private:
   struct ReadyWarp {
@@ -129,8 +122,11 @@ class ClusterEngine final : public Scheduler {
   bool time_out_waiters();
   void restart_idle();
   bool anybody_polls() const;
-  /// Hands what was recorded over to the trace.
-  void end_trace();
+  /// Watchers are told that the cluster is over.
+  void tell_end(LifeEvent::What what);
+  void tell_warp(ScheduleEvent::What what, const Warp& warp) {
+    if (cluster_.watchers.want(EventKind::Schedule)) cluster_.watchers.tell(ScheduleEvent{what, cluster_, &warp});
+  }
   [[noreturn]] void deadlock();
   [[noreturn]] void fail(const Fault& fault, const Warp* warp, const Origin* origin);
 
@@ -138,11 +134,8 @@ class ClusterEngine final : public Scheduler {
   Schedule schedule_;
   Random random_{0};
   uint64_t slow_sites_ = 0;  ///< which instructions' operations a seeded schedule likes to hold back in this cluster
-  std::unique_ptr<Counters> counters_;
   Cluster cluster_;
-  order::World* shared_order_;
-  std::unique_ptr<order::World> own_order_;
-  std::unique_ptr<Observer> observer_;
+  std::vector<std::unique_ptr<Watcher>> watchers_;
   std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs
   std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
   std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; in order queues only the first is here
@@ -154,9 +147,6 @@ class ClusterEngine final : public Scheduler {
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
   FutileWork futile_work_;                                     // of this cluster, where each is executed by itself
   uint64_t progress_ = 0;                                      // Cluster::progress after the last turn of a warp
-  Trace* trace_;
-  std::unique_ptr<Recorder> recorder_;  // while somebody traces
-  std::unique_ptr<Unknown> unknown_;    // while demands are noted
 };
 
 }  // namespace sim

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "check/order/launches.h"
 #include "engine/default_arithmetic.h"
 #include "engine/progress.h"
 #include "engine/side_by_side.h"
 #include "exec/core/program.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -27,7 +25,7 @@ class InTurns {
       room_ = std::max(room_, launch.resident * launch.room_per_cluster);
       launch.launch->together = std::min(launch.resident, launch.launch->cluster_count());
       if (schedule.policy == SchedulePolicy::Seeded) launch.launch->refusals.emplace(schedule.seed);
-      orders_.push_back(launch.launch->order != nullptr ? launch.launch->order->make_world() : nullptr);
+      for (LaunchWatcher* const watcher : launch.launch->watchers) watcher->in_turns();
     }
   }
 
@@ -36,9 +34,9 @@ class InTurns {
     try {
       while (round()) {}
     } catch (Failure& problem) { failure = std::move(problem); }
-    for (const Slot& slot : slots_) count(slot);
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      if (orders_[i]) launches_[i].launch->order->fold(*orders_[i]);
+    for (const Slot& slot : slots_) slot.engine->retire();
+    for (const GridLaunch& launch : launches_) {
+      for (LaunchWatcher* const watcher : launch.launch->watchers) watcher->turns_are_over();
     }
     return failure;
   }
@@ -50,11 +48,6 @@ class InTurns {
     bool active = false;
     uint32_t misses = 0;  ///< turns that it lets pass
   };
-
-  void count(const Slot& slot) const {
-    Launch& launch = *launches_[slot.launch].launch;
-    if (launch.counters != nullptr && slot.engine) launch.counters->add(*slot.engine->counters());
-  }
 
   /// May clusters of this launch start now?
   bool may_start(size_t launch) {
@@ -95,7 +88,7 @@ class InTurns {
       if (!slot.active && slot.launch == launch) return slot;
     }
     Launch& of = *launches_[launch].launch;
-    slots_.push_back({std::make_unique<ClusterEngine>(of, schedule_, orders_[launch].get()), launch, false});
+    slots_.push_back({std::make_unique<ClusterEngine>(of, schedule_), launch, false});
     return slots_.back();
   }
 
@@ -154,7 +147,6 @@ class InTurns {
   const Schedule& schedule_;
   Random random_;
   std::vector<GridLaunch> launches_;
-  std::vector<std::unique_ptr<order::World>> orders_;  ///< by launch: the checkers of their accesses, if somebody asks
   uint64_t room_ = 0;
   std::vector<Slot> slots_;
   Progress progress_;

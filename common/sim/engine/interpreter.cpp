@@ -1,11 +1,8 @@
 #include "engine/interpreter.h"
 
-#include "check/observer.h"
 #include "exec/core/op.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
-#include "exec/core/unknown.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -71,10 +68,12 @@ bool pick(Warp& warp, uint32_t* stop) {
 
 constexpr uint64_t kTurn = 256;  // instructions before another ready split of the warp gets a chance
 
+/// FOLLOWED: a watcher wants to see every instruction. CHECKED: some of them, before they are executed.
 template <bool COUNTED, bool CHECKED, bool FOLLOWED>
 void run(Warp& warp, uint64_t horizon) {
   Cluster& cluster = cluster_of(warp);
   const Op* const ops = cluster.launch->program->ops.data();
+  [[maybe_unused]] const uint8_t* const steps = cluster.watchers.steps();
   while (warp.time < horizon) {
     uint32_t stop;
     if (!pick(warp, &stop)) return;
@@ -85,21 +84,23 @@ void run(Warp& warp, uint64_t horizon) {
       const Op& op = ops[split.pc];
       Mask mask = split.mask;
       if (op.guard >= 0) mask &= predicate(warp, op.guard) ^ op.guard_flip;
-      if constexpr (FOLLOWED) cluster.unknown->before(warp, op, split.mask, mask);
+      if constexpr (FOLLOWED) cluster.watchers.tell(StepEvent{warp, op, split.pc, split.mask, mask});
       ++warp.time;
       ++warp.executed;
       if constexpr (COUNTED) {
-        ++cluster.counters->warp_instructions;
-        cluster.counters->lane_instructions += static_cast<uint64_t>(std::popcount(mask));
+        ++cluster.warp_instructions;
+        cluster.lane_instructions += static_cast<uint64_t>(std::popcount(mask));
       }
       if (mask == 0) {
         ++split.pc;
       } else {
-        if constexpr (CHECKED) cluster.observer->executes(warp, split.pc);
+        if constexpr (CHECKED) {
+          if (steps[split.pc]) cluster.watchers.tell_some(StepEvent{warp, op, split.pc, split.mask, mask});
+        }
         if (is_near_pending(warp, op)) [[unlikely]] {
           const PendingCheck check = check_pending(warp, op, mask);
           if (check == PendingCheck::Deferred) {
-            if constexpr (FOLLOWED) cluster.unknown->after(warp, op, mask);
+            if constexpr (FOLLOWED) cluster.watchers.tell(StepEvent{warp, op, split.pc, split.mask, mask, true});
             ++split.pc;
             continue;
           }
@@ -108,8 +109,9 @@ void run(Warp& warp, uint64_t horizon) {
             break;
           }
         }
+        [[maybe_unused]] const uint32_t pc = split.pc;
         const Flow flow = op.run(warp, op, mask);
-        if constexpr (FOLLOWED) cluster.unknown->after(warp, op, mask);
+        if constexpr (FOLLOWED) cluster.watchers.tell(StepEvent{warp, op, pc, mask, mask, true});
         if (flow == Flow::Next) [[likely]] {
           ++split.pc;
         } else if (flow == Flow::Block || flow == Flow::Choose) {
@@ -131,13 +133,13 @@ void run(Warp& warp, uint64_t horizon) {
 }  // namespace
 
 void run_warp(Warp& warp, uint64_t horizon) {
-  const Cluster& cluster = cluster_of(warp);
-  if (cluster.unknown != nullptr)
+  const Watchers& watchers = cluster_of(warp).watchers;
+  if (watchers.want(EventKind::Step))
     run<false, false, true>(warp, horizon);
-  else if (cluster.observer != nullptr)
-    cluster.counters != nullptr ? run<true, true, false>(warp, horizon) : run<false, true, false>(warp, horizon);
+  else if (watchers.steps() != nullptr)
+    watchers.want(EventKind::Work) ? run<true, true, false>(warp, horizon) : run<false, true, false>(warp, horizon);
   else
-    cluster.counters != nullptr ? run<true, false, false>(warp, horizon) : run<false, false, false>(warp, horizon);
+    watchers.want(EventKind::Work) ? run<true, false, false>(warp, horizon) : run<false, false, false>(warp, horizon);
 }
 
 }  // namespace sim

@@ -7,9 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "check/order/launches.h"
 #include "engine/default_arithmetic.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -121,7 +119,6 @@ void SideBySide::start(Part& part, uint32_t end, bool until_dependents_start) {
     try {
       engine->start(number);
       ended = advance(*engine, launch, until_dependents_start, needed);
-      if (ended && launch.order != nullptr) launch.order->end(number, engine->take_order());
     } catch (Failure& thrown) { problem = std::move(thrown); }
     const std::lock_guard lock(mutex);
     if (ended) part.output.end(number, engine->take_output());
@@ -129,9 +126,7 @@ void SideBySide::start(Part& part, uint32_t end, bool until_dependents_start) {
     (ended ? idle.emplace_back() : stopped[number]) = std::move(engine);
     if (problem) throw std::move(*problem);
   });
-  if (launch.counters != nullptr) {
-    for (const auto& engine : idle) launch.counters->add(*engine->counters());
-  }
+  for (const auto& engine : idle) engine->retire();
   if (failure) throw std::move(*failure);
   for (auto& [number, engine] : stopped) part.parked.push_back(std::move(engine));
 }
@@ -145,7 +140,6 @@ void SideBySide::go_on(Part& part, size_t count) {
     std::optional<Failure> problem;
     try {
       advance(engine, launch, false, needed);
-      if (launch.order != nullptr) launch.order->end(engine.cluster().number, engine.take_order());
     } catch (Failure& thrown) { problem = std::move(thrown); }
     const std::lock_guard lock(mutex);
     part.output.end(engine.cluster().number, engine.take_output());
@@ -153,8 +147,7 @@ void SideBySide::go_on(Part& part, size_t count) {
     if (problem) throw std::move(*problem);
   });
   const auto end = part.parked.begin() + static_cast<ptrdiff_t>(count);
-  if (launch.counters != nullptr)
-    std::for_each(part.parked.begin(), end, [&](const auto& engine) { launch.counters->add(*engine->counters()); });
+  std::for_each(part.parked.begin(), end, [](const auto& engine) { engine->retire(); });
   part.parked.erase(part.parked.begin(), end);
   if (failure) throw std::move(*failure);
 }

@@ -12,11 +12,9 @@ namespace sim {
 struct Cluster;
 struct Cta;
 struct Fault;
+struct Mark;
 struct Warp;
-namespace order {
-struct Operation;
 enum class Habit : uint8_t;
-}  // namespace order
 
 /// Who issued an operation, for reports and traces.
 struct Origin {
@@ -64,7 +62,7 @@ class AsyncOperation {
   /// Asked for traces only.
   virtual Footprint footprint() const { return {}; }
   Origin origin;
-  std::shared_ptr<order::Operation> watched;  ///< what the order checker remembers of it, if there is one
+  std::shared_ptr<Mark> mark;  ///< of a watcher
 };
 
 /// A unit of hardware that works on one operation after the other.
@@ -95,8 +93,8 @@ class Scheduler {
   /// A split of this warp that was blocked can run again, `delay` cycles from now.
   virtual void wake(Warp& warp, uint64_t delay) = 0;
   /// Something is wrong that hardware lets pass (Launch::lenient): by this warp's current instruction, or, if `warp` is
-  /// null, by an asynchronous operation. `forgive` in machine/cluster.h decides whether to call it.
-  virtual void remark(order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
+  /// null, by an asynchronous operation. `forgive` in exec/core/report.h decides whether to call it.
+  virtual void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
 };
 
 }  // namespace sim

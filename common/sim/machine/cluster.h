@@ -12,31 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "check/order/rules.h"
 #include "machine/async.h"
 #include "machine/cta.h"
 #include "machine/fault.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
+#include "machine/habit.h"
 #include "machine/random.h"
 #include "machine/shared_name.h"
+#include "machine/watcher.h"
 
 namespace sim {
 
 struct Program;  // exec/core/program.h
-class Observer;  // check/observer.h
-class Orderings;
-namespace order {
-class LaunchCheck;  // check/order/
-struct Signal;
-}  // namespace order
-struct Counters;  // timing/counters.h
-class Unknown;    // exec/core/unknown.h
-class Trace;      // timing/trace.h
-class Recorder;   // timing/recorder.h
-namespace timing {
-class Recorder;  // timing/demand.h
-}
 
 /// Instructions, and what it costs to wake warps, of everybody who could get further, since somebody last did.
 struct FutileWork {
@@ -55,14 +43,10 @@ struct Launch {
   uint32_t local_bytes = 0;  ///< of one thread: the kernel's own, and behind it the stack, if it makes calls
   std::vector<uint8_t> parameters;
   uint64_t exact_budget =
-      ~0ull;                     ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
-  uint64_t number = 0;           ///< of the launch in this process
-  uint64_t grid_workspace = 0;   ///< global address of a cooperative grid's barrier, as cooperative groups expect it
-  Counters* counters = nullptr;  ///< null: nobody counts
-  class StoreAudit* audit = nullptr;     ///< beside the counters
-  Trace* trace = nullptr;                ///< null: nobody traces
-  order::LaunchCheck* order = nullptr;   ///< null: nobody asks whether accesses are ordered
-  const Orderings* orderings = nullptr;  ///< beside it: what the instructions' modifiers say
+      ~0ull;                    ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
+  uint64_t number = 0;          ///< of the launch in this process
+  uint64_t grid_workspace = 0;  ///< global address of a cooperative grid's barrier, as cooperative groups expect it
+  std::vector<LaunchWatcher*> watchers;
   std::vector<SharedName> shared_names;  ///< if the program has told any
   /// False: TMA and tensor cores do all but move and multiply data. For who wants to know what is demanded, not what comes
   /// out.
@@ -73,13 +57,13 @@ struct Launch {
   /// Whatever hardware lets pass although the ISA forbids it is a remark, not an error, in the schedule that resembles
   /// hardware, and in no schedule if the program asks for it. Of each habit the first cluster's remark is kept.
   bool lenient = false;
-  order::Habits tolerated;
+  Habits tolerated;
   struct Remark {
     uint32_t cluster = ~0u;
     std::string text;
   };
   std::mutex remark_mutex;
-  std::map<order::Habit, Remark> remarks;
+  std::map<Habit, Remark> remarks;
 
   uint32_t threads_per_cta() const { return block[0] * block[1] * block[2]; }
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
@@ -124,12 +108,8 @@ struct ClusterBarrier {
 struct Cluster {
   Launch* launch = nullptr;
   Scheduler* scheduler = nullptr;
-  Counters* counters = nullptr;         ///< this cluster's own; added to the launch's when it ends
-  Recorder* recorder = nullptr;         ///< null: nobody traces
-  Observer* observer = nullptr;         ///< of the order of accesses
-  timing::Recorder* demands = nullptr;  ///< null: nobody notes what it demands
-  Unknown* unknown = nullptr;           ///< beside it: the values that a run without data does not know
-  uint32_t number = 0;                  ///< %clusterid, linear
+  Watchers watchers;
+  uint32_t number = 0;  ///< %clusterid, linear
   std::vector<Cta> ctas;
   uint32_t live_ctas = 0;
   uint32_t live_threads = 0;
@@ -144,6 +124,8 @@ struct Cluster {
   uint64_t recent_frees = 0;
   uint64_t multiply_adds = 0;  ///< executed by tensor-core instructions so far
   std::string output;          ///< of printf; written out in the order of the clusters
+  /// Executed so far, by all clusters of its engine: if a watcher wants them (EventKind::Work).
+  uint64_t warp_instructions = 0, lane_instructions = 0;
 
   /// Which arithmetic does an instruction with this many multiply-adds get? Depends on this cluster's history alone, so
   /// the answer is the same however the host's threads run.
@@ -163,14 +145,5 @@ struct Cluster {
 
   const Costs& costs() const { return launch->gpu->costs; }
 };
-
-/// Something is wrong that hardware lets pass. True if this run lets it pass, too: it has been remarked upon, or the user
-/// does not want to hear of it. `warp` and `origin` as in Scheduler::remark.
-bool forgive(const Cluster& cluster, order::Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
-
-/// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse.
-enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };
-void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
-           const Origin& origin, bool asynchronous, const order::Signal* signal = nullptr);
 
 }  // namespace sim

@@ -16,9 +16,6 @@
 namespace sim {
 
 struct Cluster;
-namespace order {
-struct Cta;
-}
 
 /// A named barrier (bar.sync 0..15).
 struct CtaBarrier {
@@ -66,8 +63,6 @@ struct Cta {
     uint32_t warp = 0, split = 0, columns = 0, address = 0;
   };
   TmemRequest tmem_allocation, tmem_deallocation;
-
-  order::Cta* order = nullptr;  ///< beside the cluster's
 
   struct Warpgroup;  ///< exec/tensor/wgmma.cpp: its queue of wgmma operations
   std::vector<std::shared_ptr<Warpgroup>> warpgroups;

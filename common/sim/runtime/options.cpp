@@ -99,7 +99,7 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
     names = comma == names.npos ? "" : names.substr(comma + 1);
   }
   if (const std::string unknown = options.tolerated.add(get("LADDER_SIM_TOLERATE")); !unknown.empty()) {
-    return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), order::habit_names().c_str());
+    return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), habit_names().c_str());
   }
 
   options.timing = !get("LADDER_SIM_TIMING").empty();

@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/device.h"
+#include "device/device.h"
 
 namespace sim::runtime {
 

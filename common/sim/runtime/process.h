@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "check/order/launches.h"
-#include "engine/device.h"
+#include "device/device.h"
 #include "runtime/api.h"
 #include "runtime/message.h"
 #include "runtime/options.h"

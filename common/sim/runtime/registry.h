@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/device.h"
+#include "device/device.h"
 #include "runtime/fatbin.h"
 #include "runtime/machine_code.h"
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "common/base/json.h"
+#include "exec/async/destination.h"
 #include "exec/core/program.h"
+#include "machine/address.h"
 
 namespace sim {
 namespace {
@@ -192,5 +194,79 @@ void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint
   access.wavefronts += shared_wavefronts(offsets, mask, bytes);
   access.bytes += static_cast<uint64_t>(std::popcount(mask)) * bytes;
 }
+
+std::array<uint32_t, 32> offsets_of(const AccessEvent& event) {
+  std::array<uint32_t, 32> offsets;
+  for (Mask rest = event.lanes; rest; rest &= rest - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(rest));
+    offsets[lane] = event.address[lane] & kSharedOffsetMask;
+  }
+  return offsets;
+}
+
+// ---- the watcher
+
+/// Of the clusters of one engine.
+class ClusterCounter final : public Watcher {
+ public:
+  explicit ClusterCounter(CountersWatcher& launch)
+      : Watcher({EventKind::Work, EventKind::Access, EventKind::Store, EventKind::Phase, EventKind::Wait,
+                 EventKind::Issue, EventKind::Landing, EventKind::Tensor}),
+        launch_(launch) {}
+
+  void retires(const Cluster& cluster) override {
+    counters_.warp_instructions = cluster.warp_instructions;
+    counters_.lane_instructions = cluster.lane_instructions;
+    launch_.total.add(counters_);
+  }
+  void on(const AccessEvent& event) override {
+    if (!event.is_done || !event.is_own_instruction) return;
+    if (event.memory == AccessEvent::Memory::Shared) {
+      count_shared(counters_, event.pc, offsets_of(event).data(), event.lanes, event.bytes);
+    } else if (event.memory != AccessEvent::Memory::Local) {
+      count_global(counters_, event.pc, event.address, event.lanes, event.bytes, event.role == Role::Store);
+    }
+  }
+  void on(const StoreEvent& event) override {
+    if (event.is_done || event.values == nullptr) return;
+    for (Mask rest = event.lanes; rest; rest &= rest - 1) {
+      const auto lane = static_cast<size_t>(std::countr_zero(rest));
+      const auto address = reinterpret_cast<uintptr_t>(event.host[lane]);
+      if (launch_.memory_.in_range(address))
+        launch_.audit_.record(launch_.memory_, address, event.values + lane * event.bytes, event.bytes, counters_);
+    }
+  }
+  void on(const PhaseEvent& event) override {
+    if (event.barrier.kind == BarrierName::Kind::Named) ++counters_.cta_barriers;
+    if (event.barrier.kind == BarrierName::Kind::Cluster) ++counters_.cluster_barriers;
+  }
+  void on(const WaitEvent& event) override {
+    if (event.why != Wait::Mbarrier || event.what != WaitEvent::What::Asks) return;
+    ++counters_.barrier_waits;
+    if (event.passed != event.lanes) ++counters_.barrier_waits_blocked;
+  }
+  void on(const IssueEvent& event) override {
+    if (event.role != Role::BulkLoad && event.role != Role::BulkStore) return;
+    ++counters_.tma_instructions;
+    if (event.role == Role::BulkStore) return;
+    counters_.tma_fetch_bytes += event.bytes;
+    counters_.tma_load_bytes += event.bytes * event.to->credits.size();
+  }
+  void on(const LandingEvent& event) override {
+    if (event.what == LandingEvent::What::Written) counters_.tma_store_bytes += event.bytes;
+  }
+  void on(const TensorEvent& event) override {
+    if (event.what == TensorEvent::What::Load) ++counters_.tmem_reads;
+    if (event.what != TensorEvent::What::Multiplies) return;
+    counters_.tensor_flops += 2 * event.multiply_adds;
+    ++counters_.tensor_instructions;
+  }
+
+ private:
+  CountersWatcher& launch_;
+  Counters counters_;
+};
+
+std::unique_ptr<Watcher> CountersWatcher::watch(Cluster&) { return std::make_unique<ClusterCounter>(*this); }
 
 }  // namespace sim

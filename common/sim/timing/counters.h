@@ -3,9 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "machine/watcher.h"
+#include "timing/store_audit.h"
 
 namespace sim {
 
@@ -40,16 +44,23 @@ struct Counters {
   std::vector<Access> global_accesses, shared_accesses;
 
   void add(const Counters& other);
-
-  /// One load by TMA, of so many bytes, to so many CTAs.
-  void count_tma_load(uint64_t bytes, std::size_t destinations) {
-    ++tma_instructions;
-    tma_fetch_bytes += bytes;
-    tma_load_bytes += bytes * destinations;
-  }
 };
 
 struct Program;
+
+/// Counts what the clusters of a launch do.
+class CountersWatcher final : public LaunchWatcher {
+ public:
+  explicit CountersWatcher(const GlobalMemory& memory) : memory_(memory) {}
+  std::unique_ptr<Watcher> watch(Cluster& cluster) override;
+  /// Of all clusters whose engines have retired.
+  Counters total;
+
+ private:
+  friend class ClusterCounter;
+  const GlobalMemory& memory_;
+  StoreAudit audit_;
+};
 
 /// A launch and what it did.
 struct LaunchRecord {
@@ -77,5 +88,7 @@ void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, ui
 /// ones for the whole warp; in each pass every bank serves one 4-byte word (measured on an H200).
 void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint32_t mask, uint32_t bytes);
 uint32_t shared_wavefronts(const uint32_t* offsets, uint32_t mask, uint32_t bytes);
+/// By lane, of an access of shared memory.
+std::array<uint32_t, 32> offsets_of(const AccessEvent& event);
 
 }  // namespace sim

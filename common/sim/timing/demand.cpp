@@ -1,19 +1,23 @@
 #include "timing/demand.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "exec/async/destination.h"
 #include "machine/cta.h"
+#include "timing/counters.h"
 #include "timing/ordinary_loads.h"
 
 namespace sim::timing {
 
 WarpDemands& Recorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
 
-void Recorder::note(Warp& warp, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
-  note_at(warp, warp.split().pc, what, rank, slot, value);
+void Recorder::note(const Warp& warp, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
+  note_at(warp, warp.splits[warp.current].pc, what, rank, slot, value);
 }
 
-void Recorder::note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
+void Recorder::note_at(const Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
   if (warp.alone && what != Step::What::Load) return;
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
@@ -39,29 +43,155 @@ uint32_t Recorder::number(std::vector<Site>& all, std::map<Site, uint32_t>& know
   return at->second;
 }
 
-void Recorder::note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y) {
+void Recorder::note_load(const IssueEvent& event) {
+  const TensorMap& map = event.box->map;
+  LoadSite site{.tensor = map.address,
+                .rows = event.box->rows,
+                .row_bytes = event.box->inner_bytes,
+                .fetch_bytes = 32u << map.l2_promotion,
+                .to = {},
+                .slot = static_cast<uint16_t>(event.to->barrier / 8),
+                .row_step = map.rank > 1 ? map.strides[0] : 0};
+  for (const Credit& credit : event.to->credits)
+    site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
   const uint32_t index = number(sites_.loads, loads_, site);
-  note(warp, Step::What::Load, 0, 0, index);
-  demands_of(warp).places.push_back({index, x, y});
+  note(event.warp, Step::What::Load, 0, 0, index);
+  demands_of(event.warp)
+      .places.push_back(
+          {index, static_cast<int32_t>(event.box->start()), static_cast<int32_t>(event.box->coordinate[1])});
 }
-void Recorder::note_ordinary_load(Warp& warp, std::span<const uint64_t> sectors, uint64_t allocation,
-                                  uint64_t allocation_bytes) {
+
+void Recorder::note_ordinary_load(const AccessEvent& event) {
   if (loads_of_lanes_ == nullptr) return;
-  const OrdinaryLoads::Missed missed = loads_of_lanes_->load(warp.cta->rank, sectors, allocation, allocation_bytes);
+  const std::vector<uint64_t> sectors = touched_sectors(event.address, event.lanes, event.bytes);
+  const OrdinaryLoads::Missed missed =
+      loads_of_lanes_->load(event.warp.cta->rank, sectors, event.allocation, event.allocation_bytes);
   if (missed.lines > 0) {
-    note(warp, Step::What::GlobalLoad, 0, static_cast<uint32_t>(missed.sectors * SECTOR_BYTES / missed.lines),
+    note(event.warp, Step::What::GlobalLoad, 0, static_cast<uint32_t>(missed.sectors * SECTOR_BYTES / missed.lines),
          missed.lines);
   } else {
     uint32_t lines = 0;
     for (size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
-    note(warp, Step::What::CachedLoad, 0, 0, lines);
+    note(event.warp, Step::What::CachedLoad, 0, 0, lines);
   }
 }
-void Recorder::note_store(Warp& warp, const StoreSite& site) {
-  note(warp, Step::What::Store, 0, 0, number(sites_.stores, stores_, site));
+
+void Recorder::on(const AccessEvent& event) {
+  if (!event.is_done || !event.is_own_instruction) return;
+  switch (event.memory) {
+    case AccessEvent::Memory::Local: break;
+    case AccessEvent::Memory::Shared:
+      note(event.warp, Step::What::Shared, 0, 0, shared_wavefronts(offsets_of(event).data(), event.lanes, event.bytes));
+      break;
+    case AccessEvent::Memory::Global:
+    case AccessEvent::Memory::Constant: {
+      if (event.role == Role::Load) {
+        note_ordinary_load(event);
+        break;
+      }
+      // Atomic operations are done in L2, and stay there.
+      const Touched all = touched(event.address, event.lanes, event.bytes);
+      const uint64_t bytes = event.role == Role::Store ? static_cast<uint64_t>(std::popcount(event.lanes)) *
+                                                             event.bytes / std::max<uint64_t>(all.lines, 1)
+                                                       : 0;
+      note(event.warp, Step::What::GlobalStore, 0, static_cast<uint32_t>(bytes), static_cast<uint32_t>(all.lines));
+      break;
+    }
+  }
 }
-void Recorder::note_mma(Warp& warp, const MmaSite& site, uint32_t leader) {
-  note(warp, Step::What::Mma, leader, 0, number(sites_.mmas, mmas_, site));
+
+void Recorder::on(const LaneEvent& event) {
+  if (event.what == LaneEvent::What::WarpExits) note(event.warp, Step::What::Exit);
+  if (event.what == LaneEvent::What::NextLaunch) note(event.warp, Step::What::StartNext);
+}
+
+void Recorder::on(const SignalEvent& event) {
+  switch (event.what) {
+    case SignalEvent::What::Thread:
+      if (event.expects) note(*event.warp, Step::What::Expect, event.rank, event.offset / 8, event.expected);
+      if (event.arrivals > 0) note(*event.warp, Step::What::Arrive, event.rank, event.offset / 8, event.arrivals);
+      break;
+    case SignalEvent::What::Tensor:
+      note(*event.warp, Step::What::MmaArrive, event.rank, event.offset / 8, event.ranks);
+      break;
+    case SignalEvent::What::Copies:
+    case SignalEvent::What::Delivered: break;
+  }
+}
+
+void Recorder::on(const BarrierEvent& event) {
+  switch (event.barrier.kind) {
+    case BarrierName::Kind::Mbarrier:
+      if (event.what == BarrierEvent::What::Init)
+        note(*event.warp, Step::What::Init, event.barrier.cta, event.barrier.id / 8, event.amount);
+      break;
+    case BarrierName::Kind::Named:
+      note(*event.warp, Step::What::BarrierArrive, 0, event.barrier.id, event.expected / 32);
+      break;
+    case BarrierName::Kind::Cluster: note(*event.warp, Step::What::ClusterArrive, 0, 0, event.amount); break;
+    case BarrierName::Kind::None: break;
+  }
+}
+
+void Recorder::on(const WaitEvent& event) {
+  using What = Step::What;
+  const bool asks = event.what == WaitEvent::What::Asks;
+  const auto note_wait = [&](What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0) {
+    note_at(event.warp, event.pc, what, rank, slot, value);
+  };
+  switch (event.why) {
+    case Wait::Mbarrier:
+      if (event.what == WaitEvent::What::Wakes || (asks && event.passed == event.lanes))
+        note_wait(What::Wait, event.barrier.cta, event.barrier.id / 8, event.second);
+      break;
+    case Wait::CtaBarrier: note_wait(What::BarrierWait, 0, event.barrier.id); break;
+    case Wait::ClusterBarrier: note_wait(What::ClusterWait); break;
+    case Wait::BulkGroup:
+      if (!asks) note_wait(What::BulkWait, 0, event.second, event.first);
+      break;
+    case Wait::WgmmaGroup: note_wait(What::GroupWait, 0, 0, event.first); break;
+    case Wait::TmemLoad:
+    case Wait::TmemStore:
+      if (!asks) note_wait(What::TmemWait);
+      break;
+    case Wait::Launch: note_wait(What::WaitBefore); break;
+    default: break;
+  }
+}
+
+void Recorder::on(const IssueEvent& event) {
+  if (event.role == Role::Cancel)
+    note(event.warp, Step::What::Ask, event.warp.cta->rank, event.to->barrier / 8,
+         event.to_all ? ~0u : 1u << event.warp.cta->rank);
+  if (event.box == nullptr) return;
+  if (event.role == Role::BulkLoad) note_load(event);
+  if (event.role == Role::BulkStore) {
+    const StoreSite site{event.box->rows, event.box->inner_bytes};
+    note(event.warp, Step::What::Store, 0, 0, number(sites_.stores, stores_, site));
+  }
+}
+
+void Recorder::on(const CommitEvent& event) {
+  if (event.what == CommitEvent::What::Bulk) note(event.warp, Step::What::BulkCommit);
+  if (event.what == CommitEvent::What::Wgmma) note(event.warp, Step::What::Commit);
+}
+
+void Recorder::on(const TensorEvent& event) {
+  using What = TensorEvent::What;
+  switch (event.what) {
+    case What::Wgmma:
+    case What::Mma: {
+      const MmaSite site{event.m, event.n, event.k, event.ctas, event.a_elsewhere, event.what == What::Wgmma};
+      note(*event.warp, Step::What::Mma, event.leader, 0, number(sites_.mmas, mmas_, site));
+      break;
+    }
+    case What::Load:
+    case What::Store: note(*event.warp, Step::What::TmemLoad, 0, 0, event.amount); break;
+    case What::Allocate: note_at(*event.warp, event.pc, Step::What::TmemTake, 0, 0, event.amount); break;
+    case What::Deallocate: note_at(*event.warp, event.pc, Step::What::TmemGive, 0, 0, event.amount); break;
+    case What::Move:
+    case What::Multiplies: break;
+  }
 }
 
 }  // namespace sim::timing

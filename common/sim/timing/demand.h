@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine/warp.h"
+#include "machine/watcher.h"
 
 namespace sim::timing {
 
@@ -102,24 +103,32 @@ struct WarpDemands {
 using ClusterDemands = std::vector<std::vector<WarpDemands>>;
 
 /// Notes what the warps of one cluster demand, while they are executed.
-class Recorder {
+class Recorder final : public Watcher {
  public:
   /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other. `loads`: null
   /// where warps are executed alone, whose ordinary loads are not noted.
   Recorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
-      : sites_(sites), demands_(demands), loads_of_lanes_(loads) {}
+      : Watcher({EventKind::Lanes, EventKind::Access, EventKind::Signal, EventKind::Barrier, EventKind::Wait,
+                 EventKind::Issue, EventKind::Commit, EventKind::Tensor}),
+        sites_(sites),
+        demands_(demands),
+        loads_of_lanes_(loads) {}
 
-  void note(Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
-  /// The same, of a split that has waited and is not the running one.
-  void note_at(Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value);
-  void note_load(Warp& warp, const LoadSite& site, int32_t x, int32_t y);
-  void note_store(Warp& warp, const StoreSite& site);
-  /// An ordinary load of these sectors, in ascending order.
-  void note_ordinary_load(Warp& warp, std::span<const uint64_t> sectors, uint64_t allocation,
-                          uint64_t allocation_bytes);
-  void note_mma(Warp& warp, const MmaSite& site, uint32_t leader);
+  void on(const LaneEvent& event) override;
+  void on(const AccessEvent& event) override;
+  void on(const SignalEvent& event) override;
+  void on(const BarrierEvent& event) override;
+  void on(const WaitEvent& event) override;
+  void on(const IssueEvent& event) override;
+  void on(const CommitEvent& event) override;
+  void on(const TensorEvent& event) override;
 
  private:
+  /// Of the running split, or of one at `pc` that has waited.
+  void note(const Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
+  void note_at(const Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value);
+  void note_load(const IssueEvent& event);
+  void note_ordinary_load(const AccessEvent& event);
   WarpDemands& demands_of(const Warp& warp);
   template <class Site>
   uint32_t number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site);

@@ -29,10 +29,44 @@ BarrierName barrier_of(const Split& split, const Cta& cta) {
   }
 }
 
+const char* name_of(BarrierEvent::What what) {
+  using What = BarrierEvent::What;
+  switch (what) {
+    case What::Init: return "init";
+    case What::Invalidate: return "inval";
+    case What::Arrive: return "arrive";
+    case What::ArriveDrop: return "arrive_drop";
+    case What::ExpectTx: return "expect_tx";
+    case What::CompleteTx: return "complete_tx";
+    case What::Sync: return "sync";
+  }
+  return "";
+}
+
 }  // namespace
+
+void Recorder::on(const LifeEvent& event) {
+  if (event.what == LifeEvent::What::Begins)
+    start();
+  else
+    trace_.add(cluster_, finish(event.time));
+}
+
+void Recorder::on(const ScheduleEvent& event) {
+  using What = ScheduleEvent::What;
+  switch (event.what) {
+    case What::Runs: return runs(*event.warp);
+    case What::Stops: return ran(*event.warp);
+    case What::Wakes: return woken(*event.warp);
+    case What::Submitted: return submitted(*event.operation, event.time, event.begin, event.end);
+    case What::TakesEffect: return takes_effect(event.number, event.time);
+    case What::IsDone: return is_done();
+  }
+}
 
 void Recorder::start() {
   events_.clear();
+  operations_.clear();
   last_.clear();
   is_done();
 }
@@ -115,8 +149,8 @@ void Recorder::woken(const Warp& warp) {
   if (wait.kind == TraceEvent::Kind::Wait && !is_told) wait.actor = actor();
 }
 
-uint32_t Recorder::issued(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
-  const auto number = static_cast<uint32_t>(events_.size());
+void Recorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
+  operations_.push_back(static_cast<uint32_t>(events_.size()));
   TraceEvent& event = add(TraceEvent::Kind::Operation, operation.origin.cta_rank, begin, std::max(free, begin + 1));
   event.warp = operation.origin.warp;
   event.pc = operation.origin.pc;
@@ -124,10 +158,10 @@ uint32_t Recorder::issued(const AsyncOperation& operation, uint64_t at, uint64_t
   event.actor.operation = actor_.operation;
   event.name = operation.describe();
   event.footprint = std::make_unique<Footprint>(operation.footprint());
-  return number;
 }
 
-void Recorder::takes_effect(uint32_t operation, uint64_t now) {
+void Recorder::takes_effect(uint64_t number, uint64_t now) {
+  const uint32_t operation = operations_[number];
   TraceEvent& event = events_[operation];
   event.seen = now;
   event.is_open = false;
@@ -136,39 +170,41 @@ void Recorder::takes_effect(uint32_t operation, uint64_t now) {
   actor_.operation = operation, actor_.pc = event.pc, actor_.time = now;
 }
 
-void Recorder::reports(const std::string& sentence, const Warp* warp, const Origin* origin, uint64_t now) {
+void Recorder::on(const ReportEvent& told) {
+  if (told.is_finding) {
+    TraceEvent& event = events_.emplace_back();
+    event.kind = TraceEvent::Kind::Report;
+    event.begin = event.end = told.time;
+    event.pc = ~0u;
+    event.name = told.sentence;
+    if (!told.sides.empty()) {
+      const Spot& last = told.sides.back();
+      event.cta = last.cta, event.warp = last.warp, event.pc = last.site;
+    }
+    event.sides = told.sides;
+    return;
+  }
+  const Warp* const warp = told.warp;
+  const Origin* const origin = told.origin;
   const uint32_t rank = warp != nullptr ? warp->cta->rank : origin != nullptr ? origin->cta_rank : 0;
-  const uint64_t time = warp != nullptr ? warp->time : now;
+  const uint64_t time = warp != nullptr ? warp->time : told.time;
   TraceEvent& event = add(TraceEvent::Kind::Report, rank, time, time);
   event.warp = warp != nullptr ? static_cast<int32_t>(warp->index) : origin != nullptr ? origin->warp : -1;
   event.pc = warp != nullptr ? warp->splits[warp->current].pc : origin != nullptr ? origin->pc : ~0u;
   event.actor.operation = actor_.operation;
-  event.name = sentence;
+  event.name = told.sentence;
 }
 
-void Recorder::hears(const order::Finding& finding) {
-  std::vector<order::Spot> sides;
-  for (const order::Side& side : {finding.first, finding.second}) {
-    if (side.spot) sides.push_back(*side.spot);
-  }
-  TraceEvent& event = events_.emplace_back();
-  event.kind = TraceEvent::Kind::Report;
-  event.begin = event.end = now();
-  event.pc = ~0u;
-  event.name = order::sentence(finding);
-  if (!sides.empty()) event.cta = sides.back().cta, event.warp = sides.back().warp, event.pc = sides.back().site;
-  event.sides = std::move(sides);
-}
-
-void Recorder::barrier(const char* what, const BarrierName& barrier, uint32_t amount, const BarrierState& state) {
+void Recorder::on(const BarrierEvent& told) {
+  if (told.what == BarrierEvent::What::Invalidate) return;
   const Actor who = actor();
-  TraceEvent& event = add(TraceEvent::Kind::Barrier, barrier.cta, who.time, who.time);
+  TraceEvent& event = add(TraceEvent::Kind::Barrier, told.barrier.cta, who.time, who.time);
   event.actor = who;
   event.pc = who.pc;
-  event.barrier = barrier;
-  event.amount = amount;
-  event.state = state;
-  event.name = what;
+  event.barrier = told.barrier;
+  event.amount = told.amount;
+  event.state = told.state;
+  event.name = name_of(told.what);
 }
 
 }  // namespace sim

@@ -1,4 +1,4 @@
-// Watches one cluster for a trace. It exists only while somebody traces: Cluster::recorder is null otherwise.
+// Watches the clusters of one engine for a trace.
 #pragma once
 
 #include <cstdint>
@@ -12,53 +12,56 @@
 
 namespace sim {
 
-class Recorder final : public order::Witness {
+class Recorder final : public Watcher {
  public:
-  explicit Recorder(Cluster& cluster) : cluster_(cluster) {}
+  Recorder(const Cluster& cluster, Trace& trace)
+      : Watcher({EventKind::Life, EventKind::Schedule, EventKind::Barrier, EventKind::Report}),
+        cluster_(cluster),
+        trace_(trace) {}
 
+  void on(const LifeEvent& event) override;
+  void on(const ScheduleEvent& event) override;
+  void on(const BarrierEvent& event) override;
+  void on(const ReportEvent& event) override;
+
+ private:
   /// Forgets everything: another cluster begins.
   void start();
   /// The cluster has ended, well or not, at `now`: what still waits has waited until then. Hands the events over.
   std::vector<TraceEvent> finish(uint64_t now);
 
-  // --- told by the engine
-
-  /// The warp runs from its clock on; `ran` when it has stopped, at its clock, and says what it is waiting for.
   void runs(const Warp& warp);
   void ran(const Warp& warp);
-  /// A blocked split of the warp is woken, by whoever acts now.
   void woken(const Warp& warp);
-  /// Returns the operation's number, for the two below.
-  uint32_t issued(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free);
-  void takes_effect(uint32_t operation, uint64_t now);
+  void submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free);
+  void takes_effect(uint64_t number, uint64_t now);
   /// The operation that took effect is over: nobody acts until somebody is said to.
   void is_done() { actor_ = {}, acting_ = nullptr; }
-  /// Something is wrong in what this warp does now, or in an operation of this origin.
-  void reports(const std::string& sentence, const Warp* warp, const Origin* origin, uint64_t now);
 
-  // --- told by the order checker
-
-  /// The time of whoever acts.
-  uint64_t now() const override { return actor().time; }
-  void hears(const order::Finding& finding) override;
-
-  // --- told by instructions and by what they do to barriers
-
-  void barrier(const char* what, const BarrierName& barrier, uint32_t amount, const BarrierState& state);
-
- private:
   uint32_t linear(uint32_t rank) const;
   TraceEvent& add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end);
   /// Who acts now.
   Actor actor() const;
 
-  Cluster& cluster_;
+  const Cluster& cluster_;
+  Trace& trace_;
   std::vector<TraceEvent> events_;
+  std::vector<uint32_t> operations_;      ///< by number: its event
   std::map<const Warp*, uint32_t> last_;  ///< by warp: its last event, which may still grow
   const Warp* acting_ = nullptr;          ///< the warp that runs
   uint64_t runs_from_ = 0;
   uint32_t first_pc_ = 0;
   Actor actor_;  ///< the operation that takes effect
+};
+
+/// Traces a launch.
+class TraceWatcher final : public LaunchWatcher {
+ public:
+  explicit TraceWatcher(Trace& trace) : trace_(trace) {}
+  std::unique_ptr<Watcher> watch(Cluster& cluster) override { return std::make_unique<Recorder>(cluster, trace_); }
+
+ private:
+  Trace& trace_;
 };
 
 }  // namespace sim

@@ -120,7 +120,7 @@ class PartWriter {
     if (event.warp >= 0) json_.member("warp", event.warp);
     if (event.sides.empty()) return;
     json_.array("sides", [&] {
-      for (const order::Spot& side : event.sides) {
+      for (const Spot& side : event.sides) {
         json_.object([&] {
           json_.member("cta", side.cta);
           json_.member("warp", uint32_t{side.warp});

@@ -9,34 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "check/order/finding.h"
 #include "machine/warp.h"
+#include "machine/watcher.h"
 
 namespace sim {
 
 struct Cluster;
 struct Launch;
-
-/// A barrier of any kind.
-struct BarrierName {
-  enum class Kind : uint8_t {
-    None,
-    Mbarrier,  ///< `id` is its offset in the CTA's shared memory
-    Named,     ///< `id` is its number
-    Cluster,
-  };
-  Kind kind = Kind::None;
-  uint32_t cta = 0;  ///< rank in the cluster
-  uint32_t id = 0;
-};
-
-/// What a barrier counts, after something has happened to it.
-struct BarrierState {
-  uint32_t phase = 0;   ///< completed ones; only mbarriers number them
-  int32_t pending = 0;  ///< arrivals of mbarriers, threads of others, that the phase still waits for
-  int32_t tx = 0;       ///< bytes that are expected and not delivered
-  bool completes = false;
-};
 
 /// Who did something: an asynchronous operation, or a warp at an instruction.
 struct Actor {
@@ -70,7 +49,7 @@ struct TraceEvent {
   BarrierState state;   ///< Barrier: afterwards
   uint32_t amount = 0;  ///< Barrier: arrivals or bytes
   std::string name;     ///< of the operation, of what happens to the barrier; the report
-  std::vector<order::Spot> sides;        ///< Report: what conflicts, in the order in which it happened
+  std::vector<Spot> sides;               ///< Report: what conflicts, in the order in which it happened
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 

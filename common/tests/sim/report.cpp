@@ -2,7 +2,7 @@
 // correct programs are never reported is what all the other tests show.
 #include <ctime>
 
-#include "check/report.h"
+#include "exec/core/report.h"
 #include "support.h"
 
 namespace sim::test {

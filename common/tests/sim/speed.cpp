@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/device.h"
+#include "device/device.h"
 #include "exec/tensor/kernels.h"
 
 namespace {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/device.h"
+#include "device/device.h"
 #include "machine/tensor_map.h"
 
 namespace sim::test {

@@ -206,7 +206,7 @@ TEST(Tmem, LoadsOfWhatIsStillBeingStored) {
     } else {
       expect_failure(early.outcome, Status::LaunchFailure, {"unfinished tcgen05.st", "tcgen05.wait::st"});
     }
-    options.tolerated.add(order::Habit::StoreWithoutWait);
+    options.tolerated.add(Habit::StoreWithoutWait);
     const Result tolerated = run("", "8", options);
     expect_success(tolerated.outcome);
     EXPECT_EQ(tolerated.tmem[0], 9u);

@@ -5,8 +5,12 @@
 #include <vector>
 
 #include "check/order/clock.h"
+#include "machine/watcher.h"
 
 namespace sim::order {
+
+using sim::Range;
+using sim::Role;
 
 /// The path to memory.
 enum class Proxy : uint8_t { Generic, Async, Tensor };
@@ -24,29 +28,6 @@ inline bool reaches(Place a, Scope from, Place b, Scope to) {
   const Scope needed = a.cluster == b.cluster ? Scope::Cluster : Scope::Gpu;
   return from >= needed && to >= needed;
 }
-
-/// What accesses: for reports, and for rules about one kind.
-enum class Role : uint8_t {
-  Load,
-  Store,
-  Atomic,
-  CopyAsync,     ///< cp.async
-  BulkLoad,      ///< TMA, bulk copies: what lands in shared memory
-  RemoteStore,   ///< st.async, red.async: the same in the generic proxy
-  BulkStore,     ///< TMA, bulk copies: what they read in shared memory and write to global memory
-  Cancel,        ///< the response of clusterlaunchcontrol.try_cancel
-  WgmmaOperand,  ///< A or B of wgmma
-  MmaOperand,    ///< A or B of tcgen05.mma, the source of tcgen05.cp, in shared memory
-  MmaResult,     ///< D of tcgen05.mma
-  MmaSource,     ///< A of tcgen05.mma in tensor memory
-  TensorCopy,    ///< what tcgen05.cp writes
-  TensorLoad,    ///< tcgen05.ld
-  TensorStore,   ///< tcgen05.st
-  Allocation,    ///< tcgen05.alloc
-  Deallocation,  ///< tcgen05.dealloc
-  BarrierInit,   ///< mbarrier.init, inval
-  TensorMap      ///< a tensor map that TMA reads
-};
 
 struct Access {
   uint32_t cta = 0;   ///< whose row it is

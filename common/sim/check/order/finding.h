@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "check/order/rules.h"
+#include "machine/watcher.h"
 
 namespace sim::order {
 
-/// A warp at an instruction, at a time of the witness's.
-struct Spot {
-  uint32_t cta = 0;  ///< in the grid
-  uint16_t warp = 0;
-  uint32_t site = 0;
-  uint64_t time = 0;
-};
+using sim::Spot;
 
 /// A side of a finding, in words: "TMA load of rank 0, warp 0, lane 0", and where it stands in the source.
 struct Side {

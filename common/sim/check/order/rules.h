@@ -1,12 +1,14 @@
-// What the checker asks of a program, and on what grounds; and what hardware forgives, by name.
+// What the checker asks of a program, and on what grounds. What hardware forgives is in machine/habit.h.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
+
+#include "machine/habit.h"
 
 namespace sim::order {
+
+using sim::Habit;
+using sim::Habits;
 
 enum class Rule : uint8_t {
   ReadAfterWrite,
@@ -29,28 +31,6 @@ enum class Rule : uint8_t {
   kCount
 };
 
-enum class Habit : uint8_t {
-  LoadWithoutWait,
-  StoreWithoutWait,
-  ExitWithOwnStores,
-  ExitWithOwnLoads,
-  ExitBeforeOwnCommit,
-  RelaxedClusterExit,
-  WarpgroupRelease,
-  ImplicitReconvergence,
-  WarpSynchronous,
-  Tcgen05Fence,
-  TensorPipeInOrder,
-  PairAllocation,
-  InitFence,
-  ReaderSideProxyFence,
-  FlagWithoutFence,
-  FenceBeforeBarrier,
-  EqualStores,
-  LanesOfAStore,
-  kCount
-};
-
 enum class Grade : uint8_t { Error, Strict, Habit };
 
 enum class Grounds : uint8_t {
@@ -67,28 +47,5 @@ struct RuleText {
   const char* sentence;  ///< what is required
 };
 const RuleText& text_of(Rule rule);
-
-struct HabitText {
-  const char* name;      ///< of --tolerate
-  bool in_state;         ///< a state bit shows it: a warning in every default run; the others need --check
-  const char* sentence;  ///< what the program does, and who relies on it
-};
-const HabitText& text_of(Habit habit);
-std::optional<Habit> find_habit(std::string_view name);
-
-/// A set of habits.
-class Habits {
- public:
-  bool contains(Habit habit) const { return bits_ >> static_cast<int>(habit) & 1; }
-  void add(Habit habit) { bits_ |= 1u << static_cast<int>(habit); }
-  /// "a,b,c"; returns the first name that is not known, or an empty string.
-  std::string add(std::string_view names);
-
- private:
-  uint32_t bits_ = 0;
-};
-
-/// All names of habits, for messages.
-std::string habit_names();
 
 }  // namespace sim::order

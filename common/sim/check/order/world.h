@@ -107,11 +107,6 @@ struct By {
   Warp& threads() const { return cta.warps[warp]; }
 };
 
-/// A range of memory. Shared memory: offsets in a CTA. Tensor memory: see World::tensor_range.
-struct Range {
-  uint64_t begin, end;
-};
-
 enum class Space : uint8_t { Shared, Global, Tensor };
 
 /// An access of lanes, at addresses of their own.
@@ -133,7 +128,7 @@ struct LaneAccess {
 enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence, LateFence };
 
 /// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
-struct Operation {
+struct Operation final : Mark {
   Signal signal;  ///< what its completion tells
   /// A bulk load: of its source (or 0), then of each destination. A bulk store: of what it writes.
   std::vector<uint32_t> accesses;
@@ -245,8 +240,7 @@ class World {
     Cta* cta;
     Range range;
   };
-  /// Cells of tensor memory: `lanes` lanes from `lane` on (multiples of 16), `columns` columns from `column` on.
-  static std::vector<Range> tensor_range(int lane, int lanes, int column, int columns);
+  static constexpr auto tensor_range = &sim::tensor_range;
   struct Mma {
     uint32_t group = 1;
     std::vector<TensorRange> operands = {}, sources = {};  ///< in shared memory; read in tensor memory

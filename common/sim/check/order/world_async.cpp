@@ -244,17 +244,6 @@ void World::wgmma_wait(const By& by, uint32_t pending) {
 
 // ---- tcgen05
 
-std::vector<Range> World::tensor_range(int lane, int lanes, int column, int columns) {
-  const auto at = [](int which_column, int which_lane) {
-    return (static_cast<uint64_t>(which_column) * 8 + static_cast<uint64_t>(which_lane) / 16) * Shadow::kCell;
-  };
-  if (lanes == 128) return {{at(column, 0), at(column + columns, 0)}};
-  std::vector<Range> ranges;
-  for (int i = 0; i < columns; ++i)
-    ranges.push_back({at(column + i, lane), at(column + i, lane + lanes - 1) + Shadow::kCell});
-  return ranges;
-}
-
 std::pair<uint16_t, Tick>& World::queue_of(const By& by, uint32_t group) {
   auto& queue = by.cta.queues[by.warp * 64u + static_cast<uint32_t>(std::countr_zero(by.lanes)) * 2 + group - 1];
   if (queue.first == 0) queue.first = by.cta.rows++;

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "check/observer.h"
 #include "exec/core/access.h"
 
 namespace sim {
@@ -105,7 +104,18 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   Box box;
   for (size_t i = 0; i < dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
   std::memcpy(&box.map, locate_map(cluster, map_address), sizeof box.map);
-  if (cluster.observer != nullptr) cluster.observer->map_used(warp, lane, map_address);
+  if (cluster.watchers.want(EventKind::Access)) {
+    uint64_t at[32];
+    at[lane] = map_address;
+    cluster.watchers.tell(AccessEvent{.warp = warp,
+                                      .lanes = 1u << lane,
+                                      .is_done = true,
+                                      .role = Role::TensorMap,
+                                      .address = at,
+                                      .bytes = sizeof(TensorMap),
+                                      .pc = warp.split().pc,
+                                      .is_own_instruction = false});
+  }
   if (box.map.magic != TensorMap::MAGIC)
     throw Fault{Status::IllegalInstruction,
                 "the 128 bytes at " + base::hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
@@ -200,9 +210,9 @@ void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* r
              [=](uint32_t at, uint32_t i, size_t count) { std::memcpy(row + i, shared + at, count); });
 }
 
-std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset) {
+std::vector<Range> shared_ranges(const Box& box, uint32_t offset) {
   if (box.pitch == box.shared_bytes) return {{offset, offset + uint64_t{box.footprint()}}};
-  std::vector<order::Range> ranges;  // a box that is narrower than its swizzle: what lies between the rows is free
+  std::vector<Range> ranges;  // a box that is narrower than its swizzle: what lies between the rows is free
   for (uint32_t row = 0; row < box.rows; ++row) {
     for (uint32_t at = 0; at < box.shared_bytes; at += 16) {
       const uint64_t begin = swizzled(box.map.swizzle_mode(), offset + row * box.pitch + at);
@@ -212,8 +222,8 @@ std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset) {
   return ranges;
 }
 
-std::vector<order::Range> global_ranges(const Box& box, bool is_store) {
-  std::vector<order::Range> ranges;
+std::vector<Range> global_ranges(const Box& box, bool is_store) {
+  std::vector<Range> ranges;
   for_rows(box, [&](uint64_t address, uint32_t, int64_t first, int64_t last) {
     if (address == 0 || last <= first) return;
     const int64_t end = is_store ? std::min<int64_t>((last + 15) / 16 * 16, box.inner_bytes) : last;

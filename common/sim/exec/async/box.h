@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "check/order/world.h"
 #include "exec/core/decoder.h"
 #include "machine/tensor_map.h"
 
@@ -88,7 +87,7 @@ void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* r
 
 /// The bytes of shared memory that it occupies at `offset`, and those of global memory that lie inside the tensor. A
 /// store's rows end at a multiple of 16 bytes.
-std::vector<order::Range> shared_ranges(const Box& box, uint32_t offset);
-std::vector<order::Range> global_ranges(const Box& box, bool is_store);
+std::vector<Range> shared_ranges(const Box& box, uint32_t offset);
+std::vector<Range> global_ranges(const Box& box, bool is_store);
 
 }  // namespace sim

@@ -1,5 +1,4 @@
 // cp.async.bulk.commit_group, cp.async.bulk.wait_group: the groups of a lane's bulk stores.
-#include "check/observer.h"
 #include "exec/async/groups.h"
 #include "exec/core/families.h"
 
@@ -9,8 +8,7 @@ namespace {
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
   if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) commit_bulk(w, first_lane(rest));
-  if (Observer* const observer = observer_of(w)) observer->bulk_committed(w, m);
-  note_demand(w, timing::Step::What::BulkCommit);
+  cluster_of(w).watchers.tell(CommitEvent{CommitEvent::What::Bulk, w, m});
   return Flow::Next;
 }
 
@@ -19,9 +17,11 @@ struct WaitGroup {
   bool read_only;    ///< .read: only the source must have been read
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
-  if (Observer* const observer = observer_of(w)) observer->bulk_waited(w, m, o.pending, o.read_only, w.split().pc);
+  WaitEvent told{WaitEvent::What::Asks, Wait::BulkGroup, w, m, w.split().pc, {}, o.pending, o.read_only};
+  cluster_of(w).watchers.tell(told);
   if (bulk_done(w, m, o.pending, o.read_only)) {
-    note_demand(w, timing::Step::What::BulkWait, 0, o.read_only, o.pending);
+    told.what = WaitEvent::What::Passes;
+    cluster_of(w).watchers.tell(told);
     return Flow::Next;
   }
   isolate(w, m);

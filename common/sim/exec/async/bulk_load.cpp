@@ -4,7 +4,6 @@
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/memory/reduction.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -76,12 +75,14 @@ Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {
       Cta& target = check_destination(cluster, credit.destination, load->to.offset, load->bytes, 16, "bulk copy");
       if (load->how == Reduction::None) poison(target, load->to.offset, load->bytes);
     }
-    if (cluster.counters != nullptr) cluster.counters->count_tma_load(load->bytes, load->to.credits.size());
-    if (cluster.observer != nullptr) {
-      const uint64_t at = load->to.offset, from = o.from_shared ? load->from & kSharedOffsetMask : load->from;
-      watch_load(w, lane, *load, load->to, {{at, at + load->bytes}}, {{from, from + load->bytes}},
-                 o.from_shared ? w.cta : nullptr);
-    }
+    cluster.watchers.tell(IssueEvent{.role = Role::BulkLoad,
+                                     .warp = w,
+                                     .lanes = 1u << lane,
+                                     .operation = load.get(),
+                                     .to = &load->to,
+                                     .bytes = load->bytes,
+                                     .from = o.from_shared ? load->from & kSharedOffsetMask : load->from,
+                                     .from_cta = o.from_shared ? w.cta : nullptr});
     const Costs& costs = cluster.costs();
     const When when{.unit = &w.cta->load_pipe,
                     .busy = load->bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),

@@ -1,12 +1,10 @@
 // cp.async.bulk and cp.reduce.async.bulk from shared to global memory.
-#include "check/observer.h"
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
 #include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -63,12 +61,14 @@ Flow bulk_store(Warp& w, const BulkStoreOperands& o, Mask m) {
     if (o.byte_mask >= 0) store->byte_mask = lanes<uint32_t>(w, o.byte_mask)[lane] & 0xFFFF;
     store->warp = &w;
     store->group = begin_bulk(w, lane);
-    if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
-    if (Observer* const observer = observer_of(w)) {
-      const uint64_t begin = store->offset;
-      store->watched = observer->stores(w, lane, {{begin, begin + store->bytes}},
-                                        {{store->to, store->to + store->bytes}}, o.how != Reduction::None);
-    }
+    cluster.watchers.tell(IssueEvent{.role = Role::BulkStore,
+                                     .warp = w,
+                                     .lanes = 1u << lane,
+                                     .operation = store.get(),
+                                     .bytes = store->bytes,
+                                     .from = store->offset,
+                                     .to_global = store->to,
+                                     .reduces = o.how != Reduction::None});
     const When when = read_time(*w.cta, store->bytes);
     submit(w, lane, std::move(store), when);
   }

@@ -1,23 +1,26 @@
 #include "exec/async/bulk_write.h"
 
-#include "check/observer.h"
-#include "check/store_audit.h"
 #include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/submit.h"
-#include "timing/counters.h"
 
 namespace sim {
 
 void BulkWrite::complete(Cluster& cluster) {
   uint64_t total = 0;
   bool changed = false;
-  if (watched) cluster.observer->writing(*watched);
+  cluster.watchers.tell(LandingEvent{LandingEvent::What::Writes, cluster, mark.get()});
   for (const Piece& piece : pieces) {
     uint8_t* to = global_location(cluster, piece.to, piece.bytes, 1, true, "TMA store");
     const uint8_t* from = data.data() + piece.at;
-    if (cluster.launch->audit != nullptr && how == Reduction::None) {
-      cluster.launch->audit->record(*cluster.launch->memory, piece.to, from, piece.bytes, *cluster.counters);
+    if (how == Reduction::None) {
+      cluster.watchers.tell(StoreEvent{.cluster = cluster,
+                                       .warp = nullptr,
+                                       .is_done = false,
+                                       .lanes = 1,
+                                       .host = &to,
+                                       .values = from,
+                                       .bytes = piece.bytes});
     }
     changed |= std::memcmp(to, from, piece.bytes) != 0;
     if (how != Reduction::None) {
@@ -30,8 +33,8 @@ void BulkWrite::complete(Cluster& cluster) {
     }
     total += piece.bytes;
   }
-  if (watched) cluster.observer->written(*watched, changed);
-  if (cluster.counters != nullptr) cluster.counters->tma_store_bytes += total;
+  cluster.watchers.tell(LandingEvent{
+      .what = LandingEvent::What::Written, .cluster = cluster, .mark = mark.get(), .changed = changed, .bytes = total});
   ++cluster.changes;
   finish_bulk_write(*warp, origin.lane, group);
   wake_bulk_waiters(*warp);
@@ -40,7 +43,7 @@ void BulkWrite::complete(Cluster& cluster) {
 void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<BulkWrite> write) {
   finish_bulk_read(*write->warp, read.origin.lane, write->group);
   wake_bulk_waiters(*write->warp);
-  write->watched = read.watched;
+  write->mark = read.mark;
   const Costs& costs = cluster.costs();
   const When when{.unit = &write->warp->cta->store_pipe,
                   .busy = write->data.size() / static_cast<uint64_t>(costs.tma_bytes_per_cycle),

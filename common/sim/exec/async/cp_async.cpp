@@ -3,14 +3,13 @@
 #include <array>
 #include <utility>
 
-#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "exec/core/unknown.h"
 #include "exec/sync/mbarrier.h"
+#include "exec/sync/signal.h"
 
 namespace sim {
 namespace {
@@ -80,9 +79,17 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
     if (take > 0) global_location(cluster, from, take, o.bytes, false, "cp.async");
     copy->group[static_cast<size_t>(lane)] = begin_copy(w, lane);
     copy->pieces.push_back({static_cast<uint8_t>(lane), to, from, take, o.bytes - take});
-    if (cluster.unknown != nullptr) cluster.unknown->copied(w.cta->rank, to & kSharedOffsetMask, o.bytes);
+    cluster.watchers.tell(FillEvent{
+        .what = FillEvent::What::Shared, .rank = w.cta->rank, .first = to & kSharedOffsetMask, .bytes = o.bytes});
   }
-  if (cluster.observer != nullptr) cluster.observer->copied(w, m, to_offset, from_address, o.bytes, reading);
+  cluster.watchers.tell(IssueEvent{.role = Role::CopyAsync,
+                                   .warp = w,
+                                   .lanes = m,
+                                   .operation = copy.get(),
+                                   .bytes = o.bytes,
+                                   .to_lanes = to_offset,
+                                   .from_lanes = from_address,
+                                   .reading = reading});
   submit(w, first_lane(m), std::move(copy), {.latency = static_cast<uint64_t>(cluster.costs().global_load)});
   w.executed_at_effect = w.executed;
   return Flow::Next;
@@ -92,7 +99,7 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
 
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) commit_copies(w, first_lane(rest));
-  if (Observer* const observer = observer_of(w)) observer->copies_committed(w, m);
+  cluster_of(w).watchers.tell(CommitEvent{CommitEvent::What::Copies, w, m});
   return Flow::Next;
 }
 
@@ -101,7 +108,8 @@ struct WaitGroup {
   bool all;          ///< wait_all: also what was never committed
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
-  if (Observer* const observer = observer_of(w)) observer->copies_waited(w, m, o.pending, o.all, w.split().pc);
+  cluster_of(w).watchers.tell(
+      WaitEvent{WaitEvent::What::Asks, Wait::CopyGroup, w, m, w.split().pc, {}, o.pending, o.all});
   if (copies_done(w, m, o.pending, o.all)) return Flow::Next;
   isolate(w, m);
   return block(w, Wait::CopyGroup, o.pending, o.all);
@@ -114,7 +122,7 @@ class ArriveAfterCopies final : public AsyncOperation {
   struct Arrival {
     uint8_t lane = 0;
     uint32_t offset = 0;
-    std::shared_ptr<order::Operation> watched;  // of this lane
+    std::shared_ptr<Mark> mark;  // of this lane
   };
   Warp* warp = nullptr;
   std::vector<Arrival> arrivals;
@@ -128,8 +136,7 @@ class ArriveAfterCopies final : public AsyncOperation {
       }
       Origin issuer = origin;
       issuer.lane = arrival.lane;
-      apply(cluster, warp->cta->rank, arrival.offset, BarrierEffect::Arrive, 1, issuer, true,
-            arrival.watched ? &arrival.watched->signal : nullptr);
+      apply(cluster, warp->cta->rank, arrival.offset, BarrierEffect::Arrive, 1, issuer, true, arrival.mark);
     }
     if (rest.empty()) return;
     auto later = std::make_unique<ArriveAfterCopies>();
@@ -154,9 +161,10 @@ Flow arrive_after_copies(Warp& w, const ArriveOperands& o, Mask m) {
     Mbarrier& barrier = own_barrier(w, address, lane);
     if (!o.counted) ++barrier.pending;
     ArriveAfterCopies::Arrival arrival{static_cast<uint8_t>(lane), address & kSharedOffsetMask, nullptr};
-    if (Observer* const observer = observer_of(w)) {
-      arrival.watched = std::make_shared<order::Operation>();
-      arrival.watched->signal = observer->copies_signal(w, lane);
+    if (cluster_of(w).watchers.want(EventKind::Signal)) {
+      const SignalEvent told{SignalEvent::What::Copies, cluster_of(w), w.cta->rank, arrival.offset, &w, lane};
+      cluster_of(w).watchers.tell(told);
+      arrival.mark = told.mark;
     }
     operation->arrivals.push_back(std::move(arrival));
   }

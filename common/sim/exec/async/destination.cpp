@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "check/report.h"
 #include "exec/core/access.h"
+#include "exec/core/report.h"
+#include "exec/sync/signal.h"
 
 namespace sim {
 
@@ -90,28 +91,19 @@ bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Cred
   const Fault early{Status::LaunchFailure,
                     subject(cluster.ctas[origin.cta_rank]) +
                         " has exited before a copy into its shared memory was complete: it must wait for its copies"};
-  if (!forgive(cluster, order::Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
+  if (!forgive(cluster, Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
   std::erase_if(*credits, is_own);
   return !credits->empty();
 }
 
 void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,
                   const AsyncOperation& operation) {
-  if (operation.watched) {
-    cluster.observer->landed(*operation.watched, credit.number, cluster.ctas[credit.barrier_rank], destination.barrier);
-  }
+  cluster.watchers.tell(LandingEvent{LandingEvent::What::Lands,
+                                     cluster,
+                                     operation.mark.get(),
+                                     credit.number,
+                                     {BarrierName::Kind::Mbarrier, credit.barrier_rank, destination.barrier}});
   apply(cluster, credit.barrier_rank, destination.barrier, BarrierEffect::CompleteTx, bytes, operation.origin, true);
-}
-
-void watch_load(Warp& warp, int lane, AsyncOperation& operation, const Destination& destination,
-                const std::vector<order::Range>& ranges, const std::vector<order::Range>& source, const Cta* from_cta) {
-  Cluster& cluster = cluster_of(warp);
-  std::vector<Observer::Landing> landings;
-  for (const Credit& credit : destination.credits) {
-    landings.push_back(
-        {&cluster.ctas[credit.destination], ranges, &cluster.ctas[credit.barrier_rank], destination.barrier});
-  }
-  operation.watched = cluster.observer->loads(warp, lane, order::Role::BulkLoad, landings, from_cta, source);
 }
 
 }  // namespace sim

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "check/observer.h"
 #include "exec/async/box.h"
 #include "exec/core/decoder.h"
 
@@ -54,11 +53,5 @@ bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Cred
 /// The copy is complete: every mbarrier counts its bytes.
 void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,
                   const AsyncOperation& operation);
-
-/// Tells the order checker of a copy that is about to be submitted: to these bytes of each destination, from `source`
-/// of global memory, or of the shared memory of `from_cta`.
-void watch_load(Warp& warp, int lane, AsyncOperation& operation, const Destination& destination,
-                const std::vector<order::Range>& ranges, const std::vector<order::Range>& source,
-                const Cta* from_cta = nullptr);
 
 }  // namespace sim

@@ -2,7 +2,6 @@
 
 #include "machine/cluster.h"
 #include "machine/wake.h"
-#include "timing/demand.h"
 
 namespace sim {
 namespace {
@@ -40,8 +39,8 @@ void wake_if(Warp& warp, Wait kind, bool (*ready)(const Warp&, const Split&)) {
   for_waiting(warp, kind, [&](uint8_t split) {
     const Split& waiting = warp.splits[split];
     if (!ready(warp, waiting)) return;
-    if (timing::Recorder* const recorder = warp.cta->cluster->demands; recorder != nullptr && kind == Wait::BulkGroup)
-      recorder->note_at(warp, waiting.pc, timing::Step::What::BulkWait, 0, waiting.arguments[1], waiting.arguments[0]);
+    warp.cta->cluster->watchers.tell(WaitEvent{
+        WaitEvent::What::Wakes, kind, warp, waiting.mask, waiting.pc, {}, waiting.arguments[0], waiting.arguments[1]});
     resume(warp, split, 0);
   });
 }

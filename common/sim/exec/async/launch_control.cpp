@@ -7,7 +7,7 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "exec/core/unknown.h"
+#include "exec/sync/signal.h"
 
 namespace sim {
 namespace {
@@ -45,7 +45,8 @@ class TryCancel final : public AsyncOperation {
     }
     this->answer(cluster, answer);
     for (uint32_t i = 0; i < ranks.size(); ++i) {
-      if (watched) cluster.observer->landed(*watched, i, cluster.ctas[ranks[i]], barrier);
+      cluster.watchers.tell(LandingEvent{
+          LandingEvent::What::Lands, cluster, mark.get(), i, {BarrierName::Kind::Mbarrier, ranks[i], barrier}});
       apply(cluster, ranks[i], barrier, BarrierEffect::CompleteTx, 16, origin, true);
     }
   }
@@ -53,7 +54,8 @@ class TryCancel final : public AsyncOperation {
     for (const uint32_t rank : ranks) {
       Cta& cta = destination(cluster, rank);
       std::memcpy(cta.smem.data() + to, words.data(), 16);
-      if (cluster.unknown != nullptr) cluster.unknown->answered(rank, to, 16);
+      cluster.watchers.tell(
+          FillEvent{.what = FillEvent::What::Shared, .is_known = true, .rank = rank, .first = to, .bytes = 16});
       mark_layout(cta, to, 16, kLayoutUnknown);
     }
   }
@@ -75,22 +77,24 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
     if (w.cta->saw_refusal)
       throw Fault{Status::LaunchFailure,
                   "try_cancel by a CTA that has seen an answer which says no: it may not ask again", lane};
-    std::vector<Observer::Landing> landings;
+    Destination destination{cancel->to, cancel->barrier, {}};
     for (Cta& cta : cluster.ctas) {
       if (!o.all && &cta != w.cta) continue;
       cancel->ranks.push_back(cta.rank);
-      landings.push_back({&cta, {{cancel->to, cancel->to + 16u}}, &cta, cancel->barrier});
+      destination.credits.push_back({cta.rank, cta.rank, static_cast<uint32_t>(destination.credits.size())});
       poison(cancel->destination(cluster, cta.rank), cancel->to, 16);
     }
-    if (cluster.demands != nullptr)
-      cluster.demands->note(w, timing::Step::What::Ask, w.cta->rank, cancel->barrier / 8,
-                            o.all ? ~0u : 1u << w.cta->rank);
+    cluster.watchers.tell(IssueEvent{.role = Role::Cancel,
+                                     .warp = w,
+                                     .lanes = 1u << lane,
+                                     .operation = cancel.get(),
+                                     .to = &destination,
+                                     .bytes = 16,
+                                     .to_all = o.all});
     if (w.alone) {  // nobody else is there: it gets nothing
       cancel->answer(cluster, {kRefused, 0, 0, 0});
       continue;
     }
-    if (cluster.observer != nullptr)
-      cancel->watched = cluster.observer->loads(w, lane, order::Role::Cancel, landings, nullptr, {});
     submit(w, lane, std::move(cancel), {.latency = static_cast<uint64_t>(cluster.costs().tma_load_latency)});
   }
   note_effect(w);

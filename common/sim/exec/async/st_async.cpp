@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
@@ -58,12 +57,15 @@ Flow remote_store(Warp& w, const RemoteStoreOperands& o, Mask m) {
       std::memcpy(store->data.data() + i * o.element_bytes, &value, o.element_bytes);
     }
     store->how = o.how, store->type = o.type;
-    if (observer_of(w) != nullptr) {
-      const uint64_t begin = store->offset;
-      Cta& cta = cluster_of(w).ctas[store->rank];
-      const Observer::Landing landing{&cta, {{begin, begin + store->bytes}}, &cta, store->barrier};
-      store->watched = cluster_of(w).observer->loads(w, lane, order::Role::RemoteStore, {&landing, 1}, nullptr, {},
-                                                     o.how != Reduction::None);
+    if (cluster_of(w).watchers.want(EventKind::Issue)) {
+      const Destination destination{store->offset, store->barrier, {{store->rank, store->rank}}};
+      cluster_of(w).watchers.tell(IssueEvent{.role = Role::RemoteStore,
+                                             .warp = w,
+                                             .lanes = 1u << lane,
+                                             .operation = store.get(),
+                                             .to = &destination,
+                                             .bytes = store->bytes,
+                                             .reduces = o.how != Reduction::None});
     }
     submit(w, lane, std::move(store), {.latency = static_cast<uint64_t>(cluster_of(w).costs().remote_arrive)});
   }

@@ -7,8 +7,6 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "exec/core/unknown.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -39,7 +37,8 @@ class TensorLoad final : public AsyncOperation {
     if (!forgive_early_exit(cluster, origin, &to.credits)) return;
     if (!cluster.launch->moves_data) {
       for (const Credit& credit : to.credits) {
-        if (cluster.unknown != nullptr) cluster.unknown->copied(credit.destination, to.offset, box.footprint());
+        cluster.watchers.tell(FillEvent{
+            .what = FillEvent::What::Shared, .rank = credit.destination, .first = to.offset, .bytes = box.footprint()});
       }
       return arrive(cluster);
     }
@@ -89,20 +88,6 @@ class TensorLoad final : public AsyncOperation {
   }
 };
 
-void note(Warp& w, const TensorLoad& load) {
-  timing::LoadSite site{.tensor = load.box.map.address,
-                        .rows = load.box.rows,
-                        .row_bytes = load.box.inner_bytes,
-                        .fetch_bytes = 32u << load.box.map.l2_promotion,
-                        .to = {},
-                        .slot = static_cast<uint16_t>(load.to.barrier / 8),
-                        .row_step = load.box.map.rank > 1 ? load.box.map.strides[0] : 0};
-  for (const Credit& credit : load.to.credits)
-    site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
-  cluster_of(w).demands->note_load(w, site, static_cast<int32_t>(load.box.start()),
-                                   static_cast<int32_t>(load.box.coordinate[1]));
-}
-
 Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -110,18 +95,22 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
     auto load = std::make_unique<TensorLoad>();
     load->to = destination_of(w, o.destination, lane, "TMA load");
     load->box = make_box(w, o.tensor, lane, false);
-    if (cluster.demands != nullptr) note(w, *load);
-    if (w.alone) continue;
     const uint32_t bytes = load->box.bytes();
-    for (const Credit& credit : load->to.credits) {
-      Cta& target =
-          check_destination(cluster, credit.destination, load->to.offset, load->box.footprint(), 128, "TMA load");
-      poison(target, load->to.offset, load->box);
+    if (!w.alone) {
+      for (const Credit& credit : load->to.credits) {
+        Cta& target =
+            check_destination(cluster, credit.destination, load->to.offset, load->box.footprint(), 128, "TMA load");
+        poison(target, load->to.offset, load->box);
+      }
     }
-    if (cluster.counters != nullptr) cluster.counters->count_tma_load(bytes, load->to.credits.size());
-    if (cluster.observer != nullptr) {
-      watch_load(w, lane, *load, load->to, shared_ranges(load->box, load->to.offset), global_ranges(load->box, false));
-    }
+    cluster.watchers.tell(IssueEvent{.role = Role::BulkLoad,
+                                     .warp = w,
+                                     .lanes = 1u << lane,
+                                     .operation = load.get(),
+                                     .to = &load->to,
+                                     .box = &load->box,
+                                     .bytes = bytes});
+    if (w.alone) continue;
     const Costs& costs = cluster.costs();
     submit(
         w, lane, std::move(load),

@@ -1,7 +1,6 @@
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory: TMA stores.
 #include <algorithm>
 
-#include "check/observer.h"
 #include "exec/async/box.h"
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
@@ -9,7 +8,6 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -89,12 +87,14 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
     store->how = o.how;
     store->warp = &w;
     store->group = begin_bulk(w, lane);
-    if (cluster.counters != nullptr) ++cluster.counters->tma_instructions;
-    if (Observer* const observer = observer_of(w)) {
-      store->watched = observer->stores(w, lane, shared_ranges(store->box, store->offset),
-                                        global_ranges(store->box, true), o.how != Reduction::None);
-    }
-    if (cluster.demands != nullptr) cluster.demands->note_store(w, {store->box.rows, store->box.inner_bytes});
+    cluster.watchers.tell(IssueEvent{.role = Role::BulkStore,
+                                     .warp = w,
+                                     .lanes = 1u << lane,
+                                     .operation = store.get(),
+                                     .box = &store->box,
+                                     .bytes = store->box.bytes(),
+                                     .from = store->offset,
+                                     .reduces = o.how != Reduction::None});
     const When when = read_time(*w.cta, store->box.bytes());
     submit(w, lane, std::move(store), when);
   }

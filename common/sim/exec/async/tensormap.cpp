@@ -1,5 +1,4 @@
 // tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel edits itself.
-#include "check/observer.h"
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
@@ -45,13 +44,22 @@ void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
     case Field::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
 }
-/// An access to the 128 bytes of a map, for the order checker.
-void observe(Warp& w, int lane, uint64_t address, bool is_shared, order::Role role) {
-  Observer& observer = *observer_of(w);
+/// An access to the 128 bytes of a map.
+void observe(Warp& w, int lane, uint64_t address, bool is_shared, Role role) {
+  const Watchers& watchers = cluster_of(w).watchers;
   uint64_t at[32] = {};
-  at[lane] = is_shared ? address & kSharedOffsetMask : address;
-  observer.accessed(w, 1u << lane, is_shared ? w.cta : nullptr, at, 128, role);
-  if (role == order::Role::Store) observer.stored(true);
+  at[lane] = address;
+  watchers.tell(AccessEvent{.warp = w,
+                            .lanes = 1u << lane,
+                            .is_done = true,
+                            .memory = is_shared ? AccessEvent::Memory::Shared : AccessEvent::Memory::Global,
+                            .role = role,
+                            .address = at,
+                            .bytes = 128,
+                            .pc = w.split().pc,
+                            .is_own_instruction = false});
+  if (role == Role::Store)
+    watchers.tell(StoreEvent{.cluster = cluster_of(w), .warp = &w, .is_done = true, .changed = true});
 }
 
 Flow replace(Warp& w, const Replace& o, Mask m) {
@@ -71,9 +79,9 @@ Flow replace(Warp& w, const Replace& o, Mask m) {
       throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(o.dimension), lane};
     set_field(map, o.field, o.dimension, number(w, o.value, is_wide(o.field), lane));
     std::memcpy(at, &map, sizeof map);
-    if (cluster.observer != nullptr) {
+    if (cluster.watchers.want(EventKind::Access)) {
       const bool is_shared = o.in_shared || in_shared_window(address);
-      observe(w, lane, is_shared ? to_shared(address, "tensormap.replace") : address, is_shared, order::Role::Store);
+      observe(w, lane, is_shared ? to_shared(address, "tensormap.replace") : address, is_shared, Role::Store);
     }
   }
   note_effect(w);
@@ -91,11 +99,11 @@ Flow copy_map(Warp& w, const CopyMap& o, Mask m) {
   const uint32_t from = shared_address(w, o.from, lane, "tensormap.cp_fenceproxy");
   std::memcpy(global_location(cluster, o.to.of(w, lane), 128, 128, true, "tensormap.cp_fenceproxy"),
               shared_location(cluster, *w.cta, from, 128, 128, true, "tensormap.cp_fenceproxy"), 128);
-  if (cluster.observer != nullptr) {
-    observe(w, lane, from, true, order::Role::Load);
-    observe(w, lane, o.to.of(w, lane), false, order::Role::Store);
-    cluster.observer->fence(w, 1u << lane);  // it releases what it has copied
+  if (cluster.watchers.want(EventKind::Access)) {
+    observe(w, lane, from, true, Role::Load);
+    observe(w, lane, o.to.of(w, lane), false, Role::Store);
   }
+  cluster.watchers.tell(FenceEvent{.warp = w, .lanes = 1u << lane});  // it releases what it has copied
   note_effect(w);
   return Flow::Next;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 
@@ -14,7 +13,7 @@ Flow jump(Warp& w, const Jump& jump, Mask m) {
   if (m == split.mask) {
     split.pc = jump.target;
   } else {
-    if (Observer* const observer = observer_of(w)) observer->parted(w, m, split.mask & ~m, jump.target);
+    cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, m, split.mask & ~m, jump.target});
     split.mask &= ~m;
     ++split.pc;
     w.fork(m, jump.target);
@@ -41,7 +40,7 @@ Flow indexed_branch(Warp& w, const IndexedBranch& branch, Mask m) {
     for (Mask others = rest; others; others &= others - 1) {
       if (index[first_lane(others)] == value) same |= 1u << first_lane(others);
     }
-    if (Observer* const observer = observer_of(w)) observer->parted(w, same, (rest & ~same) | not_taken, 0);
+    cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, same, (rest & ~same) | not_taken});
     if (first) {
       split.mask = same;
       split.pc = targets[value];

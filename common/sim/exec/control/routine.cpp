@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "check/observer.h"
 #include "common/base/align.h"
 #include "common/base/demangle.h"
 #include "common/base/text.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
-#include "exec/core/unknown.h"
 
 namespace sim {
 namespace {
@@ -20,7 +18,8 @@ uint8_t* local_of(Warp& w, int lane) { return w.local + static_cast<size_t>(lane
 void move_local(Warp& w, int lane, uint32_t to, uint32_t from, uint32_t bytes) {
   uint8_t* const local = local_of(w, lane);
   std::memmove(local + to, local + from, bytes);
-  if (Unknown* const unknown = cluster_of(w).unknown) unknown->moves_local(w, to, from, bytes, lane);
+  cluster_of(w).watchers.tell(FillEvent{
+      .what = FillEvent::What::Local, .warp = &w, .first = from, .bytes = bytes, .to = to, .lanes = 1u << lane});
 }
 
 CallStack& calls_of(Warp& w) {
@@ -135,8 +134,7 @@ void leave(Warp& w, CallStack& calls, int lane) {
 }
 
 void tell_parted(Warp& w, Mask some, Mask others) {
-  if (Observer* const observer = observer_of(w); observer != nullptr && others != 0)
-    observer->parted(w, some, others, 0);
+  if (others != 0) cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, some, others});
 }
 
 /// What an unfinished operation has still to write must not be saved, nor overwritten by what was.

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "check/observer.h"
-#include "check/report.h"
-#include "exec/core/unknown.h"
-#include "timing/counters.h"
+#include "exec/core/report.h"
 
 namespace sim {
 namespace {
@@ -161,31 +158,32 @@ uint64_t compute(const T* from, T offset, LaneAccess* lanes) {
   return bits;
 }
 
-order::Role role_of(AccessKind kind) {
+Role role_of(AccessKind kind) {
   switch (kind) {
-    case AccessKind::Load: return order::Role::Load;
-    case AccessKind::Store: return order::Role::Store;
-    default: return order::Role::Atomic;
+    case AccessKind::Load: return Role::Load;
+    case AccessKind::Store: return Role::Store;
+    default: return Role::Atomic;
   }
 }
 
-/// Shared memory, CTA by CTA: nearly always one.
-void observe_shared(Observer& observer, const LaneAccess& lanes) {
-  Cluster& cluster = cluster_of(lanes.warp);
-  uint64_t offset[32];
-  lanes.for_active([&](int lane) { offset[lane] = lanes.address[lane] & kSharedOffsetMask; });
-  for (Mask rest = lanes.mask; rest;) {
-    const uint64_t rank = lanes.address[first_lane(rest)] >> kSharedRankShift;
-    Mask together = 0;
-    for (Mask others = rest; others; others &= others - 1) {
-      if (lanes.address[first_lane(others)] >> kSharedRankShift == rank) together |= 1u << first_lane(others);
-    }
-    observer.accessed(lanes.warp, together, &cluster.ctas[rank], offset, lanes.bytes, role_of(lanes.kind));
-    rest &= ~together;
-  }
+void tell(const LaneAccess& lanes, int32_t address_slot, AccessEvent::Memory memory,
+          const GlobalMemory::Allocation* allocation = nullptr) {
+  AccessEvent event{.warp = lanes.warp,
+                    .lanes = lanes.mask,
+                    .is_done = true,
+                    .address_slot = address_slot,
+                    .memory = memory,
+                    .role = role_of(lanes.kind),
+                    .address = lanes.address,
+                    .bytes = lanes.bytes,
+                    .pc = lanes.warp.split().pc};
+  if (allocation != nullptr)
+    event.allocation = allocation->begin, event.allocation_bytes = allocation->end - allocation->begin;
+  cluster_of(lanes.warp).watchers.tell(event);
 }
 
-void access_global(const LaneAccess& lanes, Access* access) {
+/// Returns the allocation that holds them all, or nullptr.
+const GlobalMemory::Allocation* access_global(const LaneAccess& lanes, Access* access) {
   Cluster& cluster = cluster_of(lanes.warp);
   // Most warps stay in one allocation: one look-up for the whole range.
   const GlobalMemory::Allocation* found = find_allocation(cluster, lanes.low, lanes.high - lanes.low + lanes.bytes);
@@ -195,26 +193,7 @@ void access_global(const LaneAccess& lanes, Access* access) {
     });
   }
   for_lanes(lanes.mask, [&](int lane) { access->host[lane] = reinterpret_cast<uint8_t*>(lanes.address[lane]); });
-  if (cluster.counters != nullptr) {
-    count_global(*cluster.counters, lanes.warp.split().pc, lanes.address, lanes.mask, lanes.bytes,
-                 lanes.kind == AccessKind::Store);
-  }
-  if (cluster.demands != nullptr) {
-    if (lanes.kind == AccessKind::Load) {
-      const uint64_t begin = found != nullptr ? found->begin : 0,
-                     bytes = found != nullptr ? found->end - begin : ~uint64_t{0};
-      cluster.demands->note_ordinary_load(lanes.warp, touched_sectors(lanes.address, lanes.mask, lanes.bytes), begin,
-                                          bytes);
-    } else {
-      // Atomic operations are done in L2, and stay there.
-      const Touched all = touched(lanes.address, lanes.mask, lanes.bytes);
-      const auto bytes = lanes.kind == AccessKind::Store ? static_cast<uint64_t>(std::popcount(lanes.mask)) *
-                                                               lanes.bytes / std::max<uint64_t>(all.lines, 1)
-                                                         : 0;
-      note_demand(lanes.warp, timing::Step::What::GlobalStore, 0, static_cast<uint32_t>(bytes),
-                  static_cast<uint32_t>(all.lines));
-    }
-  }
+  return found;
 }
 
 void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) {
@@ -248,15 +227,6 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
       if (lanes.writes() && !owner.layout.empty()) owner.layout[(shared & kSharedOffsetMask) / 128] = kLayoutUnknown;
       access->host[lane] = owner.smem.data() + (shared & kSharedOffsetMask);
     });
-  }
-  if (cluster.observer != nullptr) [[unlikely]]
-    observe_shared(*cluster.observer, lanes);
-  if (cluster.counters != nullptr || cluster.demands != nullptr) {
-    uint32_t offsets[32];
-    lanes.for_active([&](int lane) { offsets[lane] = lanes.address[lane] & kSharedOffsetMask; });
-    if (cluster.counters != nullptr)
-      count_shared(*cluster.counters, lanes.warp.split().pc, offsets, lanes.mask, lanes.bytes);
-    note_demand(lanes.warp, timing::Step::What::Shared, 0, 0, shared_wavefronts(offsets, lanes.mask, lanes.bytes));
   }
 }
 
@@ -357,9 +327,10 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
     });
   }
   access->local = false;
-  Unknown* const unknown = cluster_of(warp).unknown;
-  if (unknown != nullptr) [[unlikely]]
-    unknown->require_known(warp, at.slot, mask);
+  const bool is_watched = cluster_of(warp).watchers.want(EventKind::Access);
+  if (is_watched) [[unlikely]] {
+    cluster_of(warp).watchers.tell(AccessEvent{.warp = warp, .lanes = mask, .is_done = false, .address_slot = at.slot});
+  }
 
   ptx::Space space = operand.space;
   bool cluster_space = operand.cluster;
@@ -382,36 +353,23 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
   }
   switch (space) {
     case ptx::Space::Global:
-    case ptx::Space::Const:
-      access_global(lanes, access);
-      if (Observer* const observer = observer_of(warp); observer != nullptr && space == ptx::Space::Global) [[unlikely]]
-        observer->accessed(warp, mask, nullptr, lanes.address, bytes, role_of(kind));
-      // What kernels have written is not there, and which allocations they write nobody tells.
-      if (unknown != nullptr && space == ptx::Space::Global && lanes.kind != AccessKind::Store)
-        unknown->loads_unknown(mask);
+    case ptx::Space::Const: {
+      const GlobalMemory::Allocation* const found = access_global(lanes, access);
+      if (is_watched) [[unlikely]] {
+        const bool is_global = space == ptx::Space::Global;
+        tell(lanes, at.slot, is_global ? AccessEvent::Memory::Global : AccessEvent::Memory::Constant, found);
+      }
       break;
+    }
     case ptx::Space::Shared:
       access_shared(lanes, cluster_space, access);
-      if (unknown != nullptr) {
-        lanes.for_active([&](int lane) {
-          const auto rank = static_cast<uint32_t>(lanes.address[lane] >> kSharedRankShift);
-          const auto offset = static_cast<uint32_t>(lanes.address[lane] & kSharedOffsetMask);
-          if (lanes.kind != AccessKind::Store) unknown->loads_shared(rank, offset, bytes, lane);
-          if (lanes.writes()) unknown->stores_shared(warp, rank, offset, bytes, lane, at.slot);
-        });
-      }
+      if (is_watched) [[unlikely]]
+        tell(lanes, at.slot, AccessEvent::Memory::Shared);
       break;
     case ptx::Space::Local:
       access_local(lanes, access);
-      if (unknown != nullptr) {
-        lanes.for_active([&](int lane) {
-          const auto offset = static_cast<uint32_t>(lanes.address[lane]);
-          if (lanes.writes())
-            unknown->stores_local(warp, offset, bytes, lane, at.slot);
-          else
-            unknown->loads_local(warp, offset, bytes, lane);
-        });
-      }
+      if (is_watched) [[unlikely]]
+        tell(lanes, at.slot, AccessEvent::Memory::Local);
       break;
     case ptx::Space::Param: access_param(lanes, access); break;
     default: throw Fault{Status::InvalidAddressSpace, "an access of an unknown address space"};

@@ -1,7 +1,7 @@
 #include "exec/core/lifetime.h"
 
-#include "check/observer.h"
 #include "exec/async/groups.h"
+#include "exec/core/report.h"
 
 namespace sim {
 
@@ -9,7 +9,7 @@ void exit_lanes(Warp& warp, Mask mask) {
   Split& split = warp.split();
   Cta& cta = *warp.cta;
   Cluster& cluster = *cta.cluster;
-  if (cluster.observer != nullptr) cluster.observer->exited(warp, mask);
+  cluster.watchers.tell(LaneEvent{LaneEvent::What::Exit, warp, mask});
   split.mask &= ~mask;
   warp.live &= ~mask;
   if (split.mask == 0) warp.used &= ~(1u << warp.current);
@@ -28,10 +28,10 @@ void exit_lanes(Warp& warp, Mask mask) {
           Status::LaunchFailure,
           "the warp exits while " + std::to_string(reads) +
               " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
-      if (!forgive(cluster, order::Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
+      if (!forgive(cluster, Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
-    note_demand(warp, timing::Step::What::Exit);
+    cluster.watchers.tell(LaneEvent{LaneEvent::What::WarpExits, warp});
     --cta.live_warps;
     check_cta_barriers(cta);
     if (cta.live_warps == 0) {
@@ -40,7 +40,7 @@ void exit_lanes(Warp& warp, Mask mask) {
                     "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
                         "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
       }
-      if (cluster.observer != nullptr) cluster.observer->ended(cta);
+      cluster.watchers.tell(LaneEvent{LaneEvent::What::CtaExits, warp});
       cta.exited = true;
       --cluster.live_ctas;
     }

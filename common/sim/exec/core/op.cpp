@@ -1,7 +1,5 @@
 #include "exec/core/op.h"
 
-#include "check/observer.h"
-
 namespace sim {
 
 void isolate(Warp& warp, Mask mask) {
@@ -41,7 +39,7 @@ bool gather(Warp& warp, Mask needed, Mask* mask) {
 
 bool gather_all(Warp& warp, Mask* mask) {
   if (!gather(warp, kAllLanes, mask)) return false;
-  if (Observer* const observer = observer_of(warp)) observer->aligned(warp, *mask);
+  cluster_of(warp).watchers.tell(LaneEvent{LaneEvent::What::Aligned, warp, *mask});
   return true;
 }
 

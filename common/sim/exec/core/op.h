@@ -20,7 +20,6 @@
 #include "machine/fault.h"
 #include "machine/wake.h"
 #include "machine/warp.h"
-#include "timing/demand.h"
 
 namespace sim {
 
@@ -180,12 +179,6 @@ bool gather(Warp& warp, Mask needed, Mask* mask);
 bool gather_all(Warp& warp, Mask* mask);
 
 inline Cluster& cluster_of(Warp& warp) { return *warp.cta->cluster; }
-
-/// For the timing model: this is what the warp demands now.
-inline void note_demand(Warp& warp, timing::Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0) {
-  if (timing::Recorder* const recorder = warp.cta->cluster->demands) [[unlikely]]
-    recorder->note(warp, what, rank, slot, value);
-}
 
 /// This warp has arrived at a barrier, or told it what to expect. Others can notice, but it may do so for ever.
 inline void note_arrival(Warp& warp) {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "exec/core/program.h"
-#include "exec/core/unknown.h"
+#include "exec/core/report.h"
 
 namespace sim {
 
@@ -80,7 +80,7 @@ std::vector<Slot> joined(std::vector<Slot> slots) {
 }
 
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
-  if (Unknown* const unknown = cluster_of(warp).unknown) unknown->will_write(warp, slots);
+  cluster_of(warp).watchers.tell(FillEvent{.what = FillEvent::What::Registers, .warp = &warp, .slots = &slots});
   if (warp.alone) return 0;
   if (!warp.pending) warp.pending = std::make_unique<PendingRegisters>();
   PendingRegisters& pending = *warp.pending;
@@ -144,7 +144,7 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   Cluster& cluster = cluster_of(warp);
   const bool is_load = std::all_of(pending.operations.begin(), pending.operations.end(),
                                    [](const PendingRegisters::Operation& operation) { return operation.is_load; });
-  if (!is_load || !forgive(cluster, order::Habit::LoadWithoutWait, fault, &warp, nullptr)) throw fault;
+  if (!is_load || !forgive(cluster, Habit::LoadWithoutWait, fault, &warp, nullptr)) throw fault;
   return PendingCheck::Stall;
 }
 

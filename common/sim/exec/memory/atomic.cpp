@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "exec/core/families.h"
-#include "exec/core/unknown.h"
 #include "exec/memory/operand.h"
 #include "exec/memory/reduction.h"
 #include "exec/memory/registers.h"
@@ -29,7 +28,9 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
   // A prediction has each cluster for itself: there it is the last to be counted.
   const bool is_last = o.how == Reduction::Inc && o.at.space == Space::Global && !cluster_of(w).launch->moves_data;
   resolve(w, o.at, bytes * static_cast<uint32_t>(o.operand.size()), m, AccessKind::Atomic, &access);
-  if (Unknown* const unknown = cluster_of(w).unknown; is_last && unknown != nullptr) unknown->knows(m);
+  if (is_last) {
+    cluster_of(w).watchers.tell(FillEvent{.what = FillEvent::What::Loaded, .warp = &w, .is_known = true, .lanes = m});
+  }
   bool changed = false;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);

@@ -1,6 +1,5 @@
 // ldmatrix, stmatrix, movmatrix: 8x8 matrices of 16-bit elements. In registers, lane l holds row l / 4, columns
 // 2 (l % 4) and the next; in memory each row has an address of its own, which any lane may give.
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
 
@@ -53,10 +52,14 @@ Flow stmatrix(Warp& w, const Matrices& o, Mask m) {
     for (int lane = 0; lane < 32; ++lane) set_fragment(tiles[j], lane, o.transposed, s[lane]);
     for (size_t r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tiles[j][r], 16);
   }
-  if (Observer* const observer = observer_of(w)) {
-    observer->stored(true);
-    observer->lanes_stored(w, o.rows(), access.host, reinterpret_cast<const uint8_t*>(tiles), sizeof tiles[0][0]);
-  }
+  cluster_of(w).watchers.tell(StoreEvent{.cluster = cluster_of(w),
+                                         .warp = &w,
+                                         .is_done = true,
+                                         .changed = true,
+                                         .lanes = o.rows(),
+                                         .host = access.host,
+                                         .values = reinterpret_cast<const uint8_t*>(tiles),
+                                         .bytes = sizeof tiles[0][0]});
   note_effect(w);
   return Flow::Next;
 }

@@ -1,12 +1,9 @@
 // st. st.async is in async/st_async.cpp.
 #include <algorithm>
 
-#include "check/observer.h"
-#include "check/store_audit.h"
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
 #include "exec/memory/registers.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace {
@@ -26,26 +23,33 @@ Element narrowed(Lane value) {
   return static_cast<Element>(value);
 }
 
-void audit(Cluster& cluster, const uint8_t* to, const uint8_t* fresh, uint32_t bytes) {
-  const GlobalMemory& memory = *cluster.launch->memory;
-  const auto address = reinterpret_cast<uintptr_t>(to);
-  if (memory.in_range(address)) cluster.launch->audit->record(memory, address, fresh, bytes, *cluster.counters);
-}
-
 template <class Element, class Lane>
 Flow store(Warp& w, const Store& o, Mask m) {
   Access access;
   resolve(w, o.to, sizeof(Element) * o.count, m, AccessKind::Store, &access);
   Cluster& cluster = cluster_of(w);
-  if (cluster.launch->audit != nullptr) [[unlikely]] {
+  const bool is_watched = cluster.watchers.want(EventKind::Store);
+  alignas(16) uint8_t values[32 * sizeof(Element) * 8];
+  const auto tell = [&](bool is_done, bool changed) {
+    cluster.watchers.tell(StoreEvent{.cluster = cluster,
+                                     .warp = &w,
+                                     .is_done = is_done,
+                                     .changed = changed,
+                                     .lanes = m,
+                                     .host = access.host,
+                                     .values = access.local ? nullptr : values,
+                                     .bytes = sizeof(Element) * o.count});
+  };
+  if (is_watched && !access.local) [[unlikely]] {
     for (size_t i = 0; i < o.count; ++i) {
       const RegisterLanes<Lane> s(w, o.from[i]);
       for (Mask rest = m; rest; rest &= rest - 1) {
         const auto value = narrowed<Element>(s.get(first_lane(rest)));
-        audit(cluster, access.host[first_lane(rest)] + i * sizeof value, reinterpret_cast<const uint8_t*>(&value),
-              sizeof value);
+        std::memcpy(&values[(static_cast<size_t>(first_lane(rest)) * o.count + i) * sizeof value], &value,
+                    sizeof value);
       }
     }
+    tell(false, false);
   }
   bool changed = false;
   for (size_t i = 0; i < o.count; ++i) {
@@ -63,19 +67,8 @@ Flow store(Warp& w, const Store& o, Mask m) {
       for (Mask rest = m; rest; rest &= rest - 1) write(first_lane(rest));
     }
   }
-  if (Observer* const observer = cluster.observer; observer != nullptr) [[unlikely]] {
-    observer->stored(changed);
-    if (!access.local) {
-      alignas(16) uint8_t values[32 * sizeof(Element) * 8];
-      for (Mask rest = m; rest; rest &= rest - 1) {
-        for (size_t i = 0; i < o.count; ++i) {
-          const auto value = narrowed<Element>(RegisterLanes<Lane>(w, o.from[i]).get(first_lane(rest)));
-          std::memcpy(&values[(first_lane(rest) * o.count + i) * sizeof value], &value, sizeof value);
-        }
-      }
-      observer->lanes_stored(w, m, access.host, values, static_cast<uint32_t>(sizeof(Element)) * o.count);
-    }
-  }
+  if (is_watched) [[unlikely]]
+    tell(true, changed);
   // Nobody else sees local memory, or that a value was replaced by itself.
   if (changed && !access.local) note_write(w, access, static_cast<uint32_t>(sizeof(Element)) * o.count, m);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
@@ -139,7 +132,7 @@ Flow store_zeros(Warp& w, const BulkStore& o, Mask m) {
       resolve(w, part, kUnit, 1u << lane, AccessKind::Store, &access);
       const bool differs = std::any_of(access.host[lane], access.host[lane] + kUnit, [](uint8_t b) { return b != 0; });
       std::memset(access.host[lane], 0, kUnit);
-      if (cluster.observer != nullptr) cluster.observer->stored(differs);
+      cluster.watchers.tell(StoreEvent{.cluster = cluster, .warp = &w, .is_done = true, .changed = differs});
       changed |= differs;
     }
   }

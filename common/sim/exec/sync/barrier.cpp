@@ -1,9 +1,6 @@
 // bar and barrier: the named barriers of a CTA. barrier.cluster is in cluster_barrier.cpp, bar.warp.sync in warp.cpp.
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
-#include "timing/counters.h"
-#include "timing/recorder.h"
 
 namespace sim {
 namespace {
@@ -24,14 +21,14 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
   Cluster& cluster = *cta.cluster;
   const CtaBarrier done = std::move(barrier);
   barrier = CtaBarrier{};
-  if (cluster.counters != nullptr) ++cluster.counters->cta_barriers;
   ++cluster.changes;
-  const auto id = static_cast<uint32_t>(&barrier - cta.named.data());
-  if (cluster.observer != nullptr) {
-    cluster.observer->completed(cta, id);
+  const BarrierName name{BarrierName::Kind::Named, cta.rank, static_cast<uint32_t>(&barrier - cta.named.data())};
+  cluster.watchers.tell(PhaseEvent{cluster, name});
+  if (cluster.watchers.want(EventKind::Wait)) {
     for (const CtaBarrier::Waiter& waiter : done.waiters) {
       const Split& split = waiter.warp->splits[waiter.split];
-      cluster.observer->passed(*waiter.warp, split.mask, id, split.pc);
+      cluster.watchers.tell(
+          WaitEvent{WaitEvent::What::Wakes, Wait::CtaBarrier, *waiter.warp, split.mask, split.pc, name});
     }
   }
   for (const CtaBarrier::Waiter& waiter : done.waiters) {
@@ -48,7 +45,6 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
           lanes<uint32_t>(*waiter.warp, waiter.result)[first_lane(rest)] = done.true_lanes;
         break;
     }
-    note_demand(*waiter.warp, timing::Step::What::BarrierWait, 0, static_cast<uint32_t>(&barrier - cta.named.data()));
     if (waiter.warp == running && waiter.split == running->current) continue;  // it has not stopped
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cta_barrier));
   }
@@ -99,7 +95,6 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
   }
   barrier.expected = expected;
   barrier.arrived += 32;
-  note_demand(w, timing::Step::What::BarrierArrive, 0, id, expected / 32);
   const auto arrive = [&](const Barrier& at, uint8_t slot, Mask lanes_here) {
     if (at.vote.exists()) {
       barrier.true_lanes += static_cast<uint32_t>(std::popcount(at.vote.read(w) & lanes_here));
@@ -118,16 +113,19 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
       go_on(w, slot);
   }
   note_arrival(w);
-  if (Recorder* const recorder = cta.cluster->recorder) {
+  if (cta.cluster->watchers.want(EventKind::Barrier)) {
     const uint32_t needed = expected != 0 ? expected : cta.live_warps * 32;
-    recorder->barrier(o.waits ? "sync" : "arrive", {BarrierName::Kind::Named, cta.rank, id}, 32,
-                      {.pending = static_cast<int32_t>(needed) - static_cast<int32_t>(barrier.arrived),
-                       .completes = complete(cta, barrier)});
-  }
-  if (Observer* const observer = observer_of(w)) {
-    // __syncthreads() is no .aligned instruction to who writes it: compilers see to that.
-    if (o.aligned && expected != 0) observer->aligned(w, m);
-    observer->arrived(w, w.live, id, expected == 0, w.split().pc);
+    cta.cluster->watchers.tell(
+        BarrierEvent{.what = o.waits ? BarrierEvent::What::Sync : BarrierEvent::What::Arrive,
+                     .cluster = *cta.cluster,
+                     .barrier = {BarrierName::Kind::Named, cta.rank, id},
+                     .amount = 32,
+                     .state = {.pending = static_cast<int32_t>(needed) - static_cast<int32_t>(barrier.arrived),
+                               .completes = complete(cta, barrier)},
+                     .warp = &w,
+                     .lanes = m,
+                     .expected = expected,
+                     .is_aligned = o.aligned});
   }
   if (complete(cta, barrier)) {
     release(cta, barrier, &w);

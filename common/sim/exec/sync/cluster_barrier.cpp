@@ -1,12 +1,11 @@
 // barrier.cluster: arrive and wait.
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
-#include "timing/counters.h"
-#include "timing/recorder.h"
 
 namespace sim {
 namespace {
+
+constexpr BarrierName kClusterBarrier{.kind = BarrierName::Kind::Cluster};
 
 struct Arrive {
   bool aligned;
@@ -26,15 +25,19 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     w.cluster_phase[static_cast<size_t>(lane)] = cluster.barrier.phase + 1;
   }
   cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
-  note_demand(w, timing::Step::What::ClusterArrive, 0, 0, static_cast<uint32_t>(std::popcount(m)));
   note_arrival(w);
-  if (cluster.recorder != nullptr) {
+  if (cluster.watchers.want(EventKind::Barrier)) {
     const uint32_t arrived = cluster.barrier.arrived, needed = cluster.live_threads;
-    cluster.recorder->barrier(
-        "arrive", {BarrierName::Kind::Cluster}, static_cast<uint32_t>(std::popcount(m)),
-        {cluster.barrier.phase, static_cast<int32_t>(needed - std::min(needed, arrived)), 0, arrived >= needed});
+    cluster.watchers.tell(
+        BarrierEvent{.what = BarrierEvent::What::Arrive,
+                     .cluster = cluster,
+                     .barrier = kClusterBarrier,
+                     .amount = static_cast<uint32_t>(std::popcount(m)),
+                     .state = {cluster.barrier.phase, static_cast<int32_t>(needed - std::min(needed, arrived)), 0,
+                               arrived >= needed},
+                     .warp = &w,
+                     .lanes = m});
   }
-  if (cluster.observer != nullptr) cluster.observer->cluster_arrived(w, m);
   check_cluster_barrier(cluster);
   return Flow::Next;
 }
@@ -56,8 +59,8 @@ Flow wait(Warp& w, const WaitFor& o, Mask m) {
   }
   for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;
   if (done) {
-    if (cluster.observer != nullptr) cluster.observer->cluster_passed(w, m, w.split().pc);
-    note_demand(w, timing::Step::What::ClusterWait);
+    cluster.watchers.tell(
+        WaitEvent{WaitEvent::What::Passes, Wait::ClusterBarrier, w, m, w.split().pc, kClusterBarrier});
     return Flow::Next;
   }
   isolate(w, m);
@@ -80,16 +83,13 @@ void check_cluster_barrier(Cluster& cluster) {
   barrier.arrived = 0;
   ++barrier.phase;
   ++cluster.changes;
-  if (cluster.counters != nullptr) ++cluster.counters->cluster_barriers;
-  if (cluster.observer != nullptr) cluster.observer->cluster_completed(cluster);
+  cluster.watchers.tell(PhaseEvent{cluster, kClusterBarrier});
   std::vector<ClusterBarrier::Waiter> woken;
   woken.swap(barrier.waiters);
   for (const ClusterBarrier::Waiter& waiter : woken) {
-    if (cluster.observer != nullptr) {
-      const Split& split = waiter.warp->splits[waiter.split];
-      cluster.observer->cluster_passed(*waiter.warp, split.mask, split.pc);
-    }
-    note_demand(*waiter.warp, timing::Step::What::ClusterWait);
+    const Split& split = waiter.warp->splits[waiter.split];
+    cluster.watchers.tell(
+        WaitEvent{WaitEvent::What::Wakes, Wait::ClusterBarrier, *waiter.warp, split.mask, split.pc, kClusterBarrier});
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cluster_barrier));
   }
 }

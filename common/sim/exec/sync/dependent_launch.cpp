@@ -1,7 +1,6 @@
 // griddepcontrol: launches of one stream that may overlap.
 #include <utility>
 
-#include "check/observer.h"
 #include "exec/core/families.h"
 
 namespace sim {
@@ -10,7 +9,7 @@ namespace {
 /// The dependent launch may start as soon as every CTA has said so, or has left. Whoever is the first of a CTA to say so
 /// lets the engine look.
 Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
-  note_demand(w, timing::Step::What::StartNext);
+  cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::NextLaunch, w});
   if (std::exchange(w.cta->lets_dependents_start, true)) return Flow::Next;
   note_effect(w);
   return Flow::Yield;
@@ -18,8 +17,7 @@ Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
 
 /// Until the launch before has ended. The engine wakes whoever waits here.
 Flow wait(Warp& w, const NoOperands&, Mask m) {
-  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
-  note_demand(w, timing::Step::What::WaitBefore);
+  cluster_of(w).watchers.tell(WaitEvent{WaitEvent::What::Asks, Wait::Launch, w, m, w.split().pc});
   const Launch* const predecessor = cluster_of(w).launch->predecessor;
   if (predecessor == nullptr || predecessor->done()) return Flow::Next;
   isolate(w, m);

@@ -1,20 +1,22 @@
 // Fences. Memory is sequentially consistent here, so none of them has anything to do.
-#include "check/observer.h"
 #include "exec/core/families.h"
 
 namespace sim {
 namespace {
 
 Flow fence(Warp& w, const NoOperands&, Mask m) {
-  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
+  cluster_of(w).watchers.tell(FenceEvent{.warp = w, .lanes = m});
   return Flow::Next;
 }
 
 /// fence.proxy.tensormap: releases what was written, or acquires the tensor map at an address.
 Flow fence_map(Warp& w, const Address& map, Mask m) {
-  if (Observer* const observer = observer_of(w))
-    for (Mask rest = m; rest; rest &= rest - 1)
-      observer->map_acquired(w, first_lane(rest), map.of(w, first_lane(rest)));
+  if (cluster_of(w).watchers.want(EventKind::Fence)) {
+    for (Mask rest = m; rest; rest &= rest - 1) {
+      const int lane = first_lane(rest);
+      cluster_of(w).watchers.tell(FenceEvent{FenceEvent::What::TensorMapRead, w, 1u << lane, map.of(w, lane)});
+    }
+  }
   return Flow::Next;
 }
 

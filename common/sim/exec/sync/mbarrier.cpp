@@ -1,14 +1,11 @@
 // mbarrier: init, inval, arrivals, byte counts, waits. What an arrival does to the barrier is in machine/mbarrier.cpp.
 #include <algorithm>
 
-#include "check/observer.h"
-#include "check/report.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/report.h"
 #include "exec/sync/mbarrier.h"
 #include "exec/sync/signal.h"
-#include "timing/counters.h"
-#include "timing/recorder.h"
 
 namespace sim {
 
@@ -55,6 +52,18 @@ void update_bounds(Cta& cta) {
   }
 }
 
+/// Of what this lane has done to a barrier of its CTA.
+void tell_of(Warp& w, int lane, uint32_t address, BarrierEvent::What what, uint32_t count) {
+  cluster_of(w).watchers.tell(
+      BarrierEvent{.what = what,
+                   .cluster = cluster_of(w),
+                   .barrier = {BarrierName::Kind::Mbarrier, w.cta->rank, address & kSharedOffsetMask},
+                   .amount = count,
+                   .state = {.pending = static_cast<int32_t>(count)},
+                   .warp = &w,
+                   .lanes = 1u << lane});
+}
+
 // ---- init, inval
 
 struct Init {
@@ -84,12 +93,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
     Mbarrier fresh;
     fresh.expected = fresh.pending = static_cast<int32_t>(count);
     cta.barriers[index - 1u] = std::move(fresh);
-    if (Recorder* const recorder = cluster_of(w).recorder) {
-      recorder->barrier("init", {BarrierName::Kind::Mbarrier, cta.rank, address & kSharedOffsetMask}, count,
-                        {.pending = static_cast<int32_t>(count)});
-    }
-    if (Observer* const observer = observer_of(w)) observer->initialised(w, lane, address & kSharedOffsetMask);
-    note_demand(w, timing::Step::What::Init, cta.rank, (address & kSharedOffsetMask) / 8, count);
+    tell_of(w, lane, address, BarrierEvent::What::Init, count);
   }
   note_effect(w);
   return Flow::Next;
@@ -106,7 +110,7 @@ Flow inval(Warp& w, const BarrierOperand& o, Mask m) {
     const uint64_t word = barrier.word();
     std::memcpy(cta.smem.data() + (address & kSharedOffsetMask), &word, sizeof word);
     cta.barrier_index[(address & kSharedOffsetMask) / 8] = 0;
-    if (Observer* const observer = observer_of(w)) observer->invalidated(w, lane, address & kSharedOffsetMask);
+    tell_of(w, lane, address, BarrierEvent::What::Invalidate, 0);
   }
   update_bounds(cta);
   note_effect(w);
@@ -136,9 +140,6 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     }
     BarrierSignal what{.arrives = true, .arrivals = count, .drops = o.drops};
     if (o.expects) what.tx = BarrierSignal::Tx::Expect, what.bytes = amount;
-    const uint32_t rank = address >> kSharedRankShift, slot = (address & kSharedOffsetMask) / 8;
-    if (o.expects) note_demand(w, timing::Step::What::Expect, rank, slot, amount);
-    note_demand(w, timing::Step::What::Arrive, rank, slot, count);
     signal_barrier(w, lane, address, what);
   }
   note_arrival(w);
@@ -157,9 +158,6 @@ Flow change_tx(Warp& w, const ChangeTx& o, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane), bytes = lanes<uint32_t>(w, o.bytes)[lane];
     if (o.barrier.own) own_barrier(w, address, lane);
-    if (o.tx == BarrierSignal::Tx::Expect) {
-      note_demand(w, timing::Step::What::Expect, address >> kSharedRankShift, (address & kSharedOffsetMask) / 8, bytes);
-    }
     signal_barrier(w, lane, address, {.tx = o.tx, .bytes = bytes});
   }
   note_arrival(w);
@@ -207,26 +205,26 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
   }
   set_predicate(w, o.d, m, truth);
   w.time += static_cast<uint64_t>(cluster.costs().mbarrier);
-  if (cluster.counters != nullptr) {
-    ++cluster.counters->barrier_waits;
-    if (truth != m) ++cluster.counters->barrier_waits_blocked;
-  }
-  if (cluster.observer != nullptr) {
-    cluster.observer->asked(w, m);
+  if (cluster.watchers.want(EventKind::Wait)) {
+    const auto barrier_at = [&](uint32_t address) {
+      return BarrierName{BarrierName::Kind::Mbarrier, w.cta->rank, address & kSharedOffsetMask};
+    };
+    WaitEvent told{WaitEvent::What::Asks, Wait::Mbarrier, w, m, w.split().pc, barrier_at(first_address), 0,
+                   first_parity,          truth};
+    cluster.watchers.tell(told);
+    told.what = WaitEvent::What::Passes;
     for (Mask rest = truth; rest;) {
       const uint32_t address = o.barrier.of(w, first_lane(rest));
       Mask together = 0;
       for (Mask others = rest; others; others &= others - 1) {
         if (o.barrier.of(w, first_lane(others)) == address) together |= 1u << first_lane(others);
       }
-      cluster.observer->waited(w, together, address & kSharedOffsetMask, w.split().pc);
+      told.lanes = together, told.barrier = barrier_at(address);
+      cluster.watchers.tell(told);
       rest &= ~together;
     }
   }
-  if (truth == m) {
-    note_demand(w, timing::Step::What::Wait, w.cta->rank, (first_address & kSharedOffsetMask) / 8, first_parity);
-    return Flow::Next;
-  }
+  if (truth == m) return Flow::Next;
   if (!o.blocks || !same || truth != 0) return poll(w);
   isolate(w, m);
   w.split().result = o.d;

@@ -1,11 +1,18 @@
 // Signals to mbarriers: at once, or through the cluster.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "exec/core/op.h"
 
 namespace sim {
+
+/// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse. `mark`: what a watcher
+/// has attached to an arrival.
+enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };
+void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
+           const Origin& origin, bool asynchronous, const std::shared_ptr<Mark>& mark = nullptr);
 
 /// What an instruction does to a barrier: it changes the byte count, then it arrives.
 struct BarrierSignal {
@@ -18,7 +25,7 @@ struct BarrierSignal {
 
 /// `asynchronous`: not the act of a thread; reports say so.
 void deliver(Cluster& cluster, uint32_t rank, uint32_t offset, const BarrierSignal& signal, const Origin& origin,
-             bool asynchronous, const order::Operation* watched);
+             bool asynchronous, const std::shared_ptr<Mark>& mark);
 
 /// A signal of this lane to the barrier at a shared address: at once if that is its own CTA's.
 void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& signal);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "check/observer.h"
 #include "exec/arithmetic/numeric.h"
 #include "exec/core/families.h"
 
@@ -35,7 +34,7 @@ Mask members_of(Warp& w, int32_t slot, Mask* m) {
 bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
   *member = members_of(w, slot, m);
   if (!gather(w, *member, m)) return false;
-  if (Observer* const observer = observer_of(w)) observer->met(w, *m & *member);
+  cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Meet, w, *m & *member});
   return true;
 }
 
@@ -87,7 +86,7 @@ Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
     if (waits(std::countr_zero(rest))) have |= w.splits[std::countr_zero(rest)].mask;
   }
   if ((have & need) != need) return block(w, Wait::Gather, need, kMeetAnywhere);
-  if (Observer* const observer = observer_of(w)) observer->synced(w, have & member);
+  cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Sync, w, have & member});
   for (uint32_t rest = w.used; rest; rest &= rest - 1) {
     const int slot = std::countr_zero(rest);
     if (waits(slot)) go_on(w, static_cast<uint8_t>(slot));

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
-#include "check/report.h"
 #include "exec/core/op.h"
+#include "exec/core/report.h"
 
 namespace sim::tensor {
 namespace {
@@ -172,8 +172,8 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
                                            ": the tensor map and the descriptor must agree"};
 }
 
-std::vector<order::Range> tile_ranges(const Descriptor& d, int first, int rows) {
-  std::vector<order::Range> ranges;
+std::vector<Range> tile_ranges(const Descriptor& d, int first, int rows) {
+  std::vector<Range> ranges;
   const Permutation physical(d);
   const Chunks chunks(d);
   const auto add = [&](uint32_t linear) {

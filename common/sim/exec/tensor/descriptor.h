@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "check/order/world.h"
 #include "exec/tensor/tile.h"
 #include "machine/cta.h"
 
@@ -36,7 +35,7 @@ inline uint32_t extent(const Descriptor& descriptor, int rows) {
   return std::max(32u, static_cast<uint32_t>((rows + 7) / 8) * descriptor.stride);
 }
 /// The bytes of shared memory that rows [first, first + rows) of the operand tile consist of.
-std::vector<order::Range> tile_ranges(const Descriptor& descriptor, int first, int rows);
+std::vector<Range> tile_ranges(const Descriptor& descriptor, int first, int rows);
 
 /// The K elements of row `row` of one instruction, gathered to 32 contiguous bytes.
 void read_row(const Cta& cta, const Descriptor& descriptor, int row, uint8_t* out);

@@ -1,7 +1,5 @@
 #include "exec/tensor/types.h"
 
-#include "timing/counters.h"
-
 namespace sim::tensor {
 
 std::vector<ptx::Type> types_of(const Decoder& d) {
@@ -33,9 +31,8 @@ Result result_of(ptx::Type type) {
 }
 
 void count_multiply_adds(Cluster& cluster, uint64_t multiply_adds) {
-  if (cluster.counters == nullptr) return;
-  cluster.counters->tensor_flops += 2 * multiply_adds;
-  ++cluster.counters->tensor_instructions;
+  cluster.watchers.tell(
+      TensorEvent{.what = TensorEvent::What::Multiplies, .cluster = cluster, .multiply_adds = multiply_adds});
 }
 
 }  // namespace sim::tensor

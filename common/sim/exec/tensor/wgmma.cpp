@@ -7,7 +7,6 @@
 #include <bit>
 #include <span>
 
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
@@ -129,8 +128,9 @@ class GroupCommit final : public AsyncOperation {
       for_waiting(warp, Wait::WgmmaGroup, [&](uint8_t split) {
         const uint32_t pending = warp.splits[split].arguments[0];
         if (warpgroup.groups[i] - warpgroup.groups_done[i] > pending) return;
-        if (cluster.observer != nullptr) cluster.observer->wgmma_waited(warp, pending, warp.splits[split].pc);
-        note_demand(warp, timing::Step::What::GroupWait, 0, 0, pending);
+        const Split& waiting = warp.splits[split];
+        cluster.watchers.tell(
+            WaitEvent{WaitEvent::What::Wakes, Wait::WgmmaGroup, warp, waiting.mask, waiting.pc, {}, pending});
         resume(warp, split, 0);
       });
     }
@@ -389,9 +389,6 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
   if (w.alone) return Flow::Next;
-  if (timing::Recorder* const recorder = cluster_of(w).demands) {
-    recorder->note_mma(w, {64, o.n, o.k(), 1, o.a_in_registers, true}, w.cta->rank);
-  }
   Cta::Warpgroup& group = group_of(w);
   bool begins = false;
   Share share;
@@ -419,17 +416,29 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
     for (size_t i = 0; i < 4; ++i) copy_register(o.a_registers[i], "A", entry.registers->a[w.index % 4][i]);
   }
   if (o.is_sparse) copy_register(o.metadata, "metadata", entry.registers->metadata[w.index % 4]);
-  if (Observer* const observer = observer_of(w)) {
-    std::vector<order::Range> ranges = tensor::tile_ranges(o.tile_b(b), 0, o.n);
-    if (o.is_sparse) {
-      const auto behind = tensor::tile_ranges(o.tile_b_behind(b), 0, o.n);
-      ranges.insert(ranges.end(), behind.begin(), behind.end());
+  if (const Watchers& watchers = cluster_of(w).watchers; watchers.want(EventKind::Tensor)) {
+    TensorEvent told{.what = TensorEvent::What::Wgmma,
+                     .cluster = cluster_of(w),
+                     .warp = &w,
+                     .lanes = w.live,
+                     .pc = w.split().pc,
+                     .m = 64,
+                     .n = o.n,
+                     .k = o.k(),
+                     .a_elsewhere = o.a_in_registers,
+                     .leader = w.cta->rank};
+    TensorAccesses accesses;
+    if (watchers.want(EventKind::Operands)) {
+      const auto add = [&](const std::vector<Range>& ranges) {
+        for (const Range& range : ranges) accesses.operands.push_back({w.cta->rank, range});
+      };
+      add(tensor::tile_ranges(o.tile_b(b), 0, o.n));
+      if (o.is_sparse) add(tensor::tile_ranges(o.tile_b_behind(b), 0, o.n));
+      // Of A, a warp reads its own rows.
+      if (!o.a_in_registers) add(tensor::tile_ranges(o.tile_a(a), static_cast<int>(w.index % 4) * 16, 16));
+      told.accesses = &accesses;
     }
-    if (!o.a_in_registers) {  // of A, a warp reads its own rows
-      const auto rows = tensor::tile_ranges(o.tile_a(a), static_cast<int>(w.index % 4) * 16, 16);
-      ranges.insert(ranges.end(), rows.begin(), rows.end());
-    }
-    observer->wgmma(w, ranges);
+    watchers.tell(told);
   }
   entry.pending[w.index % 4] = begin_pending(w, o.written, false);
   w.executed_at_effect = w.executed;
@@ -452,13 +461,12 @@ Flow commit(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
   if (w.alone) return Flow::Next;
-  note_demand(w, timing::Step::What::Commit);
   Cta::Warpgroup& group = group_of(w);
   bool begins = false;
   Share share;
   reach(w, group, nullptr, &begins, &share);
   ++group.groups[w.index % 4];
-  if (Observer* const observer = observer_of(w)) observer->wgmma_committed(w);
+  cluster_of(w).watchers.tell(CommitEvent{CommitEvent::What::Wgmma, w, w.live});
   if (!begins) return Flow::Next;
   auto operation = std::make_unique<GroupCommit>();
   operation->cta = w.cta;
@@ -478,8 +486,8 @@ Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   const uint64_t committed = group.groups[w.index % 4];
   if (w.alone) return Flow::Next;
   if (committed <= group.groups_done[w.index % 4] + o.pending) {
-    if (Observer* const observer = observer_of(w)) observer->wgmma_waited(w, o.pending, w.split().pc);
-    note_demand(w, timing::Step::What::GroupWait, 0, 0, o.pending);
+    cluster_of(w).watchers.tell(
+        WaitEvent{WaitEvent::What::Passes, Wait::WgmmaGroup, w, m, w.split().pc, {}, o.pending});
     return Flow::Next;
   }
   return block(w, Wait::WgmmaGroup, o.pending);
@@ -488,7 +496,7 @@ Flow wait(Warp& w, const WaitGroup& o, Mask m) {
 Flow fence(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (Observer* const observer = observer_of(w)) observer->wgmma_fenced(w);
+  cluster_of(w).watchers.tell(FenceEvent{FenceEvent::What::WgmmaFence, w, m});
   return Flow::Next;
 }
 

@@ -1,5 +1,4 @@
 // tcgen05.alloc, dealloc, relinquish_alloc_permit.
-#include "check/observer.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/tensor/tcgen05/group.h"
@@ -8,30 +7,41 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-/// Columns [first, first + columns) of tensor memory, for the order checker: allocated, or no longer.
-void observe_columns(Warp& w, uint32_t pc, int first, uint32_t columns, order::Role role) {
-  Observer* const observer = observer_of(w);
-  if (observer == nullptr) return;
-  observer->tensor_allocated(w, w.live, order::World::tensor_range(0, 128, first, static_cast<int>(columns)), pc, role);
-}
-
-/// For the timing model: the warp has what it asked for, be it the running one or its peer.
-void note_columns(Cluster& cluster, Warp& w, uint32_t pc, timing::Step::What what, uint32_t columns) {
-  if (cluster.demands != nullptr) cluster.demands->note_at(w, pc, what, 0, 0, columns);
+/// Columns [first, first + columns) of tensor memory are the warp's from now on, or no longer.
+void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEvent::What what) {
+  const Watchers& watchers = cluster_of(w).watchers;
+  if (!watchers.want(EventKind::Tensor)) return;
+  TensorAccesses accesses;
+  for (const Range& range : tensor_range(0, 128, first, static_cast<int>(columns)))
+    accesses.results.push_back({w.cta->rank, range});
+  watchers.tell(TensorEvent{.what = what,
+                            .cluster = cluster_of(w),
+                            .warp = &w,
+                            .lanes = w.live,
+                            .pc = pc,
+                            .amount = columns,
+                            .accesses = &accesses});
 }
 
 /// The warp gets columns from `first` on, and their address in shared memory.
 void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns) {
   uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
   std::memcpy(at, &first, 4);
-  note_columns(cluster, w, pc, timing::Step::What::TmemTake, columns);
-  observe_columns(w, pc, first, columns, order::Role::Allocation);
-  if (cluster.observer == nullptr) return;
-  uint64_t offset[32] = {};
+  tell_of_columns(w, pc, first, columns, TensorEvent::What::Allocate);
+  if (!cluster.watchers.want(EventKind::Access)) return;
+  uint64_t addresses[32] = {};
   const int lane = first_lane(w.live);
-  offset[lane] = address & kSharedOffsetMask;
-  cluster.observer->accessed(w, 1u << lane, w.cta, offset, 4, order::Role::Store, pc);
-  cluster.observer->stored(true);
+  addresses[lane] = address;
+  cluster.watchers.tell(AccessEvent{.warp = w,
+                                    .lanes = 1u << lane,
+                                    .is_done = true,
+                                    .memory = AccessEvent::Memory::Shared,
+                                    .role = Role::Store,
+                                    .address = addresses,
+                                    .bytes = 4,
+                                    .pc = pc,
+                                    .is_own_instruction = false});
+  cluster.watchers.tell(StoreEvent{.cluster = cluster, .warp = &w, .is_done = true, .changed = true});
 }
 
 struct AllocOperands {
@@ -106,9 +116,8 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
-    observe_columns(w, w.split().pc, tmem_column(address), columns, order::Role::Deallocation);
+    tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate);
     release(cta, address, columns);
-    note_columns(*cta.cluster, w, w.split().pc, timing::Step::What::TmemGive, columns);
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
     for (Warp& other : cta.warps) {
@@ -124,13 +133,11 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   const Cta::TmemRequest other = peer.tmem_deallocation;
   peer.tmem_deallocation = {};
   Warp& peers = peer.warps[other.warp];
-  observe_columns(w, w.split().pc, tmem_column(address), columns, order::Role::Deallocation);
-  observe_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns,
-                  order::Role::Deallocation);
+  tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate);
+  tell_of_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns,
+                  TensorEvent::What::Deallocate);
   release(cta, address, columns);
   release(peer, other.address, other.columns);
-  note_columns(*cta.cluster, w, w.split().pc, timing::Step::What::TmemGive, columns);
-  note_columns(*cta.cluster, peers, peers.splits[other.split].pc, timing::Step::What::TmemGive, columns);
   note_effect(w);
   resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
          static_cast<uint64_t>(cta.cluster->costs().remote_arrive));

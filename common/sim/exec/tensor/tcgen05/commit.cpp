@@ -1,6 +1,5 @@
 // tcgen05.commit: when the thread's earlier operations are complete, one arrival at every barrier named. And the fences,
 // which order nothing here: operations take effect one at a time.
-#include "check/observer.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
@@ -20,7 +19,7 @@ class Commit final : public AsyncOperation {
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->signal = {.arrives = true};
       signal->asynchronous = true;
-      signal->watched = watched;
+      signal->mark = mark;
       const bool is_remote = rank != origin.cta_rank;
       submit_after(cluster, *this, std::move(signal),
                    {.latency = is_remote ? static_cast<uint64_t>(cluster.costs().remote_arrive) : 0});
@@ -57,13 +56,11 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
                     "tcgen05.commit to CTA rank " + std::to_string(rank) + " of a cluster of " + std::to_string(size),
                     lane};
     }
-    if (Observer* const observer = observer_of(w)) {
-      commit->watched = std::make_shared<order::Operation>();
-      commit->watched->signal = observer->tensor_commit(w, lane, o.group);
-    }
-    uint32_t to = 0;
-    for (const uint32_t rank : commit->ranks) to |= 1u << rank;
-    note_demand(w, timing::Step::What::MmaArrive, w.cta->rank, commit->offset / 8, to);
+    SignalEvent told{SignalEvent::What::Tensor, cluster_of(w), w.cta->rank, commit->offset, &w, lane};
+    told.group = o.group;
+    for (const uint32_t rank : commit->ranks) told.ranks |= 1u << rank;
+    cluster_of(w).watchers.tell(told);
+    commit->mark = std::move(told.mark);
     submit(w, lane, std::move(commit), {.order = &queue_of(w, lane)});
   }
   w.executed_at_effect = w.executed;
@@ -78,7 +75,7 @@ void decode_commit(Decoder& d) {
 }
 
 Flow fence(Warp& w, const NoOperands&, Mask m) {
-  if (Observer* const observer = observer_of(w)) observer->fence(w, m);
+  cluster_of(w).watchers.tell(FenceEvent{.warp = w, .lanes = m});
   return Flow::Next;
 }
 void decode_fence(Decoder& d) {

@@ -1,5 +1,4 @@
 // tcgen05.cp: shared memory to tensor memory.
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/descriptor.h"
@@ -75,18 +74,21 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
     copy->address = o.to.of(w, lane);
     copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
     copy->source.k_bytes = o.shape.bytes;
-    if (cluster.observer != nullptr) {
-      order::World::Mma seen{
-          .group = static_cast<uint32_t>(o.group), .result = order::Role::TensorCopy, .accumulates = false};
+    if (cluster.watchers.want(EventKind::Operands)) {
+      TensorAccesses seen{.group = static_cast<uint32_t>(o.group), .result = Role::TensorCopy, .accumulates = false};
       for (int c = 0; c < o.group; ++c) {
-        order::Cta& cta = Observer::checked(cluster.ctas[copy->rank + static_cast<uint32_t>(c)]);
-        for (const order::Range& range : tensor::tile_ranges(copy->source, 0, o.shape.rows))
-          seen.operands.push_back({&cta, range});
-        for (const order::Range& range :
-             order::World::tensor_range(0, 128, tmem_column(copy->address), o.shape.bytes / 4))
-          seen.results.push_back({&cta, range});
+        const uint32_t rank = copy->rank + static_cast<uint32_t>(c);
+        for (const Range& range : tensor::tile_ranges(copy->source, 0, o.shape.rows))
+          seen.operands.push_back({rank, range});
+        for (const Range& range : tensor_range(0, 128, tmem_column(copy->address), o.shape.bytes / 4))
+          seen.results.push_back({rank, range});
       }
-      cluster.observer->tensor_operation(w, lane, seen);
+      cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
+                                        .cluster = cluster,
+                                        .warp = &w,
+                                        .lanes = 1u << lane,
+                                        .pc = w.split().pc,
+                                        .accesses = &seen});
     }
     const When when = when_moved(w, lane, copy->rank);
     submit(w, lane, std::move(copy), when);

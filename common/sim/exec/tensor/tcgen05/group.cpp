@@ -1,6 +1,6 @@
 #include "exec/tensor/tcgen05/group.h"
 
-#include "check/report.h"
+#include "exec/core/report.h"
 
 namespace sim::tcgen05 {
 

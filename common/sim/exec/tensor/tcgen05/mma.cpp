@@ -5,9 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "check/observer.h"
-#include "check/report.h"
 #include "exec/core/families.h"
+#include "exec/core/report.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/tcgen05/operands.h"
 #include "exec/tensor/types.h"
@@ -349,28 +348,27 @@ Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, 
 }
 
 /// What the order checker learns of it.
-order::World::Mma seen_of(Cluster& cluster, const Mma& mma) {
+TensorAccesses accesses_of(const Mma& mma) {
   const Operands& o = mma.operands;
-  order::World::Mma seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma.accumulate};
+  TensorAccesses seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma.accumulate};
   // Accumulators are the same if place and shape are.
   seen.accumulator = uint64_t{mma.d} << 32 | static_cast<uint64_t>(o.in.m) << 16 | static_cast<uint64_t>(o.in.n) << 2 |
                      static_cast<uint64_t>(o.group);
   for (int c = 0; c < o.group; ++c) {
-    order::Cta& cta = Observer::checked(cluster.ctas[mma.leader + static_cast<uint32_t>(c)]);
+    const uint32_t rank = mma.leader + static_cast<uint32_t>(c);
     const auto operand = [&](const tensor::Descriptor& descriptor, int rows) {
-      for (const order::Range& range : tensor::tile_ranges(descriptor, 0, rows)) seen.operands.push_back({&cta, range});
+      for (const Range& range : tensor::tile_ranges(descriptor, 0, rows)) seen.operands.push_back({rank, range});
     };
     for (const tensor::Descriptor& part : o.b_parts()) operand(part, o.columns());
     if (!o.a_in_tmem) operand(o.a, o.rows());
     for (const Columns& each : o.sources()) {
-      for (const order::Range& range : order::World::tensor_range(0, 128, each.first, each.count))
-        seen.sources.push_back({&cta, range});
+      for (const Range& range : tensor_range(0, 128, each.first, each.count)) seen.sources.push_back({rank, range});
     }
     for (const Strip& strip : strips_of(o.in, o.group, mma.stationary, mma.d)) {
       const bool whole = strip.mask == kAllLanes;
       const int first = strip.lane + (strip.mask == 0xFFFF'0000u ? 16 : 0);
-      for (const order::Range& range : order::World::tensor_range(first, whole ? 32 : 16, strip.column, strip.count_n))
-        seen.results.push_back({&cta, range});
+      for (const Range& range : tensor_range(first, whole ? 32 : 16, strip.column, strip.count_n))
+        seen.results.push_back({rank, range});
     }
   }
   return seen;
@@ -406,11 +404,24 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
 
-    if (cluster.observer != nullptr) cluster.observer->tensor_operation(w, lane, seen_of(cluster, *mma));
+    if (cluster.watchers.want(EventKind::Tensor)) {
+      TensorEvent told{.what = TensorEvent::What::Mma,
+                       .cluster = cluster,
+                       .warp = &w,
+                       .lanes = 1u << lane,
+                       .pc = w.split().pc,
+                       .m = in.m,
+                       .n = in.n,
+                       .k = in.k,
+                       .ctas = group,
+                       .a_elsewhere = o.a_in_tmem,
+                       .leader = mma->leader};
+      TensorAccesses accesses;
+      if (cluster.watchers.want(EventKind::Operands)) accesses = accesses_of(*mma), told.accesses = &accesses;
+      cluster.watchers.tell(told);
+    }
     // As many as of BF16: 32 bytes of K take the same time, whatever they hold.
     const uint64_t flops = 2ull * static_cast<uint64_t>(in.m == 64 ? 128 : in.m) * static_cast<uint64_t>(in.n) * 16;
-    if (cluster.demands != nullptr)
-      cluster.demands->note_mma(w, {in.m, in.n, in.k, group, o.a_in_tmem, false}, mma->leader);
     const Costs& costs = cluster.costs();
     const When when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
                     .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * group),

@@ -1,5 +1,4 @@
 // tcgen05.shift: rows of tensor memory, moved by one lane.
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/tcgen05/group.h"
@@ -53,17 +52,21 @@ Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
       throw Fault{Status::LaunchFailure,
                   "tcgen05.shift begins at lane " + std::to_string(first) + "; it can begin at lanes 0, 32, 64 and 96"};
     }
-    if (cluster.observer != nullptr) {
-      order::World::Mma seen{
-          .group = static_cast<uint32_t>(o.group), .result = order::Role::TensorCopy, .accumulates = false};
+    if (cluster.watchers.want(EventKind::Operands)) {
+      TensorAccesses seen{.group = static_cast<uint32_t>(o.group), .result = Role::TensorCopy, .accumulates = false};
       for (int c = 0; c < o.group; ++c) {
-        order::Cta& cta = Observer::checked(cluster.ctas[shift->rank + static_cast<uint32_t>(c)]);
-        for (const order::Range& range : order::World::tensor_range(first, kLanes, column, kColumns)) {
-          seen.sources.push_back({&cta, range});
-          seen.results.push_back({&cta, range});
+        const uint32_t rank = shift->rank + static_cast<uint32_t>(c);
+        for (const Range& range : tensor_range(first, kLanes, column, kColumns)) {
+          seen.sources.push_back({rank, range});
+          seen.results.push_back({rank, range});
         }
       }
-      cluster.observer->tensor_operation(w, lane, seen);
+      cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
+                                        .cluster = cluster,
+                                        .warp = &w,
+                                        .lanes = 1u << lane,
+                                        .pc = w.split().pc,
+                                        .accesses = &seen});
     }
     const When when = when_moved(w, lane, shift->rank);
     submit(w, lane, std::move(shift), when);

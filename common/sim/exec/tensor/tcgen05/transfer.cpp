@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <array>
 
-#include "check/observer.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
+#include "exec/core/report.h"
 #include "exec/core/submit.h"
 #include "exec/tensor/tcgen05/group.h"
-#include "timing/counters.h"
 
 namespace sim {
 namespace tcgen05 {
@@ -94,7 +93,8 @@ void for_cells(const TransferOperands& o, Mask mask, F f) {
 
 void wake(Warp& warp, Wait kind) {
   for_waiting(warp, kind, [&](uint8_t split) {
-    note_demand(warp, timing::Step::What::TmemWait);
+    const Split& waiting = warp.splits[split];
+    cluster_of(warp).watchers.tell(WaitEvent{WaitEvent::What::Wakes, kind, warp, waiting.mask, waiting.pc});
     resume(warp, split, 0);
   });
 }
@@ -158,10 +158,10 @@ class TmemStore final : public AsyncOperation {
 };
 
 /// The cells that the warp's access concerns, for the order checker.
-std::vector<order::Range> cells(Warp& w, const TransferOperands& o, uint32_t address, const char* what) {
+std::vector<Range> cells(Warp& w, const TransferOperands& o, uint32_t address, const char* what) {
   const int lane = access_lane(*w.cta, w.index, address, o, what);
   const int lanes_high = o.shape == Shape::Lanes32x32b ? 32 : 16;
-  return order::World::tensor_range(lane, lanes_high, tmem_column(address), o.columns());
+  return tensor_range(lane, lanes_high, tmem_column(address), o.columns());
 }
 
 /// What loads and stores begin with: their address, the same in all lanes, checked.
@@ -185,7 +185,7 @@ When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
 
 /// Starts it. Hardware does what a warp does with tensor memory in order; a schedule that would not, does so for those who
 /// tolerate the habit of counting on it.
-void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const When& when, order::Habit habit) {
+void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const When& when, Habit habit) {
   const Launch& launch = *cluster_of(w).launch;
   if (!launch.lenient && launch.tolerated.contains(habit))
     transfer->complete(cluster_of(w));
@@ -207,24 +207,38 @@ void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m
   const Fault fault{
       Status::LaunchFailure,
       "tcgen05.ld of what an unfinished tcgen05.st has still to store: tcgen05.wait::st is required before"};
-  if (!forgive(cluster_of(w), order::Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
+  if (!forgive(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
+}
+
+void tell_of(Warp& w, Mask m, const TransferOperands& o, uint32_t address, TensorEvent::What what, const char* name) {
+  const Watchers& watchers = cluster_of(w).watchers;
+  if (!watchers.want(EventKind::Tensor)) return;
+  TensorEvent told{.what = what,
+                   .cluster = cluster_of(w),
+                   .warp = &w,
+                   .lanes = m,
+                   .pc = w.split().pc,
+                   .amount = static_cast<uint32_t>(128 * o.registers.size())};
+  TensorAccesses accesses;
+  if (watchers.want(EventKind::Operands)) {
+    for (const Range& range : cells(w, o, address, name)) accesses.results.push_back({w.cta->rank, range});
+    told.accesses = &accesses;
+  }
+  watchers.tell(told);
 }
 
 Flow load(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
   if (w.alone) return Flow::Next;
-  note_demand(w, timing::Step::What::TmemLoad, 0, 0, static_cast<uint32_t>(128 * o.registers.size()));
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
   require_stored(w, o, load->address, m);
   load->warp = &w, load->operands = &o, load->mask = m;
   load->number = begin_pending(w, o.written, true);
-  if (Observer* const observer = observer_of(w))
-    observer->tensor_transfer(w, m, cells(w, o, load->address, "tcgen05.ld"), false);
+  tell_of(w, m, o, load->address, TensorEvent::What::Load, "tcgen05.ld");
   ++w.tmem_loads;
-  if (Counters* const counters = cluster_of(w).counters) ++counters->tmem_reads;
-  start(w, m, std::move(load), transfer_time(w, o, w.tmem_load_order), order::Habit::LoadWithoutWait);
+  start(w, m, std::move(load), transfer_time(w, o, w.tmem_load_order), Habit::LoadWithoutWait);
   return Flow::Next;
 }
 
@@ -232,7 +246,6 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
   if (w.alone) return Flow::Next;
-  note_demand(w, timing::Step::What::TmemLoad, 0, 0, static_cast<uint32_t>(128 * o.registers.size()));
   auto store = std::make_unique<TmemStore>();
   store->address = begin_transfer(w, o, m, "tcgen05.st");
   store->warp = &w, store->operands = &o, store->mask = m;
@@ -245,25 +258,26 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   for_cells(o, m, [&](size_t, size_t, const Cell& cell, int) {
     tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::POISON;
   });
-  if (Observer* const observer = observer_of(w))
-    observer->tensor_transfer(w, m, cells(w, o, store->address, "tcgen05.st"), true);
-  start(w, m, std::move(store), transfer_time(w, o, w.tmem_store_order), order::Habit::StoreWithoutWait);
+  tell_of(w, m, o, store->address, TensorEvent::What::Store, "tcgen05.st");
+  start(w, m, std::move(store), transfer_time(w, o, w.tmem_store_order), Habit::StoreWithoutWait);
   return Flow::Next;
 }
 
+Flow wait_for(Warp& w, Mask m, Wait why, uint32_t in_flight) {
+  WaitEvent told{WaitEvent::What::Asks, why, w, m, w.split().pc};
+  cluster_of(w).watchers.tell(told);
+  if (in_flight > 0) return block(w, why);
+  told.what = WaitEvent::What::Passes;
+  cluster_of(w).watchers.tell(told);
+  return Flow::Next;
+}
 Flow wait_load(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
-  if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, false, w.split().pc);
-  if (w.tmem_loads > 0) return block(w, Wait::TmemLoad);
-  note_demand(w, timing::Step::What::TmemWait);
-  return Flow::Next;
+  return wait_for(w, m, Wait::TmemLoad, w.tmem_loads);
 }
 Flow wait_store(Warp& w, const NoOperands&, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
-  if (Observer* const observer = observer_of(w)) observer->tensor_waited(w, m, true, w.split().pc);
-  if (w.tmem_stores > 0) return block(w, Wait::TmemStore);
-  note_demand(w, timing::Step::What::TmemWait);
-  return Flow::Next;
+  return wait_for(w, m, Wait::TmemStore, w.tmem_stores);
 }
 
 // ---- decoding

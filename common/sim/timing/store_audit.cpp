@@ -1,4 +1,4 @@
-#include "check/store_audit.h"
+#include "timing/store_audit.h"
 
 #include <algorithm>
 

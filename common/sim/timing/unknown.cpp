@@ -1,9 +1,10 @@
-#include "exec/core/unknown.h"
+#include "timing/unknown.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "exec/core/program.h"
+#include "machine/address.h"
 
 namespace sim {
 namespace {
@@ -33,19 +34,76 @@ Unknown::Use Unknown::use_of(const Op& op, const Program& program) {
   return Use::Decides;
 }
 
-Unknown::Unknown(const Program& program) : program_(program) {
+Unknown::Unknown(const Program& program, bool alone)
+    : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}),
+      program_(program),
+      alone_(alone) {
   for (const Op& op : program.ops) uses_.push_back(use_of(op, program));
 }
 
-void Unknown::start(const Cluster& cluster, bool alone) {
-  alone_ = alone;
+void Unknown::on(const LifeEvent& event) {
+  if (event.what == LifeEvent::What::Begins) start(event.cluster);
+}
+
+void Unknown::on(const StepEvent& event) {
+  if (event.is_done)
+    after(event.warp, event.op, event.lanes);
+  else
+    before(event.warp, event.op, event.standing, event.lanes);
+}
+
+void Unknown::on(const AccessEvent& event) {
+  if (!event.is_done) return require_known(event.warp, event.address_slot, event.lanes);
+  if (!event.is_own_instruction) return;
+  const bool loads = event.role != Role::Store, stores = event.role != Role::Load;
+  const auto for_lanes_of = [&](const auto& f) {
+    for (Mask rest = event.lanes; rest; rest &= rest - 1) f(first_lane(rest));
+  };
+  switch (event.memory) {
+    case AccessEvent::Memory::Constant: break;
+    case AccessEvent::Memory::Global:
+      // What kernels have written is not there, and which allocations they write nobody tells.
+      if (loads) loaded_ |= event.lanes;
+      break;
+    case AccessEvent::Memory::Shared:
+      for_lanes_of([&](int lane) {
+        const auto rank = static_cast<uint32_t>(event.address[lane] >> kSharedRankShift);
+        const auto offset = static_cast<uint32_t>(event.address[lane] & kSharedOffsetMask);
+        if (loads) loads_shared(rank, offset, event.bytes, lane);
+        if (stores) stores_shared(event.warp, rank, offset, event.bytes, lane, event.address_slot);
+      });
+      break;
+    case AccessEvent::Memory::Local:
+      for_lanes_of([&](int lane) {
+        const auto offset = static_cast<uint32_t>(event.address[lane]);
+        if (stores)
+          stores_local(event.warp, offset, event.bytes, lane, event.address_slot);
+        else
+          loads_local(event.warp, offset, event.bytes, lane);
+      });
+      break;
+  }
+}
+
+void Unknown::on(const FillEvent& event) {
+  switch (event.what) {
+    case FillEvent::What::Shared: mark(event.rank, event.first, event.bytes, !event.is_known); break;
+    case FillEvent::What::Registers: will_write(*event.warp, *event.slots); break;
+    case FillEvent::What::Local:
+      moves_local(*event.warp, event.to, event.first, event.bytes, first_lane(event.lanes));
+      break;
+    case FillEvent::What::Loaded: loaded_ &= ~event.lanes; break;
+  }
+}
+
+void Unknown::start(const Cluster& cluster) {
   local_bytes_ = cluster.launch->local_bytes;
   warps_.assign(cluster.ctas.size(), {});
   shared_.assign(cluster.ctas.size(), {});
   for (size_t rank = 0; rank < cluster.ctas.size(); ++rank) {
     const Cta& cta = cluster.ctas[rank];
     warps_[rank].resize(cta.warps.size());
-    shared_[rank].assign(cta.smem.size(), alone);
+    shared_[rank].assign(cta.smem.size(), alone_);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "engine/demands.h"
+#include "timing/demands.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +9,8 @@
 #include "engine/default_arithmetic.h"
 #include "exec/core/program.h"
 #include "timing/ordinary_loads.h"
+#include "timing/recorder.h"
+#include "timing/unknown.h"
 
 namespace sim {
 namespace {
@@ -28,8 +30,12 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, tim
   ClusterDemands demands = empty(launch);
   timing::Recorder recorder(sites, demands, &loads);
   ClusterEngine engine(launch, {});
-  engine.trace_to(trace);
-  engine.record(recorder);
+  Unknown unknown(*launch.program, false);
+  std::optional<sim::Recorder> tracer;
+  if (trace != nullptr)
+    engine.watch({&recorder, &unknown, &tracer.emplace(engine.cluster(), *trace)});
+  else
+    engine.watch({&recorder, &unknown});
   engine.start(number);
   for (;;) {
     const ClusterEngine::State state = engine.run(1u << 16);
@@ -173,7 +179,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   const auto walk = [&] {
     const DefaultArithmetic rounding;
     ClusterEngine engine(launch, {});
-    engine.trace_to(nullptr);
+    Unknown unknown(*launch.program, true);
     timing::Sites sites;
     {
       const std::lock_guard lock(mutex);
@@ -182,7 +188,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     for (uint32_t number = next.fetch_add(1); number < count; number = next.fetch_add(1)) {
       ClusterDemands mine = empty(launch);
       timing::Recorder recorder(sites, mine);
-      engine.record(recorder);
+      engine.watch({&recorder, &unknown});
       try {
         engine.walk(number, loading);
       } catch (Failure& problem) {

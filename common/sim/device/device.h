@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "check/order/rules.h"
 #include "common/base/demangle.h"
 #include "engine/schedule.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
+#include "machine/habit.h"
 #include "machine/shared_name.h"
 #include "machine/status.h"
 #include "timing/power_setting.h"
@@ -46,7 +46,7 @@ struct Options {
       return name.find(part) != name.npos || kernel.find(part) != kernel.npos;
     });
   }
-  order::Habits tolerated;                   ///< what hardware forgives and nobody is to speak of
+  Habits tolerated;                          ///< what hardware forgives and nobody is to speak of
   bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
   std::string counters_file;                 ///< where to write counters at exit; empty: do not count
   std::string trace_file;                    ///< where to write a trace at exit; empty: do not trace
@@ -104,6 +104,7 @@ struct Outcome {
   bool is_unordered = false;  ///< the order checker has found errors, whatever became of the launch
 };
 
+class LaunchWatcher;
 namespace order {
 class Launches;
 }
@@ -133,6 +134,9 @@ class Device {
   /// The order of launches, copies and the host; null if nobody checks it.
   order::Launches* launches() { return launches_.get(); }
 
+  /// A further watcher (machine/watcher.h) of the launches that follow. It must outlive them.
+  void watch(LaunchWatcher& watcher);
+
   /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
   void note_useful_flops(uint64_t flops);
   /// What the program calls the parts of dynamic shared memory in the launches that follow: reports use it.
@@ -157,6 +161,10 @@ class Device {
  private:
   struct Impl;
   struct Pending;
+  // The steps of a launch.
+  void validate(Pending& pending, const KernelInfo& kernel) const;
+  void bind(Pending& pending, const KernelInfo& kernel, void* const* arguments);
+  void watch(Pending& pending, const KernelInfo& kernel);
   /// In the place of running them, says how long these launches, of one call, would take.
   Outcome predict(const std::vector<std::unique_ptr<Pending>>& pending);
   Gpu gpu_;

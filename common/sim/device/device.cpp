@@ -1,4 +1,4 @@
-#include "engine/device.h"
+#include "device/device.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -12,22 +12,22 @@
 #include "check/observer.h"
 #include "check/order/launches.h"
 #include "check/order_names.h"
-#include "check/report.h"
-#include "check/store_audit.h"
 #include "common/base/align.h"
 #include "common/base/file.h"
 #include "common/base/text.h"
-#include "engine/demands.h"
 #include "engine/grid.h"
 #include "exec/core/call_graph.h"
 #include "exec/core/op.h"
 #include "exec/core/program.h"
+#include "exec/core/report.h"
 #include "machine/address.h"
 #include "ptx/link.h"
 #include "ptx/module.h"
 #include "ptx/rules/rules.h"
 #include "timing/counters.h"
+#include "timing/demands.h"
 #include "timing/prediction.h"
+#include "timing/recorder.h"
 #include "timing/trace.h"
 
 namespace sim {
@@ -181,12 +181,12 @@ int host_threads(int asked) {
 
 /// Into the launch's trace: the clusters that have been executed, at the times of the timing model.
 void add_replayed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
-                  const timing::ReplayLog& log, std::vector<Trace::Part>& executed) {
+                  const timing::ReplayLog& log, std::vector<Trace::Part>& executed, Trace& trace) {
   for (size_t kind = 0; kind < executed.size(); ++kind) {
     const timing::ClusterLog* const cluster = log.of(number, demands.executed[kind]);
     if (cluster == nullptr || cluster->kind != kind) continue;
     Trace::Part part = timing::events_of(*cluster, demands.kinds[kind], std::move(executed[kind]));
-    launch.trace->add(launch, std::move(part.ctas), std::move(part.events));
+    trace.add(launch, std::move(part.ctas), std::move(part.events));
   }
 }
 
@@ -197,12 +197,13 @@ struct Device::Pending {
   std::string kernel;  ///< readable
   LaunchConfig config;
   Launch launch;
-  Counters counters;
-  StoreAudit audit;
   uint64_t useful_flops = 0;
   GridLaunch grid;
-  std::unique_ptr<const Orderings> orderings;  ///< if somebody checks the order of accesses
-  std::unique_ptr<order::LaunchCheck> check;
+  std::unique_ptr<order::LaunchCheck> check;  ///< if somebody checks the order of accesses
+  // Watchers.
+  std::unique_ptr<CountersWatcher> counters;
+  std::unique_ptr<TraceWatcher> tracer;
+  std::unique_ptr<OrderWatcher> orderer;
 };
 
 struct Device::Impl {
@@ -213,7 +214,8 @@ struct Device::Impl {
   void* grid_workspace = nullptr;  // of cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
-  uint64_t useful_flops = 0;  // of the next launch
+  std::vector<LaunchWatcher*> watchers;  // of the program's own
+  uint64_t useful_flops = 0;             // of the next launch
   std::vector<SharedName> shared_names;
   std::string remarks;  // about launches that ran before the one that was asked for
 };
@@ -307,40 +309,62 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
     if (before.status != Status::Success) return before;
     if (!before.report.empty()) impl_->remarks += before.report + "\n";
   }
-  auto& loaded = static_cast<LoadedModule&>(module);
   auto pending = std::make_unique<Pending>();
   pending->kernel = readable_name(kernel.name);
   pending->config = config;
-  Launch& launch = pending->launch;
-  launch.gpu = &gpu_;
-  launch.memory = &memory_;
+  pending->launch.program = &static_cast<LoadedModule&>(module).program(kernel.name);
+  try {
+    validate(*pending, kernel);
+    bind(*pending, kernel, arguments);
+  } catch (Outcome& refused) {
+    refused.report = "sim: launch of " + pending->kernel + ": " + refused.report;
+    return std::move(refused);
+  }
+  if (overlaps) pending->launch.predecessor = &impl_->pending.back()->launch;
+  watch(*pending, kernel);
+  const bool may_have_dependents = pending->launch.program->lets_dependents_start;
+  impl_->pending.push_back(std::move(pending));
+  // Only a kernel that says when its dependents may start can have any: it waits for what comes next. The order checker
+  // knows what may overlap without seeing it.
+  if (may_have_dependents && !launches_) return {};
+  return settle();
+}
+
+/// Its size, in CTAs, threads and bytes. Throws Outcome if it is more than there can be.
+void Device::validate(Pending& pending, const KernelInfo& kernel) const {
+  const LaunchConfig& config = pending.config;
+  Launch& launch = pending.launch;
+  const Program& program = *launch.program;
   launch.grid = config.grid;
   launch.block = config.block;
   for (size_t i = 0; i < 3; ++i)
     launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
-  const auto refuse = [&](Status status, const std::string& why) {
-    return Outcome{status, "sim: launch of " + pending->kernel + ": " + why};
-  };
-  const Program& program = loaded.program(kernel.name);
-  if (!program.impossible.empty()) return refuse(Status::LaunchOutOfResources, program.impossible);
+  if (!program.impossible.empty()) throw Outcome{Status::LaunchOutOfResources, program.impossible};
   const uint64_t local_bytes = program.local_bytes + stack_bytes(program, config.stack_bytes);
   if (local_bytes > kMostLocalBytes) {
-    return refuse(Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
+    throw Outcome{Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
                                                     " of local memory a thread, and a thread can have " +
-                                                    base::grouped(kMostLocalBytes));
+                                                    base::grouped(kMostLocalBytes)};
   }
   launch.local_bytes = static_cast<uint32_t>(local_bytes);
-  launch.program = &program;
   launch.dynamic_smem = static_cast<uint32_t>(config.dynamic_smem);
   const uint32_t statics = Gpu::smem_reserved + program.static_smem;
   launch.smem_bytes =
       (program.dynamic_smem_used ? base::round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
   if (launch.smem_bytes - Gpu::smem_reserved > static_cast<uint32_t>(gpu_.smem_per_block)) {
-    return refuse(Status::InvalidValue, "it needs " + base::grouped(launch.smem_bytes - Gpu::smem_reserved) +
+    throw Outcome{Status::InvalidValue, "it needs " + base::grouped(launch.smem_bytes - Gpu::smem_reserved) +
                                             " bytes of shared memory, a block can have " +
-                                            base::grouped(gpu_.smem_per_block));
+                                            base::grouped(gpu_.smem_per_block)};
   }
-  launch.parameters.assign(program.parameter_bytes, 0);
+}
+
+/// What it runs with: GPU, memory, arguments, and what the user has chosen. Throws Outcome if there is no memory for it.
+void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* arguments) {
+  const LaunchConfig& config = pending.config;
+  Launch& launch = pending.launch;
+  launch.gpu = &gpu_;
+  launch.memory = &memory_;
+  launch.parameters.assign(launch.program->parameter_bytes, 0);
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
     std::memcpy(launch.parameters.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].size);
   }
@@ -348,44 +372,49 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   if (config.cooperative) {  // the workspace's size, and the word that the CTAs count in
     constexpr size_t kWorkspace = 8;
     if (impl_->grid_workspace == nullptr) impl_->grid_workspace = memory_.allocate(kWorkspace, "barrier of the grid");
-    if (impl_->grid_workspace == nullptr) return refuse(Status::MemoryAllocation, "no memory for the grid's barrier");
+    if (impl_->grid_workspace == nullptr) throw Outcome{Status::MemoryAllocation, "no memory for the grid's barrier"};
     std::memset(impl_->grid_workspace, 0, kWorkspace);
     launch.grid_workspace = reinterpret_cast<uint64_t>(impl_->grid_workspace);
   }
-
-  if (overlaps) launch.predecessor = &impl_->pending.back()->launch;
   launch.lenient = options_.schedule == SchedulePolicy::Default;
   launch.tolerated = options_.tolerated;
-  launch.warpgroups_as_one = launch.lenient || options_.tolerated.contains(order::Habit::WarpgroupRelease);
+  launch.warpgroups_as_one = launch.lenient || options_.tolerated.contains(Habit::WarpgroupRelease);
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
     case Options::Arithmetic::Fast: launch.exact_budget = 0; break;
     // Shared out evenly, with room for clusters that get one tile more than others.
     case Options::Arithmetic::Automatic: launch.exact_budget = 2 * kExactLimit / launch.cluster_count(); break;
   }
-  if (!options_.counters_file.empty()) launch.counters = &pending->counters, launch.audit = &pending->audit;
-  if (!options_.trace_file.empty()) launch.trace = &impl_->trace;
-  pending->useful_flops = std::exchange(impl_->useful_flops, 0);
+  pending.useful_flops = std::exchange(impl_->useful_flops, 0);
   launch.shared_names = impl_->shared_names;
   const int per_sm = max_active_blocks_per_sm(kernel, static_cast<int>(launch.threads_per_cta()), config.dynamic_smem);
-  pending->grid = {
+  pending.grid = {
       .launch = &launch,
       .resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config))),
       .room_per_cluster = launch.cluster_size() * GridLaunch::SM / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
+}
+
+/// Assembles what watches it: the one place where watchers are named.
+void Device::watch(Pending& pending, const KernelInfo& kernel) {
+  const LaunchConfig& config = pending.config;
   if (launches_) {
-    pending->check = launches_->begin({config.stream, config.blocking_stream}, config.overlaps,
-                                      std::make_unique<KernelNames>(launch), options_.tolerated,
-                                      options_.check == Options::Check::Strict);
-    if (options_.checks(kernel.name)) {  // otherwise a launch whose accesses nobody knows
-      pending->orderings = std::make_unique<const Orderings>(&program);
-      launch.orderings = pending->orderings.get(), launch.order = pending->check.get();
-    }
+    pending.check = launches_->begin({config.stream, config.blocking_stream}, config.overlaps,
+                                     std::make_unique<KernelNames>(pending.launch), options_.tolerated,
+                                     options_.check == Options::Check::Strict);
   }
-  impl_->pending.push_back(std::move(pending));
-  // Only a kernel that says when its dependents may start can have any: it waits for what comes next. The order checker
-  // knows what may overlap without seeing it.
-  if (program.lets_dependents_start && !launches_) return {};
-  return settle();
+  if (options_.timing) return;  // predict() has watchers of its own
+  std::vector<LaunchWatcher*>& watchers = pending.launch.watchers;
+  const auto add = [&](auto& owner, auto watcher) {
+    owner = std::move(watcher);
+    watchers.push_back(owner.get());
+  };
+  const bool traces = !options_.trace_file.empty();
+  if (!options_.counters_file.empty()) add(pending.counters, std::make_unique<CountersWatcher>(memory_));
+  if (traces) add(pending.tracer, std::make_unique<TraceWatcher>(impl_->trace));
+  // The accesses of a launch that is not checked are not known.
+  if (pending.check && options_.checks(kernel.name))
+    add(pending.orderer, std::make_unique<OrderWatcher>(*pending.check, *pending.launch.program, traces));
+  watchers.insert(watchers.end(), impl_->watchers.begin(), impl_->watchers.end());
 }
 
 Outcome Device::settle() {
@@ -399,9 +428,9 @@ Outcome Device::settle() {
       run_launches(grids, {options_.schedule, options_.seed, options_.patience}, host_threads(options_.threads));
   for (const auto& each : pending) {
     const Launch& launch = each->launch;
-    if (launch.counters != nullptr) {
+    if (each->counters) {
       impl_->records.push_back({each->kernel, launch.grid, launch.block, launch.cluster, launch.program,
-                                each->useful_flops, std::move(each->counters)});
+                                each->useful_flops, std::move(each->counters->total)});
     }
     for (const auto& [habit, remark] : launch.remarks) {
       if (!outcome.report.empty()) outcome.report += "\n";
@@ -454,9 +483,9 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
       return {Status::NotSupported, "sim: --predictions: " + options_.prediction_file + " cannot be written"};
     for (size_t launch = 0; traces && launch < pending.size(); ++launch) {
       Launch& each = pending[launch]->launch;
-      add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch]);
-      each.trace->predicted(each, ghz, log.residences(static_cast<uint32_t>(launch)),
-                            launch == 0 ? log.queues() : std::vector<QueueSample>());
+      add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch], impl_->trace);
+      impl_->trace.predicted(each, ghz, log.residences(static_cast<uint32_t>(launch)),
+                             launch == 0 ? log.queues() : std::vector<QueueSample>());
     }
   } catch (const Failure& failure) {
     return {failure.status, failure.report};
@@ -466,6 +495,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   return {};
 }
 
+void Device::watch(LaunchWatcher& watcher) { impl_->watchers.push_back(&watcher); }
 void Device::note_useful_flops(uint64_t flops) { impl_->useful_flops = flops; }
 void Device::name_shared(std::vector<SharedName> names) { impl_->shared_names = std::move(names); }
 

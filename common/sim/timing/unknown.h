@@ -7,31 +7,30 @@
 #include <vector>
 
 #include "exec/core/op.h"
+#include "machine/watcher.h"
 
 namespace sim {
 
 struct Program;
 
-class Unknown {
+class Unknown final : public Watcher {
  public:
-  explicit Unknown(const Program& program);
+  /// `alone`: warps are executed each by itself, so that what others store is not known either.
+  Unknown(const Program& program, bool alone);
 
-  /// Another cluster begins. `alone`: its warps are executed each by itself, so that what others store is not known either.
-  void start(const Cluster& cluster, bool alone);
+  /// Throws Fault where what is not known would decide something.
+  void on(const LifeEvent& event) override;
+  void on(const StepEvent& event) override;
+  void on(const AccessEvent& event) override;
+  void on(const FillEvent& event) override;
 
-  /// An instruction is about to be executed for `mask`, which its guard has chosen among the lanes that stand at it. Throws
-  /// Fault.
+ private:
   void before(const Warp& warp, const Op& op, Mask standing, Mask mask);
-  /// It has been executed, or (if it is a move) will be as soon as its source is there.
   void after(const Warp& warp, const Op& op, Mask mask);
-
-  // --- told by instructions, between the two
+  void start(const Cluster& cluster);
 
   /// Throws Fault if an address of these lanes follows from what is not known.
   void require_known(const Warp& warp, int32_t address_slot, Mask mask) const;
-  void loads_unknown(Mask mask) { loaded_ |= mask; }
-  /// What has been loaded is known all the same.
-  void knows(Mask mask) { loaded_ &= ~mask; }
   /// One lane's ordinary access of shared or of its local memory.
   void loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane);
   void stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);
@@ -39,14 +38,8 @@ class Unknown {
   void stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);
   /// Arguments and results of a call.
   void moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane);
-  /// Bytes of shared memory that a copy should fill.
-  void copied(uint32_t rank, uint32_t first, uint32_t count) { mark(rank, first, count, true); }
-  /// Bytes of shared memory that an answer fills which is known: of clusterlaunchcontrol.try_cancel.
-  void answered(uint32_t rank, uint32_t first, uint32_t count) { mark(rank, first, count, false); }
   /// Registers that tensor cores or tensor memory should fill.
   void will_write(const Warp& warp, const std::vector<Slot>& slots);
-
- private:
   void mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown);
   struct OfWarp {
     std::vector<Mask> registers;  ///< by 4 bytes of the register block: lanes in which the slot there is unknown
@@ -68,7 +61,7 @@ class Unknown {
   static Use use_of(const Op& op, const Program& program);
 
   const Program& program_;
-  bool alone_ = false;
+  const bool alone_;
   uint32_t local_bytes_ = 0;                ///< of a lane
   std::vector<Use> uses_;                   ///< by op
   std::vector<std::vector<OfWarp>> warps_;  ///< by rank and index

@@ -1,4 +1,4 @@
-#include "check/report.h"
+#include "exec/core/report.h"
 
 #include <algorithm>
 #include <map>
@@ -211,6 +211,16 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
             std::to_string(origin->lane) + "\n";
   }
   return text;
+}
+
+bool forgive(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+  const Launch& launch = *cluster.launch;
+  if (launch.tolerated.contains(habit)) return true;
+  if (!launch.lenient) return false;
+  Fault named = what;
+  named.message += std::string(" (habit ") + text_of(habit).name + ")";
+  cluster.scheduler->remark(habit, named, warp, origin);
+  return true;
 }
 
 std::string explain_deadlock(const Cluster& cluster) {

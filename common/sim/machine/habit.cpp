@@ -1,0 +1,74 @@
+#include "machine/habit.h"
+
+#include <iterator>
+
+namespace sim {
+namespace {
+
+constexpr HabitText kHabits[] = {
+    {"ld-without-wait", true, "uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld"},
+    {"st-without-wait", true,
+     "loads what tcgen05.st stores, or tells others of it, without tcgen05.wait::st before (CUTLASS stream-K)"},
+    {"exit-with-own-stores", true, "ends while its own bulk stores still read shared memory"},
+    {"exit-with-own-loads", true, "ends while its own copies into shared memory are in flight"},
+    {"exit-before-own-commit", true, "ends while its own last tcgen05.commit is on its way to its own mbarrier"},
+    {"relaxed-cluster-exit", true,
+     "signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends"},
+    {"warpgroup-release", false,
+     "one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a barrier among them "
+     "(CUTLASS)"},
+    {"implicit-reconvergence", false,
+     "executes an .aligned instruction after lanes took, or may have taken, different ways, without bar.warp.sync"},
+    {"warp-synchronous", false,
+     "lanes of a warp exchange data through memory without bar.warp.sync, counting on lockstep"},
+    {"tcgen05-fence", false, "has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)"},
+    {"tensor-pipe-in-order", false,
+     "counts on tensor operations of one thread being executed in order where the ISA does not say so"},
+    {"pair-allocation", false,
+     "an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc (CUTLASS)"},
+    {"init-fence", false,
+     "uses mbarriers remotely or asynchronously without fence.mbarrier_init after their initialisation"},
+    {"reader-side-proxy-fence", false, "the reader, not the writer, executes fence.proxy.async"},
+    {"flag-without-fence", false,
+     "reads a flag with a relaxed or volatile access, and then what it announces, without a fence between (CUDA "
+     "guide's "
+     "last block, CUTLASS stream-K)"},
+    {"fence-before-barrier", false,
+     "each thread fences (__threadfence()), then a barrier, then one thread writes a flag without a fence of its own "
+     "(CUB's grid barrier)"},
+    {"equal-stores", false, "two threads store the same value to one place, unordered"},
+    {"lanes-of-a-store", false,
+     "lanes of one store write different values to one place: one of them stays, which one is not defined"},
+};
+static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));
+
+}  // namespace
+
+const HabitText& text_of(Habit habit) { return kHabits[static_cast<size_t>(habit)]; }
+
+std::optional<Habit> find_habit(std::string_view name) {
+  for (size_t i = 0; i < std::size(kHabits); ++i) {
+    if (name == kHabits[i].name) return static_cast<Habit>(i);
+  }
+  return std::nullopt;
+}
+
+std::string habit_names() {
+  std::string names;
+  for (const HabitText& habit : kHabits) names += (names.empty() ? "" : ", ") + std::string(habit.name);
+  return names;
+}
+
+std::string Habits::add(std::string_view names) {
+  while (!names.empty()) {
+    const size_t comma = names.find(',');
+    const std::string_view name = names.substr(0, comma);
+    const std::optional<Habit> habit = find_habit(name);
+    if (!habit) return std::string(name);
+    add(*habit);
+    names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
+  }
+  return "";
+}
+
+}  // namespace sim

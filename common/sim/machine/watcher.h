@@ -1,0 +1,467 @@
+// The one interface through which others learn what happens in a cluster: counters, traces, the demands that the timing
+// model replays, the taint of a run without data, the order checker. Machine, exec and engine know none of them by name.
+//
+// A watcher says which events it wants; an event that no watcher wants costs one test of a bit. Where an event has two
+// moments, before and after, its member says which.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sim {
+
+class AsyncOperation;
+struct Box;  // exec/async/box.h
+struct Cluster;
+struct Cta;
+struct Destination;  // exec/async/destination.h
+struct Op;           // exec/core/op.h
+struct Origin;
+struct Slot;
+struct Warp;
+enum class Wait : uint8_t;
+using Mask = uint32_t;
+
+// ---- what the events speak of
+
+/// What a watcher attaches to an asynchronous operation, or to an arrival that is on its way. At most one watcher does.
+struct Mark {
+  virtual ~Mark() = default;
+};
+
+/// What accesses memory, and as what.
+enum class Role : uint8_t {
+  Load,
+  Store,
+  Atomic,
+  CopyAsync,     ///< cp.async
+  BulkLoad,      ///< TMA, bulk copies: what lands in shared memory
+  RemoteStore,   ///< st.async, red.async: the same in the generic proxy
+  BulkStore,     ///< TMA, bulk copies: what they read in shared memory and write to global memory
+  Cancel,        ///< the response of clusterlaunchcontrol.try_cancel
+  WgmmaOperand,  ///< A or B of wgmma
+  MmaOperand,    ///< A or B of tcgen05.mma, the source of tcgen05.cp, in shared memory
+  MmaResult,     ///< D of tcgen05.mma
+  MmaSource,     ///< A of tcgen05.mma in tensor memory
+  TensorCopy,    ///< what tcgen05.cp writes
+  TensorLoad,    ///< tcgen05.ld
+  TensorStore,   ///< tcgen05.st
+  Allocation,    ///< tcgen05.alloc
+  Deallocation,  ///< tcgen05.dealloc
+  BarrierInit,   ///< mbarrier.init, inval
+  TensorMap      ///< a tensor map that TMA reads
+};
+
+/// A range of memory. Shared memory: offsets in a CTA. Tensor memory: see tensor_range.
+struct Range {
+  uint64_t begin, end;
+};
+/// Cells of tensor memory: `lanes` lanes from `lane` on (multiples of 16), `columns` columns from `column` on.
+std::vector<Range> tensor_range(int lane, int lanes, int column, int columns);
+
+/// A barrier of any kind.
+struct BarrierName {
+  enum class Kind : uint8_t {
+    None,
+    Mbarrier,  ///< `id` is its offset in the CTA's shared memory
+    Named,     ///< `id` is its number
+    Cluster,
+  };
+  Kind kind = Kind::None;
+  uint32_t cta = 0;  ///< rank in the cluster
+  uint32_t id = 0;
+};
+
+/// What a barrier counts, after something has happened to it.
+struct BarrierState {
+  uint32_t phase = 0;   ///< completed ones; only mbarriers number them
+  int32_t pending = 0;  ///< arrivals of mbarriers, threads of others, that the phase still waits for
+  int32_t tx = 0;       ///< bytes that are expected and not delivered
+  bool completes = false;
+};
+
+/// A warp at an instruction, at a time.
+struct Spot {
+  uint32_t cta = 0;  ///< in the grid
+  uint16_t warp = 0;
+  uint32_t site = 0;  ///< the instruction
+  uint64_t time = 0;
+};
+
+// ---- events
+
+enum class EventKind : uint8_t {
+  Life,
+  Work,  ///< no event: Cluster::warp_instructions and lane_instructions are counted
+  Step,
+  SomeSteps,  ///< StepEvent, but only before the instructions that Watcher::steps names
+  Lanes,
+  Access,
+  Store,
+  Fill,
+  Fence,
+  Signal,
+  Barrier,
+  Phase,
+  Wait,
+  Issue,
+  Landing,
+  Commit,
+  Tensor,
+  Operands,  ///< TensorEvent, with TensorEvent::accesses
+  Schedule,
+  Report,
+  kCount
+};
+
+/// A cluster begins, in its initial state; or ends, at a time.
+struct LifeEvent {
+  static constexpr EventKind kind = EventKind::Life;
+  enum class What : uint8_t { Begins, Ends, Fails } what;
+  Cluster& cluster;
+  uint64_t time = 0;
+};
+
+/// A warp executes an instruction for `lanes`, which its guard has chosen among the lanes that stand at it.
+struct StepEvent {
+  static constexpr EventKind kind = EventKind::Step;
+  Warp& warp;
+  const Op& op;
+  uint32_t pc;
+  Mask standing, lanes;
+  bool is_done = false;  ///< it has been executed, or (if it is a move) will be as soon as its source is there
+};
+
+/// Lanes of a warp part, meet or leave.
+struct LaneEvent {
+  static constexpr EventKind kind = EventKind::Lanes;
+  enum class What : uint8_t {
+    Part,        ///< `lanes` go to `target` (0: several), `others` do not
+    MayPart,     ///< an outcome may differ from lane to lane
+    Aligned,     ///< they execute an .aligned instruction together
+    Meet,        ///< shfl, vote and the like: they wait for one another, without ordering memory
+    Sync,        ///< bar.warp.sync
+    Exit,        ///< the lanes are about to leave
+    WarpExits,   ///< the warp's last lanes have left
+    CtaExits,    ///< the CTA's last lanes have left
+    NextLaunch,  ///< griddepcontrol.launch_dependents
+  } what;
+  Warp& warp;
+  Mask lanes = 0, others = 0;
+  uint32_t target = 0;
+};
+
+/// Lanes access memory with ordinary loads, stores or atomic operations.
+struct AccessEvent {
+  static constexpr EventKind kind = EventKind::Access;
+  enum class Memory : uint8_t { Global, Constant, Shared, Local };
+  Warp& warp;
+  Mask lanes;
+  bool is_done;               ///< false: the addresses are about to be used, nothing below is known
+  int32_t address_slot = -1;  ///< the register with the addresses; -1: they do not come from one
+  Memory memory = Memory::Global;
+  Role role = Role::Load;
+  const uint64_t* address = nullptr;  ///< by lane; of shared memory with the CTA's rank in bits 31..24
+  uint32_t bytes = 0;                 ///< of each lane
+  uint32_t pc = 0;
+  bool is_own_instruction = true;                            ///< false: another instruction does it beside its own work
+  uint64_t allocation = 0, allocation_bytes = ~uint64_t{0};  ///< in which global addresses lie, if it is one
+};
+
+/// Values are about to be stored, or have been.
+struct StoreEvent {
+  static constexpr EventKind kind = EventKind::Store;
+  Cluster& cluster;
+  Warp* warp;  ///< null: an asynchronous operation
+  bool is_done;
+  bool changed = false;  ///< not all of it was there already; known when it is done
+  Mask lanes = 0;
+  uint8_t* const* host = nullptr;   ///< where, by lane
+  const uint8_t* values = nullptr;  ///< lane after lane; null: nobody else sees them, or they are not at hand
+  uint64_t bytes = 0;               ///< of each lane
+};
+
+/// Registers or memory get values other than by an access or by computing, or a loaded value is known after all.
+struct FillEvent {
+  static constexpr EventKind kind = EventKind::Fill;
+  enum class What : uint8_t { Shared, Registers, Local, Loaded } what;
+  Warp* warp = nullptr;                      ///< of registers, local memory, loaded values
+  bool is_known = false;                     ///< without data being moved
+  uint32_t rank = 0, first = 0, bytes = 0;   ///< of shared memory; of local memory `first` is where it comes from
+  uint32_t to = 0;                           ///< in local memory
+  Mask lanes = 0;                            ///< of local memory, loaded values
+  const std::vector<Slot>* slots = nullptr;  ///< registers
+};
+
+struct FenceEvent {
+  static constexpr EventKind kind = EventKind::Fence;
+  enum class What : uint8_t {
+    Memory,        ///< as the instruction says: fence, membar, tcgen05.fence, and those that contain one
+    WgmmaFence,    ///< wgmma.fence
+    TensorMapRead  ///< fence.proxy.tensormap that acquires the map at `map`
+  } what = What::Memory;
+  Warp& warp;
+  Mask lanes;
+  uint64_t map = 0;
+};
+
+/// A thread signals an mbarrier: at once, or by something that is on its way from now on.
+struct SignalEvent {
+  static constexpr EventKind kind = EventKind::Signal;
+  enum class What : uint8_t {
+    Thread,     ///< an arrival, or bytes
+    Copies,     ///< when the lane's cp.async are done
+    Tensor,     ///< tcgen05.commit
+    Delivered,  ///< it is about to be counted: `mark` is what was attached
+  } what;
+  Cluster& cluster;
+  uint32_t rank, offset;  ///< of the barrier; of tcgen05.commit in each of the CTAs in `ranks`
+  Warp* warp = nullptr;
+  int lane = 0;
+  bool expects = false;  ///< bytes: so many
+  uint32_t expected = 0;
+  uint32_t arrivals = 0;
+  uint32_t group = 1;                            ///< of tcgen05.commit: cta_group
+  uint32_t ranks = 0;                            ///< mask of CTAs
+  mutable std::shared_ptr<Mark> mark = nullptr;  ///< a watcher may attach one
+};
+
+/// Something has happened to a barrier.
+struct BarrierEvent {
+  static constexpr EventKind kind = EventKind::Barrier;
+  enum class What : uint8_t { Init, Invalidate, Arrive, ArriveDrop, ExpectTx, CompleteTx, Sync } what;
+  Cluster& cluster;
+  BarrierName barrier;
+  uint32_t amount = 0;  ///< arrivals, threads or bytes
+  BarrierState state = {};
+  Warp* warp = nullptr;  ///< null: perhaps no thread has done it
+  Mask lanes = 0;
+  uint32_t expected = 0;  ///< threads that a named barrier waits for; 0: all of the CTA
+  bool is_aligned = false;
+};
+
+/// A barrier's phase has completed; those that wait are about to be released.
+struct PhaseEvent {
+  static constexpr EventKind kind = EventKind::Phase;
+  Cluster& cluster;
+  BarrierName barrier;
+};
+
+/// Lanes wait for something.
+struct WaitEvent {
+  static constexpr EventKind kind = EventKind::Wait;
+  enum class What : uint8_t {
+    Asks,    ///< they execute the instruction
+    Passes,  ///< they go on at once
+    Wakes    ///< they go on after they have waited
+  } what;
+  Wait why;
+  Warp& warp;
+  Mask lanes;
+  uint32_t pc;
+  BarrierName barrier = {};
+  uint32_t first = 0, second = 0;  ///< groups that may be unfinished and what else the wait says; an mbarrier's parity
+  Mask passed = 0;                 ///< of an mbarrier: lanes that have found the phase complete
+};
+
+/// A lane (or lanes, of cp.async) starts copies.
+struct IssueEvent {
+  static constexpr EventKind kind = EventKind::Issue;
+  Role role;
+  Warp& warp;
+  Mask lanes;
+  AsyncOperation* operation = nullptr;  ///< gets the mark
+  const Destination* to = nullptr;      ///< in shared memory, with barriers
+  const Box* box = nullptr;             ///< of tensor copies
+  uint64_t bytes = 0;                   ///< of each destination
+  uint64_t from = 0;                    ///< of bulk copies and stores: an offset or a global address
+  const Cta* from_cta = nullptr;        ///< null: from global memory
+  uint64_t to_global = 0;               ///< of bulk stores
+  bool reduces = false;
+  bool to_all = false;  ///< of a request to cancel a cluster: every CTA gets the answer
+  const uint64_t *to_lanes = nullptr, *from_lanes = nullptr;  ///< of cp.async: addresses by lane
+  Mask reading = 0;                                           ///< of cp.async: the other lanes fill with zeros
+};
+
+/// A copy takes effect.
+struct LandingEvent {
+  static constexpr EventKind kind = EventKind::Landing;
+  enum class What : uint8_t {
+    Lands,    ///< in a CTA's shared memory; its bytes are about to be counted at the barrier
+    Writes,   ///< to global memory; it is about to
+    Written,  ///< it has
+  } what;
+  Cluster& cluster;
+  Mark* mark;           ///< may be null
+  uint32_t number = 0;  ///< of the destination
+  BarrierName barrier = {};
+  bool changed = false;
+  uint64_t bytes = 0;
+};
+
+/// A group of copies or of wgmma ends.
+struct CommitEvent {
+  static constexpr EventKind kind = EventKind::Commit;
+  enum class What : uint8_t { Bulk, Copies, Wgmma } what;
+  Warp& warp;
+  Mask lanes;
+};
+
+/// Which memory a tensor operation accesses.
+struct TensorAccesses {
+  struct Part {
+    uint32_t rank;  ///< of the CTA
+    Range range;
+  };
+  uint32_t group = 1;                             ///< cta_group
+  std::vector<Part> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
+  std::vector<Part> results = {};                 ///< written to tensor memory
+  uint64_t accumulator = 0;                       ///< where and of which shape: the same one is written in order
+  Role result = Role::MmaResult;
+  bool accumulates = true;
+};
+
+/// Tensor cores and tensor memory.
+struct TensorEvent {
+  static constexpr EventKind kind = EventKind::Tensor;
+  enum class What : uint8_t {
+    Wgmma,
+    Mma,    ///< tcgen05.mma
+    Move,   ///< tcgen05.cp, tcgen05.shift
+    Load,   ///< tcgen05.ld
+    Store,  ///< tcgen05.st
+    Allocate,
+    Deallocate,
+    Multiplies,  ///< `multiply_adds` by one instruction
+  } what;
+  Cluster& cluster;
+  Warp* warp = nullptr;
+  Mask lanes = 0;
+  uint32_t pc = 0;
+  int m = 0, n = 0, k = 0;
+  int ctas = 1;              ///< that execute it together
+  bool a_elsewhere = false;  ///< A comes from registers or tensor memory
+  uint32_t leader = 0;       ///< rank
+  uint32_t amount = 0;       ///< columns, or bytes of a transfer
+  uint64_t multiply_adds = 0;
+  /// Only if somebody wants EventKind::Operands. Of wgmma, transfers and allocations: ranges of the warp's own CTA, in `results`.
+  const TensorAccesses* accesses = nullptr;
+};
+
+/// The engine runs a warp, or an asynchronous operation.
+struct ScheduleEvent {
+  static constexpr EventKind kind = EventKind::Schedule;
+  enum class What : uint8_t {
+    Runs,         ///< the warp runs from its clock on
+    Stops,        ///< it has stopped, at its clock
+    Wakes,        ///< a blocked split of it can go on
+    Submitted,    ///< at `time`; a unit works on it from `begin` to `end`
+    TakesEffect,  ///< at `time`
+    IsDone,
+  } what;
+  Cluster& cluster;
+  const Warp* warp = nullptr;
+  const AsyncOperation* operation = nullptr;
+  uint64_t number = 0;  ///< of the operation in its cluster, in the order of submission
+  uint64_t time = 0, begin = 0, end = 0;
+};
+
+/// Something is wrong: in what a warp does now, in an operation of this origin, or as another watcher has found out.
+struct ReportEvent {
+  static constexpr EventKind kind = EventKind::Report;
+  Cluster& cluster;
+  std::string sentence;
+  uint64_t time;
+  const Warp* warp = nullptr;
+  const Origin* origin = nullptr;
+  bool is_finding = false;
+  std::vector<Spot> sides = {};  ///< of a finding: what conflicts, in the order in which it happened
+};
+
+// ---- watchers
+
+class EventSet {
+ public:
+  constexpr EventSet() = default;
+  constexpr EventSet(std::initializer_list<EventKind> events) {
+    for (const EventKind event : events) bits_ |= 1u << static_cast<int>(event);
+  }
+  constexpr bool contains(EventKind event) const { return bits_ >> static_cast<int>(event) & 1; }
+  constexpr void add(EventSet others) { bits_ |= others.bits_; }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+/// Watches the clusters that one engine runs, one after the other.
+class Watcher {
+ public:
+  explicit Watcher(EventSet wants) : wants_(wants) {}
+  virtual ~Watcher() = default;
+
+  EventSet wants() const { return wants_; }
+  /// With EventKind::SomeSteps: by pc, which instructions it wants to see before they are executed.
+  virtual const uint8_t* steps() const { return nullptr; }
+  /// The engine runs no further cluster: what has been gathered goes to the launch.
+  virtual void retires(const Cluster&) {}
+
+  virtual void on(const LifeEvent&) {}
+  virtual void on(const StepEvent&) {}
+  virtual void on(const LaneEvent&) {}
+  virtual void on(const AccessEvent&) {}
+  virtual void on(const StoreEvent&) {}
+  virtual void on(const FillEvent&) {}
+  virtual void on(const FenceEvent&) {}
+  virtual void on(const SignalEvent&) {}
+  virtual void on(const BarrierEvent&) {}
+  virtual void on(const PhaseEvent&) {}
+  virtual void on(const WaitEvent&) {}
+  virtual void on(const IssueEvent&) {}
+  virtual void on(const LandingEvent&) {}
+  virtual void on(const CommitEvent&) {}
+  virtual void on(const TensorEvent&) {}
+  virtual void on(const ScheduleEvent&) {}
+  virtual void on(const ReportEvent&) {}
+
+ private:
+  EventSet wants_;
+};
+
+/// Those of one cluster.
+class Watchers {
+ public:
+  void add(Watcher& watcher);
+  bool want(EventKind event) const { return wanted_.contains(event); }
+  template <class E>
+  void tell(const E& event) const {
+    for (Watcher* const each : by_event_[static_cast<size_t>(E::kind)]) each->on(event);
+  }
+  /// By pc: does any want to see this instruction? Null: none.
+  const uint8_t* steps() const { return steps_; }
+  void tell_some(const StepEvent& event) const {
+    for (Watcher* const each : by_event_[static_cast<size_t>(EventKind::SomeSteps)]) each->on(event);
+  }
+
+ private:
+  EventSet wanted_;
+  const uint8_t* steps_ = nullptr;
+  std::array<std::vector<Watcher*>, static_cast<size_t>(EventKind::kCount)> by_event_;
+};
+
+/// Watches a launch: makes a watcher for each engine that runs its clusters. Engines may run side by side.
+class LaunchWatcher {
+ public:
+  virtual ~LaunchWatcher() = default;
+  virtual std::unique_ptr<Watcher> watch(Cluster& cluster) = 0;
+  /// All clusters are about to take turns on one thread, and can affect one another; they no longer do.
+  virtual void in_turns() {}
+  virtual void turns_are_over() {}
+};
+
+}  // namespace sim
