@@ -83,11 +83,12 @@ programs_of() {
   done
 }
 
-# known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one; and
-# that of the waits in common/ptx.
+# known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one;
+# and that of the waits in common/ptx.
 known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$(folder_of "$1")"/*_sm"$2".* && echo LADDER_SPIN_LIMIT; }
 
-# add_variant FOLDER ARCH: the program with all switches becomes a target. Fails if the kernel does not know one of them.
+# add_variant FOLDER ARCH: the program with all switches becomes a target. Fails if the kernel does not know one of
+# them.
 add_variant() {
   local switch known call
   known=$(known_switches "$1" "$2")

@@ -69,7 +69,7 @@ install_hook() {
   printf 'Installed the commit-msg hook: it checks the subjects of commits.\n'
 }
 
-# --- what is missing ---------------------------------------------------------------------------------------------------
+# --- what is missing --------------------------------------------------------------------------------------------------
 
 look() {
   find_gxx
@@ -106,7 +106,7 @@ missing_packages() {
   if [[ -n $openblas ]] && ! { ldconfig -p | grep -q libopenblas; } 2>/dev/null; then echo libopenblas-dev; fi
 }
 
-# --- system packages ---------------------------------------------------------------------------------------------------
+# --- system packages --------------------------------------------------------------------------------------------------
 
 as_root() {
   if [[ $EUID -eq 0 ]]; then env "$@"; else sudo -n env "$@"; fi
@@ -187,7 +187,7 @@ check_packages() {
   fi
 }
 
-# --- PyPI --------------------------------------------------------------------------------------------------------------
+# --- PyPI -------------------------------------------------------------------------------------------------------------
 
 pip_install() {
   "$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --timeout 20 \
@@ -230,7 +230,8 @@ link_libraries() {
   for library in "$1"/lib*.so.*; do ln -sfn "$(basename "$library")" "${library%.so.*}.so"; done
 }
 
-# wheels_into FOLDER PACKAGE...: the packages' files, without what they depend on: that is listed here too, or not needed.
+# wheels_into FOLDER PACKAGE...: the packages' files, without what they depend on: that is listed here too, or not
+# needed.
 wheels_into() {
   local folder=$1
   shift
@@ -280,7 +281,7 @@ needs_cublas() {
     ! { ldconfig -p | grep -q 'libcublas\.so\.13'; } 2>/dev/null
 }
 
-# --- all of it ---------------------------------------------------------------------------------------------------------
+# --- all of it --------------------------------------------------------------------------------------------------------
 
 complain_about_old_cuda() {
   [[ -z $NVCC_REJECTED ]] ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a program on the simulated device: in the place of its CUDA runtime and driver it gets build/sim's libcudart.so.13
-# and libcuda.so.1.
+# Runs a program on the simulated device: in the place of its CUDA runtime and driver it gets build/sim's
+# libcudart.so.13 and libcuda.so.1.
 set -euo pipefail
 
 usage() {
@@ -216,9 +216,9 @@ warn_if_older_than_its_sources
 before=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$libraries${before:+:$before}
 
-# ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside (nvcc's
-# default), ask for it by a path of their own, or load it later, if at all, need more than a search path: libsim_loader.so
-# (common/sim/runtime/loader.cpp) gives it to them.
+# ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside
+# (nvcc's default), ask for it by a path of their own, or load it later, if at all, need more than a search path:
+# libsim_loader.so (common/sim/runtime/loader.cpp) gives it to them.
 check_libraries() {
   local loads='' own runtime path
   if [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]]; then  # otherwise a script

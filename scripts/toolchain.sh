@@ -12,8 +12,8 @@ MIN_PYTHON=3.9
 MIN_GXX=12       # C++20; the simulated device uses __builtin_shufflevector
 MAX_GXX=15       # the newest that nvcc 13.0 accepts as host compiler
 
-# take_turn SCRIPT: waits until no other run of this script is at work in this tree. The lock is on the script itself and goes
-# with this process; children that may outlive it are started with 9<&-.
+# take_turn SCRIPT: waits until no other run of this script is at work in this tree. The lock is on the script itself
+# and goes with this process; children that may outlive it are started with 9<&-.
 take_turn() {
   command -v flock >/dev/null || return 0
   exec 9<"$LADDER_ROOT/scripts/$1"
@@ -33,8 +33,8 @@ nvcc_version() { output_of "$1" --version | sed -n 's/.*release \([0-9]*\.[0-9]*
 gxx_version() { output_of "$1" -dumpfullversion -dumpversion; }
 python_version() { output_of "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
 
-# Every nvcc that might do, best first. CUDACXX is the reader's word; .cuda comes before the rest because it is only there
-# if the rest was not good enough.
+# Every nvcc that might do, best first. CUDACXX is the reader's word; .cuda comes before the rest because it is only
+# there if the rest was not good enough.
 nvcc_candidates() {
   local on_path
   if [[ -z ${LADDER_IGNORE_SYSTEM_CUDA-} && -n ${CUDACXX-} ]]; then printf '%s\n' "$CUDACXX"; fi
@@ -155,8 +155,8 @@ find_level() {
 # folder_of LEVEL: where its sources are.
 folder_of() { if [[ $1 == production ]]; then echo level08_deep_pipeline/production; else echo "$1"; fi; }
 
-# step WHAT COMMAND...: runs the command silently and prints one line when it is done, signs of life if it takes longer, and
-# what it said if it fails. Returns the command's exit code.
+# step WHAT COMMAND...: runs the command silently and prints one line when it is done, signs of life if it takes longer,
+# and what it said if it fails. Returns the command's exit code.
 step() {
   local what=$1 log start=$SECONDS shown=$SECONDS status=0 pid
   shift

@@ -4,16 +4,17 @@
 #   levelNN_name_sm100   Blackwell: machine code for sm_100a and the PTX that the simulated device runs
 #   levelNN_name_sm90    Hopper:    machine code for sm_90a and PTX
 #
-# LADDER_LEVELS lists the levels, LADDER_KERNELS these and the production kernel; LADDER_FOLDER_name is the folder of each.
-# The architectures are fixed per target. `-arch=sm_100a` alone, or a missing `a`, does not compile tcgen05 at all.
-# CMake's own ideas (a static runtime, the architecture of the machine's GPU) are switched off: the simulated device
-# replaces libcudart.so.13, so it must be a shared library, found first through LD_LIBRARY_PATH.
+# LADDER_LEVELS lists the levels, LADDER_KERNELS these and the production kernel; LADDER_FOLDER_name is the folder of
+# each. The architectures are fixed per target. `-arch=sm_100a` alone, or a missing `a`, does not compile tcgen05 at
+# all. CMake's own ideas (a static runtime, the architecture of the machine's GPU) are switched off: the simulated
+# device replaces libcudart.so.13, so it must be a shared library, found first through LD_LIBRARY_PATH.
 
 # What every kernel of a level is compiled with. -lineinfo: reports of the simulated device and profilers name source
 # lines. --no-compress: the PTX stays readable in the executable.
 set(LADDER_NVCC_FLAGS -lineinfo --no-compress -Werror=all-warnings)
 
-# add_program(TARGET SOURCES ARCH [DEFINES ...]): compiled for one architecture, to run on a GPU or on the simulated device.
+# add_program(TARGET SOURCES ARCH [DEFINES ...]): compiled for one architecture, to run on a GPU or on the simulated
+# device.
 function(add_program target source arch)
   cmake_parse_arguments(ARG "" "" "DEFINES" ${ARGN})
   add_executable(${target} ${source})
@@ -58,8 +59,8 @@ function(add_warm_up name)
   endforeach()
 endfunction()
 
-# add_level_variant(LEVEL ARCH SWITCH=VALUE ...): the level's program with switches of its kernel set, outside `all`, under a
-# name that says which. scripts/build.sh lists those that somebody asked for in variants.cmake.
+# add_level_variant(LEVEL ARCH SWITCH=VALUE ...): the level's program with switches of its kernel set, outside `all`,
+# under a name that says which. scripts/build.sh lists those that somebody asked for in variants.cmake.
 function(add_level_variant level arch)
   get_property(folder GLOBAL PROPERTY LADDER_FOLDER_${level})
   if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${folder}/kernel_sm${arch}.cuh")

@@ -1,5 +1,5 @@
-# LADDER_SANITIZERS: what all host code is compiled with beside, such as "address;undefined". CMakePresets.json sets it: `asan`
-# and `tsan` build in folders of their own below build/. The first finding ends a program.
+# LADDER_SANITIZERS: what all host code is compiled with beside, such as "address;undefined". CMakePresets.json sets it:
+# `asan` and `tsan` build in folders of their own below build/. The first finding ends a program.
 set(LADDER_SANITIZERS "" CACHE STRING "Sanitizers for all host code, as -fsanitize= names them")
 if(LADDER_SANITIZERS)
   list(TRANSFORM LADDER_SANITIZERS PREPEND -fsanitize= OUTPUT_VARIABLE flags)

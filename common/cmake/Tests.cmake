@@ -1,6 +1,6 @@
 # The one way to register tests: a test's name begins with its label, `sim.parser` carries the label `sim`, so that
-# `ctest -L sim` and `ctest -R '^sim\.'` say the same. common/tests/labels.csv lists the labels and what the tests of each may
-# take in CPU minutes; common/tests/budgets.py compares.
+# `ctest -L sim` and `ctest -R '^sim\.'` say the same. common/tests/labels.csv lists the labels and what the tests of
+# each may take in CPU minutes; common/tests/budgets.py compares.
 include(GoogleTest)
 
 set(LADDER_LABELS_FILE "${PROJECT_SOURCE_DIR}/common/tests/labels.csv")
@@ -46,8 +46,8 @@ function(add_labelled_test)
     LABELS ${label} TIMEOUT ${LADDER_TEST_TIMEOUT} ENVIRONMENT "${LADDER_TEST_ENVIRONMENT}" ${arg_PROPERTIES})
 endfunction()
 
-# add_build_test(NAME TARGET): builds what is not in `all`. Tests that need it have TARGET among their FIXTURES_REQUIRED. It
-# waits for scripts/build.sh, whose lock it takes.
+# add_build_test(NAME TARGET): builds what is not in `all`. Tests that need it have TARGET among their
+# FIXTURES_REQUIRED. It waits for scripts/build.sh, whose lock it takes.
 find_program(LADDER_FLOCK flock)
 function(add_build_test name target)
   if(LADDER_FLOCK)
@@ -57,8 +57,8 @@ function(add_build_test name target)
     PROPERTIES FIXTURES_SETUP ${target} RESOURCE_LOCK build)
 endfunction()
 
-# add_labelled_cases(TARGET LABEL): every case of a GoogleTest executable is a test of its own, a process of its own. The
-# executable lists its cases when it has been built, for which a busy machine may need longer than the usual 5 s.
+# add_labelled_cases(TARGET LABEL): every case of a GoogleTest executable is a test of its own, a process of its own.
+# The executable lists its cases when it has been built, for which a busy machine may need longer than the usual 5 s.
 function(add_labelled_cases target label)
   check_label(${label})
   # What this property does is to put a command before the executable.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# metered.sh LOG COMMAND...: runs a test, and adds a line to LOG: how many hundredths of a CPU second it took with all that
-# it started, and the command. common/tests/budgets.py compares the sums with the labels' budgets. A process that spins
-# for twenty minutes of CPU time is ended; how long that takes on a busy machine does not matter.
+# metered.sh LOG COMMAND...: runs a test, and adds a line to LOG: how many hundredths of a CPU second it took with all
+# that it started, and the command. common/tests/budgets.py compares the sums with the labels' budgets. A process that
+# spins for twenty minutes of CPU time is ended; how long that takes on a busy machine does not matter.
 set -u
 log=$1
 shift

@@ -22,8 +22,9 @@ struct Failure : std::runtime_error {
 
 inline Failure usage_error(const std::string& sentence) { return Failure(EXIT_USAGE, sentence); }
 
-/// For the main function of a program that measures: returns what `act` returns. If `act` throws, prints its sentence on
-/// standard error and ends the program at once, since the runtime's exit handlers may wait for a kernel that never ends.
+/// For the main function of a program that measures: returns what `act` returns. If `act` throws, prints its sentence
+/// on standard error and ends the program at once, since the runtime's exit handlers may wait for a kernel that never
+/// ends.
 template <typename Act>
 int end_at_failure(const char* program, const Act& act) {
   const auto end = [program](int exit_code, const std::string& sentence) {

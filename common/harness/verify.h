@@ -8,8 +8,8 @@
 //  - every element: |D - R| <= 2^-8 |R| + ceil(K/16) (2^-23 + 17 * 2^-25) * 6 |a_i| |b_j| / sqrt(K), with row norms
 //    |a_i|, |b_j|. The first term is the rounding to BF16; the second the truncations of a tensor core, once per K=16
 //    step, for partial sums of up to 6 standard deviations. A step that was left out shows, up to K = 2^19;
-//  - above that the second term hides what 64 products add. Then the errors of some elements are compared with what each
-//    step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to
+//  - above that the second term hides what 64 products add. Then the errors of some elements are compared with what
+//    each step of 64 adds to them: if they go together, that step is missing, or was added twice. This shows up to
 //    K = 3 * 2^20, and there a right D is still accepted: near 2^22 the truncations of a tensor core alone exceed the
 //    1e-5 above. So no greater K is judged at all (require_verifiable);
 //  - whole-number inputs, as long as 4K <= 2^24: D is the exact sum rounded to BF16, but for the sign of a zero;

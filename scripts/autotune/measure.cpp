@@ -306,7 +306,8 @@ bool device_predicts() {
   return predicts != nullptr && predicts() != 0;
 }
 
-/// One launch of each variant for each size. The predictions are the device's; here it is only said that there are some.
+/// One launch of each variant for each size. The predictions are the device's; here it is only said that there are
+/// some.
 int predict(const Options& options) {
   const harness::Stream stream;
   answer({{"gpu", "predicted"}});

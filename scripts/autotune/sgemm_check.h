@@ -3,8 +3,9 @@
 // D was poisoned (every byte 0xFF) before the kernel ran. All of these must hold:
 //  - guard bands before and after D, and the columns between n and its pitch, still hold the poison;
 //  - every element is finite and |D - R| <= 2^-22 |a_i| |b_j| + 2^-23 sqrt(K) |R|, with the norms of A's row and B's
-//    column: rounding errors of the K additions are a random walk, in steps as large as the sums on the way to R are, and
-//    another order of the same additions walks another way; inputs rounded to TF32, or a k that was left out, lie above;
+//    column: rounding errors of the K additions are a random walk, in steps as large as the sums on the way to R are,
+//    and another order of the same additions walks another way; inputs rounded to TF32, or a k that was left out, lie
+//    above;
 //  - whole-number inputs: D is the exact sum (while 4K <= 2^24).
 #pragma once
 

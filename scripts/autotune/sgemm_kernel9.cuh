@@ -1,8 +1,10 @@
-// SGEMM, kernel 9: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic units. The kernel that is tuned here.
+// SGEMM, kernel 9: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic units. The kernel that is tuned
+// here.
 //
 // A CTA of 256 threads computes a tile of BM x BN and walks along K in slices of BK. For one k, a thread multiplies TM
-// values of A by TN values of B, from registers. The five sizes are macros, set with -DK9_BM=64 and so on; the space that
-// the notes sweep is spaces/sgemm_notes.space. What the fastest libraries do beyond this kernel is in sgemm_ladder.cuh.
+// values of A by TN values of B, from registers. The five sizes are macros, set with -DK9_BM=64 and so on; the space
+// that the notes sweep is spaces/sgemm_notes.space. What the fastest libraries do beyond this kernel is in
+// sgemm_ladder.cuh.
 //
 //   tile of C:  BM x BN           one CTA
 //   step:       WM x WN           all 256 threads once, as a grid of 16 x 16: WM = 16 TM, WN = 16 TN
@@ -58,8 +60,8 @@ struct Config {
   static_assert(SMEM_BYTES <= 232'448, "more shared memory than a CTA can have");
 };
 
-/// Calls copy(row, i, column) for each V floats of a ROWS x COLUMNS slice that this thread copies: they begin at `column`
-/// of row `row + i`, where `i` is known at compile time. WIDTH / V threads stand side by side in a row.
+/// Calls copy(row, i, column) for each V floats of a ROWS x COLUMNS slice that this thread copies: they begin at
+/// `column` of row `row + i`, where `i` is known at compile time. WIDTH / V threads stand side by side in a row.
 template <int ROWS, int COLUMNS, int V, int WIDTH, class Copy>
 __device__ __forceinline__ void for_each_copy(Copy copy) {
   constexpr int SIDE_BY_SIDE = WIDTH / V, ROWS_AT_ONCE = Config::THREADS / SIDE_BY_SIDE;
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(Config::THREADS) sgemm(const Problem p) {
   const int my_m = static_cast<int>(threadIdx.x) / Config::GRID * TM;
   const int my_n = static_cast<int>(threadIdx.x) % Config::GRID * TN;
 
-  // Step 2: all threads copy a slice of A and one of B. A slice that lies wholly inside of A and B needs no bounds checks.
+  // Step 2: all threads copy a slice of A and one of B. A slice that lies wholly inside of A and B needs no bounds
+  // checks.
   const auto copy_slice = [&]<bool CHECK>(int slice) {
     constexpr int V = VECTOR ? 4 : 1;
     const int k0 = slice * BK;

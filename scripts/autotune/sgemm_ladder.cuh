@@ -1,4 +1,5 @@
-// SGEMM from kernel 9 to the speed of cuBLAS: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic units.
+// SGEMM from kernel 9 to the speed of cuBLAS: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic
+// units.
 //
 // The kernel of sgemm_kernel9.cuh, which should be read first, with the steps of spaces/sgemm_ladder.space as further
 // parameters. Every parameter is a macro, set with -DSGEMM_..., and the defaults are kernel 9:
@@ -6,20 +7,23 @@
 //   SGEMM_BM/BN/BK, SGEMM_TM/TN   those of kernel 9
 //   SGEMM_THREADS    threads that multiply
 //   SGEMM_PAD        floats between the columns of A's slice, against bank conflicts of the transposing stores
-//   SGEMM_K_OUTER    1: a thread loads all that it needs for one k, then multiplies; 0: sub-tile by sub-tile, each over all k
+//   SGEMM_K_OUTER    1: a thread loads all that it needs for one k, then multiplies; 0: sub-tile by sub-tile, each over
+//                    all k
 //   SGEMM_WARP_M/N   each warp owns a rectangle of the tile; 0: all threads form a grid of 16 x 16 over all of it
-//   SGEMM_COPY       how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA, 3 TMA, issued by a producer, of
-//                    an A that an earlier kernel has transposed
+//   SGEMM_COPY       how slices get to shared memory: 0 through registers, 1 cp.async, 2 TMA, 3 TMA, issued by a
+//                    producer, of an A that an earlier kernel has transposed
 //   SGEMM_STAGES     slices in flight; 1: none is copied while another is multiplied
-//   SGEMM_A_ROWS     1: A's slice keeps its layout of global memory, swizzled, and is read 4 k at a time; 0: it is transposed
+//   SGEMM_A_ROWS     1: A's slice keeps its layout of global memory, swizzled, and is read 4 k at a time; 0: it is
+//                    transposed
 //   SGEMM_LANES_Z    1: lanes are numbered so that a load of 16 bytes per lane takes fewer wavefronts
-//   SGEMM_STREAM_K   1: a persistent CTA per slot of the GPU; the tiles beyond whole waves are split along K, so that all CTAs
-//                    end together
+//   SGEMM_STREAM_K   1: a persistent CTA per slot of the GPU; the tiles beyond whole waves are split along K, so that
+//                    all CTAs end together
 //   SGEMM_GROUP      tile rows side by side before n advances, for L2; 0: row after row
 //   SGEMM_MIN_CTAS   per SM, that the compiler must leave registers for
 //   SGEMM_UNROLL     of the loop over k inside a slice
 //   SGEMM_SNAKE      1: the products of one k go down one column of the sub-tile and up the next; 0: row by row
-//   SGEMM_C_WIDTH    floats that one store writes: 4, which must lie in neighbouring registers, or 1, which may lie anywhere
+//   SGEMM_C_WIDTH    floats that one store writes: 4, which must lie in neighbouring registers, or 1, which may lie
+//                    anywhere
 #pragma once
 
 #include <cuda.h>
@@ -127,8 +131,8 @@ struct Config {
   static constexpr bool STREAM_K = SGEMM_STREAM_K;
   static constexpr int MAX_CTAS = 1024;  // with STREAM_K
 
-  // The copying threads: all, one of them, or a producer warpgroup. One thread would be enough for TMA, but setmaxnreg works
-  // on warpgroups: the producer needs few registers and leaves the others to the warpgroups that multiply.
+  // The copying threads: all, one of them, or a producer warpgroup. One thread would be enough for TMA, but setmaxnreg
+  // works on warpgroups: the producer needs few registers and leaves the others to the warpgroups that multiply.
   static constexpr bool PRODUCER = COPY == Copy::producer;
   static constexpr int COPIERS = 128, CTA_THREADS = THREADS + (PRODUCER ? COPIERS : 0);
   static constexpr int PRODUCER_REGISTERS = 24, SM_REGISTERS = 65'536;
@@ -175,8 +179,8 @@ struct Config {
   static_assert(PRODUCER || (4 * THREADS % BK == 0 && 4 * THREADS % BN == 0));
 };
 
-/// Where a CTA's tile begins in C. GROUP tiles below each other, then the next n: neighbours in this order share columns
-/// of B, and a group as a whole comes back to the same rows of A while they are still in L2.
+/// Where a CTA's tile begins in C. GROUP tiles below each other, then the next n: neighbours in this order share
+/// columns of B, and a group as a whole comes back to the same rows of A while they are still in L2.
 struct Tile {
   int m, n;
 };
@@ -195,9 +199,9 @@ struct Work {
 };
 
 /// The work of this CTA. Without STREAM_K it is one tile. With it every CTA takes the same number of whole tiles; the
-/// slices of the remaining tiles, one or two tiles per CTA, form one sequence that is cut into equal parts. So a tile may
-/// begin in one CTA and end in the next. A CTA goes through its part from the end to the beginning: its neighbour waits for
-/// what it computes first, and it waits for its other neighbour last.
+/// slices of the remaining tiles, one or two tiles per CTA, form one sequence that is cut into equal parts. So a tile
+/// may begin in one CTA and end in the next. A CTA goes through its part from the end to the beginning: its neighbour
+/// waits for what it computes first, and it waits for its other neighbour last.
 class Works {
  public:
   __device__ __forceinline__ Works(int m, int n, int slices) : slices_(slices) {
@@ -259,8 +263,8 @@ __device__ __forceinline__ int a_index(int row, int k) {
 
 // -------------------------------------------------------------------------------------------------------------- copies
 
-/// Calls copy(row, i, column) for each V floats of a ROWS x COLUMNS slice that this thread copies: they begin at `column`
-/// of row `row + i`, where `i` is known at compile time. WIDTH / V threads stand side by side in a row.
+/// Calls copy(row, i, column) for each V floats of a ROWS x COLUMNS slice that this thread copies: they begin at
+/// `column` of row `row + i`, where `i` is known at compile time. WIDTH / V threads stand side by side in a row.
 template <int ROWS, int COLUMNS, int V, int WIDTH, class Body>
 __device__ __forceinline__ void for_each_copy(Body copy) {
   constexpr int SIDE_BY_SIDE = WIDTH / V, ROWS_AT_ONCE = Config::THREADS / SIDE_BY_SIDE;
@@ -433,7 +437,8 @@ __global__ void __launch_bounds__(Config::CTA_THREADS, Config::MIN_CTAS)
   };
 
   // Step 5: the main loop.
-  // Barriers between the copying and the multiplying threads: full[s]: slice s has arrived; empty[s]: all warps have read it.
+  // Barriers between the copying and the multiplying threads: full[s]: slice s has arrived; empty[s]: all warps have
+  // read it.
   const uint32_t barriers = ptx::smem_address(smem) + Config::BARRIERS;
   const auto full = [&](int stage) { return barriers + 16 * stage; };
   const auto empty = [&](int stage) { return barriers + 16 * stage + 8; };
@@ -613,9 +618,9 @@ struct Sources {
   int a_pitch, b_pitch;
 };
 
-/// Enqueues what must be done to A and B before TMA can copy slices that are read by columns of A: A is transposed, and B
-/// copied if its rows do not begin at multiples of 16 bytes. Both go to memory that stays, as much as the largest problem
-/// so far needed.
+/// Enqueues what must be done to A and B before TMA can copy slices that are read by columns of A: A is transposed, and
+/// B copied if its rows do not begin at multiples of 16 bytes. Both go to memory that stays, as much as the largest
+/// problem so far needed.
 inline cudaError_t prepare(const Problem& p, bool vector, cudaStream_t stream, Sources& sources) {
   static float* space = nullptr;
   static size_t space_bytes = 0;

@@ -1,5 +1,5 @@
-// L2 has two halves, and a GPC is at one of them. What does a half get of what it does not hold: from DRAM alone, beside the
-// other half, or where the other half has it already? And how much does it keep?
+// L2 has two halves, and a GPC is at one of them. What does a half get of what it does not hold: from DRAM alone,
+// beside the other half, or where the other half has it already? And how much does it keep?
 #include <algorithm>
 #include <array>
 #include <map>

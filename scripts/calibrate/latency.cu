@@ -22,8 +22,9 @@ struct Timing {
   int issue, latency;  // cycles: until the last instruction was issued, until all bytes were there
 };
 
-/// The SM with this number loads `boxes` boxes at a time, beginning at (0, y) with y = first_row + turn * row_step; so many
-/// turns, one after the other. `first`: the first load of the kernel is timed apart from the others, its descriptor unseen.
+/// The SM with this number loads `boxes` boxes at a time, beginning at (0, y) with y = first_row + turn * row_step; so
+/// many turns, one after the other. `first`: the first load of the kernel is timed apart from the others, its
+/// descriptor unseen.
 __global__ void time_boxes(const __grid_constant__ CUtensorMap map, int sm, int boxes, int box_rows, int box_bytes,
                            int first_row, int row_step, int turns, bool prefetch, Timing* timings) {
   extern __shared__ __align__(1024) uint8_t smem[];

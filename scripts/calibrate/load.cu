@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
             ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first pass through the ring passes
             issued[stage] = clock64();
             ptx::mbarrier_arrive_expect_tx(full(stage), stage_bytes);
-            // In the order of their places in the stage, without a division: a producer should take no longer than one of the
-            // levels does.
+            // In the order of their places in the stage, without a division: a producer should take no longer than one
+            // of the levels does.
             uint32_t to = ring + stage * stage_bytes;
             int turn_of = 0;  // whose box it is
             for (int operand = 0; operand < 2; ++operand) {

@@ -1,5 +1,6 @@
-// The kernel behind most experiments. Every CTA streams through memory by TMA, in a ring like those of the levels, while its
-// tensor core multiplies what lies in shared memory and TMA stores go out; each as much as the experiment says.
+// The kernel behind most experiments. Every CTA streams through memory by TMA, in a ring like those of the levels,
+// while its tensor core multiplies what lies in shared memory and TMA stores go out; each as much as the experiment
+// says.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,8 @@
 
 namespace calibrate {
 
-/// How a CTA walks through memory. A stage of its ring holds boxes of two operands, `stacks` one above the other and `slabs`
-/// side by side of each; the two begin at the rows that the CTA's tile names.
+/// How a CTA walks through memory. A stage of its ring holds boxes of two operands, `stacks` one above the other and
+/// `slabs` side by side of each; the two begin at the rows that the CTA's tile names.
 struct Walk {
   int k_blocks = 1;              ///< stages per tile
   int x_step = 0, row_step = 0;  ///< elements and rows from one stage to the next

@@ -1,5 +1,6 @@
-// Watts and clocks of what a GEMM is made of: MMAs on random numbers and on zeros, loads from L2 and from DRAM, by multicast,
-// stores; alone, together, and for a part of the time. And what a load takes while the chip is short of power.
+// Watts and clocks of what a GEMM is made of: MMAs on random numbers and on zeros, loads from L2 and from DRAM, by
+// multicast, stores; alone, together, and for a part of the time. And what a load takes while the chip is short of
+// power.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,5 @@
-// What an epilogue is made of: stores of fragments and of rows to global memory, stmatrix and rows in shared memory, TMA stores.
+// What an epilogue is made of: stores of fragments and of rows to global memory, stmatrix and rows in shared memory,
+// TMA stores.
 #include <algorithm>
 
 #include "calibrate.h"

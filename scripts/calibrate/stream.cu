@@ -1,5 +1,5 @@
-// Many loads at a time: bandwidth and latency against bytes in flight, SMs, shape and sharing; what L2 keeps; how far CTAs that
-// share what they load come apart.
+// Many loads at a time: bandwidth and latency against bytes in flight, SMs, shape and sharing; what L2 keeps; how far
+// CTAs that share what they load come apart.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -247,7 +247,8 @@ std::size_t whole_parts(const Context& context, std::size_t bytes, int readers) 
   return (bytes + part - 1) / part * part;
 }
 
-/// Bytes [first, first + bytes) of flat memory go through L2: each stage is loaded by `readers` CTAs, about at the same time.
+/// Bytes [first, first + bytes) of flat memory go through L2: each stage is loaded by `readers` CTAs, about at the same
+/// time.
 void stream_through(const Context& context, const Field& field, std::size_t first, std::size_t bytes, int readers) {
   if (bytes == 0) return;
   const int ctas = context.sms() / readers * readers, groups = ctas / readers;

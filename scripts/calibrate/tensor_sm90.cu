@@ -1,5 +1,5 @@
-// The tensor core of Hopper, without memory: how long MMAs take, alone, in rows, from one warpgroup and from two, and with the
-// barriers of a ring around them.
+// The tensor core of Hopper, without memory: how long MMAs take, alone, in rows, from one warpgroup and from two, and
+// with the barriers of a ring around them.
 #include <algorithm>
 
 #include "calibrate.h"
@@ -57,7 +57,8 @@ enum class Pattern {
   OWN_RING,       ///< the same by one of the warpgroup's own threads, as in level 02
 };
 
-/// Cycles of every repetition, by warpgroup: of `count` K blocks, or of one row of `depth` MMAs after a pause of `gap` cycles.
+/// Cycles of every repetition, by warpgroup: of `count` K blocks, or of one row of `depth` MMAs after a pause of `gap`
+/// cycles.
 template <int N, int CHAINS>
 __global__ void __launch_bounds__(384, 1) time_mma(Pattern pattern, int warpgroups, int count, int depth, int gap,
                                                    int repetitions, int* cycles, float* sink) {

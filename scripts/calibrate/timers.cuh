@@ -5,8 +5,8 @@
 
 namespace calibrate {
 
-/// Cycles that a load takes which goes to L2 at least. `sink` is never written, but the compiler cannot know: the value has
-/// to be there before the clock is read.
+/// Cycles that a load takes which goes to L2 at least. `sink` is never written, but the compiler cannot know: the value
+/// has to be there before the clock is read.
 __device__ __forceinline__ int time_load(const int* address, int* sink) {
   const int64_t start = clock64();
   const int value = *static_cast<const volatile int*>(address);

@@ -238,8 +238,8 @@ void run_topology(Context& context) {
   report_halves(context);
 }
 
-/// GPCs have clocks of their own, which diverge where the chip reaches its power limit. All SMs multiply and load, first in
-/// a burst on a cool chip, then for as long as it takes to be held at the limit.
+/// GPCs have clocks of their own, which diverge where the chip reaches its power limit. All SMs multiply and load,
+/// first in a burst on a cool chip, then for as long as it takes to be held at the limit.
 void run_clocks(Context& context) {
   const auto gpcs = find_gpcs(context);
   const Field field(context, std::size_t{1} << 25);

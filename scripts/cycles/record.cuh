@@ -1,7 +1,7 @@
-// Instruments a level's kernel without touching its source: read before anything else (nvcc -include), this file replaces some
-// PTX wrappers by ones that also note the time. One thread of a CTA does, once per CTA, K block or tile: a handful of
-// instructions and one asynchronous store. On Hopper a K block is noted when its MMAs have been issued, by a thread
-// that has nothing to do until they are done.
+// Instruments a level's kernel without touching its source: read before anything else (nvcc -include), this file
+// replaces some PTX wrappers by ones that also note the time. One thread of a CTA does, once per CTA, K block or tile:
+// a handful of instructions and one asynchronous store. On Hopper a K block is noted when its MMAs have been issued, by
+// a thread that has nothing to do until they are done.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -20,8 +20,8 @@ struct Recorder {
   static constexpr int64_t WINDOW = int64_t{1} << 26;          ///< cycles that the tables hold, at most
   Event* begins = nullptr;                                     ///< [sm][window / EVENT_STEP]; null: nothing is noted
   Event* tiles = nullptr;                                      ///< the same
-  /// [sm][stage_mask + 1]: the low half of the cycle of a K block. Never null: kernels have no register to spare for the
-  /// question.
+  /// [sm][stage_mask + 1]: the low half of the cycle of a K block. Never null: kernels have no register to spare for
+  /// the question.
   uint32_t* stages = nullptr;
   uint32_t stage_mask = 0;  ///< window / STAGE_STEP - 1; 0: one slot per SM, which is never read
   int64_t window = 0;       ///< cycles, a power of two

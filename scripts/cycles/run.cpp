@@ -1,5 +1,5 @@
-// cycles_LEVEL [--quick] [--once] --sizes LIST: one level at several sizes, and what its kernel noted of itself, as CSV.
-// plain_LEVEL: the same kernel as it is; how long it takes.
+// cycles_LEVEL [--quick] [--once] --sizes LIST: one level at several sizes, and what its kernel noted of itself, as
+// CSV. plain_LEVEL: the same kernel as it is; how long it takes.
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description.
 #include <algorithm>

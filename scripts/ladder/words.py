@@ -30,6 +30,8 @@ RULES: dict[str, tuple[str, re.Pattern[str]]] = {
                         r"turns?\b|\b(?:in|take|takes|taking|took) turns\b|\bturns? (?:of|around) the (?:ring|loop)\b",
                         re.I)),
 }
+# Lines with a comment; those of Python are ruff's.
+COMMENTS = {**dict.fromkeys(CODE, re.compile(r"(?:^|\s)//")), **dict.fromkeys(SHELL, re.compile(r"^\s*#"))}
 AFTER_PEOPLE = re.compile(rf"\b(?:{PEOPLE}),? who\b", re.I)
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|etc|al|Fig|no)\.$")
 
@@ -165,10 +167,10 @@ def check(file: Path, text: str) -> Iterator[Finding]:
                 for match in pattern.finditer(tried) if not (asks and word == "who") else ():
                     yield Finding(file, sentence.line + tried.count("\n", 0, match.start()), f"'{match[0]}': {reason}",
                                   sentence.text)
-    if file.suffix in CODE | SHELL | {".py"}:
-        for number, line in enumerate(lines, start=1):
-            if len(line) > MOST_COLUMNS and re.search(r"//|#|^\s*\*", line):
-                yield Finding(file, number, f"a comment of {len(line)} columns; at most {MOST_COLUMNS}", line)
+    comment = COMMENTS.get(file.suffix, COMMENTS[".sh"] if file.name == "CMakeLists.txt" else None)
+    for number, line in enumerate(lines if comment else [], start=1):
+        if comment and len(line) > MOST_COLUMNS and comment.search(line):
+            yield Finding(file, number, f"a comment of {len(line)} columns; at most {MOST_COLUMNS}", line)
 
 
 def read_exceptions(root: Path) -> dict[tuple[str, str], int]:

@@ -18,8 +18,9 @@ int harness::run(int, char**, const Level& described) {
   return 0;
 }
 
-/// Enqueues D[m,n] = A[m,k] * B[n,k]^T on `stream`; all BF16 in device memory, row-major without gaps, 16-byte aligned. Does
-/// not synchronise. Returns a cudaError_t: cudaErrorInvalidValue for m < 1, or n or k that are no positive multiples of 8.
+/// Enqueues D[m,n] = A[m,k] * B[n,k]^T on `stream`; all BF16 in device memory, row-major without gaps, 16-byte aligned.
+/// Does not synchronise. Returns a cudaError_t: cudaErrorInvalidValue for m < 1, or n or k that are no positive
+/// multiples of 8.
 extern "C" int ladder_matmul(long long m, long long n, long long k, const void* a, const void* b, void* d,
                              void* stream) {
   const auto is_extent = [](long long extent, int multiple) {

@@ -1,9 +1,9 @@
-// Timers inside a kernel. The warps of one CTA write down what they wait for, and when; the host makes a trace of it, in the
-// form that the simulated device writes, for scripts/timeline.py and ui.perfetto.dev.
+// Timers inside a kernel. The warps of one CTA write down what they wait for, and when; the host makes a trace of it,
+// in the form that the simulated device writes, for scripts/timeline.py and ui.perfetto.dev.
 //
-// Each warp records from its lane 0, which is also the one that elect.sync elects. Times are cycles of the SM (clock64()),
-// which all warps of a CTA share; %globaltimer tells at both ends how many nanoseconds these are. Recording costs a warp a
-// few dozen cycles per span.
+// Each warp records from its lane 0, which is also the one that elect.sync elects. Times are cycles of the SM
+// (clock64()), which all warps of a CTA share; %globaltimer tells at both ends how many nanoseconds these are.
+// Recording costs a warp a few dozen cycles per span.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -3,7 +3,8 @@
 //   ordinary instructions   lane instructions per second of a core
 //   exact arithmetic        tensor instructions, per second of a core, beside tcgen05.mma
 //   fast arithmetic         a level of each architecture beside the FP32 matrix product of OpenBLAS
-//   waiting                 copies that are waited for at barriers, under a seed and as late as can be, beside the default
+//   waiting                 copies that are waited for at barriers, under a seed and as late as can be, beside the
+//                           default
 //
 // Prints the targets beside what it measures; exits with 1 if --check is given and one is missed.
 //
