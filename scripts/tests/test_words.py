@@ -11,12 +11,12 @@ LONG = "A kernel " + "waits and " * 25 + "ends."
 
 
 def found(name: str, text: str) -> list[tuple[int, str]]:
-    return sorted((finding.line, finding.what.partition(":")[0]) for finding in words.check(Path(name), text))
+    return sorted((each.line, each.what.partition(":")[0]) for each in words.check(Path(name), text))
 
 
 class Findings(unittest.TestCase):
     def test_pages(self) -> None:
-        text = ("# Who is there\n\nA reader who waits.\nWhoever waits, waits.\n\n```\nnobody\n```\n`nobody` is a name.\n"
+        text = ("# Who is there\n\nA reader who waits.\nWhoever waits, waits.\n\n```\nnobody\n```\n`nobody` is it.\n"
                 "| a | Nobody |\n<!-- render:x -->\nnobody\n<!-- /render -->\n- It takes turns.\nWho waits?\n")
         self.assertEqual(found("a.md", text), [(1, "'Who'"), (4, "'Whoever'"), (10, "'Nobody'"), (14, "'takes turns'")])
 
@@ -35,7 +35,7 @@ class Findings(unittest.TestCase):
             (7, "a comment of 122 columns; at most 120")])
 
     def test_python(self) -> None:
-        text = ('"""What nobody knows,\n\n    nobody.py   and a table\n"""\n# one\n# who waits here\nX = f"a {nobody} b c"\n'
+        text = ('"""What nobody knows,\n\n    nobody.py   and a table\n"""\n# one\n# who waits\nX = f"a {nobody} b c"\n'
                 'DATA = """\nnobody says this\n"""\nprint("nobody says that, either")\n')
         self.assertEqual(found("a.py", text), [(1, "'nobody'"), (3, "'nobody'"), (6, "'who'"), (11, "'nobody'")])
 
