@@ -4,6 +4,10 @@
 // A cluster of two CTAs computes one 128 x 128 tile of D. Both load the same 128 rows of A and one half each of the 128
 // rows of B; the MMA is 256 rows high, so the pair computes the tile twice. That waste is deliberate: level 07 collects it.
 //
+//   thread 0, TMA --- smem_full ---> thread 0 --- cluster barrier ---> the leader's thread 0 (MMAs)
+//   MMAs --- smem_empty ---> thread 0 of both CTAs (next loads)
+//   MMAs --- tmem_full ---> all threads of both CTAs (epilogue)
+//
 // Barriers (one of each per CTA, in shared memory)
 //   name         arrivals per phase                      who arrives                          who waits
 //   smem_full    1, plus STAGE_BYTES bytes               thread 0 (arrive.expect_tx), TMA     thread 0
@@ -187,30 +191,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   gemm_sm100<<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, Smem::BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-inline harness::Description describe() {
-  harness::Description d;
-  d.cluster = Config::CTA_GROUP;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "cluster";
-  d.stages = 1, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
-  d.constants = LADDER_CONSTANTS(Config::UMMA_M, Config::UMMA_N, Config::UMMA_K);
-  d.smem = {{"a", "A", Smem::A, Config::A_BYTES, 1, 128, mma::Swizzle::B128},
-            {"b", "B", Smem::B, Config::B_BYTES, 1, 128, mma::Swizzle::B128}};
-  d.barriers = {{"smem_full", Smem::SMEM_FULL, 1, 1, Config::STAGE_BYTES, "own control thread; TMA with the bytes",
-                 "control thread", 0},
-                {"smem_empty", Smem::SMEM_EMPTY, 1, 1, 0, "the leader's commit, to both CTAs", "control thread", 1},
-                {"tmem_full", Smem::TMEM_FULL, 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
-  d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
-             {"thread 0 of the leader CTA", "MMAs for the pair"},
-             {"all threads of each CTA", "epilogue: one row of the tile each"}};
-  return d;
 }
 
 }  // namespace level01

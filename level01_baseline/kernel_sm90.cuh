@@ -3,6 +3,9 @@
 // The twin of kernel_sm100.cuh, step by step. Hopper has no tensor memory and no pairs of CTAs that share an MMA: a
 // warpgroup of 128 threads executes wgmma, and its registers hold the accumulators, 128 per thread for a 128 x 128 tile.
 //
+//   thread 0, TMA --- smem_full ---> all threads (MMAs, then epilogue)
+//   all threads --- __syncthreads ---> thread 0 (next loads)
+//
 // Barriers (one of each per CTA, in shared memory)
 //   name         arrivals per phase                      who arrives                          who waits
 //   smem_full    1, plus STAGE_BYTES bytes               thread 0 (arrive.expect_tx), TMA     all threads
@@ -155,26 +158,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   gemm_sm90<<<m_blocks * n_blocks, Config::NUM_THREADS, Smem::PINNED_BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-inline harness::Description describe() {
-  harness::Description d;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
-  d.stages = 1, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = Smem::BYTES, d.request_bytes = Smem::PINNED_BYTES;
-  d.accumulators = 2 * Config::WGMMA_N / 2;
-  d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K);
-  d.smem = {{"a", "A", Smem::A, Config::A_BYTES, 1, 128, mma::Swizzle::B128},
-            {"b", "B", Smem::B, Config::B_BYTES, 1, 128, mma::Swizzle::B128}};
-  d.barriers = {{"smem_full", Smem::SMEM_FULL, 1, 1, Config::STAGE_BYTES, "control thread; TMA with the bytes",
-                 "all threads", 0}};
-  d.roles = {{"thread 0 (control thread)", "TMA loads"},
-             {"all threads: one warpgroup", "MMAs, then the epilogue of their own fragments"}};
-  return d;
 }
 
 }  // namespace level01

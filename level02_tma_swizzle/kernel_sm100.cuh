@@ -5,6 +5,10 @@
 // the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is chosen at
 // compile time: one executable holds the kernel for all four swizzles.
 //
+//   thread 0 of both CTAs, TMA --- smem_full ---> the leader's thread 0 (MMAs)
+//   MMAs --- smem_empty ---> thread 0 of both CTAs (refill the stage)
+//   MMAs --- tmem_full ---> all threads of both CTAs (epilogue)
+//
 // Barriers (in the shared memory of each CTA)
 //   name            arrivals per phase                        who arrives                               who waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' thread 0, at the leader's      the leader's thread 0
@@ -223,33 +227,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   gemm_sm100<SWIZZLE><<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, Smem::BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-template <mma::Swizzle SWIZZLE>
-inline harness::Description describe() {
-  harness::Description d;
-  d.cluster = Config::CTA_GROUP;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "cluster";
-  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
-  d.constants = LADDER_CONSTANTS(Config::UMMA_M, Config::UMMA_N, Config::UMMA_K);
-  d.smem = {
-      harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES, SWIZZLE)};
-  d.barriers = {
-      {"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
-       "both CTAs' control threads, at the leader's barrier; TMA with the bytes", "the leader's control thread", 0},
-      {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "control thread",
-       1},
-      {"tmem_full", Smem::TMEM_FULL, 1, 1, 0, "the leader's last commit, to both CTAs", "all threads", 0}};
-  d.roles = {{"thread 0 of each CTA (control thread)", "TMA loads"},
-             {"thread 0 of the leader CTA", "MMAs for the pair"},
-             {"all threads of each CTA", "epilogue: one row of the tile each"}};
-  return d;
 }
 
 }  // namespace level02

@@ -4,6 +4,9 @@
 // loads of the next K blocks while the tensor core works on this one, and one group of wgmmas is always in flight. How the
 // operands lie in shared memory is chosen at compile time: the executable holds the kernel for each of the four swizzles.
 //
+//   thread 0, TMA --- smem_full ---> all threads (MMAs, then epilogue)
+//   all threads --- smem_empty ---> thread 0 (refills the stage)
+//
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            thread 0 (arrive.expect_tx), TMA     all threads
@@ -193,29 +196,6 @@ cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   gemm_sm90<SWIZZLE><<<m_blocks * n_blocks, Config::NUM_THREADS, Smem::BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-template <mma::Swizzle SWIZZLE>
-inline harness::Description describe() {
-  harness::Description d;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
-  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.accumulators = 2 * Config::WGMMA_N / 2;
-  d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K);
-  d.smem = {
-      harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES, SWIZZLE)};
-  d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,
-                 "control thread; TMA with the bytes", "all threads", 0},
-                {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, Config::NUM_THREADS / 32, 0,
-                 "one lane of each warp", "control thread", 0}};
-  d.roles = {{"thread 0 (control thread)", "TMA loads, up to NUM_STAGES K blocks ahead"},
-             {"all threads: one warpgroup", "MMAs, then the epilogue of their own fragments"}};
-  return d;
 }
 
 }  // namespace level02

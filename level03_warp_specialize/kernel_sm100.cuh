@@ -4,6 +4,9 @@
 // New in this level: one warp does nothing but load, another nothing but multiply. Neither executes the other's waits, so
 // the loads run as far ahead as the ring of stages allows; each thread then stores its row in pieces of four elements.
 //
+//   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps
+//   MMA warp --- tmem_full ---> all warps (epilogue)
+//
 // Barriers (in the shared memory of each CTA)
 //   name            arrivals per phase                        who arrives                               who waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' TMA warps, at the leader's     MMA warp
@@ -207,30 +210,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   gemm_sm100<<<m_blocks * n_blocks * Config::CTA_GROUP, Config::NUM_THREADS, Smem::BYTES, stream>>>(
       map_a, map_b, problem.d, problem.m, problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-inline harness::Description describe() {
-  harness::Description d;
-  d.cluster = Config::CTA_GROUP;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "cluster";
-  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
-  d.constants = LADDER_CONSTANTS(Config::UMMA_M, Config::UMMA_N, Config::UMMA_K, Config::STORE_N);
-  d.smem = {harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
-  d.barriers = {
-      {"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
-       "both CTAs' TMA warps, at the leader's barrier; TMA with the bytes", "MMA warp", 0},
-      {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "TMA warp", 1},
-      {"tmem_full", Smem::TMEM_FULL, 1, 1, 0, "the leader's last commit, to both CTAs", "all warps", 0}};
-  d.roles = {{"warp 0 of each CTA", "TMA loads (one elected lane)"},
-             {"warp 1 of the leader CTA", "MMAs for the pair (one elected lane)"},
-             {"all warps of each CTA, afterwards", "epilogue: one row of the tile per thread"}};
-  return d;
 }
 
 }  // namespace level03

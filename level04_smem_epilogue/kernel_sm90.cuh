@@ -3,6 +3,8 @@
 // The twin of kernel_sm100.cuh, step by step. New in this level: a warp first puts its fragments into shared memory, row by
 // row of D, then stores two whole rows at a time, 16 bytes per lane. Its neighbours' bytes share its transactions.
 //
+//   producer --- smem_full ---> consumers --- smem_empty ---> producer
+//
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   who arrives                          who waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     consumers
@@ -208,29 +210,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   gemm_sm90<<<m_blocks * n_blocks, Config::NUM_THREADS, Smem::BYTES, stream>>>(map_a, map_b, problem.d, problem.m,
                                                                                problem.n, problem.k, problem.ldd);
   return cudaGetLastError();
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-inline harness::Description describe() {
-  harness::Description d;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
-  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.accumulators = Config::WGMMA_N / 2;
-  d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS,
-                                 Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS);
-  d.smem = {{"cd", "tile of D on its way out", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
-            harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
-  d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,
-                 "producer; TMA with the bytes", "consumers", 0},
-                {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, 4 * Config::NUM_CONSUMERS, 0,
-                 "one lane of each consumer warp", "producer", 1}};
-  d.roles = {{"warpgroup 0 (producer)", "TMA loads (one elected lane)"},
-             {"warpgroups 1 and 2 (consumers)", "MMAs of 64 rows each, then the epilogue of these rows"}};
-  return d;
 }
 
 }  // namespace level04

@@ -2,9 +2,9 @@
 #include "common/harness/level.h"
 
 #if LADDER_ARCH == 100
-#include "level04_smem_epilogue/kernel_sm100.cuh"
+#include "level04_smem_epilogue/describe_sm100.h"
 #elif LADDER_ARCH == 90
-#include "level04_smem_epilogue/kernel_sm90.cuh"
+#include "level04_smem_epilogue/describe_sm90.h"
 #else
 #error "compile with -DLADDER_ARCH=100 (Blackwell) or -DLADDER_ARCH=90 (Hopper)"
 #endif

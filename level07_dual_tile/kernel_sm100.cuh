@@ -5,6 +5,9 @@
 // now they were the same rows twice. The scheduler deals tiles to CTAs, neighbours in m to the two of a pair, both CTAs
 // store, and the MMA warp waits for both epilogues before it overwrites an accumulator.
 //
+//   TMA warps of both CTAs --- smem_full ---> MMA warp --- smem_empty ---> TMA warps of both CTAs
+//   MMA warp --- tmem_full ---> epilogue warps of both CTAs --- tmem_empty ---> MMA warp
+//
 // Barriers (in the shared memory of each CTA)
 //   name            arrivals per phase                        who arrives                               who waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' TMA warps, at the leader's     MMA warp
@@ -309,41 +312,6 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
   config.gridDim = std::min(Config::CTA_GROUP * clusters, m_blocks * n_blocks);  // even, as both are
   return cudaLaunchKernelEx(&config, gemm_sm100, map_a, map_b, map_d, problem.m, problem.n, problem.k);
-}
-
-// --------------------------------------------------------------------------------------------------------- in numbers
-
-/// What `--explain` prints and the README's tables are rendered from.
-inline harness::Description describe() {
-  harness::Description d;
-  d.cluster = Config::CTA_GROUP;
-  d.tile_m = Config::BLOCK_M, d.tile_n = Config::BLOCK_N, d.tile_k = Config::BLOCK_K, d.tile_owner = "CTA";
-  d.stages = Config::NUM_STAGES, d.stage_bytes = Config::STAGE_BYTES;
-  d.threads = Config::NUM_THREADS;
-  d.smem_bytes = d.request_bytes = Smem::BYTES;
-  d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
-  d.constants = LADDER_CONSTANTS(Config::BAND_M, Config::UMMA_M, Config::UMMA_N, Config::UMMA_K, Config::NUM_BANDS,
-                                 Config::NUM_ACCUMULATORS, Config::FIRST_EPILOGUE_WARP, Config::STORE_N,
-                                 Config::SWIZZLE_GROUP_SIZE);
-  d.smem = {{"cd", "band of D on its way out", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
-            harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
-  d.barriers = {
-      {"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
-       "both CTAs' TMA warps, at the leader's barrier; TMA with the bytes", "MMA warp", 0},
-      {"smem_empty", Smem::SMEM_EMPTY, Config::NUM_STAGES, 1, 0, "the leader's commit, to both CTAs", "TMA warp", 1},
-      {"tmem_full", Smem::TMEM_FULL, Config::NUM_ACCUMULATORS, 1, 0, "the leader's commit, to both CTAs",
-       "epilogue warps", 0},
-      {"tmem_empty", Smem::TMEM_EMPTY, Config::NUM_ACCUMULATORS, Config::CTA_GROUP, 0,
-       "one thread of each CTA's epilogue, at the leader's barrier", "MMA warp", 1}};
-  d.named_barriers = {{"EPILOGUE_BARRIER", Config::EPILOGUE_BARRIER, 1, Config::EPILOGUE_THREADS,
-                       "the band of D is in shared memory; TMA has read it"}};
-  d.roles = {{"warp 0 of each CTA", "TMA loads (one elected lane)"},
-             {"warp 1 of the leader CTA", "MMAs for the pair (one elected lane)"},
-             {"warp 2 of each CTA", "allocates and frees tensor memory"},
-             {"warps 4 to 7 of each CTA", "epilogue: one row of the band per thread into shared memory"},
-             {"thread 128 of each CTA", "hands each band to TMA"}};
-  d.tile_at = harness::tile_order<tile_coordinates>;
-  return d;
 }
 
 }  // namespace level07

@@ -15,6 +15,10 @@ was not tuned for. They are the same for the same --seed.
 With --tiles it is every configuration of the production kernel, in the same rounds, at the shapes of
 docs/results/*_choice.csv or at --sizes: what the kernel's own choice among them is judged by.
 
+With --ablations it is each level that has ablations (scripts/labs.py lists them), and each of these, one after the
+other at each size; --levels and --sizes choose some. The worth of an ablation is the quotient of the two ratios to
+cuBLAS.
+
 Where a GPU is available for some minutes only, --limit ends the run by itself, with every size measured for its share
 of them. --resume continues what an earlier run of the same commit has left out. Sizes are taken in the order given.
 
@@ -23,12 +27,13 @@ Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import names, shapes
-from ladder.results import choice, data, measure
+from ladder.levels import lab, names, shapes
+from ladder.results import ablations, choice, data, measure
 
 
 def parse() -> argparse.Namespace:
@@ -45,6 +50,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of --random (default: %(default)s)")
     parser.add_argument("--tiles", action="store_true",
                         help="all configurations in the same rounds, in a file of their own")
+    parser.add_argument("--ablations", action="store_true",
+                        help=f"levels with each of their ablations (default sizes: "
+                             f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
                         help="of timing (default: %(default)s)")
     parser.add_argument("--budget", type=command.seconds, metavar="S",
@@ -58,7 +66,8 @@ def parse() -> argparse.Namespace:
                         help="seconds after which a level counts as hung (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/GPU.csv, e.g. h200.csv; with --shapes GPU_shapes.csv, with "
-                             "--random GPU_random.csv, with --tiles GPU_choice.csv")
+                             "--random GPU_random.csv, with --tiles GPU_choice.csv, with --ablations "
+                             "GPU_ablations.csv")
     parser.add_argument("--digests", type=Path, metavar="FILE",
                         help="also record hashes of D, for comparison with the simulated device")
     parser.add_argument("--digest-sizes", default=measure.DIGEST_SIZES, metavar="LIST", help="default: %(default)s")
@@ -74,32 +83,41 @@ def main() -> int:
         raise command.UsageError("--tiles is a measurement of its own, without --shapes and --digests.")
     if options.random and (options.sizes or options.shapes or options.tiles):
         raise command.UsageError("--random draws the shapes itself, without --sizes, --shapes and --tiles.")
-    what = "choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else ""
-    chosen = options.levels or (names.PRODUCTION if what else ",".join(names.all_names()))
+    if options.ablations and (options.shapes or options.tiles or options.random or options.digests):
+        raise command.UsageError("--ablations is a measurement of its own, without --shapes, --random, --tiles and "
+                                 "--digests.")
+    what = ("choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else
+            "ablations" if options.ablations else "")
+    chosen = options.levels or (names.PRODUCTION if what and not options.ablations else ",".join(names.all_names()))
     levels = names.choose_levels(chosen, names.all_names())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
     timed = (shapes.parse_sizes(options.sizes) if options.sizes else
              list(data.SHAPES) if options.shapes else choice.shapes() if options.tiles else
-             shapes.random_shapes(options.random, options.seed) if options.random else headline)
+             shapes.random_shapes(options.random, options.seed) if options.random else
+             [shapes.cube(edge) for edge in ablations.EDGES] if options.ablations else headline)
     hashed = shapes.parse_sizes(options.digest_sizes)
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not levels:
         raise command.UsageError(f"--levels {chosen}: there is no kernel for sm{gpu.arch}.")
     settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
-                                options.apart or options.shapes, options.timeout, options.tiles)
+                                options.apart or options.shapes, options.timeout, options.tiles,
+                                options.ablations)
     output = measure.output_beside(gpu, f"{what}.csv") if what else measure.default_output(gpu)
     measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
     if not measurement.commit:
         print("The commit of these sources is unknown here: LADDER_COMMIT can say it.", file=sys.stderr)
     measure.check_outputs(measurement.output, options.digests)
-    tasks = measure.make_tasks(levels, timed, hashed if options.digests else [])
+    tasks = (measure.ablation_tasks(levels, gpu.arch, timed) if options.ablations else
+             measure.make_tasks(levels, timed, hashed if options.digests else []))
     if options.resume:
         if not measurement.commit:
             raise command.UsageError("--resume has to know the commit: LADDER_COMMIT can say it.")
         tasks = [task for task in tasks if not measure.is_recorded(measurement, task)]
     if not options.no_build:
         measure.build(levels, gpu.arch)
+        lab.build_ablations(list({task.ablation.path: task.ablation for task in tasks if task.ablation}.values()),
+                            lab.Build(options.build.resolve()), os.cpu_count() or 1)
     try:
         measure.perform(measurement, tasks, options.limit)
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ Runs scripts/setup.sh, configures the CMake preset `default` and builds in build
                      simulated device to run it on; level08_sm90: for one of them. production: the kernel beside level 08
   TARGET             warm_up: the programs before level 01; or any target of CMake's
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
-                     build/bin/level08_deep_pipeline_sm100-SWIZZLED_CD=0. The level's ordinary program stays as it is.
+                     build/bin/level08_deep_pipeline_sm100-TC_UTIL_PERCENT=85. The level's ordinary program stays as it is.
                      Every level knows LADDER_SPIN_LIMIT=N: a wait that has asked N times ends the launch with an error
   --tests            GoogleTest is required, and the unit tests are built
   --help             print this
@@ -36,7 +36,7 @@ while [[ $# -gt 0 ]]; do
     -D) complain "-DSWITCH=VALUE is one word (scripts/build.sh --help)." ;;
     -D*)
       [[ $1 =~ ^-D[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9_]+$ ]] ||
-        complain "a switch looks like -DSWIZZLED_CD=0, a name and a value, and '$1' does not."
+        complain "a switch looks like -DTC_UTIL_PERCENT=85, a name and a value, and '$1' does not."
       switches+=("${1#-D}")
       ;;
     -*) complain "there is no option '$1' (scripts/build.sh --help)." ;;

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Break-it labs: small patches that change a level's kernel, each with a question and a prediction.
+"""Labs and ablations: small patches that change a level's kernel, each with a question and a prediction. A lab breaks
+the kernel. An ablation takes one idea out of it, or tries one more: D stays right, and the question is the worth.
 
-  labs.py                      lists the labs
+  labs.py                      lists the labs, then the ablations
   labs.py run level01 NAME     applies the patch to a copy, compiles it, runs it and shows what happens beside what is
                                expected; LEVEL may also be written 1
+  labs.py build [LEVEL]        compiles the ablations for a GPU, into build/ablations/
   labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, in every schedule and with --check, and
                                says which prediction fails
 
-How a lab is written: scripts/ladder/levels/lab.py.
+How they are written: scripts/ladder/levels/lab.py. What ablations are worth is measured by bench.py --ablations.
 """
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ the level is not built; 77 no GPU for it."""
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__, prog="scripts/labs.py", epilog=EPILOG)
-    parser.add_argument("action", nargs="?", choices=["list", "run"], default="list", help="list (default) or run")
+    parser.add_argument("action", nargs="?", choices=["list", "run", "build"], default="list",
+                        help="list (default), run or build")
     parser.add_argument("level", nargs="?", metavar="LEVEL", help="e.g. level01 or 1")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a lab's name, or its beginning")
     parser.add_argument("--check", nargs="*", metavar="LAB", help="run all labs, or these, and compare")
@@ -51,8 +54,8 @@ def print_question(chosen: Lab) -> None:
     print(paragraph("Question", chosen.question))
     patch = chosen.path.read_text(encoding="utf-8").partition("\n--- ")[2].splitlines()
     changed = [line for line in patch if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
-    print(f"\nThe change in {', '.join(chosen.files)}")
-    print("\n".join(f"  {line}" for line in changed) + "\n")
+    print(f"\nThe change in {', '.join(chosen.files) or 'the options of the compiler'}")
+    print("\n".join(f"  {line}" for line in [*chosen.definitions, *changed]) + "\n")
 
 
 def print_answer(report: Report, most: int = 16) -> None:
@@ -104,6 +107,15 @@ def run(chosen: Lab, build: Build, device: str) -> int:
     return 0 if report.right else 1
 
 
+def chosen_level(labs: Sequence[Lab], text: str) -> list[Lab]:
+    """Those of a level. Raises UsageError."""
+    level = names.find_level(text, names.all_levels())
+    found = [one for one in labs if one.level == level]
+    if not found:
+        raise command.UsageError(f"There are no labs of level {names.number_of(level)}.")
+    return found
+
+
 def main() -> int:
     options = parse()
     build = Build(options.build.resolve())
@@ -119,12 +131,12 @@ def main() -> int:
                                      "(scripts/labs.py lists them).")
         return run(lab.find_lab(labs, options.level, options.name), build, options.device)
     if options.name:
-        raise command.UsageError("list takes a level only; run takes the name of a lab too.")
+        raise command.UsageError(f"{options.action} takes a level only; run takes the name of a lab too.")
     if options.level:
-        level = names.find_level(options.level, names.all_levels())
-        labs = [one for one in labs if one.level == level]
-        if not labs:
-            raise command.UsageError(f"There are no labs of level {names.number_of(level)}.")
+        labs = chosen_level(labs, options.level)
+    if options.action == "build":
+        lab.build_ablations([one for one in labs if one.is_ablation], build, options.jobs)
+        return 0
     return list_labs(labs)
 
 

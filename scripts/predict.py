@@ -40,8 +40,7 @@ def record_ablations(build: Path, only: str) -> int:
     levels = names.choose_levels(only, names.all_names())
     path = files.ROOT / ablations.RECORD
     before = data.read_rows(path)[1] if path.exists() else []
-    wanted = ablations.changes(data.read_rows(files.ROOT / ablations.MEASURED)[1],
-                               data.read_rows(files.ROOT / ablations.REPORTED)[1])
+    wanted = ablations.changes(data.read_rows(files.ROOT / ablations.MEASURED)[1])
     fresh = ablations.predict([each for each in wanted if each[0].level in levels], build, print)
     rows = sorted([row for row in before if row["level"] not in levels] + fresh, key=lambda row: row["level"])
     files.replace(path, data.csv_text(ablations.COLUMNS, rows))

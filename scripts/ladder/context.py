@@ -112,6 +112,11 @@ class Context:
         return choice.judge(choice.load(self.root / RESULTS))
 
     @cached_property
+    def modelled_ablations(self) -> list[data.Fields]:
+        path = self.root / RESULTS / "modelled_ablations.csv"
+        return data.read_rows(path)[1] if path.exists() else []
+
+    @cached_property
     def ablations(self) -> list[Ablation]:
         return ablations.load(self.root / RESULTS)
 

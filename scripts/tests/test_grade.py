@@ -20,7 +20,6 @@ from tests import support
 KERNEL = """\
 namespace mine {
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) { return cudaSuccess; }
-inline harness::Description describe() { return {}; }
 }  // namespace mine
 """
 
@@ -55,9 +54,12 @@ class Command(support.Sandbox):
 
     def test_a_start(self) -> None:
         self.write("level01_baseline/kernel_sm90.cuh", "// level 01\n")
+        self.write("level01_baseline/describe_sm90.h", '#include "level01_baseline/kernel_sm90.cuh"\n')
         answer = self.grade("--start", 2, "my answer", "--arch", "sm90")
         self.assert_exit(0, answer)
         self.assertEqual((self.root / "my answer" / "kernel_sm90.cuh").read_text(encoding="utf-8"), "// level 01\n")
+        self.assertEqual((self.root / "my answer" / "describe_sm90.h").read_text(encoding="utf-8"),
+                         '#include "kernel_sm90.cuh"\n')
         task = (self.root / "my answer" / "TASK.md").read_text(encoding="utf-8")
         self.assertIn("scripts/grade.py 2 'my answer'/kernel_sm90.cuh --arch sm90", task)
         self.assertIn("wgmma", task)
@@ -91,8 +93,18 @@ class Sources(unittest.TestCase):
 
     def test_templates_of_the_course_get_their_arguments(self) -> None:
         source = self.source("namespace n {\ntemplate <mma::Swizzle S>\ninline cudaError_t launch("
-                             "const harness::Problem& p, cudaStream_t s); describe(); }")
+                             "const harness::Problem& p, cudaStream_t s); }")
         self.assertEqual(source.count("n::launch<mma::Swizzle::"), 4)
+
+    def test_a_description_beside_the_kernel_is_used(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "kernel_sm90.cuh"
+            file.write_text(KERNEL, encoding="utf-8")
+            self.assertIn("harness::Description{}", build.source_of(file, "level02_tma_swizzle"))
+            (Path(folder) / "describe_sm90.h").write_text("", encoding="utf-8")
+            source = build.source_of(file, "level02_tma_swizzle")
+        self.assertIn('#include "describe_sm90.h"', source)
+        self.assertIn("mine::describe", source)
 
     def test_what_is_no_kernel(self) -> None:
         with self.assertRaisesRegex(UsageError, "has not the form"):

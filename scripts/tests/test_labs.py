@@ -8,6 +8,7 @@ import sys
 import unittest
 
 from ladder.levels import lab, names
+from ladder.results import data
 from tests import support
 
 # A kernel that is a shell script, and a compiler that copies it: what a lab does to it shows at once.
@@ -158,9 +159,21 @@ class TheLabs(unittest.TestCase):
     LABS = lab.all_labs()
 
     def test_every_level_has_some(self) -> None:
-        number = collections.Counter(one.level for one in self.LABS)
+        number = collections.Counter(one.level for one in self.LABS if not one.is_ablation)
         for level in names.all_levels():
             self.assertGreaterEqual(number[level], 2, level)
+
+    def test_what_the_notes_tried_has_an_ablation_on_both_architectures(self) -> None:
+        reported = data.read_rows(support.ROOT / "docs" / "results" / data.REPORTED_ABLATIONS)[1]
+        for row in reported:
+            arches = {one.arch for one in self.LABS if one.notes.removesuffix(" (undone)") == row["optimisation"]}
+            self.assertEqual(arches, {90, 100}, row["optimisation"])
+
+    def test_ablations_say_what_they_are_worth(self) -> None:
+        for one in self.LABS:
+            if one.is_ablation:
+                self.assertEqual(set(one.all_modes.values()), {"right"}, one.title)
+                self.assertTrue(one.worth[1], one.title)
 
     def test_every_patch_applies(self) -> None:
         for one in self.LABS:
@@ -190,10 +203,12 @@ class TheLabs(unittest.TestCase):
         self.assertGreater(len(linked), 30)
 
     def test_some_of_them_run_in_all_modes(self) -> None:
-        """A hang, one that is right and counts, one that only the order checker finds. `labs.py --check` runs all."""
+        """A hang, one that is right and counts, one that only the order checker finds, an ablation, one with another
+        outcome in each schedule. `labs.py --check` runs all."""
         build = lab.Build(support.BUILD)
         chosen = [lab.find_lab(self.LABS, level, name) for level, name in
-                  (("2", "own_barrier"), ("4", "pitch"), ("5", "no_proxy_fence"))]
+                  (("2", "own_barrier"), ("4", "pitch"), ("5", "no_proxy_fence"), ("8", "late_release"),
+                   ("8", "one_consumers"))]
         try:
             build.tools()
             for one in chosen:

@@ -2,10 +2,12 @@
 """What the levels' pages say of their kernels and the grader does not ask (Blackwell). Both measure in the same way."""
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,28 @@ from ladder import files
 from ladder.explorer.events import Launch
 from ladder.grader import running
 from ladder.grader.running import Run, Timeline, stores
-from ladder.levels import names
+from ladder.levels import lab, names
 from ladder.levels.shapes import Shape
 
 BIN = Path(os.environ["LADDER_BIN"])
 LEVELS = {names.number_of(level): level for level in names.all_levels()}
 
 
-def program(level: int, variant: str = "") -> Path:
-    return BIN / f"{LEVELS[level]}_sm100{variant}"
+def program(level: int) -> Path:
+    return BIN / f"{LEVELS[level]}_sm100"
 
 
-def counters(level: int, shape: Shape, config: str = "", variant: str = "") -> dict[str, Any]:
-    return running.counters(program(level, variant), shape, config=config)
+@contextlib.contextmanager
+def ablated(name: str) -> Iterator[Path]:
+    """The program of one of level 08's ablations."""
+    with lab.scratch() as folder:
+        made, said = lab.compile_lab(lab.find_lab(lab.all_labs(), "8", name), lab.Build(BIN.parent), folder, real=False)
+        assert made, said
+        yield made
+
+
+def counters(level: int, shape: Shape, config: str = "") -> dict[str, Any]:
+    return running.counters(program(level), shape, config=config)
 
 
 def store_lines(level: int, columns: int) -> tuple[float, float]:
@@ -85,7 +96,8 @@ class Pages(unittest.TestCase):
     def test_staging_costs_32_wavefronts_a_store_until_level_08_swizzles(self) -> None:
         for level in range(4, 9):
             self.assertEqual(stores(counters(level, (256, 128, 64)), "shared", "wavefronts"), 4 if level == 8 else 32)
-        self.assertEqual(stores(counters(8, (256, 128, 64), variant="_plain_cd"), "shared", "wavefronts"), 32)
+        with ablated("plain_cd_sm100") as plain:
+            self.assertEqual(stores(running.counters(plain, (256, 128, 64)), "shared", "wavefronts"), 32)
 
     def test_level_08_issues_four_MMAs_per_K_block(self) -> None:
         self.assertEqual(counters(8, (256, 128, 64 * 5))["tensor_instructions"], 4 * 5)
@@ -95,9 +107,9 @@ class Pages(unittest.TestCase):
         for level in (7, 8):
             self.assertGreaterEqual(Timeline(program(level), (1024, 256, 512), 2).stored_beside_mmas(), 0.4)
 
-    def early_release(self, variant: str = "") -> bool:
+    def early_release(self, of: Path) -> bool:
         """Is tmem_empty signalled before the store that follows it in the program is issued?"""
-        launch = Timeline(program(8, variant), (1024, 128, 64), 2).launch
+        launch = Timeline(of, (1024, 128, 64), 2).launch
         operations = [event for event in launch.events if event.kind == "operation" and event.cta == 1]
         tmem_empty = {8 * (8 + 8 + 2 + buffer) for buffer in (0, 1)}
         signals = sorted(event.begin for event in operations if event.name.startswith("signal")
@@ -114,8 +126,9 @@ class Pages(unittest.TestCase):
                     -1)
 
     def test_level_08_frees_the_accumulator_before_it_stores(self) -> None:
-        self.assertTrue(self.early_release())
-        self.assertFalse(self.early_release("_late_tmem_empty"))
+        self.assertTrue(self.early_release(program(8)))
+        with ablated("late_tmem_empty_sm100") as late:
+            self.assertFalse(self.early_release(late))
 
 
 if __name__ == "__main__":

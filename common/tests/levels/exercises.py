@@ -252,9 +252,17 @@ class Level08(Exercise):
 
     def test_1_what_is_the_swizzle_worth(self) -> None:
         self.assertEqual(self.unchanged("--m 256 --n 256 --k 256").wavefronts("st.shared.v4"), {4})
-        ran = self.changed((r"#define SWIZZLED_CD 1", "#define SWIZZLED_CD 0"))
+        ran = self.changed((r"chunk = i \^ \(thread % 8\);", "chunk = i;"),
+                           (r"(STORE_BLOCK_N, mma::Swizzle::)B128", r"\1None"))
+        self.assert_right(ran)
         self.assertEqual(ran.wavefronts("st.shared.v4"), {32})
         self.assert_says("32 without, 4 with.")
+
+    def test_2_wider_tiles(self) -> None:
+        ran = self.changed((r"BLOCK_N = 128", "BLOCK_N = 256"), (r"UMMA_N = 128", "UMMA_N = 256"),
+                           (r"NUM_STAGES = 8", "NUM_STAGES = 6"), SUM)
+        self.assert_right(ran)
+        self.assert_says("`(232,448 - 1,024 - 32,768) // 32,768 == 6` stages fit")
 
     def test_3_the_trap(self) -> None:
         words = "have completed, so a waiter for an earlier one has been lapped"
@@ -263,10 +271,23 @@ class Level08(Exercise):
         self.assert_ends(ran, FAILED, words, words)
 
     def test_6_bytes(self) -> None:
-        smaller = self.unchanged("--m 512 --n 256 --k 256").launches[0]["tma_load_bytes"]
-        larger = self.changed((r"#define BLOCK_M 128", "#define BLOCK_M 256"), arguments="--m 512 --n 256 --k 256")
-        self.assert_right(larger)
-        self.assertEqual(smaller * 5, larger.launches[0]["tma_load_bytes"] * 6)
+        one = lab.find_lab(lab.all_labs(), "8", "block_m_256_sm100")
+        counted, = one.counts
+        self.assertEqual(counted.before * 5, counted.after * 6)
+
+    def test_7_why_halves(self) -> None:
+        ran = self.changed((r"CD_N = BLOCK_N / 2;", "CD_N = BLOCK_N;"), (r"half < 2", "half < 1"),
+                           (r"NUM_STAGES = 4", "NUM_STAGES = 3"), (r"230'400", "214'016"), arch=90, sim="--sms 2")
+        self.assert_right(ran)
+        self.assert_says("`1,024 + 65,536 + 3 x 49,152 == 214,016`")
+
+    def test_8_who_is_first(self) -> None:
+        arrive = r"( *ptx::bar_arrive\(Config::D_EMPTY_BARRIER[^\n]*\n)"
+        ran = self.changed((arrive + r"((?s:.*?)not elected wait here\n)", r"\2\1"), arch=90)
+        words = "waits at barrier 3: 128 of 160 threads have arrived"
+        self.assert_ends(ran, FAILED, "deadlock")
+        self.assertRegex(ran.said, "at barrier 3: 128 of 160 threads have arrived")
+        self.assert_says(words)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@
 
 namespace {
 
-using Level08 = level08::Config<level08::LEVEL>;
-
 template <class Order>
 void expect_every_tile_once(Order order, int m_blocks, int n_blocks) {
   std::set<std::pair<int, int>> seen;
@@ -26,7 +24,7 @@ TEST(TileOrder, TakesEveryTileOnce) {
   for (int m_blocks = 1; m_blocks <= 40; ++m_blocks) {
     for (int n_blocks = 1; n_blocks <= 12; ++n_blocks) {
       expect_every_tile_once(level05::tile_coordinates, m_blocks, n_blocks);
-      expect_every_tile_once(level08::tile_coordinates<Level08>, m_blocks, n_blocks);
+      expect_every_tile_once(level08::tile_coordinates, m_blocks, n_blocks);
     }
   }
 }
@@ -61,7 +59,7 @@ void expect_pairs(Order order, Padding padded, int block_m) {
 }
 TEST(TileOrder, PairsShareTheirColumns) {
   expect_pairs(level07::tile_coordinates, level07::padded_m_blocks, level07::Config::BLOCK_M);
-  expect_pairs(level08::tile_coordinates<Level08>, level08::padded_m_blocks<Level08>, Level08::BLOCK_M);
+  expect_pairs(level08::tile_coordinates, level08::padded_m_blocks, level08::Config::BLOCK_M);
 }
 
 // The numbers in the READMEs' budgets.
@@ -69,11 +67,11 @@ TEST(Budgets, AreThoseOfTheDesign) {
   EXPECT_EQ(level05::Smem::BYTES, 230'400);
   EXPECT_EQ(level07::Smem::BYTES, 197'632);
   EXPECT_EQ(level07::Config::TMEM_COLUMNS, 512);
-  EXPECT_EQ(level08::SmemOf<Level08>::BYTES, 230'400);
-  EXPECT_EQ(Level08::NUM_STAGES, 8);
-  EXPECT_EQ(Level08::TMEM_COLUMNS, 256);
-  EXPECT_EQ(Level08::TMEM_EMPTY_ARRIVALS, 8);
-  EXPECT_EQ(Level08::IDLE_CYCLES, 0);
+  EXPECT_EQ(level08::Smem::BYTES, 230'400);
+  EXPECT_EQ(level08::Config::NUM_STAGES, 8);
+  EXPECT_EQ(level08::Config::TMEM_COLUMNS, 256);
+  EXPECT_EQ(level08::Config::TMEM_EMPTY_ARRIVALS, 8);
+  EXPECT_EQ(level08::Config::IDLE_CYCLES, 0);
 }
 
 }  // namespace

@@ -12,10 +12,7 @@ from ladder.command import UsageError
 from ladder.levels import names
 from ladder.levels.lab import Build
 
-# Levels whose launch is a template, by the type of its parameter: their main.cu has the arguments, of Blackwell's
-# kernel in the first half of a condition and of Hopper's in the second, or of both. Tiles have a table of their own.
-TEMPLATES: dict[str, tuple[str, Optional[int]]] = {
-    "mma::Swizzle": ("2", None), "Options": ("8", 1), "TileShape": ("8", None)}
+TEMPLATES = {"mma::Swizzle": "2"}  # the level whose launch has such a parameter: its main.cu has the arguments
 
 LAUNCH = re.compile(r"(?:template\s*<\s*([\w:]+)\s+\w+\s*>[^\n]*\n)?\s*(?:inline\s+)?cudaError_t\s+launch\s*\("
                     r"\s*const\s+harness::Problem\s*&\s*\w*\s*,\s*cudaStream_t\s*\w*\s*\)")
@@ -23,11 +20,10 @@ SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 
 PROGRAM = """\
 #include "common/harness/level.h"
-#include "{file}"
+{includes}
 int main(int argc, char** argv) {{
   static constexpr harness::Config configs[] = {{{configs}}};
-  return harness::run(argc, argv, {{.name = "{level}", .arch = LADDER_ARCH, .idea = "an answer", .configs = configs,
-                                   .select = {select}}});
+  return harness::run(argc, argv, {{.name = "{level}", .arch = LADDER_ARCH, .idea = "an answer", .configs = configs}});
 }}
 """
 
@@ -46,36 +42,33 @@ def source_of(file: Path, level: str) -> str:
     text = file.read_text(encoding="utf-8", errors="replace")
     space = re.search(r"^namespace (\w+) \{", text, re.MULTILINE)
     launch = LAUNCH.search(text)
-    if space is None or launch is None or "describe(" not in text:
+    if space is None or launch is None:
         raise UsageError(f"{file} has not the form of a level's kernel: inside a namespace of its own it has to define "
-                         "`inline cudaError_t launch(const harness::Problem&, cudaStream_t)` and "
-                         "`inline harness::Description describe()` (--start writes such a file).")
-    name, select = space[1], "nullptr"
-    arguments = [""]
+                         "`inline cudaError_t launch(const harness::Problem&, cudaStream_t)` (--start writes such a "
+                         "file).")
+    name, arguments = space[1], [""]
+    description = description_of(file)
     if launch[1]:
         if launch[1] not in TEMPLATES:
             raise UsageError(f"{file}: `launch` is a template of {launch[1]} with unknown arguments.")
         arguments = template_arguments(launch[1], name)
-    if launch[1] == "TileShape":
-        select = f"[](const harness::Problem& problem) {{ return &configs[{name}::choose_tile(problem)]; }}"
-    configs = ", ".join(f'{{"answer{i}", {name}::launch{each}, {name}::describe{each}}}'
+    describe = f"{name}::describe{{}}" if description else "[] {{ return harness::Description{{}}; }}"
+    configs = ", ".join(f'{{"answer{i}", {name}::launch{each}, {describe.format(each)}}}'
                         for i, each in enumerate(arguments))
-    return PROGRAM.format(file=file.name, configs=configs, level=level, select=select)
+    includes = "\n".join(f'#include "{each.name}"' for each in (file, description) if each)
+    return PROGRAM.format(includes=includes, configs=configs, level=level)
+
+
+def description_of(file: Path) -> Optional[Path]:
+    """The file beside a kernel that says what it is in numbers: describe_sm90.h beside kernel_sm90.cuh."""
+    beside = file.with_name(file.name.replace("kernel", "describe", 1)).with_suffix(".h")
+    return beside if beside.exists() else None
 
 
 def template_arguments(kind: str, space: str) -> list[str]:
     """As the level has them that introduces the template, with this namespace instead of its own."""
-    number, half = TEMPLATES[kind]
-    level = names.find_level(number, names.all_levels())
-    if kind == "TileShape":
-        plan = (files.ROOT / level / "plan_sm90.h").read_text(encoding="utf-8")
-        table = re.search(r"^inline constexpr Tile TILES\[\] = \{\n(.*?)^\};", plan, re.MULTILINE | re.DOTALL)
-        tiles = table[1].count('    {"') if table else 0
-        return [f"<{space}::TILES[{i}].shape>" for i in range(tiles)]
+    level = names.find_level(TEMPLATES[kind], names.all_levels())
     text = (files.ROOT / level / "main.cu").read_text(encoding="utf-8").partition("int main(")[2]
-    if half is not None:
-        condition = re.search(r"^#if LADDER_ARCH == 100\n(.*?)^#else\n(.*?)^#endif", text, re.MULTILINE | re.DOTALL)
-        text = condition[half] if condition else ""
     found = re.findall(r"::launch(<[\w:]+>)", text)
     return [each.replace(f"{names.short(level)}::", f"{space}::") for each in found]
 

@@ -17,6 +17,7 @@ from ladder.levels import names
 TILES = (1024, 256, 512)  # enough tiles for each CTA of a GPU of two SMs
 WAVE = (1024, 2048, 64)  # 8 x 16 tiles of 128 x 128
 PREDICTED = (2048, 2048, 2048)  # whose cycles are compared
+WHOLE_TILES = (256, 2816, 256)  # a multiple of 128 x 176, and of 128 x 256
 SCATTER = (128, 376, 64)  # D has a pitch of 384: its rows begin on cache lines, and two tiles of three are whole
 
 
@@ -112,6 +113,28 @@ def _fetched(most: float) -> Callable[[Path], Found]:
     return measure
 
 
+def _products_per_byte(least: float) -> Callable[[Path], Found]:
+    def measure(program: Path) -> Found:
+        counted = counters(program, WHOLE_TILES)
+        products = counted["tensor_flops"] / counted["tma_fetch_bytes"]
+        return Found(products >= least, f"{products:.0f} tensor FLOPs are executed per byte that is fetched from L2")
+    return measure
+
+
+def _store_warps(program: Path) -> Found:
+    timeline = Timeline(program, TILES, 2)
+    stored = timeline.named("TMA store")
+    both = timeline.warps_that(stored, 4) & timeline.warps_that(timeline.mmas, 4)
+    return Found(not both and bool(stored), f"{len(both)} warpgroups issue both MMAs and TMA stores")
+
+
+def _halves(program: Path) -> Found:
+    timeline = Timeline(program, TILES, 2)
+    sharing, (buffer, tile) = timeline.warpgroups_of_a_stage(), timeline.staged()
+    return Found(sharing > 1 and 0 < 2 * buffer <= tile,
+                 f"{sharing} warpgroups multiply a K block; {tile:,} bytes of D per tile leave through {buffer:,}")
+
+
 def _conflicts(program: Path) -> Found:
     wavefronts = stores(counters(program, (256, 128, 64)), "shared", "wavefronts")
     if wavefronts is None:
@@ -137,6 +160,14 @@ PERSISTENT = Claim("persistent", "CTAs stay: there are no more of them than fit 
 TMA_STORES = Claim("stored_by_tma", "TMA stores D", "the-idea", _stored_by_tma)
 FLOPS = Claim("useful_flops", "nothing is computed twice", "the-problem", _useful_flops)
 CONFLICTS = Claim("no_bank_conflicts", "stores to shared memory hit different banks", "the-idea", _conflicts)
+
+
+SHARED_TILE = Claim("shared_tile", "a byte that is fetched serves more products than in the level before",
+                    "the-hopper-twin", _products_per_byte(115))
+STORE_WARPS = Claim("store_warps", "those who multiply hand nothing to TMA: warps of their own store D",
+                    "the-hopper-twin", _store_warps)
+HALVES = Claim("halves", "both consumers share a tile, whose D leaves through a buffer of at most half its size",
+               "the-hopper-twin", _halves)
 
 
 def _loaded_once(most: float) -> Claim:
@@ -167,7 +198,7 @@ _ADDED: dict[tuple[int, int], Sequence[Claim]] = {
     (5, 100): (PERSISTENT, TMA_STORES, _order(32, 3.6)), (5, 90): (PERSISTENT, TMA_STORES, _order(16, 2.4)),
     (6, 100): (_overlap(0.4),), (6, 90): (_overlap(0.75),),
     (7, 100): (FLOPS,), (7, 90): (_loaded_once(0.8),),
-    (8, 100): (CONFLICTS,), (8, 90): (_loaded_once(0.6),),
+    (8, 100): (CONFLICTS,), (8, 90): (SHARED_TILE, STORE_WARPS, HALVES),
 }
 # Where the model sees no gain at this size: level 05 is for large matrices, Hopper's level 06 for more than two tiles
 # per SM, its level 07 for the power limit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -158,6 +159,25 @@ class Timeline:
             read = full_or_read(accumulator, self.operations)
             waiting += [(h.begin, min(h.end, busy[-1][1])) for h in read if h.begin < busy[-1][1]]
         return covered(intervals(waiting), busy)
+
+    def warpgroups_of_a_stage(self) -> int:
+        """How many warpgroups multiply what the first load of B brings, before the next load into the same bytes."""
+        first = min(self.mmas, key=lambda o: o.begin)
+        stage = [place.first for place in first.places if place.space == "shared"][1]
+        loads = sorted(o.begin for o in self.named("TMA load")
+                       if any(place.cta == first.cta and place.first <= stage < place.first + place.count
+                              for place in o.places))
+        end = next((begin for begin in loads if begin > first.begin), max(o.end for o in self.mmas) + 1)
+        return len({o.warp // 4 for o in self.mmas if o.cta == first.cta and o.begin < end
+                    and any(place.first == stage and place.space == "shared" for place in o.places)})
+
+    def staged(self) -> tuple[int, int]:
+        """Bytes of shared memory from which the first CTA's TMA stores read; bytes of D that they store per tile."""
+        stores = self.named("TMA store: read", cta=0)
+        buffer = intervals((place.first, place.first + place.count) for o in stores for place in o.places)
+        tiles = max(Counter(o.tensor for o in self.named("TMA load", cta=0) if o.coordinates[:1] == (0,)).values(),
+                    default=1)
+        return sum(end - begin for begin, end in buffer), sum(o.bytes for o in stores) // tiles
 
     def warps_that(self, issue: Sequence[Event], together: int) -> set[tuple[int, int]]:
         """CTA and warp, or warpgroup if `together` is 4."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ladder import files
 from ladder.command import UsageError
+from ladder.grader import build
 from ladder.grader.claims import CLAIMS
 from ladder.levels import names
 
@@ -42,7 +43,10 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
     text = task_of(level, arch)
     before = [name for name in names.all_levels() if name < level][-1]
     kernel = names.kernel_path(files.ROOT, before, arch)
+    description = build.description_of(kernel)
     made = {folder / kernel.name: kernel.read_text(encoding="utf-8"),
+            **({folder / description.name: description.read_text(encoding="utf-8").replace(f'"{before}/', '"')}
+               if description else {}),
             folder / TASK: text.replace("FOLDER", shlex.quote(str(folder)))
                                .replace("{page}", _link(files.ROOT / level / "README.md", folder))
                                .replace("{ptx}", _link(files.ROOT / "common" / "ptx" / "README.md", folder))}

@@ -1,14 +1,19 @@
-"""Break-it labs: small patches that change a level's kernel, each with a question and a prediction.
+"""Labs and ablations: small patches that change a level's kernel, each with a question and a prediction.
 
-A lab is a file levelNN_name/labs/NAME.patch. Before the patch stand the fields of its header, which may go on in
-indented lines:
+A lab breaks a kernel; it is a file levelNN_name/labs/NAME.patch. An ablation takes one idea out of a kernel, or tries
+one that the level does without: D stays right, and the question is what it is worth; it is a file
+levelNN_name/ablations/NAME.patch. Before the patch stand the fields of its header, which may continue in indented
+lines:
 
   Question: what the reader is to think about
-  Expect:   what happens, and why
+  Expect:   what happens, and why; an ablation's begins with slower, faster or no change, and a colon
   Modes:    how it is run, and what comes of it: default=hang latest=error ...
   Arch:     (optional) sm90 for a patch of common/ that concerns Hopper's kernel; a patch of a kernel says it itself
   Run:      (optional) arguments of the level's program; default: --m 512 --n 256 --k 640
   Sim:      (optional) options of scripts/sim.sh; default: --sms 2
+  Defines:  (optional) switches that the kernel is compiled with, such as -DTC_UTIL_PERCENT=90; the patch may be missing
+  Notes:    (optional) the row of the notes' tables that an ablation is the counterpart of; (undone) behind it where the
+            level has what the notes tried, and the ablation does without
   Shows:    (optional, repeatable) words that the output holds in some mode
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
@@ -43,8 +48,10 @@ TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long 
 MODES = ("default", "latest", "seeds", "check", "strict", "compile")
 SCHEDULES, CHECKS = MODES[:3], MODES[3:5]
 OUTCOMES = ("right", "wrong", "error", "hang", "race", "habit", "refused")
-FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Shows", "Counts")
+FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes", "Shows", "Counts")
 REPEATED = ("Shows", "Counts")
+LABS, ABLATIONS = "labs", "ablations"  # the folders
+WORTH = ("slower", "faster", "no change")
 
 
 class LabError(Failure):
@@ -93,10 +100,32 @@ class Lab:
     counts: list[Count] = field(default_factory=list)
     arch: int = 100
     files: list[str] = field(default_factory=list)  # that the patch changes
+    definitions: list[str] = field(default_factory=list)
+    notes: str = ""
 
     @property
     def title(self) -> str:
         return f"level{names.number_of(self.level):02}/{self.name}"
+
+    @property
+    def is_ablation(self) -> bool:
+        return self.path.parent.name == ABLATIONS
+
+    @property
+    def option(self) -> str:
+        """How tables of results name an ablation: ablations/plain_cd."""
+        return f"{ABLATIONS}/{self.name}"
+
+    @property
+    def words(self) -> str:
+        """The name in words: plain cd."""
+        return re.sub(r"_sm\d+$", "", self.name).replace("_", " ")
+
+    @property
+    def worth(self) -> tuple[str, str]:
+        """What an ablation is expected to be worth, and why."""
+        worth, _, reason = self.expect.partition(":")
+        return worth, reason.strip()
 
     @property
     def all_modes(self) -> dict[str, str]:
@@ -133,20 +162,26 @@ def parse_lab(path: Path) -> Lab:
         if mode not in MODES or not set(outcome.split("|")) <= set(OUTCOMES):
             raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=error.")
     files = re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
-    if not files:
+    if not files and "Defines" not in values:
         raise LabError(f"{path.name}: there is no patch below the header.")
     level = path.parent.parent.name
     arches = {int(match[1]) for match in (re.search(r"kernel_sm(\d+)\.cuh$", file) for file in files) if match}
     arches |= {names.parse_arch(text) for text in values.get("Arch", [] if arches else ["sm100"])}
     if len(arches) != 1:
         raise LabError(f"{path.name}: a lab changes the kernel of one architecture.")
-    return Lab(level, path.stem, path, values["Question"][0], values["Expect"][0], modes,
-               values.get("Run", [DEFAULT_RUN])[0].split(), values.get("Sim", [DEFAULT_SIM])[0].split(),
-               values.get("Shows", []), [Count.parse(text) for text in values.get("Counts", [])], arches.pop(), files)
+    found = Lab(level, path.stem, path, values["Question"][0], values["Expect"][0], modes,
+                values.get("Run", [DEFAULT_RUN])[0].split(), values.get("Sim", [DEFAULT_SIM])[0].split(),
+                values.get("Shows", []), [Count.parse(text) for text in values.get("Counts", [])], arches.pop(), files,
+                values.get("Defines", [""])[0].split(), values.get("Notes", [""])[0])
+    if found.is_ablation and found.worth[0] not in WORTH:
+        raise LabError(f"{path.name}: 'Expect: {found.expect}' does not begin with {', '.join(WORTH[:-1])} or "
+                       f"{WORTH[-1]}, and a colon.")
+    return found
 
 
-def all_labs(root: Path = files.ROOT) -> list[Lab]:
-    folders = [root / level / "labs" for level in names.all_levels(root)]
+def all_labs(root: Path = files.ROOT, kinds: Sequence[str] = (LABS, ABLATIONS)) -> list[Lab]:
+    """The labs of all levels, then their ablations."""
+    folders = [root / level / kind for kind in kinds for level in names.all_levels(root)]
     return [parse_lab(path) for folder in folders for path in sorted(folder.glob("*.patch"))]
 
 
@@ -217,14 +252,15 @@ def apply_patch(path: Path, title: str, folder: Path, dry: bool = False) -> None
 
 
 def apply(lab: Lab, folder: Path, dry: bool = False) -> None:
-    apply_patch(lab.path, lab.title, folder, dry)
+    if lab.files:
+        apply_patch(lab.path, lab.title, folder, dry)
 
 
 def copy_sources(level: str, folder: Path) -> None:
     """What a level's kernel consists of; the rest of the repository is found through the include path."""
     for name in (names.folder(level, Path()), Path("common/mma"), Path("common/ptx")):
         shutil.copytree(files.ROOT / name, folder / name,
-                        ignore=shutil.ignore_patterns("labs", names.PRODUCTION, "*.md"))
+                        ignore=shutil.ignore_patterns(LABS, ABLATIONS, names.PRODUCTION, "*.md"))
 
 
 def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
@@ -249,7 +285,26 @@ def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optio
     copy_sources(lab.level, folder)
     apply(lab, folder)
     code = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
-    return compile_copy(lab.level, lab.arch, code, build, folder)
+    return compile_copy(lab.level, lab.arch, code, build, folder, lab.definitions)
+
+
+def ablated(one: Lab, build: Build) -> Path:
+    """The program of an ablation that has been built for a GPU."""
+    return build.folder / ABLATIONS / f"{names.target(one.level, one.arch)}-{one.name}"
+
+
+def build_ablations(ablations: Sequence[Lab], build: Build, jobs: int) -> None:
+    """Machine code of each, for a GPU. Raises LabError."""
+    def make(one: Lab) -> None:
+        with scratch() as folder:
+            program, said = compile_lab(one, build, folder, real=True)
+            if program is None:
+                raise LabError(f"{one.title} does not compile:\n{said}")
+            ablated(one, build).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(program, ablated(one, build))
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(make, ablations))
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

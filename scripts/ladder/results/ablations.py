@@ -1,5 +1,8 @@
 """Ablations that were measured: a level with one thing changed, against the level as it is.
 
+Those of level 08 are patches in its folder ablations/ (levels/lab.py), which bench.py --ablations measures; the others'
+are on record only.
+
 docs/results/*.csv with a column `optimisation` and ratios: a row per variant and size. The rows named BASELINE are the
 level as it is, measured at the same time. A column `ratio_level` holds the speed in units of the level's, if it was
 measured so; otherwise it follows from the two ratios to cuBLAS.
@@ -11,10 +14,16 @@ from pathlib import Path
 from typing import Optional
 
 from ladder.files import DataError
-from ladder.levels import shapes
+from ladder.levels import lab, shapes
 from ladder.results import data
 
 BASELINE = "as it is"
+EDGES = (4096, 8192)
+COLUMNS = ("level", "arch", "optimisation", "option", "expected", "reason", "m", "n", "k", "tflops", "ratio_cublas",
+           "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt", "ratio_cublaslt_low", "ratio_cublaslt_high",
+           "ratio_level", "ratio_level_low", "ratio_level_high", "interval_coverage", "dram_bytes", "l2_bytes",
+           "cycles", "kind", "gpu", "rounds", "budget_s", "sm_mhz", "power_w", "power_cap_w", "driver", "cuda",
+           "cublas", "date", "commit")
 
 
 @dataclass
@@ -57,6 +66,19 @@ def load(folder: Path) -> list[Ablation]:
             if baseline:
                 variant.baselines[result.shape] = baseline
     return list(found.values())
+
+
+def name_of(ablation: Optional[lab.Lab]) -> str:
+    return ablation.words if ablation else BASELINE
+
+
+def row_of(ablation: Optional[lab.Lab], row: data.Fields) -> data.Fields:
+    """What is recorded of a row that a program has written: the level's, or the ablation's."""
+    told = {"optimisation": name_of(ablation)}
+    if ablation:
+        expected, reason = ablation.worth
+        told |= {"option": ablation.option, "expected": expected, "reason": reason}
+    return {column: {**row, **told}.get(column, "") for column in COLUMNS}
 
 
 def _key(result: data.Result) -> tuple[object, ...]:

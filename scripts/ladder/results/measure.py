@@ -15,9 +15,9 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
-from ladder.levels import gpus, names, programs
+from ladder.levels import gpus, lab, names, programs
 from ladder.levels.shapes import Shape, cube, shape_text, size_text
-from ladder.results import choice, data, table
+from ladder.results import ablations, choice, data, table
 from ladder.results.data import Fields
 
 RESULT_KEY = ("gpu", "level", "arch", "m", "n", "k")
@@ -38,9 +38,11 @@ class Task:
     level: str
     shape: Shape
     init: str = ""  # for a digest
+    ablation: Optional[lab.Lab] = None
 
     def title(self) -> str:
-        return f"{self.level} {size_text(self.shape)}" + (f" digest, {self.init}" if self.init else "")
+        return (f"{self.level} {size_text(self.shape)}" + (f" digest, {self.init}" if self.init else "")
+                + (f", {self.ablation.words}" if self.ablation else ""))
 
 
 def find_gpu() -> gpus.Gpu:
@@ -111,6 +113,14 @@ def make_tasks(levels: Sequence[str], timed: Sequence[Shape], hashed: Sequence[S
             *(Task(level, shape, init) for level in levels for shape in hashed for init in DIGEST_INITS)]
 
 
+def ablation_tasks(levels: Sequence[str], arch: int, timed: Sequence[Shape]) -> list[Task]:
+    """Per level and size the level as it is, then each of its ablations."""
+    found = [one for one in lab.all_labs(kinds=(lab.ABLATIONS,)) if one.arch == arch]
+    return [Task(level, shape, ablation=one) for level in levels for shape in timed
+            for one in (None, *(one for one in found if one.level == level))
+            if any(other.level == level for other in found)]
+
+
 # --- doing it ---------------------------------------------------------------------------------------------------------
 
 
@@ -129,6 +139,7 @@ class Settings:
     apart: bool = False
     timeout_s: float = 300  # after which a level counts as hung
     all_configs: bool = False  # in the same rounds, a row for each
+    ablations: bool = False  # rows say which one they are of
 
 
 @dataclass
@@ -144,7 +155,8 @@ class Measurement:
     failures: list[str] = field(default_factory=list)
 
     def command_of(self, task: Task, file: Path) -> list[str]:
-        program = names.executable(task.level, self.gpu.arch, self.settings.build)
+        program = (lab.ablated(task.ablation, lab.Build(self.settings.build)) if task.ablation else
+                   names.executable(task.level, self.gpu.arch, self.settings.build))
         command = [str(program), "--sizes", shape_text(task.shape), "--csv", str(file)]
         if task.init:
             return [*command, "--init", task.init, "--digest"]
@@ -202,6 +214,8 @@ class Measurement:
     def record(self, task: Task, row: Fields) -> None:
         if self.settings.all_configs:
             merge(self.output, choice.COLUMNS, {c: row.get(c, "") for c in choice.COLUMNS}, (*RESULT_KEY, "config"))
+        elif self.settings.ablations:
+            merge(self.output, ablations.COLUMNS, ablations.row_of(task.ablation, row), (*RESULT_KEY, "optimisation"))
         elif task.init and self.digests:
             merge(self.digests, DIGEST_COLUMNS, {c: row.get(c, "") for c in DIGEST_COLUMNS}, DIGEST_KEY)
         else:
@@ -232,7 +246,9 @@ def is_recorded(measurement: Measurement, task: Task) -> bool:
     wanted = [measurement.gpu.name, task.level, str(measurement.gpu.arch), *map(str, task.shape), measurement.commit]
     rows = data.read_rows(path)[1] if path and path.exists() else []
     return any([row.get(column) for column in (*RESULT_KEY, "commit")] == wanted and
-               (not task.init or row.get("init") == task.init) for row in rows)
+               (not task.init or row.get("init") == task.init) and
+               (not measurement.settings.ablations or row.get("optimisation") == ablations.name_of(task.ablation))
+               for row in rows)
 
 
 @dataclass

@@ -113,9 +113,8 @@ class Change:
     """What one change to a kernel is worth, as a share of the level's TFLOPS."""
     row: Fields
     modelled: float
-    measured: Optional[float]  # on an H200; none of Blackwell, of which words are reported
+    measured: Optional[float]  # on an H200; none of Blackwell, nor before a GPU has run it
     same_rounds: bool  # as the level it is compared with
-    reported: str = ""
 
 
 def changes(context: Context) -> list[Change]:
@@ -125,16 +124,14 @@ def changes(context: Context) -> list[Change]:
         return []
     measured = {(row["level"], row["optimisation"], row["m"]): row
                 for row in data.read_rows(context.root / ablations.MEASURED)[1]}
-    words = {row["optimisation"]: row["observed"] for row in data.read_rows(context.root / ablations.REPORTED)[1]}
     found = []
     for row in data.read_rows(path)[1]:
         modelled = float(row["ratio_level"])
-        if row["gpu"] != "h200":
-            found.append(Change(row, modelled, None, False, words[row["optimisation"]]))
-            continue
-        mine = measured[row["level"], row["optimisation"], row["m"]]
+        mine = measured.get((row["level"], row["optimisation"], row["m"])) if row["gpu"] == "h200" else None
         base = measured.get((row["level"], ablations.BASE, row["m"]))
-        if mine["ratio_level"]:
+        if mine is None or mine["option"] != row["option"]:
+            found.append(Change(row, modelled, None, False))
+        elif mine["ratio_level"]:
             found.append(Change(row, modelled, float(mine["ratio_level"]), True))
         elif base is not None:
             found.append(Change(row, modelled, float(mine["tflops"]) / float(base["tflops"]), False))

@@ -1,4 +1,7 @@
-"""What one change to a kernel is worth in the timing model: beside what it was worth on a GPU, as it is recorded."""
+"""What one change to a kernel is worth in the timing model: beside what it was worth on a GPU, as it is recorded.
+
+The changes are the ablations of levels that have some (levels/lab.py), and of other levels those that were measured.
+"""
 from __future__ import annotations
 
 import re
@@ -12,22 +15,17 @@ from typing import Callable
 from ladder.command import Failure
 from ladder.files import RESULTS
 from ladder.levels import lab, names
+from ladder.results import ablations
 from ladder.results.data import Fields
 from ladder.sim.predictions import ARCHS, Point, ask, text_of
 
 MEASURED = RESULTS / "h200_ablations.csv"
-REPORTED = RESULTS / "gb200_ablations_reported.csv"
 RECORD = RESULTS / "modelled_ablations.csv"
 COLUMNS = ("level", "arch", "optimisation", "option", "m", "n", "k", "tflops", "cycles", "sm_mhz", "dram_gb",
            "level_tflops", "ratio_level", "kind", "gpu")
-BLACKWELL_EDGES = ("4096", "8192")
-BASE = "as it is"
+GPUS = {90: "h200", 100: "b200"}
+BASE = ablations.BASELINE
 
-# What the notes on Blackwell tried, as switches of level 08's kernel. Where the level has it, what is asked for is the
-# kernel without, and the ratio is turned round.
-BLACKWELL = {"shfl descriptor cache": "-DSHFL_DESC=1", "whole MMA warp in barrier_wait": "-DWHOLE_WARP_WAIT=1",
-             "TC utilisation control 85-95 %": "-DTC_UTIL_PERCENT=90", "ASAP tmem_empty": "-DASAP_TMEM_EMPTY=0"}
-UNDONE = ("ASAP tmem_empty",)
 # Changes that are neither a definition nor a constant: what of the kernel's text becomes what.
 EDITS = {"Smem::BYTES in launch": (r"(?<!2 \* )Smem::PINNED_BYTES(?=[,)])", "Smem::BYTES"),
          "st.global.b16, twice": (r"if \(row < m && col < n\) \*reinterpret_cast<uint32_t\*>\((.*?)\) = pair;",
@@ -75,13 +73,15 @@ class Change:
         return names.choose_levels(named[1], names.all_levels())[0] if named else self.level
 
 
-def changes(rows: Iterable[Fields], reported: Iterable[Fields]) -> list[tuple[Change, str]]:
-    """With the edges at which each was measured, in the tables' order."""
-    found = [(Change(row["level"], "h200", row["optimisation"], row["option"]), row["m"]) for row in rows]
-    for row in reported:
-        if row["optimisation"] in BLACKWELL:
-            change = Change(row["level"], "b200", row["optimisation"], BLACKWELL[row["optimisation"]])
-            found += [(change, edge) for edge in BLACKWELL_EDGES]
+def changes(rows: Iterable[Fields]) -> list[tuple[Change, str]]:
+    """With the edges at which each was measured, in the table's order; then the ablations at theirs."""
+    found = [(Change(row["level"], "h200", row["optimisation"], row["option"]), row["m"]) for row in rows
+             if not row["option"].startswith(lab.ABLATIONS)]
+    patches = lab.all_labs(kinds=(lab.ABLATIONS,))
+    patched = {one.level for one in patches}
+    found = [(change, edge) for change, edge in found if change.level not in patched]
+    found += [(Change(one.level, GPUS[one.arch], one.words, one.option), str(edge)) for one in patches
+              for edge in ablations.EDGES]
     return found
 
 
@@ -90,6 +90,12 @@ def build(change: Change, build_folder: Path, folder: Path) -> Path:
     level = change.program_of
     if change.arguments or level != change.level or change.optimisation == BASE:
         return names.executable(level, change.arch, build_folder)
+    if change.option.startswith(lab.ABLATIONS):
+        one = lab.find_lab(lab.all_labs(kinds=(lab.ABLATIONS,)), level, Path(change.option).name)
+        patched, said = lab.compile_lab(one, lab.Build(build_folder), folder, real=True)
+        if patched is None:
+            raise Failure(said)
+        return patched
     lab.copy_sources(level, folder)
     if not change.definitions:
         kernel = names.kernel_path(folder, level, change.arch)
@@ -130,8 +136,6 @@ def predict(wanted: Sequence[tuple[Change, str]], build_folder: Path, say: Calla
             continue
         mine, base_row = answers[change][edge], answers[Change(change.level, change.gpu, BASE, "")][edge]
         ratio = float(base_row["us"]) / float(mine["us"])
-        if change.optimisation in UNDONE:
-            mine, base_row, ratio = base_row, mine, 1 / ratio
         rows.append({"level": change.level, "arch": str(change.arch), "optimisation": change.optimisation,
                      "option": change.option, "m": edge, "n": edge, "k": edge, "tflops": mine["tflops"],
                      "cycles": mine["cycles"], "sm_mhz": mine["mhz"],

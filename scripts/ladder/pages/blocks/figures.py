@@ -6,14 +6,15 @@ from typing import Callable, Optional
 from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
-from ladder.levels import names
+from ladder.levels import lab, names
 from ladder.levels.shapes import Shape, size_text
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results import data, numbers, table
-from ladder.results.ablations import BASELINE, Ablation
+from ladder.results.ablations import BASELINE, EDGES, Ablation
 from ladder.results.choice import Judged, quantile
 from ladder.results.numbers import grouped
 
+MODELLED_ON = {90: "H200", 100: "B200"}
 WORST = 5  # rows of a table of the worst
 NOT_MEASURED = "Not measured yet.\n"
 # What a profiler says of one product: column of the file, head, and how its figure reads.
@@ -107,7 +108,7 @@ def ablations(context: Context, options: Options) -> str:
     """level=N: what was tried with the level, and what came of it: reported on GB200, and measured."""
     name = take_level(context, options)
     measured = [a for a in context.ablations if a.level == name]
-    parts = _reported(context, name)
+    parts = _reported(context, name) + _patches(context, name)
     for series in {a.series: None for a in measured}:
         parts += _measured([a for a in measured if a.series == series])
     return "\n".join(parts) or NOT_MEASURED
@@ -121,6 +122,25 @@ def _reported(context: Context, name: str) -> list[str]:
     columns = ["optimisation", "expected", "observed", "reason"]
     titles = sorted({f"{row['kind']}: {row['gpu']}" for row in rows})
     return [markdown.table(columns, [[row[c] for c in columns] for row in rows]) + f"\n{', '.join(titles)}.\n"]
+
+
+def _patches(context: Context, name: str) -> list[str]:
+    """Of a level that has ablations as patches: a row for each, with what the model says of it."""
+    patches = [one for one in lab.all_labs(context.root, (lab.ABLATIONS,)) if one.level == name]
+    if not patches:
+        return []
+    modelled = {(row["arch"], row["option"], row["m"]): f"{float(row['ratio_level']):.3f}"
+                for row in context.modelled_ablations if row["level"] == name}
+    sizes = [str(edge) for edge in EDGES]
+    rows = [[f"[{one.words}]({context.link(one.path.relative_to(context.root))})", one.notes or numbers.NOTHING,
+             one.worth[0], *(modelled.get((str(one.arch), one.option, size), numbers.NOTHING) for size in sizes),
+             one.worth[1]] for one in patches]
+    heads = ["ablation", "in the notes", "expected", *sizes, "why"]
+    return [f"{names.ARCH_NAMES[arch]}, modelled on a {MODELLED_ON[arch]}; speed in units of the level as it is, above "
+            "1 is faster:\n\n"
+            + markdown.table(heads, [row for row, one in zip(rows, patches) if one.arch == arch],
+                             "lll" + "r" * len(sizes) + "l")
+            for arch in sorted({one.arch for one in patches}, reverse=True)]
 
 
 def _measured(found: list[Ablation]) -> list[str]:

@@ -144,7 +144,7 @@ def other_hopper(context: Context) -> list[Section]:
 
 def changes(context: Context) -> list[Section]:
     """What changes to kernels are worth in the model, beside what was measured, the largest errors first; and those
-    whose worth the notes report in words only."""
+    that were not measured."""
     found = predicted.changes(context)
     hopper = sorted(((each, each.measured) for each in found if each.measured is not None),
                     key=lambda pair: -abs(pair[0].modelled - pair[1]))
@@ -156,12 +156,12 @@ def changes(context: Context) -> list[Section]:
     measured_lines = [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
                        f"{measured:.3f}" + ("" if each.same_rounds else " *"),
                        f"{100 * (each.modelled - measured):+.1f}"] for each, measured in hopper]
-    reported_lines = [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
-                       each.reported] for each in found if each.measured is None]
+    other_lines = [[names.short(each.row["level"]), names.ARCH_NAMES[int(each.row["arch"])], each.row["optimisation"],
+                    each.row["m"], f"{each.modelled:.3f}"] for each in found if each.measured is None]
     return [Section(["level", "change", "M = N = K", "modelled, of the level", "measured", "points"], measured_lines,
                     lead, r"\* from other rounds than the level's."),
-            Section(["level", "change", "M = N = K", "modelled, of the level without it", "reported (GB200)"],
-                    reported_lines, "On Blackwell, for which the notes give words only:")]
+            Section(["level", "kernel", "change", "M = N = K", "modelled, of the level"], other_lines,
+                    "Changes that were not measured:")]
 
 
 def tuner(context: Context) -> list[Section]:
