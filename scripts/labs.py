@@ -33,6 +33,7 @@ def parse() -> argparse.Namespace:
                         help="list (default), run or build")
     parser.add_argument("level", nargs="?", metavar="LEVEL", help="e.g. level01 or 1")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a lab's name, or its beginning")
+    parser.add_argument("--arch", type=names.parse_arch, metavar="sm90|sm100", help="of list and build (default: both)")
     parser.add_argument("--check", nargs="*", metavar="LAB", help="run all labs, or these, and compare")
     parser.add_argument("--device", choices=["sim", "gpu"], default="sim", help="where to run a lab (default: sim)")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
@@ -134,6 +135,7 @@ def main() -> int:
         raise command.UsageError(f"{options.action} takes a level only; run takes the name of a lab too.")
     if options.level:
         labs = chosen_level(labs, options.level)
+    labs = [one for one in labs if options.arch in (None, one.arch)]
     if options.action == "build":
         lab.build_ablations([one for one in labs if one.is_ablation], build, options.jobs)
         return 0

@@ -45,6 +45,21 @@ class Bench(support.Sandbox):
         self.assertIn("--sizes 8192x8192x8192 ", self.calls()[-1])
         self.assertIn("--apart", self.calls()[-1])
 
+    def test_ablations_have_a_file_of_their_own(self) -> None:
+        self.write("level02_tma_swizzle/ablations/plain_sm90.patch",
+                   "Question: Is it worth anything?\nExpect: slower: Banks.\nModes: default=right\n\n"
+                   "--- a/level02_tma_swizzle/kernel_sm90.cuh\n+++ b/level02_tma_swizzle/kernel_sm90.cuh\n")
+        self.program("build/ablations/level02_tma_swizzle_sm90-plain_sm90",
+                     '#!/bin/sh\nexec "${0%/*/*}/bin/level02_tma_swizzle_sm90" "$@"\n')
+        self.assert_exit(0, self.run_with_gpus("bench.py", H200, "--no-build", "--ablations"))
+        rows = self.rows("docs/results/h200_ablations.csv")
+        self.assertEqual([(r["level"], r["optimisation"], r["option"], r["expected"], r["reason"], r["m"]) for r in rows],
+                         [("level02_tma_swizzle", what, *told, m) for m in ("4096", "8192")
+                          for what, told in (("as it is", ("", "", "")),
+                                             ("plain", ("ablations/plain_sm90", "slower", "Banks.")))])
+        self.assertEqual(len(self.calls()), 4)
+        self.assert_exit(2, self.bench("--ablations", "--tiles"), "a measurement of its own")
+
     def test_random_shapes_have_a_file_of_their_own(self) -> None:
         self.assert_exit(0, self.run_with_gpus("bench.py", H200, "--no-build", "--random", "4", "--levels", "2"))
         drawn = [(int(r["m"]), int(r["n"]), int(r["k"])) for r in self.rows("docs/results/h200_random.csv")]
