@@ -20,6 +20,7 @@ SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Run it",
             "Exercises", "What is still slow", "Reference"]
 LEVELS = sorted(path.parent.name for path in support.ROOT.glob("level0*_*/main.cu"))
 LOOKED_UP = ("shape", "roles", "barriers", "budget", "instructions", "counters", "limits", "needed")
+SIMULATED_SMS = {100: 148, 90: 132}  # of the whole GPUs
 MOST_LINES = 420  # of a level's page
 PAGES = ["README.md", *(f"{level}/README.md" for level in LEVELS)]
 
@@ -105,6 +106,56 @@ class Pages(unittest.TestCase):
         for name, span in statements:
             expression = re.sub(r"(?<=\d),(?=\d{3})", "", span).replace("x", "*")
             self.assertTrue(eval(expression, {"__builtins__": {}}), f"{name}: {span}")  # digits and operators alone
+
+
+class Simulated(unittest.TestCase):
+    """What the pages say of the kernels and of their runs on the simulated device."""
+
+    CONTEXT = Context(support.ROOT, [])
+
+    def busy(self, number: int, arch: int) -> int:
+        """Percent of the time that the tensor core works in the timeline of a level."""
+        drawn = gallery.draw(self.CONTEXT, f"level{number:02}_timeline_sm{arch}")
+        found = re.search(r"tensor core works (\d+)% of the time", drawn.description if drawn else "")
+        self.assertIsNotNone(found)
+        return int(found[1]) if found else 0
+
+    def test_a_persistent_kernel_has_more_tiles_than_clusters_where_it_is_run(self) -> None:
+        commands = [command for name in (*PAGES, "docs/README.md")
+                    for command in re.findall(r"scripts/sim\.sh .*build/bin/level0[5-8].*", page(name))]
+        self.assertGreater(len(commands), 5)
+        for command in commands:
+            level, arch = re.findall(r"(level\d\d_\w+)_sm(\d+)", command)[0]
+            m, n = (int(re.findall(rf"--{axis} (\d+)", command)[0]) for axis in "mn")
+            sms = int((re.findall(r"--sms (\d+)", command) or [SIMULATED_SMS[int(arch)]])[0])
+            kernel = self.CONTEXT.configs(level, int(arch))[0]
+            tiles = -(-m // kernel.tile_m) * -(-n // kernel.tile_n)
+            workers = sms // (kernel.cluster if kernel.tile_owner == "cluster" else 1)
+            self.assertGreater(tiles, workers, command)
+
+    def test_what_level_06_changes_beside_the_accumulator(self) -> None:
+        self.assertIn("Level 06 has two accumulators, an epilogue with warps of its own, and taller tiles",
+                      support.words("README.md"))
+        before, after = (self.CONTEXT.configs(level, 100)[0] for level in LEVELS[4:6])
+        self.assertGreater(after.tile_m, before.tile_m)
+        self.assertGreater(after.threads, before.threads)
+        self.assertTrue(any("epilogue" in role.work and "MMA" not in role.work for role in after.roles))
+
+    def test_the_timelines_of_levels_05_and_06(self) -> None:
+        text = support.words("level06_tmem_double_buffer/README.md")
+        self.assertIn("On Blackwell the MMAs of the next tile now begin while the epilogue runs", text)
+        self.assertIn("so three tiles show little of the gain", text)
+        self.assertGreater(self.busy(6, 100), 1.3 * self.busy(5, 100))
+        self.assertLess(abs(self.busy(6, 90) - self.busy(5, 90)), 15)
+
+    def test_clocks_and_watts_say_their_kind(self) -> None:
+        """A modelled clock and a measured one stand on the same page."""
+        for level in LEVELS:
+            heads = [head for line in page(f"{level}/README.md").splitlines() if line.startswith("|")
+                     for head in line.strip("| ").split(" | ") if re.match(r"(modelled )?(MHz|W)\b", head)]
+            self.assertTrue(heads, level)
+            for head in heads:
+                self.assertRegex(head, "modelled|measured", level)
 
 
 class Measured(unittest.TestCase):
