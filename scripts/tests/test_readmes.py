@@ -10,10 +10,10 @@ import unittest
 from pathlib import Path
 
 from ladder.context import Context
+from ladder.draw import gallery
 from ladder.levels import names
 from ladder.pages.blocks import figures
 from ladder.results import ablations, data
-from ladder.sim import predictions
 from tests import support
 
 SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Run it", "What it brought", "Break it",
@@ -76,7 +76,7 @@ class Pages(unittest.TestCase):
 
     def test_no_page_is_long(self) -> None:
         """Its blocks included."""
-        for level in LEVELS[:-1]:
+        for level in LEVELS:
             self.assertLessEqual(page(f"{level}/README.md").count("\n"), MOST_LINES, level)
 
     def test_every_page_ends_with_what_to_read_next(self) -> None:
@@ -184,18 +184,6 @@ class Measured(unittest.TestCase):
         for shape, ratio in found["-DCLUSTER_CTAS=1"].items():
             self.assertAlmostEqual(ratio, 0.95, delta=0.015)
             self.assertEqual(ratio, min(ratios[shape] for ratios in found.values()))
-
-    def test_why_the_drawn_tensor_core_works_less_in_level_08(self) -> None:
-        self.assertIn("lets TMA bring an SM 64 bytes per cycle", support.words("level08_deep_pipeline/README.md"))
-        self.assertIn("int tma_bytes_per_cycle = 64;", page("common/sim/machine/gpu.h"))
-        before, now = (page(f"docs/charts/level0{level}_timeline_sm100.svg") for level in (7, 8))
-        shares = [int(found) for found in re.findall(r"The tensor core works (\d+)% of the time", now + before)]
-        self.assertEqual(shares, sorted(shares))
-        modelled = {(row["level"][:7], row["m"]): row for row in
-                    data.read_rows(support.ROOT / predictions.RECORD)[1] if row["gpu"] == "b200"}
-        for edge in predictions.SIZES.split(","):
-            self.assertGreater(float(modelled["level08", edge]["tensor_share"]),
-                               float(modelled["level07", edge]["tensor_share"]), edge)
 
     def test_the_rival_of_the_reported_rows(self) -> None:
         self.assertIn("cuBLAS anew beside each level, and at this size it was more than a tenth slower beside level 08 "

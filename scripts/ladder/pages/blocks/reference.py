@@ -1,6 +1,8 @@
 """What a reader of a level looks up: everything that is generated and not on the way through the page, folded."""
 from __future__ import annotations
 
+from pathlib import Path
+
 from ladder.context import Context
 from ladder.draw import gallery
 from ladder.levels import names
@@ -21,7 +23,10 @@ def of_level(context: Context, options: Options) -> str:
     parts = [_folded("Shape, roles, barriers, memory", "\n".join([memory, *pictures])),
              _folded("New instructions, counters, limits in the timing model",
                      each(instructions.of_level, counted.counters, counted.limits))]
-    if (tried := each(figures.ablations)) != figures.NOT_MEASURED:
+    page = Path(level) / "ablations" / "README.md"
+    if (context.root / page).exists():
+        parts.append(f"[What was tried, and its worth]({context.link(page)}).\n")
+    elif (tried := each(figures.ablations)) != figures.NOT_MEASURED:
         parts.append(_folded("What was tried", tried))
     return "\n".join([*parts, each(synchronisation.table)])
 
