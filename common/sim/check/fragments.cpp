@@ -9,11 +9,6 @@
 namespace sim {
 namespace {
 
-bool is_wgmma(const Program& program, const Op& op) {
-  const ptx::Instruction& in = *program.instructions[op.source];
-  return in.opcode == "wgmma" && in.has("mma_async");
-}
-
 std::vector<uint32_t> units_of(const std::vector<Slot>& slots) {
   std::vector<uint32_t> units;
   for (const Slot& slot : slots) {
@@ -26,7 +21,7 @@ std::vector<uint32_t> units_of(const std::vector<Slot>& slots) {
 }  // namespace
 
 Fragments::Fragments(const Program& program) {
-  if (std::none_of(program.ops.begin(), program.ops.end(), [&](const Op& op) { return is_wgmma(program, op); })) return;
+  if (std::none_of(program.traits.begin(), program.traits.end(), [](const Traits& each) { return each.is_wgmma; })) return;
   units_ = program.register_bytes / PendingRegisters::kUnit + 1;
   std::vector<bool> is_fragment(units_);
   actions_.resize(program.ops.size());
@@ -35,7 +30,7 @@ Fragments::Fragments(const Program& program) {
     if (op.uses == nullptr) continue;
     actions_[pc].reads = units_of(op.uses->reads), actions_[pc].writes = units_of(op.uses->writes);
     actions_[pc].moves = op.is_move;
-    if (!is_wgmma(program, op)) continue;
+    if (!program.traits[pc].is_wgmma) continue;
     std::vector<Slot> a = op.uses->reads;  // without descriptors and predicates
     std::erase_if(a, [](const Slot& slot) { return slot.bytes != 4 * 32; });
     actions_[pc].reads = units_of(a);
@@ -59,7 +54,7 @@ Fragments::Fragments(const Program& program) {
   const auto others = [&](uint32_t unit) { return !is_fragment[unit]; };
   for (size_t pc = 0; pc < actions_.size(); ++pc) {
     std::erase_if(actions_[pc].reads, others), std::erase_if(actions_[pc].writes, others);
-    touches_.push_back(!is_wgmma(program, program.ops[pc]) &&
+    touches_.push_back(!program.traits[pc].is_wgmma &&
                        !(actions_[pc].reads.empty() && actions_[pc].writes.empty()));
   }
 }

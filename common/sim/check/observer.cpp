@@ -11,105 +11,29 @@
 
 namespace sim {
 
-// ---- what modifiers say
+// ---- branches
 
 namespace {
 
-Ordering ordering_of(const ptx::Instruction& in) {
-  using Fence = Ordering::Fence;
-  Ordering result;
-  const std::string& name = in.opcode;
-  const bool is_fence = name == "fence" || name == "membar";
-  bool has_scope = false;
-  const auto scope = [&](const char* modifier, order::Scope value) {
-    if (in.has(modifier)) result.scope = value, has_scope = true;
-  };
-  scope("cta", order::Scope::Cta);
-  scope("cluster", order::Scope::Cluster);
-  scope("gpu", order::Scope::Gpu);
-  scope("sys", order::Scope::Gpu);
-  scope("gl", order::Scope::Gpu);
-  const bool acquire = in.has("acquire"), release = in.has("release"), both = in.has("acq_rel") || in.has("sc");
-  const bool relaxed = in.has("relaxed"), is_volatile = in.has("volatile") || in.has("mmio");
-  if (is_fence) {
-    result.fence = Fence::Threads;
-    result.acquires = acquire || both || !release;
-    result.releases = release || both || !acquire;
-    if (!has_scope) result.scope = name == "membar" ? order::Scope::Gpu : order::Scope::Cta;
-    if (in.has("mbarrier_init")) result.fence = Fence::BarrierInit;
-    if (in.has("proxy")) {
-      result.fence = Fence::None;
-      if (in.has("tensormap::generic")) result.fence = Fence::TensorMap;
-      // The acquiring half of the pair is about what asynchronous operations wrote, whose completion is a bridge.
-      if (in.has("async") || (in.has("async::generic") && !acquire)) result.fence = Fence::ProxyAsync;
-      const bool only_shared = in.has("shared::cta") || in.has("shared::cluster") ||
-                               in.has("sync_restrict::shared::cta") || in.has("sync_restrict::shared::cluster");
-      result.shared = !in.has("global");
-      result.global = !only_shared;
-    }
-    return result;
-  }
-  if (name == "tensormap") {
-    if (in.has("cp_fenceproxy")) result.fence = Fence::TensorMap;
-    return result;
-  }
-  if (name == "griddepcontrol") {
-    if (in.has("wait")) result.fence = Fence::Grid;
-    return result;
-  }
-  if (name == "tcgen05") {
-    if (in.has("fence::before_thread_sync")) result.fence = Fence::BeforeThreadSync;
-    if (in.has("fence::after_thread_sync")) result.fence = Fence::AfterThreadSync;
-    return result;
-  }
-  if (name == "mbarrier") {  // arrive: .release.cta, wait: .acquire.cta
-    const bool is_wait = in.has("try_wait") || in.has("test_wait");
-    result.acquires = is_wait && !relaxed;
-    result.releases = !is_wait && !relaxed && !in.has("expect_tx") && !in.has("complete_tx");
-    if (in.has("arrive") || in.has("arrive_drop")) result.releases = !relaxed;
-    return result;
-  }
-  if (name == "barrier" || name == "bar") {
-    result.acquires = result.releases = !relaxed;
-    return result;
-  }
-  const bool is_atomic = name == "atom" || name == "red";
-  result.is_volatile = is_volatile;
-  result.strong = is_atomic || acquire || release || both || relaxed || is_volatile;
-  result.acquires = acquire || both;
-  result.releases = release || both;
-  if (!has_scope) result.scope = order::Scope::Gpu;  // of atomics; of volatile accesses that of the system
-  return result;
-}
-
-}  // namespace
-
-Orderings::Orderings(const Program& program) : program_(program), fragments_(program) {
-  for (const Op& op : program.ops) orderings_.push_back(ordering_of(*program.instructions[op.source]));
-}
-
-bool Orderings::is_predicate(uint32_t branch, uint32_t target) const {
+/// Is the branch no more than a predicate of one instruction? In machine code it is one, and lanes stay together.
+bool is_predicate(const Program& program, uint32_t branch, uint32_t target) {
   constexpr uint32_t kLongest = 24;
   if (target <= branch || target - branch > kLongest) return false;
   uint32_t effects = 0;
   for (uint32_t pc = branch + 1; pc < target; ++pc) {
-    const ptx::Instruction& in = *program_.instructions[program_.ops[pc].source];
-    const std::string& name = in.opcode;
-    if (name == "bra" || name == "brx" || name == "exit" || name == "ret" || name == "call") return false;
-    // What waits for something may take any time.
-    for (const char* waits : {"sync", "wait", "try_wait", "test_wait", "wait_group", "wait_all", "acquire"}) {
-      if (in.has(waits)) return false;
-    }
-    if (name == "nanosleep" || in.has("wait::ld") || in.has("wait::st")) return false;
-    if (!program_.ops[pc].pure && name != "ld") ++effects;
+    const Traits& traits = program.traits[pc];
+    if (traits.transfers_control || traits.may_wait) return false;
+    if (!program.ops[pc].pure && !traits.is_load) ++effects;
   }
   return effects <= 1;
 }
 
+}  // namespace
+
 // ---- the launch, and its clusters
 
 std::unique_ptr<Watcher> OrderWatcher::watch(Cluster& cluster) {
-  return std::make_unique<Observer>(cluster, check_, world_.get(), orderings_, reports_);
+  return std::make_unique<Observer>(cluster, check_, world_.get(), fragments_, reports_);
 }
 
 void OrderWatcher::turns_are_over() {
@@ -128,21 +52,22 @@ EventSet wanted(bool reports) {
 
 }  // namespace
 
-Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Orderings& orderings,
+Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Fragments& fragments,
                    bool reports)
     : Watcher(wanted(reports)),
       cluster_(cluster),
       launch_(launch),
       shared_(world),
-      orderings_(orderings),
-      registers_(orderings.fragments()) {}
+      program_(*cluster.launch->program),
+      fragments_(fragments),
+      registers_(fragments) {}
 
 void Observer::on(const LifeEvent& event) {
   switch (event.what) {
     case LifeEvent::What::Begins: {
       if (shared_ == nullptr) own_ = launch_.make_world();
       world_ = shared_ != nullptr ? shared_ : own_.get();
-      registers_ = FragmentWatch(orderings_.fragments());
+      registers_ = FragmentWatch(fragments_);
       acting_ = nullptr, completes_at_ = 0;
       ctas_.clear();
       for (Cta& cta : event.cluster.ctas) began(cta);
@@ -199,7 +124,7 @@ void Observer::on(const LaneEvent& event) {
   const auto who = [&] { return by(event.warp, event.lanes); };
   switch (event.what) {
     case What::Part:
-      if (!orderings_.is_predicate(who().site, event.target)) world_->part(who(), event.others);
+      if (!is_predicate(program_, who().site, event.target)) world_->part(who(), event.others);
       break;
     case What::MayPart: world_->may_part(who()); break;
     case What::Aligned: world_->aligned(who()); break;
@@ -223,7 +148,7 @@ void Observer::on(const FenceEvent& event) {
 void Observer::fence(const Warp& warp, Mask lanes) {
   using Fence = Ordering::Fence;
   const order::By who = by(warp, lanes);
-  const Ordering& what = orderings_[who.site];
+  const Ordering& what = ordering(who.site);
   switch (what.fence) {
     case Fence::None: break;
     case Fence::Threads: world_->fence(who, what.scope, what.acquires, what.releases); break;
@@ -251,7 +176,7 @@ void Observer::on(const BarrierEvent& event) {
       if (event.is_aligned && event.expected != 0) world_->aligned(who());
       world_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
       break;
-    case BarrierName::Kind::Cluster: world_->cluster_arrive(who(), orderings_[who().site].releases); break;
+    case BarrierName::Kind::Cluster: world_->cluster_arrive(who(), ordering(who().site).releases); break;
     case BarrierName::Kind::None: break;
   }
 }
@@ -276,7 +201,7 @@ void Observer::on(const SignalEvent& event) {
   auto operation = std::make_shared<order::Operation>();
   switch (event.what) {
     case What::Thread: {
-      const Ordering& what = orderings_[who.site];
+      const Ordering& what = ordering(who.site);
       operation->signal = world_->signal(who, what.releases, what.scope);
       break;
     }
@@ -293,12 +218,12 @@ void Observer::on(const WaitEvent& event) {
   switch (event.why) {
     case Wait::Mbarrier: {
       if (asks) return world_->may_part(who);
-      const Ordering& what = orderings_[event.pc];
+      const Ordering& what = ordering(event.pc);
       world_->waited(who, event.barrier.id, what.acquires ? std::optional(what.scope) : std::nullopt);
       break;
     }
     case Wait::CtaBarrier: world_->barrier_pass(who, event.barrier.id); break;
-    case Wait::ClusterBarrier: world_->cluster_pass(who, orderings_[event.pc].acquires); break;
+    case Wait::ClusterBarrier: world_->cluster_pass(who, ordering(event.pc).acquires); break;
     case Wait::BulkGroup:
       if (asks) world_->bulk_wait(who, event.first, event.second != 0);
       break;
@@ -352,7 +277,7 @@ void Observer::accessed_shared(const AccessEvent& event) {
 
 void Observer::accessed(const AccessEvent& event, Mask lanes, order::Cta* target, const uint64_t* address) {
   const order::By who = by(event.warp, lanes, event.pc);
-  const Ordering& what = orderings_[who.site];
+  const Ordering& what = ordering(who.site);
   order::LaneAccess access;
   access.space = target == nullptr ? order::Space::Global : order::Space::Shared;
   access.target = target;
@@ -375,7 +300,7 @@ void Observer::on(const StoreEvent& event) {
 
 void Observer::lanes_stored(const StoreEvent& event) {
   const Warp& warp = *event.warp;
-  if (orderings_[warp.splits[warp.current].pc].strong) return;  // such writes of one place are in some order
+  if (ordering(warp.splits[warp.current].pc).strong) return;  // such writes of one place are in some order
   for (Mask rest = event.lanes; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     uint8_t* const at = event.host[lane];

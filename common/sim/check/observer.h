@@ -8,52 +8,20 @@
 #include "check/fragments.h"
 #include "check/order/launches.h"
 #include "check/order/world.h"
+#include "exec/core/program.h"
 #include "machine/cluster.h"
 #include "machine/watcher.h"
-#include "ptx/module.h"
 
 namespace sim {
-
-/// What an instruction's modifiers say about order. Read once per kernel.
-struct Ordering {
-  order::Scope scope = order::Scope::Cta;
-  bool strong = false;  ///< volatile, relaxed, or more
-  bool is_volatile = false;
-  bool acquires = false, releases = false;
-  enum class Fence : uint8_t {
-    None,
-    Threads,
-    ProxyAsync,
-    BarrierInit,
-    BeforeThreadSync,
-    AfterThreadSync,
-    TensorMap,
-    Grid
-  };
-  Fence fence = Fence::None;
-  bool shared = false, global = false;  ///< of a proxy fence
-};
-class Orderings {
- public:
-  explicit Orderings(const Program& program);
-  const Ordering& operator[](uint32_t pc) const { return orderings_[pc]; }
-  const Fragments& fragments() const { return fragments_; }
-  /// Is the branch no more than a predicate of one instruction? In machine code it is one, and lanes stay together.
-  bool is_predicate(uint32_t branch, uint32_t target) const;
-
- private:
-  const Program& program_;
-  std::vector<Ordering> orderings_;
-  Fragments fragments_;
-};
 
 class Observer final : public Watcher, private order::Witness {
  public:
   /// `world`: the checker of all clusters of the launch; null: each has one of its own, which `launch` gets when it ends.
   /// `reports`: other watchers are told of findings (ReportEvent).
-  Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Orderings& orderings, bool reports);
+  Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Fragments& fragments,
+           bool reports);
 
-  const uint8_t* steps() const override { return orderings_.fragments().steps(); }
+  const uint8_t* steps() const override { return fragments_.steps(); }
   void on(const LifeEvent& event) override;
   void on(const StepEvent& event) override;
   void on(const LaneEvent& event) override;
@@ -74,6 +42,7 @@ class Observer final : public Watcher, private order::Witness {
   uint64_t now() const override { return acting_ != nullptr ? acting_->time : completes_at_; }
   void hears(const order::Finding& finding) override;
 
+  const Ordering& ordering(uint32_t pc) const { return program_.traits[pc].ordering; }
   order::Cta& checked(const Cta& cta) const { return *ctas_[cta.rank]; }
   order::By by(const Warp& warp, Mask lanes, uint32_t pc) const;
   order::By by(const Warp& warp, Mask lanes) const { return by(warp, lanes, warp.splits[warp.current].pc); }
@@ -89,7 +58,8 @@ class Observer final : public Watcher, private order::Witness {
   order::World* const shared_;
   std::unique_ptr<order::World> own_;
   order::World* world_ = nullptr;
-  const Orderings& orderings_;
+  const Program& program_;
+  const Fragments& fragments_;
   FragmentWatch registers_;
   std::vector<order::Cta*> ctas_;  // by rank
   // Who acts, for the time of a finding.
@@ -102,14 +72,14 @@ class OrderWatcher final : public LaunchWatcher {
  public:
   /// `reports`: other watchers are told of findings (ReportEvent).
   OrderWatcher(order::LaunchCheck& check, const Program& program, bool reports)
-      : check_(check), orderings_(program), reports_(reports) {}
+      : check_(check), fragments_(program), reports_(reports) {}
   std::unique_ptr<Watcher> watch(Cluster& cluster) override;
   void in_turns() override { world_ = check_.make_world(); }
   void turns_are_over() override;
 
  private:
   order::LaunchCheck& check_;
-  const Orderings orderings_;
+  const Fragments fragments_;
   const bool reports_;
   std::unique_ptr<order::World> world_;  // of all clusters, if they take turns
 };

@@ -35,11 +35,6 @@ constexpr uint64_t kClockStep = 1u << 22, kLongestClockStep = uint64_t{1} << 40,
 constexpr uint64_t kHeldBackOf = 8;       // operations of which the latest schedule holds one back
 constexpr uint64_t kHeldBack = 1u << 20;  // cycles for which a seeded schedule may hold an operation back
 
-bool reads_clock(const ptx::Instruction& in) {
-  return in.opcode == "mov" && in.operands.size() == 2 && in.operands[1].kind == ptx::Operand::Kind::Special &&
-         (in.operands[1].text.starts_with("clock") || in.operands[1].text.starts_with("globaltimer"));
-}
-
 }  // namespace
 
 ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
@@ -441,7 +436,7 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
   for (int step = 0; step < steps; ++step) {
     const Op& op = program.ops[warp.split().pc];
     lap.looks_around |= !op.pure;
-    lap.watches_clock |= reads_clock(*program.instructions[op.source]);
+    lap.watches_clock |= program.traits[warp.split().pc].reads_clock;
     run_until(warp, warp.time + 1);
     if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return lap;
     const Split& here = warp.split();

@@ -60,15 +60,11 @@ std::vector<std::string> uncounted(const Program& program) {
   const auto add = [&](bool found, const char* what) {
     if (found && std::find(all.begin(), all.end(), what) == all.end()) all.emplace_back(what);
   };
-  for (const ptx::Instruction* const each : program.instructions) {
-    const std::string form = each->form();
-    const auto is = [&](std::string_view begin) { return form.starts_with(begin); };
-    const auto has = [&](std::string_view part) { return form.find(part) != std::string::npos; };
-    add(is("mma.") || is("wmma.mma"), "what mma.sync multiplies");
-    add(is("cp.async.c"), "what cp.async moves, and waits for it");
-    add((is("atom.") || is("red.")) && !has(".inc.") && !has(".shared") && !has(".async"),
-        "how long atomic operations wait, for L2 and for one another");
-    add(has(".f64") && !is("ld") && !is("st") && !is("mov") && !is("cvt"), "that FP64 has units of its own");
+  for (const Traits& each : program.traits) {
+    add(each.cost == CostClass::SyncMma, "what mma.sync multiplies");
+    add(each.cost == CostClass::CopyAsync, "what cp.async moves, and waits for it");
+    add(each.cost == CostClass::GlobalAtomic, "how long atomic operations wait, for L2 and for one another");
+    add(each.is_fp64, "that FP64 has units of its own");
   }
   return all;
 }

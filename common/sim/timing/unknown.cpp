@@ -1,17 +1,12 @@
 #include "timing/unknown.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "exec/core/program.h"
 #include "machine/address.h"
 
 namespace sim {
 namespace {
-
-// Whose registers hold data. What else is not pure decides something.
-constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom",     "red",      "shfl",      "vote", "match",
-                                          "redux", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"};
 
 [[noreturn]] void give_up(const char* what, Mask lanes) {
   throw Fault{
@@ -23,23 +18,8 @@ constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom",     "r
 
 }  // namespace
 
-Unknown::Use Unknown::use_of(const Op& op, const Program& program) {
-  const ptx::Instruction& instruction = *program.instructions[op.source];
-  const std::string_view opcode = instruction.opcode;
-  if (opcode == "bra" || opcode == "brx" || opcode == "call" || opcode == "cp") return Use::Steers;
-  if (op.pure) return Use::Computes;
-  if (std::find(std::begin(kCarriers), std::end(kCarriers), opcode) != std::end(kCarriers)) return Use::Carries;
-  if (opcode == "tcgen05" && instruction.has("st")) return Use::Carries;
-  if ((opcode == "bar" || opcode == "barrier") && instruction.has("red")) return Use::Carries;
-  return Use::Decides;
-}
-
 Unknown::Unknown(const Program& program, bool alone)
-    : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}),
-      program_(program),
-      alone_(alone) {
-  for (const Op& op : program.ops) uses_.push_back(use_of(op, program));
-}
+    : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}), program_(program), alone_(alone) {}
 
 void Unknown::on(const LifeEvent& event) {
   if (event.what == LifeEvent::What::Begins) start(event.cluster);
@@ -121,15 +101,15 @@ void Unknown::before(const Warp& warp, const Op& op, Mask standing, Mask mask) {
   op_ = &op;
   loaded_ = 0;
   read_ = read_by(warp, op) & mask;
-  const Use use = uses_[static_cast<size_t>(&op - program_.ops.data())];
+  const DataUse use = program_.traits[static_cast<size_t>(&op - program_.ops.data())].use;
   if (op.guard >= 0 && !of(warp).registers.empty()) {
     const Mask chosen = of(warp).registers[index(op.guard)] & standing;
-    if (chosen != 0 && use != Use::Computes) give_up("which lanes execute this instruction", chosen);
+    if (chosen != 0 && use != DataUse::Computes) give_up("which lanes execute this instruction", chosen);
     read_ |= chosen;
   }
-  if (read_ != 0 && (use == Use::Steers || (use == Use::Decides && !alone_)))
+  if (read_ != 0 && (use == DataUse::Steers || (use == DataUse::Decides && !alone_)))
     give_up("what this instruction does", read_);
-  if (read_ != 0 && use == Use::Carries) read_ = kAllLanes;  // one lane's value may become another's
+  if (read_ != 0 && use == DataUse::Carries) read_ = kAllLanes;  // one lane's value may become another's
 }
 
 void Unknown::after(const Warp& warp, const Op& op, Mask mask) {

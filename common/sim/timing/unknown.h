@@ -51,19 +51,9 @@ class Unknown final : public Watcher {
   /// Lanes in which any of what `op` reads is unknown, but for one slot.
   Mask read_by(const Warp& warp, const Op& op, int32_t but = -1) const;
 
-  /// What an instruction does with the values that it reads.
-  enum class Use : uint8_t {
-    Computes,  ///< each lane for itself
-    Carries,   ///< to memory, to other lanes, through tensor cores
-    Steers,    ///< where to go, what to load
-    Decides,   ///< whom to wait for, what to multiply: no matter while a warp is executed alone
-  };
-  static Use use_of(const Op& op, const Program& program);
-
   const Program& program_;
   const bool alone_;
   uint32_t local_bytes_ = 0;                ///< of a lane
-  std::vector<Use> uses_;                   ///< by op
   std::vector<std::vector<OfWarp>> warps_;  ///< by rank and index
   std::vector<std::vector<bool>> shared_;   ///< by rank and byte
   const Op* op_ = nullptr;                  ///< being executed

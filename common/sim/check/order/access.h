@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "check/order/clock.h"
+#include "exec/core/traits.h"
 #include "machine/watcher.h"
 
 namespace sim::order {
 
 using sim::Range;
 using sim::Role;
+using sim::Scope;
 
 /// The path to memory.
 enum class Proxy : uint8_t { Generic, Async, Tensor };
-
-/// How far a release or an acquire reaches, or an atomic access.
-enum class Scope : uint8_t { Cta, Cluster, Gpu };
 
 /// A CTA's place in the grid: who is in one scope with whom.
 struct Place {

@@ -86,6 +86,9 @@ class Builder final : public Decoder {
     result_->local_bytes = base::round_up(kernel_frame, 16u);
     result_->static_smem =
         static_cast<uint32_t>(std::min<uint64_t>(shared_cursor_ - Gpu::smem_reserved, kNoSharedMemoryHas));
+    result_->traits.reserve(result_->ops.size());
+    for (const Op& each : result_->ops)
+      result_->traits.push_back(traits_of(*result_->instructions[each.source], each.pure));
     return std::move(result_);
   }
 

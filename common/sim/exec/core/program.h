@@ -12,6 +12,7 @@
 #include "exec/control/routine.h"
 #include "exec/core/op.h"
 #include "exec/core/special.h"
+#include "exec/core/traits.h"
 #include "ptx/module.h"
 
 namespace sim {
@@ -47,6 +48,7 @@ struct Program {
   const ptx::Module* module = nullptr;
   const ptx::Function* kernel = nullptr;
   std::vector<Op> ops;
+  std::vector<Traits> traits;                         ///< by op
   std::vector<const ptx::Instruction*> instructions;  ///< by Op::source
   std::vector<std::shared_ptr<const void>> operands;  ///< those that do not fit their Op
   std::vector<std::unique_ptr<RegisterUse>> uses;
