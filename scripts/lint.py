@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks format and types of everything: clang-format, ruff, mypy and shellcheck, as the root's dotfiles say.
+"""Checks format and types of everything: clang-format, ruff, mypy and shellcheck, as the root's dotfiles say; and the
+layers of the simulated device, of which none includes one above it.
 
     lint.py          what does not agree with the rules
     lint.py --fix    changes what the tools can change by themselves
@@ -14,7 +15,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ladder import command, files
+from ladder import command, files, layers
 
 TOOLS = files.ROOT / ".venv" / "bin"
 CXX = (".cpp", ".h", ".cu", ".cuh")
@@ -49,6 +50,14 @@ def cxx_agrees(names: list[str], fix: bool) -> bool:
     return all(right)
 
 
+def layers_agree(names: list[str]) -> bool:
+    texts = {name: (files.ROOT / name).read_text(encoding="utf-8") for name in names if name.startswith(layers.SIM)}
+    wrong = layers.complaints(texts)
+    for sentence in wrong:
+        print(sentence)
+    return not wrong
+
+
 def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--fix", action="store_true", help="change what can be changed without thinking")
@@ -60,6 +69,7 @@ def main() -> int:
     names = all_files()
     right = [
         cxx_agrees([name for name in names if name.endswith(CXX)], options.fix),
+        layers_agree([name for name in names if name.endswith(CXX)]),
         agrees("ruff", "check", "--quiet", *(["--fix"] if options.fix else [])),
         agrees("mypy", "--no-error-summary"),
         agrees("shellcheck", *filter(is_shell, names))]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 #: From the ground up. A folder may include those before it and itself; folders of one set do not know each other.
 LAYERS: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
@@ -13,7 +13,7 @@ SIM = "common/sim/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)
 #: A definition at the beginning of a line is one in a namespace: what is nested in a class is indented.
 CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s+)?(\w+)"
-                   r"(?:\s+final)?\s*(?::[^;{]*)?\{", re.MULTILINE)
+                   r"(?:\s+final)?\s*(?::(?!:)[^;{]*)?\{", re.MULTILINE)
 
 
 def floor_of(folder: str) -> int:
@@ -38,8 +38,8 @@ def wrong_includes(texts: Mapping[str, str]) -> list[str]:
 
 
 def shared_names(texts: Mapping[str, str]) -> list[str]:
-    """A sentence for each name of several classes. Operands of instructions, local to one .cpp, may share theirs; with a
-    class of a header no other class shares one."""
+    """A sentence for each name of several classes. Operands of instructions, local to one .cpp, may share theirs; with
+    a class of a header no other class shares one."""
     headers: dict[str, list[str]] = defaultdict(list)
     everywhere: dict[str, list[str]] = defaultdict(list)
     for path, text in sorted(texts.items()):
@@ -53,6 +53,6 @@ def shared_names(texts: Mapping[str, str]) -> list[str]:
             for name in sorted(headers) if len(everywhere[name]) > 1]
 
 
-def complaints(texts: Mapping[str, str]) -> Iterable[str]:
+def complaints(texts: Mapping[str, str]) -> list[str]:
     """All that is wrong with the layers of these files."""
-    return [*wrong_includes(texts), *shared_names(texts)]
+    return wrong_includes(texts)

@@ -21,7 +21,8 @@ std::vector<uint32_t> units_of(const std::vector<Slot>& slots) {
 }  // namespace
 
 Fragments::Fragments(const Program& program) {
-  if (std::none_of(program.traits.begin(), program.traits.end(), [](const Traits& each) { return each.is_wgmma; })) return;
+  if (std::none_of(program.traits.begin(), program.traits.end(), [](const Traits& each) { return each.is_wgmma; }))
+    return;
   units_ = program.register_bytes / PendingRegisters::kUnit + 1;
   std::vector<bool> is_fragment(units_);
   actions_.resize(program.ops.size());
@@ -54,8 +55,7 @@ Fragments::Fragments(const Program& program) {
   const auto others = [&](uint32_t unit) { return !is_fragment[unit]; };
   for (size_t pc = 0; pc < actions_.size(); ++pc) {
     std::erase_if(actions_[pc].reads, others), std::erase_if(actions_[pc].writes, others);
-    touches_.push_back(!program.traits[pc].is_wgmma &&
-                       !(actions_[pc].reads.empty() && actions_[pc].writes.empty()));
+    touches_.push_back(!program.traits[pc].is_wgmma && !(actions_[pc].reads.empty() && actions_[pc].writes.empty()));
   }
 }
 

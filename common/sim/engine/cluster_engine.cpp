@@ -38,6 +38,8 @@ constexpr uint64_t kHeldBack = 1u << 20;  // cycles for which a seeded schedule 
 }  // namespace
 
 ClusterEngine::ClusterEngine(Launch& launch, const Schedule& schedule) : launch_(launch), schedule_(schedule) {
+  cluster_.launch = &launch_;
+  cluster_.scheduler = this;
   for (LaunchWatcher* const each : launch.watchers) {
     watchers_.push_back(each->watch(cluster_));
     cluster_.watchers.add(*watchers_.back());
@@ -69,8 +71,6 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.progress = progress_ = 0;
   restart_idle();
 
-  cluster_.launch = &launch_;
-  cluster_.scheduler = this;
   cluster_.number = number;
   cluster_.barrier = {};
   cluster_.changes = 0;

@@ -19,7 +19,9 @@ namespace {
 }  // namespace
 
 Unknown::Unknown(const Program& program, bool alone)
-    : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}), program_(program), alone_(alone) {}
+    : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}),
+      program_(program),
+      alone_(alone) {}
 
 void Unknown::on(const LifeEvent& event) {
   if (event.what == LifeEvent::What::Begins) start(event.cluster);

@@ -68,9 +68,9 @@ TEST(Options, AllOfThem) {
   EXPECT_TRUE(options.checks("_ZN5yours9gemm_sm90Ev"));
   EXPECT_TRUE(options.checks("_ZN4mine4fillEPf"));
   EXPECT_FALSE(options.checks("_ZN5yours4fillEPf"));
-  EXPECT_TRUE(options.tolerated.contains(order::Habit::EqualStores));
-  EXPECT_TRUE(options.tolerated.contains(order::Habit::InitFence));
-  EXPECT_FALSE(options.tolerated.contains(order::Habit::Tcgen05Fence));
+  EXPECT_TRUE(options.tolerated.contains(Habit::EqualStores));
+  EXPECT_TRUE(options.tolerated.contains(Habit::InitFence));
+  EXPECT_FALSE(options.tolerated.contains(Habit::Tcgen05Fence));
   EXPECT_EQ(options.counters_file, "c");
   EXPECT_EQ(options.trace_file, "t");
   EXPECT_EQ(

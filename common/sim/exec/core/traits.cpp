@@ -108,8 +108,8 @@ bool is_fp64(const ptx::Instruction& in) {
 }
 
 bool may_wait(const ptx::Instruction& in) {
-  for (const char* waits : {"sync", "wait", "try_wait", "test_wait", "wait_group", "wait_all", "acquire", "wait::ld",
-                            "wait::st"}) {
+  for (const char* waits :
+       {"sync", "wait", "try_wait", "test_wait", "wait_group", "wait_all", "acquire", "wait::ld", "wait::st"}) {
     if (in.has(waits)) return true;
   }
   return in.opcode == "nanosleep";
@@ -124,15 +124,16 @@ bool reads_clock(const ptx::Instruction& in) {
 
 Traits traits_of(const ptx::Instruction& in, bool pure) {
   constexpr std::string_view kTransfers[] = {"bra", "brx", "exit", "ret", "call"};
-  return {.ordering = ordering_of(in),
-          .use = use_of(in, pure),
-          .cost = cost_of(in),
-          .is_fp64 = is_fp64(in),
-          .transfers_control = std::find(std::begin(kTransfers), std::end(kTransfers), in.opcode) != std::end(kTransfers),
-          .may_wait = may_wait(in),
-          .is_load = in.opcode == "ld",
-          .is_wgmma = in.opcode == "wgmma" && in.has("mma_async"),
-          .reads_clock = reads_clock(in)};
+  return {
+      .ordering = ordering_of(in),
+      .use = use_of(in, pure),
+      .cost = cost_of(in),
+      .is_fp64 = is_fp64(in),
+      .transfers_control = std::find(std::begin(kTransfers), std::end(kTransfers), in.opcode) != std::end(kTransfers),
+      .may_wait = may_wait(in),
+      .is_load = in.opcode == "ld",
+      .is_wgmma = in.opcode == "wgmma" && in.has("mma_async"),
+      .reads_clock = reads_clock(in)};
 }
 
 }  // namespace sim

@@ -1,0 +1,52 @@
+"""The lint of the simulated device's layers."""
+from __future__ import annotations
+
+import unittest
+
+from ladder import files, layers
+
+
+def simulated(**texts: str) -> dict[str, str]:
+    return {f"common/sim/{name.replace('__', '/')}.h": text for name, text in texts.items()}
+
+
+class Includes(unittest.TestCase):
+    def test_what_is_above_or_beside(self) -> None:
+        for path, include in (("machine__a", "exec/core/op.h"), ("exec__core__a", "check/observer.h"),
+                              ("engine__a", "timing/trace.h"), ("check__a", "timing/trace.h"),
+                              ("timing__a", "runtime/api.h")):
+            with self.subTest(path):
+                wrong = layers.wrong_includes(simulated(**{path: f'#pragma once\n#include "{include}"\n'}))
+                self.assertEqual(len(wrong), 1)
+                self.assertIn(":2: ", wrong[0])
+
+    def test_what_is_below(self) -> None:
+        text = '#include <vector>\n#include "common/base/text.h"\n#include "machine/cta.h"\n#include "exec/core/op.h"\n'
+        self.assertEqual(layers.wrong_includes(simulated(exec__core__a=text, check__order__a=text, device__a=text)), [])
+
+
+class Names(unittest.TestCase):
+    def test_two_classes_of_one_name(self) -> None:
+        texts = simulated(machine__a="struct Cta {\n};\n", check__b="namespace order {\nclass Cta final : Base {\n")
+        self.assertEqual(len(layers.shared_names(texts)), 1)
+        texts["common/sim/exec/c.cpp"] = "struct Cta {\n"
+        self.assertIn("exec/c.cpp", layers.shared_names(texts)[0])
+
+    def test_what_is_no_second_class(self) -> None:
+        texts = simulated(machine__a="struct Cta;\nstruct Warp {\n  struct Cta {\n  };\n};\n",
+                          machine__b="struct Cta {\n};\nstruct Cta::Part {\n};\n")
+        self.assertEqual(layers.shared_names(texts), [])
+        local = {f"common/sim/exec/{name}.cpp": "struct Operands {\n};\n" for name in "ab"}
+        self.assertEqual(layers.shared_names(local), [])
+
+
+class Tree(unittest.TestCase):
+    def test_all_of_it(self) -> None:
+        texts = {str(path.relative_to(files.ROOT)): path.read_text(encoding="utf-8")
+                 for path in (files.ROOT / layers.SIM).rglob("*") if path.suffix in (".h", ".cpp")}
+        self.assertGreater(len(texts), 200)
+        self.assertEqual(layers.complaints(texts), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
