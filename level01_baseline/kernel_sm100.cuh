@@ -1,15 +1,16 @@
 // Level 01, Blackwell: everything works once, nothing overlaps.
 //
-// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// A cluster of two CTAs computes one 128 x 128 tile of D. Both load the same 128 rows of A and one half each of the 128
-// rows of B; the MMA is 256 rows high, so the pair computes the tile twice. That waste is deliberate: level 07 collects it.
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma. A
+// cluster of two CTAs computes one 128 x 128 tile of D. Both load the same 128 rows of A and one half each of the 128
+// rows of B; the MMA is 256 rows high, so the pair computes the tile twice. That waste is deliberate; level 07 removes
+// it.
 //
 //   thread 0, TMA --- smem_full ---> thread 0 --- cluster barrier ---> the leader's thread 0 (MMAs)
 //   MMAs --- smem_empty ---> thread 0 of both CTAs (next loads)
 //   MMAs --- tmem_full ---> all threads of both CTAs (epilogue)
 //
 // Barriers (one of each per CTA, in shared memory)
-//   name         arrivals per phase                      who arrives                          who waits
+//   name         arrivals per phase                      arrives                              waits
 //   smem_full    1, plus STAGE_BYTES bytes               thread 0 (arrive.expect_tx), TMA     thread 0
 //   smem_empty   1                                       the leader's commit, to both CTAs    thread 0
 //   tmem_full    1                                       the leader's commit, to both CTAs    all threads
@@ -71,7 +72,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
+  // Step 1: role of this thread, and the CTA's tile.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t cta_rank = ptx::cluster_ctarank();
   const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
@@ -120,10 +121,10 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   const uint64_t a_desc = descriptor.encode();
   descriptor.start_address = base + Smem::B;
   const uint64_t b_desc = descriptor.encode();
-  uint32_t phase = 0;  // parity of the barriers' phase in this turn of the loop
+  uint32_t phase = 0;  // parity of the barriers' phase in this iteration of the loop
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     if (is_control_thread) {
-      ptx::mbarrier_wait(smem_empty, phase ^ 1);  // MMAs of the turn before are done reading; the first turn passes
+      ptx::mbarrier_wait(smem_empty, phase ^ 1);  // MMAs of the block before are done reading; the first wait passes
       ptx::mbarrier_arrive_expect_tx(smem_full, Config::STAGE_BYTES);
       ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::A, &map_a, k_block * Config::BLOCK_K, a_row, smem_full);
       ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::B, &map_b, k_block * Config::BLOCK_K, b_row, smem_full);
@@ -167,7 +168,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 

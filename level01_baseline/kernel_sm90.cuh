@@ -1,13 +1,14 @@
 // Level 01, Hopper: everything works once, nothing overlaps.
 //
 // The twin of kernel_sm100.cuh, step by step. Hopper has no tensor memory and no pairs of CTAs that share an MMA: a
-// warpgroup of 128 threads executes wgmma, and its registers hold the accumulators, 128 per thread for a 128 x 128 tile.
+// warpgroup of 128 threads executes wgmma, and its registers hold the accumulators, 128 per thread for a 128 x 128
+// tile.
 //
 //   thread 0, TMA --- smem_full ---> all threads (MMAs, then epilogue)
 //   all threads --- __syncthreads ---> thread 0 (next loads)
 //
 // Barriers (one of each per CTA, in shared memory)
-//   name         arrivals per phase                      who arrives                          who waits
+//   name         arrivals per phase                      arrives                              waits
 //   smem_full    1, plus STAGE_BYTES bytes               thread 0 (arrive.expect_tx), TMA     all threads
 #pragma once
 
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
+  // Step 1: role of this thread, and the CTA's tile.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t lane_idx = threadIdx.x % 32;
   const bool is_control_thread = threadIdx.x == 0;
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   const uint64_t b_desc = descriptor.encode();
   constexpr uint32_t A_HALF_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from rows 0..63 of A to rows 64..127
   float accumulators[2][Config::WGMMA_N / 2];                               // [which 64 rows][fragment]
-  uint32_t phase = 0;  // parity of the barrier's phase in this turn of the loop
+  uint32_t phase = 0;  // parity of the barrier's phase in this iteration of the loop
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     if (is_control_thread) {
       ptx::mbarrier_arrive_expect_tx(smem_full, Config::STAGE_BYTES);

@@ -1,17 +1,17 @@
 // Level 02, Blackwell: loads run ahead of the MMAs, through a ring of stages; the swizzle explained.
 //
-// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// New in this level: four stages instead of one, filled ahead by the same control thread; and both CTAs' loads report to
-// the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is chosen at
-// compile time: one executable holds the kernel for all four swizzles.
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma.
+// New in this level: four stages instead of one, filled ahead by the same control thread; and both CTAs' loads report
+// to the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is chosen
+// at compile time: one executable holds the kernel for all four swizzles.
 //
 //   thread 0 of both CTAs, TMA --- smem_full ---> the leader's thread 0 (MMAs)
 //   MMAs --- smem_empty ---> thread 0 of both CTAs (refill the stage)
 //   MMAs --- tmem_full ---> all threads of both CTAs (epilogue)
 //
 // Barriers (in the shared memory of each CTA)
-//   name            arrivals per phase                        who arrives                               who waits
-//   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' thread 0, at the leader's      the leader's thread 0
+//   name            arrivals per phase                        arrives                                   waits
+//   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' thread 0, at the leader's      thread 0 there
 //   smem_empty[s]   1                                         the leader's commit, to both CTAs         thread 0
 //   tmem_full       1                                         the leader's commit, to both CTAs         all threads
 #pragma once
@@ -75,7 +75,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
+  // Step 1: role of this thread, and the CTA's tile.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t cta_rank = ptx::cluster_ctarank();
   const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
@@ -122,7 +122,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 
   // Step 3: the main loop, on a ring of stages that the control thread fills ahead of the MMAs.
   if (is_control_thread) {
-    // [L02] How a stage's A and B lie in shared memory, and how they are loaded: slabs one swizzle span wide, a box each.
+    // [L02] How a stage's A and B lie in shared memory, and how they are loaded: slabs one swizzle span wide, a box
+    // each.
     constexpr mma::KMajorTile A_TILE{SWIZZLE, Config::BLOCK_M, Config::BLOCK_K};
     constexpr mma::KMajorTile B_TILE{SWIZZLE, Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K};
     const auto fill = [&](int stage, int k_block) {
@@ -150,7 +151,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                                                      .swizzle = SWIZZLE}
                                 .encode();
     int stage = 0;
-    uint32_t phase = 0;  // parity of the barriers' phase in this turn of the ring
+    uint32_t phase = 0;  // parity of the barriers' phase in this pass through the ring
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       if (is_leader) {
         ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
@@ -163,8 +164,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         }
         ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(smem_empty(stage), 0b11);  // both CTAs may refill the stage
       }
-      // [L02] Refill the stage of the block before, whose MMAs are done first: waiting for those just issued would leave
-      // the tensor core with nothing to do.
+      // [L02] Refill the stage of the block before, whose MMAs are done first: waiting for those just issued would
+      // leave the tensor core with nothing to do.
       const int next_k_block = k_block - 1 + Config::NUM_STAGES;
       if (k_block > 0 && next_k_block < k_blocks) {
         const int done_stage = stage == 0 ? Config::NUM_STAGES - 1 : stage - 1;
@@ -174,7 +175,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
     }
     if (is_leader) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
-    // Drain: one more turn of the ring. Every commit has arrived then, and none finds this CTA gone. (A stage that was
+    // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
     // never filled passes: its barrier is in its first phase, and the parity asked for is that of the phase before.)
     for (int i = 0; i < Config::NUM_STAGES; ++i) {
       ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
@@ -201,7 +202,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 

@@ -1,14 +1,15 @@
 // Level 02, Hopper: loads run ahead of the MMAs, through a ring of stages; the swizzle explained.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: four stages instead of one. The control thread starts the
-// loads of the next K blocks while the tensor core works on this one, and one group of wgmmas is always in flight. How the
-// operands lie in shared memory is chosen at compile time: the executable holds the kernel for each of the four swizzles.
+// The twin of kernel_sm100.cuh, step by step. New in this level: four stages instead of one. The control thread starts
+// the loads of the next K blocks while the tensor core works on this one, and one group of wgmmas is always in flight.
+// How the operands lie in shared memory is chosen at compile time: the executable holds the kernel for each of the four
+// swizzles.
 //
 //   thread 0, TMA --- smem_full ---> all threads (MMAs, then epilogue)
 //   all threads --- smem_empty ---> thread 0 (refills the stage)
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            thread 0 (arrive.expect_tx), TMA     all threads
 //   smem_empty[s]   4                                    one lane of each warp                thread 0
 #pragma once
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
+  // Step 1: role of this thread, and the CTA's tile.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t lane_idx = threadIdx.x % 32;
   const bool is_control_thread = threadIdx.x == 0;
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
                               .encode();
   float accumulators[2][Config::WGMMA_N / 2];  // [which 64 rows][fragment]
   int stage = 0;
-  uint32_t phase = 0;  // parity of the barriers' phase in this turn of the ring
+  uint32_t phase = 0;  // parity of the barriers' phase in this pass through the ring
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
     __syncwarp();                                 // wgmma wants converged warps

@@ -1,14 +1,15 @@
 // Level 03, Blackwell: loads and MMAs run their own loops, in warps of their own.
 //
-// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// New in this level: one warp does nothing but load, another nothing but multiply. Neither executes the other's waits, so
-// the loads run as far ahead as the ring of stages allows; each thread then stores its row in pieces of four elements.
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma.
+// New in this level: one warp does nothing but load, another nothing but multiply. Neither executes the other's waits,
+// so the loads run as far ahead as the ring of stages allows; each thread then stores its row in pieces of four
+// elements.
 //
 //   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps
 //   MMA warp --- tmem_full ---> all warps (epilogue)
 //
 // Barriers (in the shared memory of each CTA)
-//   name            arrivals per phase                        who arrives                               who waits
+//   name            arrivals per phase                        arrives                                   waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' TMA warps, at the leader's     MMA warp
 //   smem_empty[s]   1                                         the leader's commit, to both CTAs         TMA warp
 //   tmem_full       1                                         the leader's commit, to both CTAs         all warps
@@ -73,7 +74,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
+  // Step 1: role of this thread, and the CTA's tile.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t cta_rank = ptx::cluster_ctarank();
   const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
@@ -124,7 +125,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       uint32_t phase = 0;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_empty(stage),
-                           phase ^ 1);  // MMAs are done reading it; the first turn of the ring passes
+                           phase ^ 1);  // MMAs are done reading it; the first wait of a stage passes
         const uint32_t full = ptx::pair_leader_address(smem_full(stage));  // [L02]
         ptx::mbarrier_arrive_expect_tx_cluster(full, Config::STAGE_BYTES);
         ptx::cp_async_bulk_tensor_2d_g2s<Config::CTA_GROUP>(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row,
@@ -133,8 +134,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                                                             full);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
       }
-      // Drain: one more turn of the ring. Every commit has arrived then, and none finds this CTA gone. (A stage that was
-      // never filled passes, as in the first turn.)
+      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
+      // stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -186,7 +187,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 

@@ -1,13 +1,13 @@
 // Level 03, Hopper: loads and MMAs run their own loops, in warps of their own.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: one warpgroup does nothing but load, two others nothing but
-// multiply, 64 of the tile's 128 rows each. None executes another's waits, so the loads run as far ahead as the ring allows.
-// The producer gives its registers to the consumers, which store their fragments in pairs of elements.
+// The twin of kernel_sm100.cuh, step by step. New in this level: one warpgroup does nothing but load, two others
+// nothing but multiply, 64 of the tile's 128 rows each. None executes another's waits, so the loads run as far ahead as
+// the ring allows. The producer gives its registers to the consumers, which store their fragments in pairs of elements.
 //
 //   producer --- smem_full ---> consumers --- smem_empty ---> producer
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     consumers
 //   smem_empty[s]   8                                    one lane of each consumer warp       producer
 #pragma once
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
-  // [L03] Roles are the same in all lanes of a warp. A broadcast tells the compiler so: their loops need no vector registers.
+  // Step 1: role of this thread, and the CTA's tile.
+  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       uint32_t phase = 0;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_empty(stage),
-                           phase ^ 1);  // MMAs are done reading it; the first turn of the ring passes
+                           phase ^ 1);  // MMAs are done reading it; the first wait of a stage passes
         ptx::mbarrier_arrive_expect_tx(smem_full(stage), Config::STAGE_BYTES);
         ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row, smem_full(stage));
         ptx::cp_async_bulk_tensor_2d_g2s(stage_b(stage), &map_b, k_block * Config::BLOCK_K, b_row, smem_full(stage));

@@ -1,12 +1,13 @@
 // Level 04, Hopper: D leaves through shared memory, so that global stores are coalesced.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: a warp first puts its fragments into shared memory, row by
-// row of D, then stores two whole rows at a time, 16 bytes per lane. Its neighbours' bytes share its transactions.
+// The twin of kernel_sm100.cuh, step by step. New in this level: a warp first puts its fragments into shared memory,
+// row by row of D, then stores two whole rows at a time, 16 bytes per lane. Its neighbours' bytes share its
+// transactions.
 //
 //   producer --- smem_full ---> consumers --- smem_empty ---> producer
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     consumers
 //   smem_empty[s]   8                                    one lane of each consumer warp       producer
 #pragma once
@@ -79,8 +80,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               int m, int n, int k, int ldd) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tile is mine?
-  // [L03] Roles are the same in all lanes of a warp. A broadcast tells the compiler so: their loops need no vector registers.
+  // Step 1: role of this thread, and the CTA's tile.
+  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       uint32_t phase = 0;
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_empty(stage),
-                           phase ^ 1);  // MMAs are done reading it; the first turn of the ring passes
+                           phase ^ 1);  // MMAs are done reading it; the first wait of a stage passes
         ptx::mbarrier_arrive_expect_tx(smem_full(stage), Config::STAGE_BYTES);
         ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row, smem_full(stage));
         ptx::cp_async_bulk_tensor_2d_g2s(stage_b(stage), &map_b, k_block * Config::BLOCK_K, b_row, smem_full(stage));
@@ -162,7 +163,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     }
     ptx::wgmma_wait_group<0>(accumulators);  // all MMAs are done: the accumulators are readable
 
-    // Step 4: epilogue. [L04] Each warp turns its 16 rows from fragments into rows, in shared memory, and stores those.
+    // Step 4: epilogue. [L04] Each warp rearranges its 16 rows from fragments into rows, in shared memory, and stores
+    // those.
     const int warp_row = consumer * Config::WGMMA_M + warp_idx % 4 * 16;  // in the tile
     const uint32_t cd = base + Smem::CD + (warp_row + lane_idx % 16) * Config::CD_PITCH + lane_idx / 16 * 16;
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled

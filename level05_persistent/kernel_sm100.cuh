@@ -1,15 +1,16 @@
 // Level 05, Blackwell: CTAs stay and loop over tiles, in an order that the L2 cache likes; TMA stores D.
 //
-// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// New in this level: the grid is as large as the GPU and no larger; each cluster takes every so-many-th tile, in groups of
-// 8 m-blocks so that clusters which run at the same time share rows of A and B in L2. One thread hands the staged tile to
-// TMA. There is one accumulator, so a cluster barrier ends each tile: until then nobody may load or multiply for the next.
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma. New in
+// this level: the grid is as large as the GPU and no larger; each cluster takes every Nth tile. Tiles are ordered in
+// groups of 8 m-blocks, so that clusters which run at the same time share rows of A and B in L2. One thread hands the
+// staged tile to TMA. There is one accumulator, so a cluster barrier ends each tile: until then no warp may load or
+// multiply for the next.
 //
 //   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps
 //   MMA warp --- tmem_full ---> all warps (epilogue) --- cluster barrier ---> all warps (next tile)
 //
 // Barriers (in the shared memory of each CTA)
-//   name            arrivals per phase                        who arrives                               who waits
+//   name            arrivals per phase                        arrives                                   waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' TMA warps, at the leader's     MMA warp
 //   smem_empty[s]   1                                         the leader's commit, to both CTAs         TMA warp
 //   tmem_full       1                                         the leader's commit, to both CTAs         all warps
@@ -73,8 +74,8 @@ static_assert(Smem::BYTES == 230'400 && Smem::BYTES <= 232'448);
 static_assert(Smem::TMEM_ADDRESS + 4 <= Smem::CD);
 static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0);
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
+// columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -95,7 +96,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tiles are mine?
+  // Step 1: role of this thread, and the CTA's tiles.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t cta_rank = ptx::cluster_ctarank();
   const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
@@ -139,8 +140,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
-  // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on. They belong to the
-  // lane that elect_sync() elects, which is the same one every time.
+  // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on. They belong to
+  // the lane that elect_sync() elects, which is the same one every time.
   int stage = 0;
   uint32_t phase = 0;
   uint32_t tile_phase = 0;  // parity of tmem_full in this turn
@@ -154,7 +155,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       if (ptx::elect_sync()) {
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_empty(stage),
-                             phase ^ 1);  // MMAs are done reading it; the first turn of the ring passes
+                             phase ^ 1);  // MMAs are done reading it; the first wait of a stage passes
           const uint32_t full = ptx::pair_leader_address(smem_full(stage));  // [L02]
           ptx::mbarrier_arrive_expect_tx_cluster(full, Config::STAGE_BYTES);
           ptx::cp_async_bulk_tensor_2d_g2s<Config::CTA_GROUP>(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row,
@@ -218,8 +219,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
   if (warp_idx == 0 && ptx::elect_sync()) {
-    // Drain: one more turn of the ring. Every commit has arrived then, and none finds this CTA gone. (A stage that was
-    // never filled passes, as in the first turn.)
+    // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
+    // stage that was never filled passes at once, as in the first pass.)
     for (int i = 0; i < Config::NUM_STAGES; ++i) {
       ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;

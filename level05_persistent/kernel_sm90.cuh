@@ -1,14 +1,15 @@
 // Level 05, Hopper: CTAs stay and loop over tiles, in an order that the L2 cache likes; TMA stores D.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: the grid is as large as the GPU and no larger; each CTA takes
-// every so-many-th tile, in groups of 8 m-blocks so that CTAs which run at the same time share rows of A and B in L2. The
-// producer loads for the next tile while the consumers still store this one; each consumer hands its rows to TMA.
+// The twin of kernel_sm100.cuh, step by step. New in this level: the grid is as large as the GPU and no larger; each
+// CTA takes every Nth tile. Tiles are ordered in groups of 8 m-blocks, so that CTAs which run at the same time share
+// rows of A and B in L2. The producer loads for the next tile while the consumers still store this one; each consumer
+// hands its rows to TMA.
 //
 //   producer --- smem_full ---> consumers --- smem_empty ---> producer
 //   a consumer's warps --- STORE_BARRIER ---> its warp that issues the TMA store --- STORE_BARRIER ---> its warps
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     consumers
 //   smem_empty[s]   8                                    one lane of each consumer warp       producer
 #pragma once
@@ -78,8 +79,8 @@ static_assert(Smem::SMEM_EMPTY + 8 * Config::NUM_STAGES <= Smem::CD);
 static_assert(Smem::STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0);
 static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
+// columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -100,8 +101,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tiles are mine?
-  // [L03] Roles are the same in all lanes of a warp. A broadcast tells the compiler so: their loops need no vector registers.
+  // Step 1: role of this thread, and the CTA's tiles.
+  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         const int a_row = m_block * Config::BLOCK_M;
         const int b_row = n_block * Config::BLOCK_N;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // MMAs are done reading it; the first turn passes
+          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // MMAs are done reading it; the first wait passes
           ptx::mbarrier_arrive_expect_tx(smem_full(stage), Config::STAGE_BYTES);
           ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row, smem_full(stage));
           ptx::cp_async_bulk_tensor_2d_g2s(stage_b(stage), &map_b, k_block * Config::BLOCK_K, b_row, smem_full(stage));
@@ -192,7 +193,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::wgmma_wait_group<0>(accumulators);  // all MMAs are done: the accumulators are readable
       release_stage_before(stage);             // the last one, before the epilogue begins
 
-      // Step 4: epilogue. Each consumer turns its 64 rows from fragments into rows, in shared memory, and TMA stores them.
+      // Step 4: epilogue. Each consumer rearranges its 64 rows from fragments into rows, in shared memory, and TMA
+      // stores them.
       const int row_in_cd = warp_idx % 4 * 16 + lane_idx % 16;
       const uint32_t cd = base + Smem::CD + consumer * Config::CD_BYTES;
       const uint32_t cd_row = cd + row_in_cd * Config::CD_PITCH + lane_idx / 16 * 16;

@@ -28,7 +28,7 @@ inline harness::Description describe() {
        "a consumer's rows of D are in shared memory; TMA has read them"},
       {"TURN_BARRIER", Config::TURN_BARRIER, Config::NUM_CONSUMERS, 256, "a consumer may issue the MMAs of its tile"}};
   d.roles = {{"warpgroup 0 (producer)", "TMA loads (one elected lane)"},
-             {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of every other tile, in turns"},
+             {"warpgroups 1 and 2 (consumers)", "MMAs and epilogue of every other tile, alternately"},
              {"one elected lane of each consumer", "hands its tile to TMA"}};
   d.tile_at = harness::tile_order<tile_coordinates>;
   return d;

@@ -1,14 +1,14 @@
 // Level 06, Hopper: two sets of accumulators: the epilogue of one tile overlaps the MMAs of the next.
 //
-// The twin of kernel_sm100.cuh, step by step. Hopper has no tensor memory to hold a second accumulator, but it has a second
-// warpgroup. New in this level, "ping-pong": each consumer owns a whole tile and takes every other one of the CTA's. While
-// one multiplies, the other stores; they hand the tensor core to each other.
+// The twin of kernel_sm100.cuh, step by step. Hopper has no tensor memory to hold a second accumulator, but it has a
+// second warpgroup. New in this level, "ping-pong": each consumer owns a whole tile and takes every other one of the
+// CTA's. While one multiplies, the other stores; then they change roles.
 //
 //   producer --- smem_full ---> consumer of the tile --- smem_empty ---> producer
 //   consumer 0 --- TURN_BARRIER ---> consumer 1 --- TURN_BARRIER ---> consumer 0
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     the tile's consumer
 //   smem_empty[s]   4                                    one lane of each of its warps        producer
 // Named barriers: a consumer's own before and after it stores, and its turn, at which the other consumer arrives.
@@ -80,8 +80,8 @@ static_assert(Smem::SMEM_EMPTY + 8 * Config::NUM_STAGES <= Smem::CD);
 static_assert(Smem::STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0);
 static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
+// columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
               const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tiles are mine?
-  // [L03] Roles are the same in all lanes of a warp. A broadcast tells the compiler so: their loops need no vector registers.
+  // Step 1: role of this thread, and the CTA's tiles.
+  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         const int a_row = m_block * Config::BLOCK_M;
         const int b_row = n_block * Config::BLOCK_N;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // MMAs are done reading it; the first turn passes
+          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // MMAs are done reading it; the first wait passes
           ptx::mbarrier_arrive_expect_tx(smem_full(stage), Config::STAGE_BYTES);
           ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row, smem_full(stage));
           ptx::cp_async_bulk_tensor_2d_g2s(stage_b(stage), &map_b, k_block * Config::BLOCK_K, b_row, smem_full(stage));
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         if (stage >= Config::NUM_STAGES) stage -= Config::NUM_STAGES, phase ^= 1;
         continue;
       }
-      // Wait until the other has issued its MMAs. It has seen every stage before mine filled, then; earlier, the parity that
-      // I wait for could be that of two turns of the ring ago. The CTA's first tile has none before it.
+      // Wait until the other consumer has issued its MMAs: then it has seen every stage before this one filled.
+      // Earlier, the awaited parity could be that of two wrap-arounds ago. The CTA's first tile has none before it.
       if (tile != blockIdx.x) ptx::bar_sync(Config::TURN_BARRIER + consumer, 256);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
@@ -205,7 +205,8 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[1]);  // all MMAs are done: the accumulators are readable
       release_stage_before(stage);                                 // the last one, before the epilogue begins
 
-      // Step 4: epilogue. Each consumer turns its tile from fragments into rows, in shared memory, and TMA stores them.
+      // Step 4: epilogue. Each consumer rearranges its tile from fragments into rows, in shared memory, and TMA stores
+      // them.
       const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
       const int row_in_cd = warp_idx % 4 * 16 + lane_idx % 16;
       const uint32_t cd = base + Smem::CD + consumer * Config::CD_BYTES;

@@ -30,7 +30,7 @@ inline harness::Description describe() {
       {"TURN_BARRIER", Config::TURN_BARRIER, Config::NUM_CONSUMERS, 256, "a consumer may issue the MMAs of its tile"}};
   d.roles = {
       {"warpgroup 0 (producer) of each CTA", "TMA loads (one elected lane): A for itself, half of B for both CTAs"},
-      {"warpgroups 1 and 2 (consumers) of each CTA", "MMAs and epilogue of every other tile, in turns"},
+      {"warpgroups 1 and 2 (consumers) of each CTA", "MMAs and epilogue of every other tile, alternately"},
       {"one elected lane of each consumer", "hands its tile to TMA, piece by piece"}};
   d.tile_at = harness::tile_order<tile_coordinates>;
   return d;

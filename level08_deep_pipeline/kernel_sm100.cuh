@@ -1,15 +1,15 @@
 // Level 08, Blackwell: tiles of 128 rows and a ring of 8 stages, a swizzled tile on its way out, an early tmem_empty.
 //
-// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that execute one tcgen05.mma together.
-// New in this level: a CTA's tile is 128 rows high, so a stage is smaller and 8 of them fit; there are no bands. The tile
+// D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma. New in
+// this level: a CTA's tile is 128 rows high, so a stage is smaller and 8 of them fit; there are no bands. The tile
 // leaves in two parts of 64 columns through two buffers, swizzled by 128 bytes, so that the 16-byte stores of a warp
-// spread over all banks. Each epilogue warp gives its part of the accumulator back as soon as it has read it.
+// spread over all banks. Each epilogue warp releases its part of the accumulator as soon as it has read it.
 //
-//   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps          (of both CTAs; the MMA warp is the leader's)
+//   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps          (both CTAs; the MMA warp: the leader)
 //   MMA warp --- tmem_full ---> epilogue warps --- tmem_empty ---> MMA warp
 //
 // Barriers (in the shared memory of each CTA)
-//   name            arrivals per phase                        who arrives                               who waits
+//   name            arrivals per phase                        arrives                                   waits
 //   smem_full[s]    2, plus CTA_GROUP * STAGE_BYTES bytes     both CTAs' TMA warps, at the leader's     MMA warp
 //   smem_empty[s]   1                                         the leader's commit, to both CTAs         TMA warp
 //   tmem_full[b]    1                                         the leader's commit, to both CTAs         epilogue warps
@@ -97,8 +97,8 @@ static_assert(Config::TMEM_COLUMNS <= 512);
 static_assert(Smem::TMEM_ADDRESS + 4 <= Smem::CD);
 static_assert(Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0 && Config::CD_BYTES % 1024 == 0);
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
+// columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -112,7 +112,7 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
 }
 
-// [L07] Rows of tiles, rounded up to a whole pair. Groups of tiles are even then, so tiles t and t + 1 with t even share
+// [L07] Rows of tiles, rounded up to a whole pair. Groups of tiles are then even, so tiles t and t + 1, t even, share
 // n_block and are neighbours in m: the two halves of B in the pair belong to the same columns. A tile that lies wholly
 // outside D is loaded as zeros and stored nowhere.
 __host__ __device__ constexpr int padded_m_blocks(int m) {
@@ -128,7 +128,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tiles are mine?
+  // Step 1: role of this thread, and the CTA's tiles.
   const uint32_t warp_idx = threadIdx.x / 32;
   const uint32_t cta_rank = ptx::cluster_ctarank();
   const bool is_leader = cta_rank == 0;  // the CTA of the pair whose thread issues the MMAs
@@ -177,8 +177,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
-  // Step 3: the main loop, once per role. [L06] Each role has its own persistent tile loop [L05] and its own place in the
-  // rings: a stage or an accumulator, and the parity of its barriers' phase, carried on from tile to tile.
+  // Step 3: the main loop, once per role. [L06] Each role has its own persistent tile loop [L05] and its own position
+  // in the rings: a stage or an accumulator, and the parity of its barriers' phase, carried on from tile to tile.
   if (warp_idx == 0) {  // [L03] TMA warp, in both CTAs
     if (ptx::elect_sync()) {
       int stage = 0;
@@ -190,7 +190,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
             n_block * Config::BLOCK_N + static_cast<int>(cta_rank) * (Config::BLOCK_N / Config::CTA_GROUP);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_empty(stage),
-                             phase ^ 1);  // MMAs are done reading it; the first turn of the ring passes
+                             phase ^ 1);  // MMAs are done reading it; the first wait of a stage passes
           const uint32_t full = ptx::pair_leader_address(smem_full(stage));  // [L02]
           ptx::mbarrier_arrive_expect_tx_cluster(full, Config::STAGE_BYTES);
           ptx::cp_async_bulk_tensor_2d_g2s<Config::CTA_GROUP>(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row,
@@ -200,8 +200,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more turn of the ring. Every commit has arrived then, and none finds this CTA gone. (A stage that was
-      // never filled passes, as in the first turn.)
+      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
+      // stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -220,7 +220,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       uint32_t phase = 0, tmem_phase = 0, idle_phase = 0;
       for (int tile = first_tile; tile < tiles; tile += num_ctas) {
         ptx::mbarrier_wait(tmem_empty(buffer),
-                           tmem_phase ^ 1);      // [L06] the epilogue has read it; the first turn passes
+                           tmem_phase ^ 1);      // [L06] the epilogue has read it; the first wait passes
         ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
         const uint32_t accumulator = tmem + buffer * Config::BLOCK_N;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
@@ -296,7 +296,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp_idx == 2) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 

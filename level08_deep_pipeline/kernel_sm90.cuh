@@ -1,20 +1,20 @@
 // Level 08, Hopper: both consumers share one tile of 128x256, and warps of their own store it.
 //
-// The twin of kernel_sm100.cuh, step by step. New in this level: each consumer multiplies 64 rows of the tile by all of its
-// 256 columns, so that a byte of A and B serves more products. D leaves in two halves through one buffer, swizzled by 128
+// The twin of kernel_sm100.cuh, step by step. New in this level: each consumer multiplies 64 rows of the tile by all of
+// its 256 columns, so that a byte of A serves more products. D leaves in two halves through one buffer, swizzled by 128
 // bytes. A store warp per consumer waits for TMA, and the consumer continues with its next tile.
 //
 //   producer --- smem_full ---> consumers --- smem_empty ---> producers of both CTAs
 //   consumer c --- D_FULL ---> store warp c --- D_EMPTY ---> consumer c
 //
 // Barriers (one of each per CTA and stage, in shared memory)
-//   name            arrivals per phase                   who arrives                          who waits
+//   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     both consumers
 //                                                        (both CTAs')
 //   smem_empty[s]   16                                   a lane for each consumer warp, in    producer
 //                                                        both CTAs
-// Named barriers, one of each per consumer: D_FULL, where its store warp waits for a half of its rows of D, and D_EMPTY, where
-// the consumer waits until TMA has read the half before.
+// Named barriers, one of each per consumer: D_FULL, where its store warp waits for a half of its rows of D, and
+// D_EMPTY, where the consumer waits until TMA has read the half before.
 #pragma once
 
 #include <cuda.h>
@@ -91,8 +91,8 @@ static_assert(Smem::STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config:
               Config::B_LOAD_BYTES % 1024 == 0 && Config::STORE_BYTES % 1024 == 0);
 static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM
 
-// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share their
-// columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
+// [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
+// columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
 struct TileCoordinates {
   int m_block, n_block;
 };
@@ -106,8 +106,8 @@ __host__ __device__ constexpr TileCoordinates tile_coordinates(int tile, int m_b
   return {first_m_block + tile_in_group % group_size, tile_in_group / group_size};
 }
 
-// [L07] Rows of tiles, rounded up to a whole pair. Groups of tiles are even then, so tiles t and t + 1 with t even share
-// n_block and are neighbours in m: the pair needs the same rows of B. A tile that lies wholly outside D is loaded as zeros
+// [L07] Rows of tiles, rounded up to a whole pair. Groups of tiles are then even, so tiles t and t + 1, t even, share
+// n_block and are neighbours in m: the pair needs the same rows of B. A tile wholly outside D is loaded as zeros
 // and stored nowhere.
 __host__ __device__ constexpr int padded_m_blocks(int m) {
   const int m_blocks = (m + Config::BLOCK_M - 1) / Config::BLOCK_M;
@@ -122,8 +122,8 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
               const __grid_constant__ CUtensorMap map_d, int m, int n, int k) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: who am I, and which tiles are mine?
-  // [L03] Roles are the same in all lanes of a warp. A broadcast tells the compiler so: their loops need no vector registers.
+  // Step 1: role of this thread, and the CTA's tiles.
+  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -167,7 +167,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
         const int a_row = m_block * Config::BLOCK_M;
         const int b_row = n_block * Config::BLOCK_N + static_cast<int>(cta_rank) * Config::B_LOAD_ROWS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
-          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // both CTAs' MMAs are done; the first turn passes
+          ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);  // both CTAs' MMAs are done; the first wait passes
           ptx::mbarrier_arrive_expect_tx(smem_full(stage), Config::STAGE_BYTES);
           ptx::cp_async_bulk_tensor_2d_g2s(stage_a(stage), &map_a, k_block * Config::BLOCK_K, a_row, smem_full(stage));
           ptx::cp_async_bulk_tensor_2d_g2s_multicast(stage_b(stage) + cta_rank * Config::B_LOAD_BYTES, &map_b,
@@ -175,8 +175,8 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more turn of the ring. Every arrival has come then, and none finds this CTA gone. (A stage that was never
-      // filled passes, as in the first turn.)
+      // Drain: one more pass through the ring, until all arrivals are here; none may come after this CTA exits. (A
+      // stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -216,8 +216,9 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     const uint64_t a_desc = descriptor.encode();
     descriptor.start_address = stage_b(0);
     const uint64_t b_desc = descriptor.encode();
-    // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'. [L07] It reports to both
-    // CTAs, a lane for each: both load into both. No data is passed on, so that the arrivals need no release at cluster scope.
+    // Each warp arrives for itself: the end of its own MMAs says nothing about the other warps'. [L07] It arrives in
+    // both CTAs, a lane for each: both load into both. The arrivals pass on no data and need no release at cluster
+    // scope.
     const auto release_stage_before = [&](int stage) {
       const uint32_t empty = smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1);
       if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, lane_idx));
@@ -246,8 +247,8 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
       ptx::wgmma_wait_group<0>(accumulators);  // all MMAs are done: the accumulators are readable
       release_stage_before(stage);             // the last one, before the epilogue begins
 
-      // Step 4: epilogue. Each consumer turns its rows of the tile from fragments into rows, in shared memory, [L08] half of
-      // the columns at a time, and its store warp hands them to TMA.
+      // Step 4: epilogue. Each consumer rearranges its rows of the tile from fragments into rows, in shared memory,
+      // [L08] half of the columns at a time, and its store warp hands them to TMA.
       const uint32_t row_in_cd = warp_idx % 4 * 16 + lane_idx % 16;
       const uint32_t cd_row = base + Smem::CD + consumer * Config::CD_BYTES + row_in_cd * Config::CD_PITCH;
       const auto pair = [&](int i) { return ptx::cvt_rn_bf16x2_f32(accumulators[i + 1], accumulators[i]); };
