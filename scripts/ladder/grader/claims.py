@@ -147,7 +147,7 @@ def _predicted(number: int, arch: int) -> Claim:
         before = names.executable(names.find_level(str(number - 1), names.all_levels()), arch, files.BUILD)
         mine, others = predicted_cycles(program, PREDICTED), predicted_cycles(before, PREDICTED)
         return Found(mine <= 0.975 * others, f"{mine:,} cycles for M = N = K = {PREDICTED[0]}, and {others:,} there")
-    return Claim("predicted_cycles", "the timing model predicts fewer cycles than for the level before", "results",
+    return Claim("predicted_cycles", "the timing model predicts fewer cycles than for the level before", "what-it-brought",
                  measure)
 
 
@@ -163,11 +163,11 @@ CONFLICTS = Claim("no_bank_conflicts", "stores to shared memory hit different ba
 
 
 SHARED_TILE = Claim("shared_tile", "a byte that is fetched serves more products than in the level before",
-                    "the-hopper-twin", _products_per_byte(115))
+                    "the-idea", _products_per_byte(115))
 STORE_WARPS = Claim("store_warps", "those who multiply hand nothing to TMA: warps of their own store D",
-                    "the-hopper-twin", _store_warps)
+                    "the-idea", _store_warps)
 HALVES = Claim("halves", "both consumers share a tile, whose D leaves through a buffer of at most half its size",
-               "the-hopper-twin", _halves)
+               "the-idea", _halves)
 
 
 def _loaded_once(most: float) -> Claim:
