@@ -147,8 +147,8 @@ def _predicted(number: int, arch: int) -> Claim:
         before = names.executable(names.find_level(str(number - 1), names.all_levels()), arch, files.BUILD)
         mine, others = predicted_cycles(program, PREDICTED), predicted_cycles(before, PREDICTED)
         return Found(mine <= 0.975 * others, f"{mine:,} cycles for M = N = K = {PREDICTED[0]}, and {others:,} there")
-    return Claim("predicted_cycles", "the timing model predicts fewer cycles than for the level before", "what-it-brought",
-                 measure)
+    return Claim("predicted_cycles", "the timing model predicts fewer cycles than for the level before",
+                 "what-it-brought", measure)
 
 
 LOOP = Claim("no_barrier_in_the_loop", "no barrier of all threads stands in the loop over K", "the-idea",
@@ -171,7 +171,7 @@ HALVES = Claim("halves", "both consumers share a tile, whose D leaves through a 
 
 
 def _loaded_once(most: float) -> Claim:
-    return Claim("loaded_once", "CTAs of a cluster share what they load", "the-hopper-twin", _fetched(most))
+    return Claim("loaded_once", "CTAs of a cluster share what they load", "the-idea", _fetched(most))
 
 
 def _order(sms: int, least: float) -> Claim:
