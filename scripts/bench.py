@@ -6,8 +6,8 @@ level and cuBLAS alternately and verifies again. A level that is wrong, crashes 
 row; the rest goes on. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the file is
 complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
 
-With --shapes it is the production kernel alone, at the sizes and shapes that a library has to be good at too, or at
---sizes, each in two ways: with calls that follow one another at once, and with an event between them.
+With --shapes it is the production kernel alone, at further sizes and shapes or at --sizes, each in two ways: with
+calls that follow one another at once, and with an event between them.
 
 With --random it is the production kernel alone, at shapes that are drawn at random: what it is worth at shapes that it
 was not tuned for. They are the same for the same --seed.

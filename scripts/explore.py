@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Shows a run on the simulated device, event by event, on one page for a browser: what each warp and unit does, why
-warps wait and what releases them, the state of every barrier and stage at any moment, the line of CUDA behind each
-event.
+"""Shows a run on the simulated device, event by event, on one page for a browser. It has what each warp and unit does,
+why warps wait and what releases them, the state of every barrier and stage at any moment, and the line of CUDA behind
+each event.
 
     explore.py 6                                level 06, and level 05 to be put beside it
     explore.py 5 --arch sm90 --beside 6         two levels of one's own choice

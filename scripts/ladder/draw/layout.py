@@ -111,7 +111,7 @@ def _work(context: Context, description: Description, rows: int) -> tuple[list[s
         m, n, k = (constants[f"WGMMA_{edge}"] for edge in "MNK")
         bands = [f"consumer {c}" for c in range(holders)] if holders > 1 else []
         facts = ["Each warpgroup multiplies its rows:" if holders > 1 else
-                 "Two consumers take tiles in turns:" if consumers > 1 else "One warpgroup multiplies:"]
+                 "Two consumers alternate (ping-pong):" if consumers > 1 else "One warpgroup multiplies:"]
         instructions = rows // holders // m * description.tile_k // k
         facts.append(f"   {instructions} of {m} x {n} x {k} per K block")
     if counted:
@@ -132,7 +132,7 @@ def tiles(context: Context, level: str, arch: int) -> Optional[Drawing]:
     largest = max(max(layout.rows, layout.columns) for layout in layouts)
     scale = min(1.4, (360 if len(configs) == 1 else 300) / largest)
     heights = [layout.rows * scale + 134 for layout in layouts]
-    drawing = Drawing(f"{configs[0].title}: who loads and computes what",
+    drawing = Drawing(f"{configs[0].title}: loads and tiles of each CTA",
                       " ".join(_in_words(d, layout, len(configs) > 1) for d, layout in zip(configs, layouts)),
                       max(740, 480 + max(layout.columns for layout in layouts) * scale), 60 + sum(heights) + 24)
     most = max(d.cluster for d in configs)

@@ -18,7 +18,7 @@ TMEM_LANES = 128
 CHUNK_BYTES = 16  # what a swizzle moves
 LINE_BYTES = 128  # all 32 banks of shared memory, 4 bytes each
 SWIZZLES = {"None": "no swizzle", "B32": "32-byte swizzle", "B64": "64-byte swizzle", "B128": "128-byte swizzle"}
-RING = "stages of A and B"  # how they are called, unless something else takes its turn in them
+RING = "stages of A and B"  # how they are called, unless something else uses them
 OPERANDS = {"A": "blue", "B": "green"}
 BUFFERS = ("blue", "orange")  # of accumulators
 

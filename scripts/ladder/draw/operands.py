@@ -109,7 +109,7 @@ def wgmma_fragment() -> Drawing:
     columns = 16
     bottom = top + 16 * cell_high
     drawing = Drawing(
-        "The accumulator of a wgmma: who holds what",
+        "The accumulator of a wgmma, by thread",
         "D has 64 rows: warp 0 holds rows 0 to 15, warp 1 the next 16, and so on. Within a warp lane l holds pairs of "
         "neighbouring columns of rows l / 4 and l / 4 + 8: registers 0 and 1 for columns 2 (l % 4) and the next of the "
         "upper row, registers 2 and 3 for the lower row, registers 4 to 7 for the next 8 columns. "

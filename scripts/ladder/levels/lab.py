@@ -18,9 +18,9 @@ lines:
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
 Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right), check (the
-default one, asked of every access whether it is ordered), strict (the same with --check=strict) and compile; what comes
-of them is right, wrong (the program says so), error or hang (the simulated device says so), race (the order checker
-says so), habit (it says that hardware forgives it) or refused (it does not compile). wrong|hang means either. In a mode
+default one under the order checker), strict (the same with --check=strict) and compile. Outcomes are right, wrong
+(reported by the program), error or hang (by the simulated device), race or habit (by the order checker; hardware
+tolerates a habit) and refused (it does not compile). wrong|hang means either. In a mode
 that is not named nothing else happens than in those that are: latest and seeds are like the other schedules, strict is
 like check. A reader is shown those that are named; `labs.py --check` runs all."""
 from __future__ import annotations

@@ -201,10 +201,10 @@ def _nothing(line: str) -> str:
 
 
 def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
-    """The instantiations that may belong to a configuration: those whose template has the first two numbers of
+    """The instantiations that may belong to a configuration. Their template has the first two numbers of
     "256x192" or "128x256x64-clc" among its arguments, in the other order if it is "-swapped"; behind them those of the
-    cluster if it says "-2x4"; and if there are SWITCHES, behind two others, those on that it says. Or all, if the name
-    is not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
+    cluster if it says "-2x4". If there are SWITCHES, those that it names are on, behind two others. All, if the name is
+    not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
     parts = re.fullmatch(r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?"
                          + "".join(f"(-{switch})?" for switch in SWITCHES), config)
     if not parts:

@@ -35,7 +35,7 @@ STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle",
 # K from which on pairs side by side share what they load (the production kernel's plan_sm90.h); below it each CTA loads
 # for itself.
 SHARED_FROM_K = 3072
-# Not about order: they only say how many registers a warp has, when the next launch may begin, who may allocate.
+# Not about order: they only say how many registers a warp has, when the next launch may begin, which CTA may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
               "griddepcontrol.launch_dependents": "speed, not order",
               "tcgen05.relinquish_alloc_permit": "a right that nobody wants, not order"}
@@ -85,9 +85,9 @@ class Kernel:
 
 
 def cases(d: Description) -> tuple[Case, ...]:
-    """Small problems, ragged in every extent. In the first the ring of stages turns more than once within a tile; in
-    the second a tile is done before the ring has turned once, so that nothing but the epilogue's own synchronisation
-    keeps one tile from the next. Clusters that stay take several tiles each."""
+    """Small problems, ragged in every extent. In the first the ring of stages wraps around within a tile. In the second
+    a tile is done before the ring has wrapped around once, so that nothing but the epilogue's own synchronisation keeps
+    one tile from the next. Clusters that stay take several tiles each."""
     owner = d.cluster if d.tile_owner == "CTA" else 1
     rows, columns = d.tile_m * (d.cluster_m if owner > 1 else 1), d.tile_n * (d.cluster_n if owner > 1 else 1)
     m, n = 2 * rows + d.tile_m // 2 + 8, columns + 8
@@ -178,7 +178,7 @@ class Study:
         return self.kernel.cases
 
     def look(self, site: Site, proves: bool = True) -> Fields:
-        """The row of a site. Unless somebody wants proofs, what nobody misses is left unproven."""
+        """The row of a site. Unless proofs are requested, a silent site is left unproven."""
         for case in self.cases(site):
             verdict = self.run(Change(site.places), case)
             if verdict.kind:
@@ -214,7 +214,7 @@ class Study:
 
     def prove(self, site: Site) -> Fields:
         """That it is redundant: another site without which, and without this one, something is reported that neither of
-        the two alone makes anyone report. Best is one that nobody misses alone either."""
+        the two alone makes anyone report. Best is one that is silent alone, too."""
         if site.instruction == "bar.warp.sync":
             return self.prove_together(site)
         found: Optional[Fields] = None
@@ -318,9 +318,9 @@ _AT_THE_END = "at the end of the kernel"
 
 
 def naming(verdict: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
-    """Whether what is said names the kind of instruction, and its line, or a line next to which it is the only one of
-    that kind in the same kernels, or an mbarrier with which no other of that kind has to do: "yes" or "no"; empty if
-    nothing is said."""
+    """Whether the report names the kind of instruction and one of these: its line, a line next to which it is the only
+    one of that kind in the same kernels, or an mbarrier that no other of that kind uses. "yes" or "no"; empty without a
+    report."""
     if not verdict.kind:
         return ""
     kind = re.compile(NAMES.get(site.instruction, re.escape(site.instruction)))

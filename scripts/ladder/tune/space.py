@@ -247,7 +247,7 @@ CD_PIECE = 64 * 64 * 2  # bytes: 64 rows and columns of D on their way out
 
 
 def _sm90_pieces(p: Point) -> tuple[int, int]:
-    """Of D, per consumer: those with a buffer of their own, and those that take their turn in the ring of stages."""
+    """Of D, per consumer: those with a buffer of their own, and those in stages of the ring."""
     beside_ring = SMEM_LIMIT - 1024 - p["stages"] * (p["block_m"] + p["block_n"]) * 128
     pieces = p["block_m"] // 128 * (p["block_n"] // 64)
     own = min(pieces, max(beside_ring, 0) // 2 // CD_PIECE)
@@ -273,7 +273,7 @@ def sm90_reason(p: Point, smem_limit: int) -> str:
     stage_bytes, ring_bytes = (p["block_m"] + p["block_n"]) * 128, _sm90_pieces(p)[1] * CD_PIECE
     d_stages = 0 if ring_bytes == 0 else 1 if 2 * ring_bytes <= stage_bytes else 2
     if d_stages >= p["stages"] or ring_bytes > stage_bytes:
-        return "stages: D takes its turn in them, and would need all"
+        return "stages: D uses some of them, and would need all"
     return ""
 
 
