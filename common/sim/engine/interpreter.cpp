@@ -14,9 +14,9 @@ bool is_single(uint32_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; }
 /// waited for.
 bool runs_first(const Split& a, const Split& b) { return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc; }
 
-/// Chooses the split to run and merges splits that stand at the same place. Now and then it is another than the first, so
-/// that lanes which wait for those that come later cannot be starved. `stop` becomes the pc at which the choice must be
-/// made anew.
+/// Chooses the split to run and merges splits that stand at the same place. Now and then it is another than the first,
+/// so that lanes which wait for those that come later cannot be starved. `stop` becomes the pc at which the choice must
+/// be made anew.
 bool pick(Warp& warp, uint32_t* stop) {
   *stop = ~0u;
   if (is_single(warp.used)) {

@@ -1,4 +1,4 @@
-// How far a long launch is, for whoever waits at a terminal.
+// How far a long launch is, for a user at a terminal.
 #pragma once
 
 #include <chrono>

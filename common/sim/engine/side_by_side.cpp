@@ -154,7 +154,7 @@ void SideBySide::go_on(Part& part, size_t count) {
 
 std::optional<Failure> SideBySide::for_all(size_t count, const std::function<void(size_t, const Needed&)>& body) const {
   std::atomic<size_t> next{0};
-  std::atomic<size_t> stop{count};  // from here on nobody need run: an earlier one has failed
+  std::atomic<size_t> stop{count};  // from here on none need run: an earlier one has failed
   std::mutex mutex;
   std::optional<Failure> failure;
   const auto work = [&] {

@@ -14,10 +14,10 @@
 
 namespace sim {
 
-/// Launches that overlap do so in the same way on every machine, however its threads run. Those CTAs of a launch that are the
-/// last to start wait, once they have let the next launch start, until its clusters have come as far as they get without
-/// the end of the first: to their griddepcontrol.wait, or to their own end. So the next launch does early whatever it does
-/// not wait for.
+/// Launches that overlap do so in the same way on every machine, however its threads run. The CTAs of a launch that
+/// start last wait, once they have let the next launch start, until its clusters have come as far as they get without
+/// the end of the first. That is to their griddepcontrol.wait, or to their own end. So the next launch does early
+/// whatever it does not wait for.
 class SideBySide {
  public:
   SideBySide(std::span<GridLaunch> launches, const Schedule& schedule, int threads);
@@ -32,8 +32,8 @@ class SideBySide {
     uint32_t count() const { return grid.launch->cluster_count(); }
   };
 
-  /// Starts clusters up to `end`, and parks those that stop before they end: in griddepcontrol.wait or, if asked for, where
-  /// the next launch may start.
+  /// Starts clusters up to `end`, and parks those that stop before they end: in griddepcontrol.wait or, if asked for,
+  /// where the next launch may start.
   void start(Part& part, uint32_t end, bool until_dependents_start);
   /// Ends clusters of the launch before until there is room for the next one's; seeds end more of them.
   void make_room(Part& before, const Part& part);
@@ -43,7 +43,8 @@ class SideBySide {
   void finish(std::size_t index);
   /// The clusters that find room beside those that are parked.
   uint32_t room(const Part& part) const;
-  /// Calls body(index, needed) for each; needed() becomes false when an earlier one has failed. Returns the first failure.
+  /// Calls body(index, needed) for each; needed() becomes false when an earlier one has failed. Returns the first
+  /// failure.
   using Needed = std::function<bool()>;
   std::optional<Failure> for_all(std::size_t count, const std::function<void(std::size_t, const Needed&)>& body) const;
 

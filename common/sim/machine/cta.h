@@ -20,7 +20,7 @@ struct Cluster;
 /// A named barrier (bar.sync 0..15).
 struct CtaBarrier {
   uint32_t expected = 0;                   ///< threads that this phase waits for; 0: all of the CTA
-  uint32_t arrived = 0;                    ///< threads, whole warps; 0: nobody has arrived in this phase
+  uint32_t arrived = 0;                    ///< threads, whole warps; 0: no arrival in this phase
   uint32_t true_lanes = 0, all_lanes = 0;  ///< of a reduction's predicate
   enum class Reduction : uint8_t { None, And, Or, Popc };
   struct Waiter {
@@ -74,7 +74,7 @@ struct Cta {
   }
 };
 
-/// What Cta::layout holds: that nobody knows, or how TMA swizzled what it wrote.
+/// What Cta::layout holds: that it is unknown, or how TMA swizzled what it wrote.
 inline constexpr uint8_t kLayoutUnknown = 0;
 inline constexpr uint8_t layout_of(Swizzle swizzle) { return static_cast<uint8_t>(static_cast<int>(swizzle) + 1); }
 

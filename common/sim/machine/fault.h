@@ -1,4 +1,4 @@
-// What a kernel did wrong. Thrown while an instruction executes; whoever runs the warp adds where it happened.
+// What a kernel did wrong. Thrown while an instruction executes; the engine adds where it happened.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // How lanes are woken: the one place that ends a wait.
 //
-// A split that waits stands at the instruction that made it wait (Split::pc). Whoever makes true what it waits for
-// calls one of two:
+// A split that waits stands at the instruction that made it wait (Split::pc). Code that fulfils a wait calls one of
+// two:
 //   resume  the instruction is over: the split goes on behind it.
 //   retry   the instruction is executed again: what has changed may not be enough, or it is only now that it can begin.
 // Both tell the scheduler, which may have the warp's clock wait `delay` cycles more. A warp that runs needs no telling:

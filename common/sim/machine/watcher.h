@@ -1,5 +1,6 @@
 // The one interface through which others learn what happens in a cluster: counters, traces, the demands that the timing
-// model replays, the taint of a run without data, the order checker. Machine, exec and engine know none of them by name.
+// model replays, the taint of a run without data, the order checker. Machine, exec and engine know none of them by
+// name.
 //
 // A watcher says which events it wants; an event that no watcher wants costs one test of a bit. Where an event has two
 // moments, before and after, its member says which.
@@ -183,7 +184,7 @@ struct StoreEvent {
   bool changed = false;  ///< not all of it was there already; known when it is done
   Mask lanes = 0;
   uint8_t* const* host = nullptr;   ///< where, by lane
-  const uint8_t* values = nullptr;  ///< lane after lane; null: nobody else sees them, or they are not at hand
+  const uint8_t* values = nullptr;  ///< lane after lane; null: no other thread sees them, or they are not at hand
   uint64_t bytes = 0;               ///< of each lane
 };
 
@@ -350,7 +351,8 @@ struct TensorEvent {
   uint32_t leader = 0;       ///< rank
   uint32_t amount = 0;       ///< columns, or bytes of a transfer
   uint64_t multiply_adds = 0;
-  /// Only if somebody wants EventKind::Operands. Of wgmma, transfers and allocations: ranges of the warp's own CTA, in `results`.
+  /// Only if somebody wants EventKind::Operands. Of wgmma, transfers and allocations: ranges of the warp's own CTA, in
+  /// `results`.
   const TensorAccesses* accesses = nullptr;
 };
 
@@ -459,7 +461,7 @@ class LaunchWatcher {
  public:
   virtual ~LaunchWatcher() = default;
   virtual std::unique_ptr<Watcher> watch(Cluster& cluster) = 0;
-  /// All clusters are about to take turns on one thread, and can affect one another; they no longer do.
+  /// All clusters are about to alternate on one thread, and can affect one another; they no longer do.
   virtual void in_turns() {}
   virtual void turns_are_over() {}
 };

@@ -26,8 +26,8 @@ struct Token {
   std::string_view text;  ///< points into the source
 };
 
-/// The tokens of a text, one after the other: it may be long, and most of them are looked at once. The text must outlive
-/// them. Throws SyntaxError.
+/// The tokens of a text, one after the other: it may be long, and most of them are looked at once. The text must
+/// outlive them. Throws SyntaxError.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}

@@ -78,7 +78,7 @@ struct Variable {
     uint8_t shift;  ///< which byte of the address, if `bytes` is 1: 0, 8, 16, ...
   };
   std::vector<Relocation> relocations;
-  uint64_t offset = 0;  ///< in its space; set by whoever lays the space out
+  uint64_t offset = 0;  ///< in its space; set when the space is laid out
 };
 
 /// The elements of a vector register (.reg .v4 .f32 v) are registers of their own: v.x, v.y, v.z, v.w.
@@ -169,8 +169,8 @@ struct Function {
   uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
   bool explicit_cluster = false;
   uint32_t cluster[3] = {0, 0, 0};  ///< .reqnctapercluster
-  /// Per thread, of the `per_sm` of an SM, of a kernel whose warps hand registers on (setmaxnreg): with launch bounds, the
-  /// compiler gives each thread as many as fit. 0: it has none.
+  /// Per thread, of the `per_sm` of an SM, of a kernel whose warps hand registers on (setmaxnreg): with launch bounds,
+  /// the compiler gives each thread as many as fit. 0: it has none.
   uint32_t registers_to_share(uint32_t per_sm) const;
 };
 

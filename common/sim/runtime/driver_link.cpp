@@ -1,5 +1,5 @@
-// The driver's linker, as programs use it that compile at run time: one text of PTX, which is "linked" to itself. What comes
-// out is that text; cuModuleLoadData takes it like machine code.
+// The driver's linker, as programs use it that compile at run time: one text of PTX, which is "linked" to itself. What
+// comes out is that text; cuModuleLoadData takes it like machine code.
 #include <memory>
 #include <string>
 #include <unordered_map>

@@ -46,8 +46,8 @@ std::vector<Elf64_Shdr> sections_of(std::span<const uint8_t> file) {
 }  // namespace
 
 std::unordered_map<std::string, KernelResources> resources_in(std::span<const uint8_t> elf) {
-  // The section .nv.info is a list of attributes: u8 format, u8 attribute, u16 value; with kWithBytes the value is the number
-  // of bytes that follow. These two of each kernel have two words: its symbol's index, and the figure.
+  // The section .nv.info is a list of attributes: u8 format, u8 attribute, u16 value; with kWithBytes the value is the
+  // number of bytes that follow. These two of each kernel have two words: its symbol's index, and the figure.
   constexpr uint8_t kWithBytes = 4, kFrameSize = 0x11, kRegisterCount = 0x2F;
   constexpr uint64_t kHead = 4;
   constexpr uint32_t kMost = 512 * 1024;  // bytes of local memory of a thread

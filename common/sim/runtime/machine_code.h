@@ -1,4 +1,5 @@
-// What ptxas has made of a program's kernels, as far as the machine code in its fat binary tells. It is not executed here.
+// What ptxas has made of a program's kernels, as far as the machine code in its fat binary tells. It is not executed
+// here.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ struct EncodedTensorMap {
   TensorMap map{};
 };
 
-/// Those of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled does not have. The box of `tile` holds the channels of a
-/// pixel, and 1 in all other dimensions.
+/// Those of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled does not have. The box of `tile` holds the channels of
+/// a pixel, and 1 in all other dimensions.
 struct Im2colArguments {
   TensorMapArguments tile;
   const int* lower_corner;  ///< by spatial dimension, width first

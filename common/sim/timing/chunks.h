@@ -1,4 +1,5 @@
-// What boxes of tensors have in common: L2 holds chunks of them, rows of the height that all boxes of a tensor are made of.
+// What boxes of tensors have in common: L2 holds chunks of them, rows of the height that all boxes of a tensor are made
+// of.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 
 namespace sim {
 
-/// Executes one cluster of each kind as a whole, and of all others the warps that load, to learn where from. Clusters are of one
-/// kind if they load boxes of the same size in the same order. `threads`: of the host. Throws Failure.
+/// Executes one cluster of each kind as a whole, and of all others the warps that load, to learn where from. Clusters
+/// are of one kind if they load boxes of the same size in the same order. `threads`: of the host. Throws Failure.
 /// `traced`: may be null; what the clusters that are executed as a whole leave in a trace, by kind.
 timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<Trace::Part>* traced = nullptr);
 

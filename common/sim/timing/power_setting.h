@@ -12,7 +12,7 @@ namespace sim::timing {
 
 struct PowerSetting {
   enum class Kind {
-    Sustained,  ///< the GPU's limit, as it holds for whoever is always at work
+    Sustained,  ///< the GPU's limit, under constant load
     Burst,      ///< what it draws for a moment
     None,       ///< nothing: the highest clock
     Clock,      ///< `ghz`
@@ -32,8 +32,8 @@ struct PowerSetting {
   }
 };
 
-/// "cap", "burst", "none", or a clock from 0.3 to 3 GHz; several of them with commas between; nothing is "cap". Returns whether
-/// that is so.
+/// "cap", "burst", "none", or a clock from 0.3 to 3 GHz; several of them with commas between; nothing is "cap". Returns
+/// whether that is so.
 inline bool parse_powers(std::string_view text, std::vector<PowerSetting>* settings) {
   using Kind = PowerSetting::Kind;
   settings->clear();

@@ -25,8 +25,8 @@ struct Prediction {
   std::set<std::string> uncounted;  ///< what the kernel does and the figures leave out
 };
 
-/// One for each setting. Clusters are replayed at few clocks; what happens at those between is interpolated. `log`: of a replay at
-/// the first setting's clock.
+/// One for each setting. Clusters are replayed at few clocks; what happens at those between is interpolated. `log`: of
+/// a replay at the first setting's clock.
 std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
                                 std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log = nullptr);
 

@@ -1,5 +1,5 @@
-// What a replay does with one cluster, kept for a trace: the same events that an execution leaves, at the times of the timing
-// model.
+// What a replay does with one cluster, kept for a trace: the same events that an execution leaves, at the times of the
+// timing model.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class ReplayLog {
  public:
   void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
   void start() { logs_.clear(), residences_.clear(), queues_.clear(); }
-  /// nullptr: nobody wants to see it.
+  /// nullptr: without a viewer.
   ClusterLog* follow(uint32_t launch, uint32_t cluster);
   const ClusterLog* of(uint32_t launch, uint32_t cluster) const;
   /// A CTA of any cluster, whether somebody wants to see that or not, has left its SM.

@@ -29,7 +29,7 @@ class StoreAudit {
 
   static uint64_t next_number();
 
-  const uint64_t number_ = next_number();  // tells audits apart for whoever remembers the last bitmap
+  const uint64_t number_ = next_number();  // distinguishes audits for code that remembers the last bitmap
   std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Bitmap>> bitmaps_;  // by begin of the allocation
 };

@@ -1,5 +1,5 @@
-// Who did what when, and why: what warps and hardware units do, what barriers count, who ends whose wait. In modelled
-// cycles, for Perfetto, scripts/timeline.py and scripts/explore.py.
+// A run over time, with reasons: what warps and hardware units do, what barriers count, what ends each wait. In
+// modelled cycles, for Perfetto, scripts/timeline.py and scripts/explore.py.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace sim {
 struct Cluster;
 struct Launch;
 
-/// Who did something: an asynchronous operation, or a warp at an instruction.
+/// The actor: an asynchronous operation, or a warp at an instruction.
 struct Actor {
   static constexpr uint32_t kNobody = ~0u;  ///< time, for instance
   uint32_t operation = kNobody;             ///< index of its event among those of the cluster
@@ -44,7 +44,7 @@ struct TraceEvent {
   uint64_t issued = 0;          ///< Operation: when
   uint64_t seen = 0;            ///< Operation: when its effect can be seen (completion); `end` is when the unit is free
   bool is_open = true;          ///< Wait, Operation: its end has not come
-  Actor actor;          ///< Wait: who ended it. Operation: what started it, if an operation did. Barrier: who did it
+  Actor actor;          ///< Wait: what ended it. Operation: what started it, if an operation did. Barrier: the actor
   BarrierName barrier;  ///< Wait: for which, and `amount` is the parity. Barrier
   BarrierState state;   ///< Barrier: afterwards
   uint32_t amount = 0;  ///< Barrier: arrivals or bytes
@@ -80,11 +80,12 @@ class Trace {
   void add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<TraceEvent> events);
   /// The cluster that was added last; it is no longer in the trace.
   Part take();
-  /// The times of this launch, whose events are there, are those of a predicted clock; of any other, a cycle is a nanosecond.
+  /// The times of this launch, whose events are there, are those of a predicted clock; of any other, a cycle is a
+  /// nanosecond.
   /// `residences`: of all its CTAs. `queues`: what L2 and DRAM had still to serve meanwhile.
   void predicted(const Launch& launch, double ghz, std::vector<Residence> residences, std::vector<QueueSample> queues);
-  /// Chrome trace format: a process per CTA, a thread per unit and warp. Of what was predicted, also a process whose threads
-  /// are the places for CTAs of all SMs, and counters of the queues.
+  /// Chrome trace format: a process per CTA, a thread per unit and warp. Of what was predicted, also a process whose
+  /// threads are the places for CTAs of all SMs, and counters of the queues.
   /// docs/explorer.md lists the members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
 

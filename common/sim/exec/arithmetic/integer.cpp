@@ -508,7 +508,8 @@ void decode_dot_product(Decoder& d) {
            o);
 }
 
-// ---- masks of bits, the end of a number of b bits, the n-th bit that is set. Beyond 31, .clamp sees what .wrap does not.
+// ---- masks of bits, the end of a number of b bits, the n-th bit that is set. Beyond 31, .clamp sees what .wrap does
+// not.
 
 template <bool CLAMPS>
 constexpr auto kMask = [](uint32_t a, uint32_t b) {

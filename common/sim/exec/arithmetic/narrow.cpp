@@ -1,5 +1,5 @@
-// cvt between FP16 or FP32 and numbers of four, six and eight bits, two at a time: E2M1, E2M3, E3M2, and UE8M0, the powers
-// of two that scale blocks of the others. They have neither infinities nor, but for UE8M0, NaNs.
+// cvt between FP16 or FP32 and numbers of four, six and eight bits, two at a time: E2M1, E2M3, E3M2, and UE8M0, the
+// powers of two that scale blocks of the others. They have neither infinities nor, but for UE8M0, NaNs.
 #include "exec/arithmetic/narrow.h"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ class CopyAsync final : public AsyncOperation {
   std::array<uint64_t, 32> group{};
 
   void complete(Cluster& cluster) override {
-    // A CTA may exit without having waited: then nobody misses the data.
+    // A CTA may exit without having waited: then the data is not needed.
     if (warp->cta->exited) return;
     for (const Piece& piece : pieces) {
       uint8_t* to = shared_location(cluster, *warp->cta, piece.to, piece.bytes + piece.zeros, 1, true, "cp.async");

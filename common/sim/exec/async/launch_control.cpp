@@ -91,7 +91,7 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
                                      .to = &destination,
                                      .bytes = 16,
                                      .to_all = o.all});
-    if (w.alone) {  // nobody else is there: it gets nothing
+    if (w.alone) {  // no other is there: it gets nothing
       cancel->answer(cluster, {kRefused, 0, 0, 0});
       continue;
     }

@@ -98,7 +98,7 @@ void enter(Warp& w, const RoutineCall& call, uint32_t target, CallStack& calls, 
   if (uint64_t{frame} + routine.frame_bytes > cluster_of(w).launch->local_bytes) overflow(w, routine, calls, lane);
   const bool is_nested = (calls.active[target] >> lane & 1) != 0;
   if (is_nested) save(w, routine, lane, calls.saved[index]);
-  std::memset(local_of(w, lane) + frame, 0xFF, routine.frame_bytes);  // NaN: nobody wrote it
+  std::memset(local_of(w, lane) + frame, 0xFF, routine.frame_bytes);  // NaN: uninitialised
   for (size_t i = 0; i < call.arguments.size(); ++i)
     move_local(w, lane, frame + routine.parameters[i].offset, calls.frame[index] + call.arguments[i].offset,
                call.arguments[i].bytes);
@@ -155,7 +155,7 @@ Flow call_routine(Warp& w, const RoutineCall& call, Mask m) {
   }
   if (must_wait(w, calls.active[target] & together)) return block(w, Wait::Scoreboard);
   for (Mask rest = together; rest; rest &= rest - 1) enter(w, call, target, calls, first_lane(rest));
-  // Who calls nothing goes on; who calls another function comes back to this instruction.
+  // A warp that calls nothing goes on; one that calls another function comes back to this instruction.
   Split& split = w.split();
   const Mask idle = split.mask & ~m, elsewhere = m & ~together;
   tell_parted(w, together, idle | elsewhere);

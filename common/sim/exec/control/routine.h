@@ -1,8 +1,8 @@
 // Calls of functions that are not inlined: those called through a pointer, and those that call themselves.
 //
-// A routine's registers have slots of their own, as an inlined function's have. A lane that enters a routine in which it
-// is already saves what it holds in them, and takes it back when it returns. Its .local and .param variables are in a
-// frame on the lane's stack, which follows the kernel's own local memory (Launch::local_bytes).
+// A routine's registers have slots of their own, as an inlined function's have. A lane that enters a routine in which
+// it is already saves what it holds in them, and takes it back when it returns. Its .local and .param variables are in
+// a frame on the lane's stack, which follows the kernel's own local memory (Launch::local_bytes).
 #pragma once
 
 #include <vector>

@@ -25,16 +25,16 @@ struct Access {
   bool local = false;  ///< all lanes in local memory
 };
 
-/// Where the lanes of `mask` access `bytes` bytes each (a power of two up to 32, and aligned to as many). Every access of
-/// a lane to memory comes by here. Throws Fault with the first bad lane. Also feeds the counters, and forgets what TMA
-/// knew about shared memory that is stored to.
+/// Where the lanes of `mask` access `bytes` bytes each (a power of two up to 32, and aligned to as many). Every access
+/// of a lane to memory comes by here. Throws Fault with the first bad lane. Also feeds the counters, and forgets what
+/// TMA knew about shared memory that is stored to.
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access);
 
 /// The lanes of `mask` have changed up to `bytes` bytes each there, and others can notice. As an effect of the warp it
-/// counts only if the warp has had none for a while, and the instruction never wrote so far up or down: who changes the same
-/// few places for ever, gets nowhere.
+/// counts only if the warp has had none for a while, and the instruction never wrote so far up or down: changing the
+/// same few locations for ever is no progress.
 void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
-/// The lanes of `mask` have read there. Who reads further and further on, will come to an end.
+/// The lanes of `mask` have read there. A warp that reads further and further on will come to an end.
 void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
 
 /// One location of shared memory, given by a 32-bit shared address (the rank in bits 31..24). With `own`, the rank must

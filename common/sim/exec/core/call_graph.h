@@ -1,4 +1,4 @@
-// Who calls whom in a module: which functions can be inlined into their callers, and which cannot.
+// The calls within a module: which functions can be inlined into their callers, and which cannot.
 #pragma once
 
 #include <map>
@@ -18,7 +18,8 @@ class CallGraph {
   const ptx::Function* callee(const ptx::Instruction& call) const;
   /// Does a chain of direct calls lead from it to itself?
   bool calls_itself(const ptx::Function& function);
-  /// Those whose addresses a text takes anywhere, in initial values or instructions: any of them may be behind a pointer.
+  /// Those whose addresses a text takes anywhere, in initial values or instructions: any of them may be behind a
+  /// pointer.
   const std::vector<const ptx::Function*>& address_taken();
   /// The function and all that it may call, through pointers, too.
   std::vector<const ptx::Function*> reachable(const ptx::Function& from);

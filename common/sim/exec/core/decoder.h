@@ -57,7 +57,7 @@ class Decoder {
   void ignore(std::initializer_list<std::string_view> names) const {
     ignore(std::span<const std::string_view>(names.begin(), names.size()));
   }
-  /// A modifier that nobody has asked for; nullptr if there is none.
+  /// A modifier that the decoder has not read; nullptr if there is none.
   const std::string* unknown_modifier() const;
   /// 1 for no vector modifier, else 2, 4, 8 (.v2 .v4 .v8).
   int vector_size() const;
@@ -97,7 +97,7 @@ class Decoder {
   virtual int32_t special(const SpecialRegister& which) = 0;
   /// A slot holding a constant.
   virtual int32_t constant(uint64_t value, int bytes) = 0;
-  /// A slot that nobody else uses.
+  /// A slot for this alone.
   virtual int32_t scratch(int bytes) = 0;
 
   /// The address operand [reg + imm] or [variable + imm].
@@ -155,7 +155,7 @@ struct Mnemonic {
   Decode decode;
 };
 
-/// What the last type of an instruction is, where that decides who knows it.
+/// What the last type of an instruction is, where that decides about its decoder.
 enum class Types : uint8_t { Any, Integer, Real, Half, Predicate };
 
 /// The instructions that one file knows.

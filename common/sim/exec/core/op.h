@@ -164,8 +164,8 @@ inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0)
   return Flow::Block;
 }
 
-/// What splits that wait for lanes of their warp (Wait::Gather) have as their second argument: at one instruction, at any
-/// bar.warp.sync, or at any instruction of one named barrier (plus its number).
+/// What splits that wait for lanes of their warp (Wait::Gather) have as their second argument: at one instruction, at
+/// any bar.warp.sync, or at any instruction of one named barrier (plus its number).
 enum Meet : uint32_t { kMeetHere, kMeetAnywhere, kMeetAtBarrier };
 
 /// Lanes of the running split that are not in `mask` take no part in an instruction that may block: they go on behind

@@ -1,5 +1,5 @@
-// A kernel ready to run: a flat list of decoded instructions, every name replaced by a slot or an offset. Calls are inlined
-// but for recursion and calls through pointers: routines, behind the kernel's own instructions.
+// A kernel ready to run: a flat list of decoded instructions, every name replaced by a slot or an offset. Calls are
+// inlined but for recursion and calls through pointers: routines, behind the kernel's own instructions.
 #pragma once
 
 #include <cstdint>
@@ -81,15 +81,15 @@ struct Program {
 
   bool needs_order = false;            ///< clusters can affect one another: run them in order on one host thread
   bool needs_others = false;           ///< and in more than what they count or add up: not to be foretold one by one
-  bool counts_clusters = false;        ///< by atom.inc: who comes last goes on with what the others have written
+  bool counts_clusters = false;        ///< by atom.inc: the last one goes on with what the others have written
   bool cancels_clusters = false;       ///< they take over one another's work (cluster launch control): the same
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;
 
   /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
   std::string describe(uint32_t pc) const;
-  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160". Where the entry does
-  /// hardly more than to call one function, that function is the kernel.
+  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160". Where the entry
+  /// does hardly more than to call one function, that function is the kernel.
   std::string source_line(uint32_t pc) const;
   /// The innermost of the chain: "mbarrier.cuh:27".
   std::string innermost_line(uint32_t pc) const;

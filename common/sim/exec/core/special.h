@@ -42,7 +42,7 @@ enum class SpecialKind : uint8_t {
   Carry,              ///< of add.cc and its kin: a predicate that starts as 0
   SharedAddress32,    ///< of offset `argument` in the CTA's shared memory
   SharedAddress64,
-  Zero,  ///< performance counters and environment registers that nobody sets
+  Zero,  ///< performance counters and environment registers that are never set
 };
 
 struct SpecialRegister {

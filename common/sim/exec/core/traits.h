@@ -1,5 +1,5 @@
-// What an instruction is to those who watch: how it orders memory, what it does with the values it reads, what it costs. The
-// decoder decides it, once; nobody else reads the text of PTX.
+// What an instruction is to those who watch: how it orders memory, what it does with the values it reads, what it
+// costs. The decoder decides it, once; nobody else reads the text of PTX.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ enum class DataUse : uint8_t {
   Decides,   ///< whom to wait for, what to multiply
 };
 
-/// Instructions that cost alike beside being issued. The timing model has no unit or latency for any but the first class.
+/// Instructions that cost alike beside being issued. The timing model has no unit or latency for any but the first
+/// class.
 enum class CostClass : uint8_t { Issue, SyncMma, CopyAsync, GlobalAtomic };
 
 struct Traits {

@@ -24,7 +24,8 @@ uint64_t add_f32(uint64_t old, uint64_t b, bool global);
 /// The new value, as bits in the lower part of a register: `old` combined with `b`; of Cas, `c` if `old` equals `b`.
 uint64_t combine(ptx::Type type, Reduction how, uint64_t old, uint64_t b, uint64_t c = 0);
 
-/// Combines `bytes` bytes at `from` into those at `to`, element by element. Throws Fault on a type that is not reducible.
+/// Combines `bytes` bytes at `from` into those at `to`, element by element. Throws Fault on a type that is not
+/// reducible.
 void reduce(uint8_t* to, const uint8_t* from, size_t bytes, Reduction how, ptx::Type type);
 
 }  // namespace sim

@@ -69,7 +69,7 @@ Flow store(Warp& w, const Store& o, Mask m) {
   }
   if (is_watched) [[unlikely]]
     tell(true, changed);
-  // Nobody else sees local memory, or that a value was replaced by itself.
+  // No other thread sees local memory, or that a value was replaced by itself.
   if (changed && !access.local) note_write(w, access, static_cast<uint32_t>(sizeof(Element)) * o.count, m);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
   return Flow::Next;

@@ -6,7 +6,7 @@
 namespace sim {
 namespace {
 
-/// The dependent launch may start as soon as every CTA has said so, or has left. Whoever is the first of a CTA to say so
+/// The dependent launch may start as soon as every CTA has said so, or has left. The first thread of a CTA to say so
 /// lets the engine look.
 Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
   cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::NextLaunch, w});
@@ -15,7 +15,7 @@ Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
   return Flow::Yield;
 }
 
-/// Until the launch before has ended. The engine wakes whoever waits here.
+/// Until the launch before has ended. The engine wakes warps that wait here.
 Flow wait(Warp& w, const NoOperands&, Mask m) {
   cluster_of(w).watchers.tell(WaitEvent{WaitEvent::What::Asks, Wait::Launch, w, m, w.split().pc});
   const Launch* const predecessor = cluster_of(w).launch->predecessor;

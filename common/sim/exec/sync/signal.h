@@ -8,8 +8,8 @@
 
 namespace sim {
 
-/// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse. `mark`: what a watcher
-/// has attached to an arrival.
+/// Effects on mbarriers, wherever they come from. `offset` is that in the CTA; throw Fault on misuse. `mark`: what a
+/// watcher has attached to an arrival.
 enum class BarrierEffect { Arrive, ArriveDrop, ExpectTx, CompleteTx };
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous, const std::shared_ptr<Mark>& mark = nullptr);

@@ -24,11 +24,11 @@ struct Arithmetic {
   int k = 16;              ///< products per instruction
   int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper, of an FP32 result too
   Result result = Result::F32;
-  /// Of fast arithmetic, as multiplies_pairs says: of each two products the odd k's comes first, and subnormal numbers, also
-  /// sums, count as zeros. That is what an instruction of some processors makes of them, at twice the rate.
+  /// Of fast arithmetic, as multiplies_pairs says: of each two products the odd k's comes first, and subnormal numbers,
+  /// also sums, count as zeros. That is what an instruction of some processors makes of them, at twice the rate.
   bool pairs = false;
-  /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The tiles of
-  /// B of the next one begin `pitch` tiles further on.
+  /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The
+  /// tiles of B of the next one begin `pitch` tiles further on.
   int steps = 1, pitch = 0;
 };
 inline constexpr int kMaxSteps = 4;
@@ -60,8 +60,8 @@ struct Kernels {
   /// The same for one sparse instruction.
   void (*deep_columns)(const Arithmetic& how, const DeepLaneTile& a, const DeepColumnTile* b, uint32_t* const* acc,
                        int columns, bool accumulate, uint32_t mask);
-  /// The same for FP4 with factors. Exact: the sum of each block's products, times both factors, aligned to the greatest
-  /// exponent of factors and accumulator, truncated to 35 binary places, and added.
+  /// The same for FP4 with factors. Exact: the sum of each block's products, times both factors, aligned to the
+  /// greatest exponent of factors and accumulator, truncated to 35 binary places, and added.
   void (*fp4_columns)(const Arithmetic& how, const Fp4Lanes& a, const Fp4Column* b, uint32_t* const* acc, int columns,
                       bool accumulate, uint32_t mask);
   /// Hopper fragments of one warp: registers in groups of four, (rows +0, +8) x (even, odd columns): register 4g + 2h +
@@ -85,8 +85,8 @@ const Kernels& kernels();
 /// All that this processor can run, best first. They give the same bits.
 std::vector<Kernels> all_kernels();
 
-/// The reference of both: one output, straight from the definition, any input. `acc` as above. Every product is multiplied
-/// by 2^scale.
+/// The reference of both: one output, straight from the definition, any input. `acc` as above. Every product is
+/// multiplied by 2^scale.
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
                       const int16_t* b_exponent, uint32_t acc, bool accumulate, int scale = 0);
 

@@ -1,5 +1,5 @@
-// mma.sync.m8n8k4 with F16: four products of 8 x 8 x 4, one for each quad pair (lanes 4 p to 4 p + 3, and those 16 further
-// on). GPUs since Ampere have no such tensor core: each product and sum is an FP32 instruction.
+// mma.sync.m8n8k4 with F16: four products of 8 x 8 x 4, one for each quad pair (lanes 4 p to 4 p + 3, and those 16
+// further on). GPUs since Ampere have no such tensor core: each product and sum is an FP32 instruction.
 #include <array>
 #include <cmath>
 
@@ -35,8 +35,8 @@ Place place_of(bool is_half, size_t row, size_t column) {
   return {row / 4 * 4 + (column & 2) + (row & 1), (column & 4) + (row & 2) + (column & 1)};
 }
 
-/// As hardware adds them up: for an F32 result the products one after the other, then C; for an F16 result to C first the
-/// sum of two products, then that of the other two.
+/// As hardware adds them up: for an F32 result the products one after the other, then C; for an F16 result to C first
+/// the sum of two products, then that of the other two.
 float sum_of(const std::array<float, 4>& a, const std::array<float, 4>& b, float c, bool d_is_half) {
   if (d_is_half) return (c + std::fma(a[1], b[1], a[0] * b[0])) + std::fma(a[3], b[3], a[2] * b[2]);
   float sum = 0;

@@ -8,8 +8,8 @@
 
 namespace sim::tensor {
 
-/// Of elements of four and six bits, sixteen lie packed at the beginning of 16 bytes, of which the rest is free, as TMA writes
-/// them (16U4_ALIGN16B, 16U6_ALIGN16B); of E2M1x2, two are a byte.
+/// Of elements of four and six bits, sixteen lie packed at the beginning of 16 bytes, of which the rest is free, as TMA
+/// writes them (16U4_ALIGN16B, 16U6_ALIGN16B); of E2M1x2, two are a byte.
 enum class Format : uint8_t { F16, BF16, TF32, E4M3, E5M2, S8, U8, E2M3, E3M2, E2M1, E2M1x2 };
 /// Bytes that an element takes in memory. For two E2M1x2: 1.
 int element_bytes(Format format);

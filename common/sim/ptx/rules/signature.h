@@ -4,9 +4,10 @@
 //   {"cvt",      ".{rn|rz}[.relu].bf16x2.f32",      "=b32, f32, f32",       "7.0 sm_80"}
 //   {"shfl",     ".sync.{up|down|bfly|idx}.b32",    "=b32[|=_pred], b32, b32, b32, b32"}
 //
-// First column: the opcode with the parts that must follow it at once. Second: modifiers. `.x` is required, `[.x]` may be
-// left out, `.{x|y}` is one of several, `.=` the same type again, `[.x.y]` both or neither, `$name` one of the lists in signature.cpp, `(8..256/8)`
-// counts. As for ptxas, modifiers may come in any order, but types, state spaces and layouts keep theirs. Third column: operands.
+// First column: the opcode with the parts that must follow it at once. Second: modifiers. `.x` is required, `[.x]` may
+// be left out, `.{x|y}` is one of several, `.=` the same type again, `[.x.y]` both or neither, `$name` one of the lists
+// in signature.cpp, `(8..256/8)` counts. As for ptxas, modifiers may come in any order, but types, state spaces and
+// layouts keep theirs. Third column: operands.
 //
 //   1, 2, ...     as the instruction's first, second type says; `w1`: twice as wide
 //   b32           as this type says: a register that fits, or a literal
