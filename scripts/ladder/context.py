@@ -104,10 +104,6 @@ class Context:
         return read_json(path) if path.exists() else None
 
     @cached_property
-    def at_shapes(self) -> list[data.Result]:
-        return data.load_measured(self.root / RESULTS, "shapes")
-
-    @cached_property
     def choices(self) -> dict[data.Series, list[choice.Judged]]:
         return choice.judge(choice.load(self.root / RESULTS))
 

@@ -9,7 +9,6 @@ from typing import Callable
 
 from ladder.context import Context
 from ladder.pages.blocks import (
-    attempts,
     breaking,
     counted,
     figures,
@@ -17,7 +16,6 @@ from ladder.pages.blocks import (
     instructions,
     kernels,
     on_hardware,
-    profiled,
     reference,
     rows,
     sweeps,
@@ -26,14 +24,14 @@ from ladder.pages.blocks import (
 from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
-    "table": rows.table, "progression": figures.progression, "level": figures.level, "shapes": figures.at_shapes,
-    "choices": figures.choices, "random": figures.at_random, "ablations": figures.ablations,
+    "table": rows.table, "progression": figures.progression, "level": figures.level,
+    "ablations": figures.ablations,
     "capstone": figures.capstone, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
     "ptx_map": instructions.ptx_map, "counters": counted.counters, "limits": counted.limits,
     "reference": reference.of_level, "labs": breaking.of_level,
-    "tuning": attempts.log, "tuning_lessons": attempts.lessons, "picture": images.picture,
-    "timeline": images.timeline, "chart": images.chart, "profile": profiled.counters,
-    "needed": synchronisation.table, "score": synchronisation.score, "weakened": synchronisation.weakened,
+    "picture": images.picture,
+    "timeline": images.timeline, "chart": images.chart,
+    "needed": synchronisation.table,
     "without": on_hardware.without, **sweeps.BLOCKS,
 }

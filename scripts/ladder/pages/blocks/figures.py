@@ -41,13 +41,7 @@ def level(context: Context, options: Options) -> str:
     return _figures(table.by_size(context.results, take_level(context, options)))
 
 
-def at_shapes(context: Context, options: Options) -> str:
-    """level=N: one level at sizes and shapes beyond the headline, back to back and apart."""
-    found = table.at_shapes(context.at_shapes, take_level(context, options))
-    return found.markdown() if found.groups else NOT_MEASURED
-
-
-def at_random(context: Context, _: Options) -> str:
+def at_random(context: Context) -> str:
     """The production kernel at shapes drawn at random, GPU by GPU: quantiles, and the worst."""
     groups: dict[data.Series, list[data.Result]] = {}
     for result in data.load_measured(context.root / RESULTS, "random"):
@@ -64,7 +58,7 @@ def _at_random(results: list[data.Result]) -> str:
         + f"\n{numbers.conditions(results)}.\n")
 
 
-def choices(context: Context, _: Options) -> str:
+def choices(context: Context) -> str:
     """How good a level's choice among its configurations is: quantiles over all timed shapes, and the worst."""
     return "\n".join(_choices(judged) for judged in context.choices.values()) or NOT_MEASURED
 

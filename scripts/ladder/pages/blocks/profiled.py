@@ -7,7 +7,6 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
-from ladder.pages.blocks.options import Options
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.results.numbers import grouped
@@ -48,13 +47,13 @@ ROWS: list[tuple[str, Callable[[Values], Optional[float]], int]] = [
 TIMES = ("cycles", "tensor core active, %")  # of launches that run side by side there is no sum
 
 
-def counters(context: Context, options: Options) -> str:
-    """size=EDGE: a column per level."""
-    size = options.pop("size", "4096")
+def counters(context: Context) -> str:
+    """A column per level, a table per GPU and size."""
     paths = data.measured(context.root / RESULTS, "profile")
-    rows = [row for path in paths for row in data.read_rows(path)[1] if row["m"] == row["n"] == row["k"] == size]
-    return "\n".join(_table([row for row in rows if row["gpu"] == gpu])
-                     for gpu in dict.fromkeys(row["gpu"] for row in rows)) or NONE
+    rows: dict[tuple[str, ...], list[Fields]] = {}
+    for row in (row for path in paths for row in data.read_rows(path)[1]):
+        rows.setdefault((row["gpu"], row["m"], row["n"], row["k"]), []).append(row)
+    return "\n".join(map(_table, rows.values())) or NONE
 
 
 def _table(rows: list[Fields]) -> str:

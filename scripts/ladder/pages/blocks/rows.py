@@ -15,6 +15,7 @@ from ladder.pages.blocks.options import Options
 from ladder.results import data, numbers
 from ladder.results.data import Fields, Result, Series
 from ladder.results.numbers import NOTHING, grouped
+from ladder.results.table import interval_notes
 
 REFERENCES = Path("docs/references.md")
 NUMBER = re.compile(r"[*`~]*[-+]?\d[^A-Za-z]*")
@@ -31,7 +32,8 @@ def table(context: Context, options: Options) -> str:
     file), or a path from the root. Raises ValueError for a name, a column or a filter that fits nothing."""
     name = options.pop("of", "")
     if name in views.VIEWS:
-        return "\n".join(map(_section, views.VIEWS[name](context))) or EMPTY
+        found = views.VIEWS[name](context)
+        return (found if isinstance(found, str) else "\n".join(map(_section, found))) or EMPTY
     paths = _files(context, name)
     first = options.pop("first", "")
     if first and not first.isdecimal():
@@ -129,7 +131,8 @@ def _cell(context: Context, row: Fields, column: str) -> str:
     if column.endswith("tflops"):
         return numbers.tflops_text(_as_result(row), column)
     if "ratio_" in column:
-        return numbers.interval_text(_as_result(row), column)
+        error = row.get(f"{column}_error")
+        return numbers.interval_text(_as_result(row), column) + (f" ± {float(error):.3f}" if error else "")
     return FORMATS.get(column, str)(row[column]) if row[column] else ""
 
 
@@ -146,7 +149,9 @@ def _of_file(context: Context, rows: Sequence[Fields], columns: Sequence[Column]
             lines[key] = [f"{one}, {cell}" if joined in wanted else one
                           for one, cell, (_, wanted, _) in zip(lines[key], cells, columns)]
     shown = {each for _, wanted, _ in columns for each in wanted}
-    return _markdown(heads, list(lines.values())) + _label(rows, shown, path)
+    ratios = [_as_result(row) for row in rows] if any("ratio_" in each for each in shown) else []
+    return (_markdown(heads, list(lines.values())) + _label(rows, shown, path)
+            + "".join(f"\n{note}\n" for note in interval_notes(ratios)))
 
 
 def _label(rows: Sequence[Fields], shown: set[str], path: Path) -> str:

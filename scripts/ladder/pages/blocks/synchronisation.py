@@ -145,9 +145,8 @@ KINDS = (judge.RACE, judge.CONVERGED, judge.DEADLOCK, judge.FAULT, judge.WRONG, 
 REST = (study.REDUNDANT, study.OTHER, study.NOT_EXECUTED, study.UNPROVEN)
 
 
-def score(context: Context, options: Options) -> str:
+def score(context: Context) -> str:
     """How many mutants of all kernels are reported, and by what, by kind of instruction."""
-    del options
     rows = read(context, NEEDED)
     if not rows:
         raise ValueError("there is no docs/results/needed.csv: run python3 scripts/needed.py")
@@ -191,10 +190,9 @@ def _sentences(rows: Sequence[Fields]) -> str:
 # --- less than there should be ----------------------------------------------------------------------------------------
 
 
-def weakened(context: Context, options: Options) -> str:
+def weakened(context: Context) -> str:
     """How many weakened sites of all kernels are reported, by the way in which they are weaker, and why others are
     not."""
-    del options
     rows = read(context, WEAKENED)
     if not rows:
         raise ValueError("there is no docs/results/weakened.csv: run python3 scripts/needed.py --weaken")

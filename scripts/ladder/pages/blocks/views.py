@@ -13,7 +13,7 @@ from typing import Callable, Optional
 from ladder.context import Context
 from ladder.levels import names
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks import on_hardware
+from ladder.pages.blocks import attempts, figures, on_hardware, profiled, synchronisation
 from ladder.results import predicted, table
 from ladder.results.numbers import grouped
 from ladder.results.predicted import Compared
@@ -287,7 +287,10 @@ def sanitized_mutants(context: Context) -> list[Section]:
     return [Section(heads, lines, note=f"{label}.")] if lines else []
 
 
-VIEWS: dict[str, Callable[[Context], list[Section]]] = {
+# A view may also return Markdown, where it is more than tables with a sentence.
+VIEWS: dict[str, Callable[[Context], list[Section] | str]] = {
+    "choices": figures.choices, "random": figures.at_random, "tuning_lessons": attempts.lessons,
+    "profile": profiled.counters, "score": synchronisation.score, "weakened": synchronisation.weakened,
     "modelled": beside_measured, "modelled_cycles": cycles_and_bytes, "modelled_shapes": shapes,
     "modelled_h100": other_hopper, "modelled_ablations": changes, "modelled_tuner": tuner, "modelled_choice": tiles,
     "modelled_orders": orders, "modelled_public": public, "modelled_blackwell": blackwell, "bursts": bursts,
