@@ -46,8 +46,8 @@ __device__ __forceinline__ void cp_async_bulk_tensor_2d_g2s_multicast(uint32_t d
 }
 
 /// `cp.async.bulk.tensor.2d.cta_group::G.shared::cluster.global.mbarrier::complete_tx::bytes [dst], [map, {x, y}],
-/// [bar];` The same, but with G = 2 the barrier may be in this CTA or in the other CTA of its pair: both CTAs' loads
-/// can report to the leader. ISA 9.7.9.27.1 (cp.async.bulk.tensor), PTX 8.6, sm_100a.
+/// [bar];` The same, but with G = 2 the barrier may be in either CTA of the pair: both CTAs' loads can report to the
+/// leader. ISA 9.7.9.27.1 (cp.async.bulk.tensor), PTX 8.6, sm_100a.
 template <int CTA_GROUP>
 __device__ __forceinline__ void cp_async_bulk_tensor_2d_g2s(uint32_t dst, const CUtensorMap* map, int x, int y,
                                                             uint32_t bar) {

@@ -11,6 +11,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable, Optional
 
 from ladder import files
 
@@ -118,7 +119,7 @@ def cpp(text: str) -> Iterator[Prose]:
         found = match[0]
         if found.lstrip().startswith(("//", "/*")) or (found.startswith('"') and found.count(" ") > 2):
             yield Prose(text.count("\n", 0, match.start()) + 1,
-                        re.sub(r"(?m)^\s*(?://[/!<]*|\*) ?|`[^`\n]*`", "", found))
+                        re.sub(r"`[^`]*`", "`", re.sub(r"(?m)^\s*(?://[/!<]*|\*) ?", "", found)))
 
 
 def shell(text: str) -> Iterator[Prose]:
@@ -127,9 +128,18 @@ def shell(text: str) -> Iterator[Prose]:
             yield Prose(number, match[1])
 
 
-def prose_of(path: Path, text: str) -> Iterator[Prose]:
-    reader = {".md": markdown, ".py": python}.get(path.suffix) or (
+def _reader(path: Path) -> Optional[Callable[[str], Iterator[Prose]]]:
+    return {".md": markdown, ".py": python}.get(path.suffix) or (
         cpp if path.suffix in CODE else shell if path.suffix in SHELL or path.name == "CMakeLists.txt" else None)
+
+
+def reads(path: Path) -> bool:
+    """Whether files of this name hold prose that is checked."""
+    return _reader(path) is not None
+
+
+def prose_of(path: Path, text: str) -> Iterator[Prose]:
+    reader = _reader(path)
     return reader(text) if reader else iter(())
 
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint32_t kCtas = 24;
 
-/// A kernel for clusters of two. Each of its CTAs adds 1 to seen[the x index of the work it has], and as long as its
-/// cluster is granted some of a cluster that has not started, goes on with that; seen[kCtas] counts what was granted.
+/// A kernel for clusters of two. Each of its CTAs adds 1 to seen[the x index of its work]. As long as its cluster is
+/// granted work of a cluster that has not started, it goes on with that; seen[kCtas] counts the grants.
 /// After a refusal it goes on at `refused`. `answered` stands between the wait for the answer and its use.
 Source stealing(const std::string& refused, const std::string& answered = "") {
   Source source;

@@ -318,8 +318,8 @@ _AT_THE_END = "at the end of the kernel"
 
 
 def naming(verdict: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
-    """Whether the report names the kind of instruction and one of these: its line, a line next to which it is the only
-    one of that kind in the same kernels, or an mbarrier that no other of that kind uses. "yes" or "no"; empty without a
+    """Whether the report names the kind of instruction and also one of these: its line, a line beside which it is the
+    only one of that kind in the kernels, or an mbarrier that no other of that kind uses. "yes" or "no"; empty without a
     report."""
     if not verdict.kind:
         return ""
