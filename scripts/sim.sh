@@ -20,21 +20,21 @@ Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on
   --check-kernels NAME,...
                       with --check: only what kernels do that have one of these in their names, and not, say, those that
                       fill matrices and compute a reference
-  --tolerate NAME,... pass over habits that hardware forgives, here and in every schedule
+  --tolerate NAME,... do not report these habits (violations that hardware tolerates), in any schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
   --patience N        report a warp when it, or all warps together, have executed N million instructions (default 200)
-                      and done nothing new that others can notice, although nothing proves that it never ends
-  --counters FILE     write what each kernel did, counted
-  --trace FILE        write when each kernel did what
-  --timing            do not compute: say how long each launch takes on the GPU, at which clock, and what limits it
-  --constants FILE    with --timing: what is known of the GPU, in place of common/sim/timing/constants
+                      without visible progress: a heuristic, not a proof of a hang
+  --counters FILE     write counts of what each kernel did
+  --trace FILE        write the events of each kernel with their times
+  --timing            do not compute: predict the time of each launch on the GPU, its clock, and what limits it
+  --constants FILE    with --timing: the GPU's constants, in place of common/sim/timing/constants
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
   --power WHAT,...    with --timing: cap for a GPU that is always at work (default), burst for a moment's work, none for
                       the highest clock, or a clock in GHz; with several, a prediction for each
   --help              print this
 
-The rules of --check, and what each stands on. docs/simulator.md says what they ask.
+The rules of --check, and what each stands on. docs/simulator.md explains them.
   read after write        PTX ISA 8.10, causality order
   write after read        PTX ISA 8.10, causality order
   write after write       PTX ISA 8.10, causality order
@@ -57,7 +57,7 @@ and of --check=strict:
 The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
 the others warn with --check.
   ld-without-wait *         uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld
-  st-without-wait *         loads what tcgen05.st stores, or tells others of it, without tcgen05.wait::st before (CUTLASS
+  st-without-wait *         loads what tcgen05.st stores, or signals it to others, without tcgen05.wait::st before (CUTLASS
                             stream-K)
   exit-with-own-stores *    ends while its own bulk stores still read shared memory
   exit-with-own-loads *     ends while its own copies into shared memory are in flight
@@ -67,10 +67,9 @@ the others warn with --check.
                             barrier among them (CUTLASS)
   implicit-reconvergence    executes an .aligned instruction after lanes took, or may have taken, different ways,
                             without bar.warp.sync
-  warp-synchronous          lanes of a warp exchange data through memory without bar.warp.sync, counting on lockstep
+  warp-synchronous          lanes of a warp exchange data through memory without bar.warp.sync, relying on lockstep
   tcgen05-fence             has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)
-  tensor-pipe-in-order      counts on tensor operations of one thread being executed in order where the ISA does not
-                            say so
+  tensor-pipe-in-order      relies on the order of tensor operations of one thread where the ISA does not promise it
   pair-allocation           an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc
                             (CUTLASS)
   init-fence                uses mbarriers remotely or asynchronously without fence.mbarrier_init after their

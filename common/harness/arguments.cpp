@@ -190,29 +190,29 @@ std::string help_text(const std::string& program) {
   const Options defaults;
   return format(R"(%s [options]: D[M,N] = A[M,K] * B[N,K]^T, BF16 with FP32 accumulation
 
-What to multiply
-  --m M --n N --k K    one problem; what is not given is %d, or %d on the simulated device.
+Problem
+  --m M --n N --k K    one problem; default %d each, or %d on the simulated device.
                        N and K must be multiples of 8 (TMA: row pitches of 16 bytes)
   --sizes LIST         several problems: cubes and MxNxK, e.g. 4096,8192,1000x520x2048
   --init KIND          normal (default), uniform in [-1, 1), int (-2 to 2), zeros
   --seed S             of the inputs, default %llu: the same values on every machine
-  --config NAME        one of --list-configs instead of the level's own choice; or all: each of them in turn, timed in
-                       the same rounds
+  --config NAME        one of --list-configs instead of the level's own choice; or all: each of them, timed in the
+                       same rounds
 
-Is it right?
+Verification
   --verify MODE        full (default): every element; sample: some in FP64; off
-  --launches N         launch the product N times in a row before D is looked at: they may overlap where the level
-                       lets them
+  --launches N         launch the product N times in a row before D is verified: they may overlap if the level
+                       permits it
   --digest             also print a 64-bit hash of D (FNV-1a over its rows, whatever the pitch)
 
-How fast is it? (on a GPU)
+Timing (on a GPU)
   --bench              time the level, cublasGemmEx and the best of cublasLt, interleaved
   --rounds R           default %d; every round gives one ratio, their median is reported
   --budget SECONDS     per problem, default %g
   --burst              also time short bursts on a cool chip: 0.5 s idle, then 8 ms of work
   --apart              also time calls with an event between them, so that no launch overlaps the one before
 
-Where to
+Results
   --csv FILE           append a row per problem
   --json FILE          append an object per problem, one on each line
 
