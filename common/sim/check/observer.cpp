@@ -318,7 +318,7 @@ void Observer::lanes_stored(const StoreEvent& event) {
     });
     const bool is_global = target == ctas.end();
     world_->collide(by(warp, others | 1u << lane), is_global ? nullptr : &checked(*target),
-                    is_global ? reinterpret_cast<uintptr_t>(at) : static_cast<uint64_t>(at - target->smem.data()),
+                    is_global ? device_address(at) : static_cast<uint64_t>(at - target->smem.data()),
                     static_cast<uint32_t>(event.bytes));
     return;  // one is enough
   }

@@ -50,7 +50,7 @@ std::string KernelNames::global(uint64_t address) const {
 
 const uint8_t* KernelNames::bytes(const order::Cta* cta, uint64_t address) const {
   if (cta != nullptr) return cta->memory == nullptr ? nullptr : cta->memory + address;
-  return memory_.find(address, 1) == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(address);
+  return memory_.find(address, 1) == nullptr ? nullptr : host_pointer(address);
 }
 
 }  // namespace sim

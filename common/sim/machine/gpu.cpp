@@ -8,7 +8,8 @@
 namespace sim {
 namespace {
 
-constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+constexpr int KiB = 1024;
+constexpr uint64_t MiB = 1024 * KiB;
 
 Gpu b200() {
   Gpu gpu;

@@ -1,7 +1,6 @@
 // The GPU that the simulated device pretends to be: what programs ask about it, and what its operations cost.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,8 +41,8 @@ struct Gpu {
   int clock_khz = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
-  std::size_t global_bytes = 0;
-  std::size_t l2_bytes = 0;
+  uint64_t global_bytes = 0;
+  uint64_t l2_bytes = 0;
   int smem_per_sm = 0;                             ///< bytes
   int smem_per_block = 0;                          ///< bytes a block may use after opt-in (static + dynamic)
   static constexpr uint32_t smem_reserved = 1024;  ///< bytes at the start of it that belong to the system

@@ -231,7 +231,7 @@ class ClusterCounter final : public Watcher {
     if (event.is_done || event.values == nullptr) return;
     for (Mask rest = event.lanes; rest; rest &= rest - 1) {
       const auto lane = static_cast<size_t>(std::countr_zero(rest));
-      const auto address = reinterpret_cast<uintptr_t>(event.host[lane]);
+      const auto address = device_address(event.host[lane]);
       if (launch_.memory_.in_range(address))
         launch_.audit_.record(launch_.memory_, address, event.values + lane * event.bytes, event.bytes, counters_);
     }

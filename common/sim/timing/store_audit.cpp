@@ -30,7 +30,7 @@ StoreAudit::Bitmap& StoreAudit::bitmap_of(const GlobalMemory& memory, uint64_t a
 void StoreAudit::record(const GlobalMemory& memory, uint64_t address, const uint8_t* fresh, uint64_t bytes,
                         Counters& counters) {
   Bitmap& bitmap = bitmap_of(memory, address);
-  const auto* old = reinterpret_cast<const uint8_t*>(address);
+  const uint8_t* const old = host_pointer(address);
   for (uint64_t i = 0; i < bytes;) {
     const uint64_t bit = address + i - bitmap.begin;
     const uint64_t count = std::min(bytes - i, 64 - bit % 64);

@@ -49,7 +49,7 @@ class TensorLoad final : public AsyncOperation {
     const uint64_t ahead = box.map.rank > 1 ? 16 * box.map.strides[0] : 0;
     for_rows(box, [&](uint64_t address, uint32_t at, int64_t first, int64_t last) {
       for (uint32_t i = 0; i < box.inner_bytes && ahead != 0; i += 64)
-        __builtin_prefetch(reinterpret_cast<const void*>(address + ahead + i));
+        __builtin_prefetch(host_pointer(address + ahead + i));
       const uint8_t* from = row.data();
       if (address == 0 || last <= first) {
         fill_outside(box.map, row.data(), box.inner_bytes);

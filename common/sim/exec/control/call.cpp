@@ -43,7 +43,7 @@ const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
   if (found == nullptr)
     throw Fault{Status::IllegalAddress, "printf: " + cluster_of(w).launch->memory->describe(address), lane};
   *room = found->end - address;
-  return reinterpret_cast<const uint8_t*>(address);
+  return host_pointer(address);
 }
 std::string device_string(Warp& w, uint64_t address, int lane) {
   size_t room = 0;
@@ -154,7 +154,7 @@ Flow device_malloc(Warp& w, const SystemCall& call, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     void* memory = cluster_of(w).launch->memory->allocate(argument(w, call, lane, 0, 8), "device malloc");
-    const auto address = reinterpret_cast<uint64_t>(memory);
+    const uint64_t address = memory == nullptr ? 0 : device_address(memory);
     return_value(w, call, lane, &address, sizeof address);
   }
   return Flow::Next;
@@ -164,7 +164,7 @@ Flow device_free(Warp& w, const SystemCall& call, Mask m) {
   ++cluster.launch->frees;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const uint64_t address = argument(w, call, first_lane(rest), 0, 8);
-    if (address != 0 && !cluster.launch->memory->release(reinterpret_cast<void*>(address))) {
+    if (address != 0 && !cluster.launch->memory->release(host_pointer(address))) {
       throw Fault{Status::IllegalAddress, "free of " + base::hex(address) + ", which malloc did not return",
                   first_lane(rest)};
     }

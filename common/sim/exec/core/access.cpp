@@ -117,7 +117,7 @@ uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uin
                                                " must be a multiple of " + std::to_string(align)};
   }
   check_global(cluster, address, bytes, write, what, -1);
-  return reinterpret_cast<uint8_t*>(address);
+  return host_pointer(address);
 }
 
 // ---- lanes
@@ -192,7 +192,7 @@ const GlobalMemory::Allocation* access_global(const LaneAccess& lanes, Access* a
       check_global(cluster, lanes.address[lane], lanes.bytes, lanes.writes(), verb(lanes.kind), lane);
     });
   }
-  for_lanes(lanes.mask, [&](int lane) { access->host[lane] = reinterpret_cast<uint8_t*>(lanes.address[lane]); });
+  for_lanes(lanes.mask, [&](int lane) { access->host[lane] = host_pointer(lanes.address[lane]); });
   return found;
 }
 
