@@ -124,7 +124,7 @@ class Statements(unittest.TestCase):
         if not program.exists():
             self.skipTest(f"{program} is not built")
         embedded = Embedded.find(program, 90)
-        fence, = (site for site in embedded.sites(90) if site.instruction.startswith("fence.proxy.async"))
+        fence, = (site for site in embedded.sites() if site.instruction.startswith("fence.proxy.async"))
         with tempfile.TemporaryDirectory() as folder:
             mutant = Path(folder) / program.name
             embedded.write(embedded.without(fence.places), mutant)

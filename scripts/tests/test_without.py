@@ -84,7 +84,7 @@ class Sites(support.Sandbox):
         return Embedded.find(program, 90)
 
     def test_a_site_is_an_instruction_on_a_line_with_all_its_copies(self) -> None:
-        found = [(site.line, site.instruction, len(site.places)) for site in self.embedded().sites(90)]
+        found = [(site.line, site.instruction, len(site.places)) for site in self.embedded().sites()]
         self.assertEqual(found, [
             (3, "mbarrier.init", 1), (4, "fence.mbarrier_init", 1), (5, "bar.sync", 1), (7, "mbarrier.try_wait", 1),
             (8, "fence.proxy.async", 1), (9, "bar.sync", 1), (10, "bar.arrive", 1), (11, "bar.sync", 1),
@@ -93,7 +93,7 @@ class Sites(support.Sandbox):
 
     def test_what_is_left_is_as_long_and_lacks_nothing_else(self) -> None:
         embedded = self.embedded()
-        for site in embedded.sites(90):
+        for site in embedded.sites():
             text = embedded.without(site.places)
             self.assertEqual(len(text), len(embedded.text))
             changed = [(old, new) for old, new in zip(embedded.lines, text.split("\n")) if old != new]
@@ -104,7 +104,7 @@ class Sites(support.Sandbox):
     def test_the_rest_of_the_program_stays_as_it_was(self) -> None:
         embedded = self.embedded()
         other = self.root / "other"
-        embedded.write(embedded.without(embedded.sites(90)[1].places), other)
+        embedded.write(embedded.without(embedded.sites()[1].places), other)
         old, new = embedded.program.read_bytes(), other.read_bytes()
         self.assertEqual(old[:embedded.offset], new[:embedded.offset])
         self.assertTrue(new.endswith(b"\0rest\n.version 9.0\n.target sm_90a\n\0"))

@@ -155,7 +155,7 @@ class Mutants(unittest.TestCase):
 
     def check(self, arch: int, table: list[Killed | Survives]) -> None:
         kernel = kernel_of(arch)
-        sites = kernel.sites(arch, LOADS)
+        sites = kernel.sites(LOADS)
         self.assertEqual([site.instruction for site in sites], [expected.instruction for expected in table])
         self.assertEqual(run(kernel.program, kernel.text), "", "the kernel itself must be right")
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -85,7 +85,7 @@ def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: s
             return bool(wait) and wait in source[site.line - 1]
         return site.instruction in CANNOT_HANG and not needed & set(site.places)
 
-    return [site for site in embedded.sites(arch) if can_go(site)]
+    return [site for site in embedded.sites() if can_go(site)]
 
 
 @dataclass

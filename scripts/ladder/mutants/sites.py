@@ -68,29 +68,31 @@ class Embedded:
     program: Path
     offset: int
     text: str
+    source: str  # the name of the kernel's file
 
     @staticmethod
-    def find(program: Path, arch: int) -> Embedded:
-        """Raises NoPtx."""
+    def find(program: Path, arch: int, source: str = "") -> Embedded:
+        """`source`: the name of the kernel's file; usually kernel_smNN.cuh. Raises NoPtx."""
+        source = source or f"kernel_sm{arch}.cuh"
         data = program.read_bytes()
         for match in re.finditer(rb"\n\.version ", data):
             start = match.start() + 1
             text = data[start:data.index(b"\0", start)].decode()
-            if re.search(rf'^\.file\s+\d+ ".*/kernel_sm{arch}\.cuh"', text, re.MULTILINE):
-                return Embedded(program, start, text)
-        raise NoPtx(f"{program} holds no PTX of a kernel_sm{arch}.cuh, or none that says the lines of its source.")
+            if _file_number(text, source):
+                return Embedded(program, start, text, source)
+        raise NoPtx(f"{program} holds no PTX of a {source}, or none that says the lines of its source.")
 
     @functools.cached_property
     def lines(self) -> list[str]:
         return self.text.split("\n")
 
-    def sites(self, arch: int, also: Sequence[str] = ()) -> list[Site]:
+    def sites(self, also: Sequence[str] = ()) -> list[Site]:
         """In the order of the PTX; `also`: instructions that are none of ours. Removing both halves of a cluster
         barrier is one more site than each of them."""
         found: dict[tuple[int, str], list[int]] = {}
         entry_of: dict[int, str] = {}
         arrived: list[int] = []  # halves of cluster barriers that are not waited for yet
-        for index, entry, line, instruction in self._instructions(arch, _one_of([*INSTRUCTIONS, *also])):
+        for index, entry, line, instruction in self._instructions(_one_of([*INSTRUCTIONS, *also])):
             entry_of[index] = entry
             found.setdefault((line, instruction), []).append(index)
             if instruction == "barrier.cluster.arrive":
@@ -101,11 +103,10 @@ class Embedded:
         return [Site(line, instruction, tuple(places), frozenset(entry_of[place] for place in places))
                 for (line, instruction), places in found.items()]
 
-    def _instructions(self, arch: int, wanted: re.Pattern[str]) -> Iterator[tuple[int, str, int, str]]:
+    def _instructions(self, wanted: re.Pattern[str]) -> Iterator[tuple[int, str, int, str]]:
         """Line of the PTX, kernel, line of the source, instruction."""
-        match = re.search(rf'^\.file\s+(\d+) ".*/kernel_sm{arch}\.cuh"', self.text, re.MULTILINE)
-        assert match  # or `find` had not found it
-        location = re.compile(rf"\s*\.loc\s+(?:{match[1]} (\d+) \d+\s*$|.* inlined_at {match[1]} (\d+) )")
+        number = _file_number(self.text, self.source)
+        location = re.compile(rf"\s*\.loc\s+(?:{number} (\d+) \d+\s*$|.* inlined_at {number} (\d+) )")
         entry, source = "", 0
         for index, line in enumerate(self.lines):
             if opening := _ENTRY.match(line):
@@ -192,6 +193,12 @@ class Embedded:
         data[self.offset:self.offset + len(new)] = new
         program.write_bytes(data)
         program.chmod(0o755)
+
+
+def _file_number(text: str, source: str) -> str:
+    """By which PTX calls a file of source; empty if it names none such."""
+    match = re.search(rf'^\.file\s+(\d+) ".*/{re.escape(source)}"', text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _nothing(line: str) -> str:

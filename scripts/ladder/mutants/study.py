@@ -73,7 +73,7 @@ class Kernel:
 
     @functools.cached_property
     def sites(self) -> list[Site]:
-        return [site for site in self.embedded.sites(self.arch) if entries_of(self.config, site.entries)]
+        return [site for site in self.embedded.sites() if entries_of(self.config, site.entries)]
 
     @functools.cached_property
     def source(self) -> list[str]:

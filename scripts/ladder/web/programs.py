@@ -1,0 +1,214 @@
+"""A folder of data for each program of the playground: what its page runs, and where a reader may change it.
+
+common/sim/web/README.md has the form of the files. Everything is made from what scripts/build.sh has built: recordings
+by running the programs, sites from their PTX.
+"""
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from ladder import files
+from ladder.levels import description, lab, names
+from ladder.levels.description import Description
+from ladder.levels.lab import Lab
+from ladder.levels.shapes import Shape
+from ladder.mutants import study, weaken
+from ladder.mutants.judge import Case
+from ladder.mutants.labels import code_of
+from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
+from ladder.mutants.study import Kernel
+from ladder.results.data import Fields
+from ladder.web import recordings
+
+WITHOUT = files.ROOT / files.RESULTS / "h200_without.csv"
+WARM_UPS = ("one_mma", "tma_load")
+WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A shape that a page offers, and what it shows."""
+
+    name: str
+    case: Case
+    shows: str
+
+
+def problems(d: Description) -> list[Problem]:
+    """Each runs within seconds in a browser; the first one is shown at once."""
+    owner = d.cluster if d.tile_owner == "CTA" else 1
+    m, n = d.tile_m * (d.cluster_m if owner > 1 else 1), d.tile_n * (d.cluster_n if owner > 1 else 1)
+    ring = d.stages * d.tile_k
+    found = [
+        ("ragged", (2 * m + d.tile_m // 2 + 8, n + 8, ring + 2 * d.tile_k + 8), d.cluster,
+         "No extent is a multiple of a tile, and the ring of stages wraps around within a tile."),
+        ("one", (m, n, ring + 2 * d.tile_k), d.cluster,
+         "The tiles of one cluster, and little else to look at." if d.cluster > 1 else "One tile of D."),
+        ("many", (3 * m, 2 * n, ring + d.tile_k), 2 * d.cluster,
+         "More tiles than there is room for at once: kernels that stay take several of them each."),
+        ("short", (2 * m, 2 * n, d.tile_k), d.cluster,
+         "K is one stage long: the next tile is loaded before the last one is stored."),
+        ("long", (m, n, 4 * ring), d.cluster, "K is so long that the ring of stages wraps around four times."),
+    ]
+    return [Problem(name, Case(shape, sms), shows) for name, shape, sms, shows in found]
+
+
+def label_of(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def compress(source: Path, target: Path) -> bytes:
+    """Replaces a file by a compressed one, without a name and a time: the same content gives the same file. Returns the
+    content."""
+    content = source.read_bytes()
+    target.write_bytes(gzip.compress(content, 9, mtime=0))
+    source.unlink()
+    return content
+
+
+# --- levels -----------------------------------------------------------------------------------------------------------
+
+
+def kernel_of(level: str, arch: int, build: Path) -> tuple[Kernel, Description]:
+    """The configuration whose sites are on record, the first one of several. Raises UsageError, ExplainError, NoPtx."""
+    kernel = study.kernels([level], [arch], "", build)[0]
+    described = description.describe(description.ask(kernel.program))
+    return kernel, next(d for d in described if d.config == kernel.config or not kernel.config)
+
+
+def write_level(level: str, arch: int, folder: Path, build: Path, with_labs: bool = True) -> None:
+    """The page of a level for one architecture. Raises what kernel_of does, RecordingError and LabError."""
+    kernel, d = kernel_of(level, arch, build)
+    folder.mkdir(parents=True, exist_ok=True)
+    shapes = []
+    for problem in problems(d):
+        recording = recordings.record(kernel, problem.case, folder)
+        recorded = compress(recording, folder / f"{problem.name}.rec.gz")
+        m, n, k = problem.case.shape
+        shapes.append({"id": problem.name, "label": label_of(problem.case.shape), "m": m, "n": n, "k": k,
+                       "sms": problem.case.sms, "recording": f"{problem.name}.rec.gz", "shows": problem.shows})
+    source = names.kernel_path(files.ROOT, level, arch)
+    labs = [write_lab(each, folder, build) for each in lab.all_labs() if (each.level, each.arch) == (level, arch)
+            and "compile" not in each.modes] if with_labs else []
+    write(folder, {"title": d.title, "idea": d.idea, "level": level, "arch": arch, "config": kernel.config,
+                   "source": str(source.relative_to(files.ROOT)), "shapes": shapes, "labs": labs},
+          level_sites(kernel, recorded), kernel.embedded, recorded)
+
+
+def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
+    needed = {key_of(row): row for row in study.recorded(study.OUTPUT)}
+    ways = _by_site(study.recorded(weaken.OUTPUT))
+    hardware = _by_site(study.recorded(WITHOUT))
+    located = kernel.labels.located
+    found = []
+    for site in kernel.sites:
+        key = key_of(study.title_of(kernel, site))
+        row = needed.get(key, {})
+        found.append({**site_of(kernel.embedded, site, kernel.source, recording),
+                      "weakened": _weakened(kernel, site, ways.get(key, []), recording),
+                      "verdict": located(row.get("verdict", "")), "found_by": row.get("found_by", ""),
+                      "orders": located(row.get("orders", "")), "case": row.get("case", ""),
+                      "hardware": [{name: each[name] for name in ("m", "n", "k", "runs", "wrong", "note", "gpu")}
+                                   for each in hardware.get(key, [])]})
+    return found
+
+
+def _by_site(rows: Sequence[Fields]) -> Mapping[tuple[str, ...], list[Fields]]:
+    found: dict[tuple[str, ...], list[Fields]] = {}
+    for row in rows:
+        found.setdefault(key_of(row), []).append(row)
+    return found
+
+
+def site_of(embedded: Embedded, site: Site, source: Sequence[str], recording: bytes) -> dict[str, Any]:
+    """What a removal is: the instructions of the site's line, with all their copies, become nothing; a wait becomes one
+    that always says yes."""
+    return {"id": f"{site.line}:{site.instruction}", "line": site.line, "instruction": site.instruction,
+            "label": "the cluster barrier" if site.instruction == CLUSTER_BARRIER else site.instruction,
+            "source": code_of(source[site.line - 1]) if 0 < site.line <= len(source) else "",
+            "is_half": site.instruction.startswith(f"{CLUSTER_BARRIER}."),
+            "removed": {"edits": recordings.edits(embedded, embedded.without(site.places), recording)}}
+
+
+def _weakened(kernel: Kernel, site: Site, rows: Sequence[Fields], recording: bytes) -> Optional[dict[str, Any]]:
+    """The way of which something is reported, if there is one; else the first that fits."""
+    if site.instruction == CLUSTER_BARRIER:
+        return None
+    ways = list(weaken.variants(kernel, site))
+    reported = {row["way"] for row in rows if row["verdict"] == weaken.REPORTED}
+    chosen = next((one for one in ways if one[0] in reported), ways[0] if ways else None)
+    return chosen and {"way": chosen[0], "edits": recordings.edits(kernel.embedded, chosen[1], recording)}
+
+
+def write_lab(of: Lab, folder: Path, build: Path) -> dict[str, Any]:
+    """A recording of the lab's own program, since a lab may change what the host does; its results are judged by those
+    of the level as it is."""
+    made = lab.Build(build)
+    with lab.scratch() as scratch:
+        right, broken = scratch / "level.rec", scratch / "lab.rec"
+        program, said = lab.compile_lab(of, made, scratch, real=False)
+        if program is None:
+            raise lab.LabError(f"{of.title} does not compile:\n{said}")
+        recordings.run_recorded(made.original(of), right, of.run, of.sim)
+        recordings.run_recorded(program, broken, of.run, [*of.sim, "--results-of", str(right)], must_be_right=False)
+        (folder / "labs").mkdir(exist_ok=True)
+        compress(broken, folder / "labs" / f"{of.name}.rec.gz")
+    return {"id": of.name, "question": of.question, "expect": of.expect, "modes": of.modes,
+            "patch": of.path.read_text(encoding="utf-8").partition("\n--- ")[2],
+            "recording": f"labs/{of.name}.rec.gz"}
+
+
+# --- warm-up ----------------------------------------------------------------------------------------------------------
+
+
+def write_warm_up(name: str, arch: int, folder: Path, build: Path) -> None:
+    """The page of a program before level 01. Raises RecordingError, NoPtx."""
+    program = build / "bin" / f"warm_up_{name}_sm{arch}"
+    source = WARM_UP_FOLDER / f"{name}_sm{arch}.cu"
+    folder.mkdir(parents=True, exist_ok=True)
+    recording = folder / "run.rec"
+    recordings.run_recorded(program, recording, ())
+    recorded = compress(recording, folder / "run.rec.gz")
+    embedded = Embedded.find(program, arch, source.name)
+    lines = source.read_text(encoding="utf-8").splitlines()
+    unknown = {"weakened": None, "verdict": "", "found_by": "", "orders": "", "case": "", "hardware": []}
+    sites = [{**site_of(embedded, site, lines, recorded), **unknown} for site in embedded.sites()]
+    shape = {"id": "run", "label": "as it is", "recording": "run.rec.gz", "shows": "The whole program."}
+    write(folder, {"title": f"Warm-up: {name}, {names.ARCH_NAMES[arch]}", "idea": "", "level": "level01_baseline",
+                   "arch": arch, "config": "", "source": str(source.relative_to(files.ROOT)), "shapes": [shape],
+                   "labs": []}, sites, embedded, recorded)
+
+
+def write(folder: Path, program: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], embedded: Embedded,
+          recording: bytes) -> None:
+    text = recordings.full_text(recording, embedded)
+    (folder / "kernel.ptx.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    (folder / "program.json").write_text(json.dumps({**program, "ptx": "kernel.ptx.gz"}, indent=1), encoding="utf-8")
+    (folder / "sites.json").write_text(json.dumps(sites, separators=(",", ":")), encoding="utf-8")
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool = True) -> Iterator[Path]:
+    """Every level and warm-up program for both architectures, each in a folder of its own, which is named as it is
+    done: level05_sm100, one_mma_sm90. And the engine, in sim/, if there is a web build."""
+    web = build / "web"
+    if (web / "sim.wasm.gz").exists():
+        (folder / "sim").mkdir(parents=True, exist_ok=True)
+        for name in ("sim.js", "sim.wasm.gz", "replay.js", "worker.js"):
+            shutil.copy(web / name, folder / "sim" / name)
+    for arch in reversed(names.ARCHES):
+        for warm_up in WARM_UPS:
+            write_warm_up(warm_up, arch, folder / f"{warm_up}_sm{arch}", build)
+            yield folder / f"{warm_up}_sm{arch}"
+        for level in names.all_levels():
+            target = folder / f"{names.short(level)}_sm{arch}"
+            write_level(level, arch, target, build, with_labs)
+            yield target
