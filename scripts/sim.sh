@@ -6,8 +6,10 @@ set -euo pipefail
 usage() {
   cat <<'END'
 usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
+       scripts/sim.sh [options] --replay FILE
 
-Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU.
+Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or does again what a recording of
+it says, without the program.
 
   --gpu b200|h200     the GPU to pretend (default: h200 for a program with code for Hopper only, otherwise b200)
   --sms N             a smaller GPU, so that persistent kernels take several turns on small problems
@@ -27,6 +29,12 @@ Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on
                       without visible progress: a heuristic, not a proof of a hang
   --counters FILE     write counts of what each kernel did
   --trace FILE        write the events of each kernel with their times
+  --record FILE       write what the program asks of the device: PTX, allocations, copies, launches, and digests of what
+                      it copies back
+  --results-of FILE   with --record: the right results are those of this recording, not the program's own
+  --replay FILE       do that again, with the options given here, and say whether the results are those that were recorded;
+                      --ptx FILE replaces the first PTX text
+  --json              with --replay: print what came of it as JSON (common/sim/web/README.md)
   --timing            do not compute: predict the time of each launch on the GPU, its clock, and what limits it
   --constants FILE    with --timing: the GPU's constants, in place of common/sim/timing/constants
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
@@ -85,6 +93,8 @@ the others warn with --check.
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
 program would exit with 0; 2 for a wrong command line.
+With --replay: 0 the results are as recorded; 1 they are not; 3 the recording is damaged, or no recording; 4 it is of another
+version; 5 there is not enough memory, or not at the recorded addresses; 6 the PTX cannot be used; 86 and 2 as above.
 LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
 END
 }
@@ -120,6 +130,7 @@ writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file
 for variable in "${!LADDER_SIM_@}"; do
   [[ $variable == LADDER_SIM_DIR ]] || unset "$variable"
 done
+replay=''
 # shellcheck disable=SC2034
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -152,6 +163,19 @@ while [[ $# -gt 0 ]]; do
       shift 2
       ;;
     --predictions) LADDER_SIM_PREDICTIONS=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --record) LADDER_SIM_RECORD=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --results-of)
+      LADDER_SIM_RESULTS_OF=$(value "$1" $# "${2-}")
+      [[ -r $LADDER_SIM_RESULTS_OF ]] || fail "--results-of: there is no readable file $LADDER_SIM_RESULTS_OF."
+      LADDER_SIM_RESULTS_OF=$(realpath -- "$LADDER_SIM_RESULTS_OF")
+      shift 2
+      ;;
+    --json) LADDER_SIM_JSON=1; shift ;;
+    --replay)
+      replay=$(value "$1" $# "${2-}")
+      [[ -r $replay ]] || fail "--replay: there is no readable file $replay."
+      shift 2
+      ;;
     --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
     --help | -h) usage && exit 0 ;;
     --) shift; break ;;
@@ -182,6 +206,17 @@ esac
 [[ ${LADDER_SIM_PATIENCE-1} -ge 1 ]] || fail "--patience: at least 1 million instructions."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
 
+[[ -z ${LADDER_SIM_RECORD-} || -z ${LADDER_SIM_TIMING-}$replay ]] ||
+  fail "--record notes what a program computes: without --timing and --replay."
+[[ -z ${LADDER_SIM_RESULTS_OF-} || -n ${LADDER_SIM_RECORD-} ]] || fail "--results-of needs --record."
+[[ -z ${LADDER_SIM_JSON-} || -n $replay ]] || fail "--json needs --replay."
+if [[ -n $replay ]]; then
+  [[ $# -eq 0 ]] || fail "--replay needs no PROGRAM: the recording says what was asked of the device."
+  [[ -x $libraries/sim_replay ]] ||
+    fail "the simulated device is not built: there is no $libraries/sim_replay. Run scripts/build.sh cudart cuda."
+  for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done
+  exec "$libraries/sim_replay" "$replay"
+fi
 [[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."
 for library in libcudart.so.13 libcuda.so.1; do
   [[ -e $libraries/$library ]] ||

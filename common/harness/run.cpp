@@ -207,16 +207,43 @@ std::string shared_names(const Description& kernel) {
   return lines;
 }
 
+/// What the simulated device offers beside CUDA's functions; null on a GPU.
+template <typename Function>
+Function* of_simulated_device(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+/// A recording of a run then has the inputs as a seed.
+void tell_recorder(const Inputs& inputs, std::uint64_t seed) {
+  static const auto generated =
+      of_simulated_device<void(const void*, std::size_t, unsigned, std::uint64_t, unsigned)>("sim_generated");
+  if (generated == nullptr) return;
+  const auto tell = [&](const Bf16* values, std::int64_t elements, Operand operand) {
+    generated(values, sizeof(Bf16) * static_cast<std::size_t>(elements), static_cast<unsigned>(inputs.init), seed,
+              static_cast<unsigned>(operand));
+  };
+  tell(inputs.a.get(), inputs.shape.a_elements(), Operand::a);
+  tell(inputs.b.get(), inputs.shape.b_elements(), Operand::b);
+}
+
+/// And it can tell which tiles of D differ.
+void tell_recorder(const Problem& problem) {
+  static const auto describe =
+      of_simulated_device<void(const char*, const void*, unsigned, unsigned, unsigned, std::size_t)>(
+          "sim_describe_result");
+  if (describe == nullptr) return;
+  describe("D", problem.d, static_cast<unsigned>(problem.m), static_cast<unsigned>(problem.n), sizeof(Bf16),
+           sizeof(Bf16) * static_cast<std::size_t>(problem.ldd));
+}
+
 }  // namespace
 
 void Session::launch(const Config& config, const Problem& problem) const {
   // The simulated device counts the FLOPs that are executed; how many were asked for, only we can tell it. And its
   // reports know places in shared memory by the names that we give them.
-  using NoteUsefulFlops = void (*)(std::uint64_t);
-  static const auto note = reinterpret_cast<NoteUsefulFlops>(dlsym(RTLD_DEFAULT, "sim_note_useful_flops"));
+  static const auto note = of_simulated_device<void(std::uint64_t)>("sim_note_useful_flops");
   if (note != nullptr) note(std::uint64_t{2} * problem.m * problem.n * problem.k);
-  using NameShared = void (*)(const char*);
-  static const auto name_shared = reinterpret_cast<NameShared>(dlsym(RTLD_DEFAULT, "sim_name_shared"));
+  static const auto name_shared = of_simulated_device<void(const char*)>("sim_name_shared");
   if (name_shared != nullptr && config.describe != nullptr) name_shared(shared_names(config.describe()).c_str());
   check(config.launch(problem, stream_), "launching " + std::string(level_.name));
 }
@@ -306,6 +333,7 @@ bool Session::run(const Shape& shape) {
   if (predicts != nullptr && predicts() != 0) return predict(shape), true;
   progress_.set(title(shape) + ": making the inputs");
   const Inputs inputs(shape, options_.init, options_.seed);
+  tell_recorder(inputs, options_.seed);
   DeviceInput a(inputs.a.get(), shape.a_elements(), "A"), b(inputs.b.get(), shape.b_elements(), "B");
   GuardedOutput output(shape, shape.n + PITCH_PADDING);
   const Problem problem{.m = shape.m,
@@ -315,6 +343,7 @@ bool Session::run(const Shape& shape) {
                         .b = reinterpret_cast<const __nv_bfloat16*>(b.data()),
                         .d = reinterpret_cast<__nv_bfloat16*>(output.data()),
                         .ldd = shape.n + PITCH_PADDING};
+  tell_recorder(problem);
   const std::vector<const Config*> configs = configs_for(problem);
   const int sms = device_.properties.multiProcessorCount;
   const auto clustered = [](const Config* config) { return config->describe().cluster > 1; };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -137,10 +138,9 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
     if (at == nullptr)
       return fail("no device memory is left for the " + base::in_bytes(variable->bytes) + " of the variable '" +
                   variable->name + "'");
-    if (slack != 0)
-      at = reinterpret_cast<uint8_t*>((reinterpret_cast<uint64_t>(at) + slack - 1) / variable->align * variable->align);
+    if (slack != 0) at = host_pointer((device_address(at) + slack - 1) / variable->align * variable->align);
     std::copy_n(variable->initial.begin(), std::min<size_t>(variable->initial.size(), variable->bytes), at);
-    module.placement.address[variable.get()] = reinterpret_cast<uint64_t>(at);
+    module.placement.address[variable.get()] = device_address(at);
     module.variables[variable->name] = {at, variable->bytes};
   }
   for (const auto& variable : image.variables) {
@@ -154,7 +154,7 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
       const uint64_t target = address_of(module, relocation.symbol);
       if (target == 0) continue;
       const uint64_t value = (target + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
-      std::memcpy(reinterpret_cast<uint8_t*>(here->second) + relocation.at, &value, relocation.bytes);
+      std::memcpy(host_pointer(here->second) + relocation.at, &value, relocation.bytes);
     }
   }
   return true;
@@ -217,7 +217,7 @@ struct Device::Impl {
   std::vector<LaunchWatcher*> watchers;  // of the program's own
   uint64_t useful_flops = 0;             // of the next launch
   std::vector<SharedName> shared_names;
-  std::string remarks;  // about launches that ran before the one that was asked for
+  Outcome remarks;  // about launches that ran before the one that was asked for
 };
 
 Device::Device(Gpu gpu, Options options)
@@ -307,7 +307,8 @@ Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchCon
   if (!overlaps) {
     Outcome before = settle();
     if (before.status != Status::Success) return before;
-    if (!before.report.empty()) impl_->remarks += before.report + "\n";
+    if (!before.report.empty()) impl_->remarks.report += before.report + "\n";
+    std::move(before.reports.begin(), before.reports.end(), std::back_inserter(impl_->remarks.reports));
   }
   auto pending = std::make_unique<Pending>();
   pending->kernel = readable_name(kernel.name);
@@ -374,7 +375,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
     if (impl_->grid_workspace == nullptr) impl_->grid_workspace = memory_.allocate(kWorkspace, "barrier of the grid");
     if (impl_->grid_workspace == nullptr) throw Outcome{Status::MemoryAllocation, "no memory for the grid's barrier"};
     std::memset(impl_->grid_workspace, 0, kWorkspace);
-    launch.grid_workspace = reinterpret_cast<uint64_t>(impl_->grid_workspace);
+    launch.grid_workspace = device_address(impl_->grid_workspace);
   }
   launch.lenient = options_.schedule == SchedulePolicy::Default;
   launch.tolerated = options_.tolerated;
@@ -419,7 +420,7 @@ void Device::watch(Pending& pending, const KernelInfo& kernel) {
 
 Outcome Device::settle() {
   const std::vector<std::unique_ptr<Pending>> pending = std::exchange(impl_->pending, {});
-  Outcome outcome{Status::Success, std::exchange(impl_->remarks, {})};
+  Outcome outcome = std::exchange(impl_->remarks, {});
   if (pending.empty()) return outcome;
   if (options_.timing) return predict(pending);
   std::vector<GridLaunch> grids;
@@ -435,15 +436,22 @@ Outcome Device::settle() {
     for (const auto& [habit, remark] : launch.remarks) {
       if (!outcome.report.empty()) outcome.report += "\n";
       outcome.report += remark.text;
+      outcome.reports.push_back({Report::Kind::Warning, each->kernel, remark.text});
     }
   }
-  if (failure) outcome = {failure->status, std::move(failure->report)};
+  if (failure) {
+    outcome = {failure->status, std::move(failure->report)};
+    outcome.reports.push_back({Report::Kind::Failure, "", outcome.report});
+  }
   for (const auto& each : pending) {
     if (!each->check) continue;
     launches_->end(*each->check, {each->config.stream, each->config.blocking_stream});
     outcome.is_unordered |= each->check->findings.any_errors();
-    for (const order::Finding& finding : each->check->findings.all())
-      outcome.report += order::report(finding, each->kernel);
+    for (order::Finding& finding : each->check->findings.all()) {
+      const std::string text = order::report(finding, each->kernel);
+      outcome.report += text;
+      outcome.reports.push_back({Report::Kind::Finding, each->kernel, text, std::move(finding)});
+    }
   }
   return outcome;
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check/order/finding.h"
 #include "common/base/demangle.h"
 #include "engine/schedule.h"
 #include "machine/global_memory.h"
@@ -96,12 +97,22 @@ class Module {
   virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
 };
 
+/// One paragraph of what is said of a launch.
+struct Report {
+  enum class Kind { Failure, Warning, Finding, Operation };  ///< Operation: a copy or a fill that is not ordered
+  Kind kind;
+  std::string kernel;  ///< readable; of a failure it is in the text
+  std::string text;
+  order::Finding finding = {};  ///< if it is one
+};
+
 /// An error together with the sentence or report that explains it (already complete; may span lines). After a success,
 /// a report is a warning, or what the order checker has found.
 struct Outcome {
   Status status = Status::Success;
   std::string report;
-  bool is_unordered = false;  ///< the order checker has found errors, whatever became of the launch
+  bool is_unordered = false;      ///< the order checker has found errors, whatever became of the launch
+  std::vector<Report> reports{};  ///< the same as `report`, one by one
 };
 
 class LaunchWatcher;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace sim {
 
@@ -11,5 +13,15 @@ struct SharedName {
   std::string name;
   uint32_t offset = 0, bytes = 0, count = 1;
 };
+
+/// A line for each: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
+inline std::vector<SharedName> read_shared_names(const std::string& lines) {
+  std::vector<SharedName> names;
+  std::istringstream text(lines);
+  for (SharedName each; text >> each.offset >> each.bytes >> each.count >> each.name;) {
+    if (each.bytes > 0) names.push_back(each);
+  }
+  return names;
+}
 
 }  // namespace sim

@@ -117,7 +117,7 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int device,
 cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [](Process& process) {
     refuse_while_any_is_captured();
-    if (order::Launches* const launches = process.device().launches()) launches->wait_for_all();
+    process.order().wait_for_all();
   });
 }
 

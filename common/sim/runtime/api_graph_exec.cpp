@@ -288,8 +288,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   std::vector<Step> steps;
   uint64_t number = 0;
   std::shared_ptr<Graph> graph;
-  std::vector<order::Ended> ended;  // by step, if somebody checks the order of accesses
-  order::Ended before;
+  std::vector<HostOrder::Event> ended;  // by step
+  HostOrder::Event before;
   cudaError_t error = call("cudaGraphLaunch", [&](Process& process) {
     find_stream(stream);
     const Executable& launched = find_executable(executable);
@@ -298,19 +298,18 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     number = launched.number;
     start_conditions(*graph);
     steps = steps_of(process, *graph);
-    if (order::Launches* const launches = process.device().launches()) before = launches->record(name_of(stream));
+    before = process.order().record(name_of(stream));
   });
   for (size_t i = 0; i < steps.size() && error == cudaSuccess; ++i) {
     GraphNode& node = *steps[i].node;
     const bool is_host = node.type == cudaGraphNodeTypeHost;
     error = call("cudaGraphLaunch", [&](Process& process) {
       process.work = {stream_of(number, steps[i]), false};
-      if (order::Launches* const launches = process.device().launches()) {
-        if (i > 0) ended.push_back(launches->record(stream_of(number, steps[i - 1])));
-        launches->wait_for(process.work.stream, before);
-        for (const size_t each : steps[i].after) launches->wait_for(process.work.stream, ended[each]);
-        if (is_host) launches->wait_for(launches->record(process.work.stream));
-      }
+      HostOrder& order = process.order();
+      if (i > 0) ended.push_back(order.record(stream_of(number, steps[i - 1])));
+      order.wait_for(process.work.stream, before);
+      for (const size_t each : steps[i].after) order.wait_for(process.work.stream, ended[each]);
+      if (is_host) order.wait_for(order.record(process.work.stream));
       if (node.enabled && !is_host) execute(process, node);
     });
     if (error == cudaSuccess && is_host) node.host.fn(node.host.userData);
@@ -319,9 +318,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   }
   if (error != cudaSuccess || steps.empty()) return error;
   return call("cudaGraphLaunch", [&](Process& process) {
-    order::Launches* const launches = process.device().launches();
-    for (size_t i = 0; launches != nullptr && i < steps.size(); ++i)
-      launches->wait_for(name_of(stream), launches->record(stream_of(number, steps[i])));
+    HostOrder& order = process.order();
+    for (const Step& step : steps) order.wait_for(name_of(stream), order.record(stream_of(number, step)));
   });
 }
 SIM_PER_THREAD(cudaGraphLaunch, _ptsz)

@@ -73,6 +73,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
       refuse(cudaErrorHostMemoryAlreadyRegistered, "some of these %s at %p are registered or allocated already.",
              in_bytes(bytes).c_str(), pointer);
     }
+    if (process.recorder() != nullptr) process.recorder()->adopted(pointer, bytes, "cudaHostRegister");
   });
 }
 
@@ -80,7 +81,9 @@ cudaError_t cudaHostUnregister(void* pointer) {
   return call("cudaHostUnregister", [&](Process& process) {
     const auto address = reinterpret_cast<uintptr_t>(pointer);
     const auto* found = process.memory().find(address, 0);
-    if (found == nullptr || found->kind != Kind::Adopted || !process.memory().release(pointer)) {
+    const bool right = found != nullptr && found->kind == Kind::Adopted && found->begin == address;
+    if (right && process.recorder() != nullptr) process.recorder()->released(pointer);
+    if (!right || !process.memory().release(pointer)) {
       refuse(cudaErrorHostMemoryNotRegistered, "%p was not registered by cudaHostRegister.", pointer);
     }
   });

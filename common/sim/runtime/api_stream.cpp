@@ -32,7 +32,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call("cudaStreamSynchronize", [&](Process& process) {
     find_stream(stream);
     refuse_while_captured(stream);
-    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
+    process.order().wait_for(name_of(stream));
   });
 }
 SIM_PER_THREAD(cudaStreamSynchronize, _ptsz)
@@ -41,7 +41,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&](Process& process) {  // it is done, and the host knows
     find_stream(stream);
     refuse_while_captured(stream);
-    if (order::Launches* const launches = process.device().launches()) launches->wait_for(name_of(stream));
+    process.order().wait_for(name_of(stream));
   });
 }
 SIM_PER_THREAD(cudaStreamQuery, _ptsz)

@@ -17,7 +17,7 @@ int exit_code = 0;
 void conclude() {
   if (!exit_is_known || !library_is_finalised || !Process::exists()) return;
   Process& process = Process::get();
-  process.finish();
+  process.finish(exit_code);
   if (const std::string nothing = process.nothing_checked(); !nothing.empty()) say(nothing);
   const std::string verdict = process.verdict();
   if (exit_code != 0 || verdict.empty()) return;

@@ -164,12 +164,21 @@ Condition::Condition(Process& process, unsigned default_value, bool is_assigned)
           allocate(process, sizeof(uint32_t), "cudaGraphConditionalHandleCreate", GlobalMemory::Kind::Device))),
       default_value_(default_value),
       is_assigned_(is_assigned) {
-  *value_ = default_value;
+  assign(process);
 }
-Condition::~Condition() { Process::get().memory().release(value_); }
+Condition::~Condition() {
+  Process& process = Process::get();
+  if (process.recorder() != nullptr) process.recorder()->released(value_);
+  process.memory().release(value_);
+}
 
 void Condition::start() const {
-  if (is_assigned_) *value_ = default_value_;
+  if (is_assigned_) assign(Process::get());
+}
+
+void Condition::assign(Process& process) const {
+  *value_ = default_value_;
+  if (process.recorder() != nullptr) process.recorder()->wrote(value_, sizeof *value_);
 }
 
 unsigned Condition::value(Process& process) const {

@@ -37,6 +37,8 @@ class Condition {
   unsigned value(Process& process) const;
 
  private:
+  void assign(Process& process) const;
+
   uint32_t* value_;
   unsigned default_value_;
   bool is_assigned_;

@@ -200,7 +200,10 @@ void run(Process& process, Kernel& kernel, const Launch& launch) {
   // The machine code decides what may be launched, and how many blocks an SM holds where that is what is asked for. How many
   // run side by side here does not depend on it.
   const KernelInfo& as_run = process.device().options().timing ? info : *module.kernel(kernel.name);
+  Recorder* const recorder = process.recorder();
+  if (recorder != nullptr) recorder->launches(&module, info, config, launch.arguments);
   const Outcome outcome = process.device().launch(module, as_run, config, launch.arguments);
+  if (recorder != nullptr) recorder->took_effect();
   if (const cudaError_t error = process.conclude(outcome); error != cudaSuccess)
     throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault's report has said it all
 }

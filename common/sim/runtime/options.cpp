@@ -113,6 +113,8 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   options.counters_file = get("LADDER_SIM_COUNTERS");
   options.trace_file = get("LADDER_SIM_TRACE");
   settings->ptx_file = get("LADDER_SIM_PTX");
+  settings->record_file = get("LADDER_SIM_RECORD");
+  settings->results_of = get("LADDER_SIM_RESULTS_OF");
   return "";
 }
 

@@ -5,6 +5,7 @@
 //   LADDER_SIM_SEED=N              LADDER_SIM_LATEST=1     LADDER_SIM_ARITH=exact|fast
 //   LADDER_SIM_CHECK=1|strict      LADDER_SIM_TOLERATE=NAME,...
 //   LADDER_SIM_PATIENCE=MILLIONS   LADDER_SIM_THREADS=N     LADDER_SIM_COUNTERS=FILE LADDER_SIM_TRACE=FILE
+//   LADDER_SIM_RECORD=FILE         LADDER_SIM_RESULTS_OF=FILE
 #pragma once
 
 #include <functional>
@@ -16,7 +17,9 @@ namespace sim::runtime {
 
 struct Settings {
   Options device;
-  std::string ptx_file;  ///< replaces the PTX of the modules that define its kernels; empty: none
+  std::string ptx_file;     ///< replaces the PTX of the modules that define its kernels; empty: none
+  std::string record_file;  ///< where to write a recording at exit; empty: none
+  std::string results_of;   ///< another recording, whose results are the right ones; empty: the program's own
 };
 
 /// Fills `settings` from the variables that `lookup` (getenv) returns, nullptr where not set; an empty value counts as

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 
 #include "runtime/fatbin.h"
 
@@ -57,6 +58,8 @@ Process::Process() {
     say(problem);
     stop(EXIT_USAGE);
   }
+  if (!settings_.record_file.empty())
+    recorder_ = std::make_unique<Recorder>(settings_.record_file, settings_.results_of);
   if (!settings_.ptx_file.empty()) replacement_ = read_replacement(settings_.ptx_file);
   process_exists = true;
 }
@@ -77,6 +80,8 @@ Device& Process::device() {
   }
   settings_.device.gpu = key;
   device_ = std::make_unique<Device>(gpu, settings_.device);
+  order_ = HostOrder(device_->launches(), recorder_.get());
+  if (recorder_) recorder_->made(device_->gpu());
   return *device_;
 }
 
@@ -102,7 +107,9 @@ bool is_fault(Status status) {
 
 void Process::settle() {
   if (!device_) return;
+  const bool is_recorded = recorder_ && recorder_->settles();
   const Outcome outcome = device_->settle();
+  if (is_recorded) recorder_->took_effect();
   const cudaError_t error = conclude(outcome);
   // The launch was accepted before: nobody is there to be told of a refusal but whoever asks next.
   if (error != cudaSuccess && !is_fault(outcome.status)) fault(error, outcome.report);
@@ -149,14 +156,25 @@ std::string Process::nothing_checked() const {
 }
 
 void Process::abort() {
-  finish();
+  finish(EXIT_SIMULATION_FAILED);
   stop(EXIT_SIMULATION_FAILED);
 }
 
-void Process::finish() {
+void Process::finish(int exit_code) {
   if (finished_) return;
   settle();
   if (device_) written_ = device_->finish();
+  if (recorder_ && !device_) {
+    say("--record: the program has asked nothing of the device, so there is no recording.");
+    written_ = false;
+  } else if (recorder_) {
+    try {
+      recorder_->finish(exit_code);
+    } catch (const std::runtime_error& error) {
+      say(format("--record: %s cannot be written: %s.", settings_.record_file.c_str(), error.what()));
+      written_ = false;
+    }
+  }
   finished_ = true;
 }
 

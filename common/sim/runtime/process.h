@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "check/order/launches.h"
 #include "device/device.h"
 #include "runtime/api.h"
+#include "runtime/host_order.h"
 #include "runtime/message.h"
 #include "runtime/options.h"
+#include "runtime/recorder.h"
 #include "runtime/registry.h"
 
 namespace sim::runtime {
@@ -42,6 +43,9 @@ class Process {
   Device& device();
   const Gpu& gpu() { return device().gpu(); }
   GlobalMemory& memory() { return device().memory(); }
+  HostOrder& order() { return device(), order_; }
+  /// Null unless --record was asked for.
+  Recorder* recorder() { return recorder_.get(); }
 
   bool aborts_on_error() const { return settings_.device.abort_on_error; }
   const Replacement* replacement() const { return replacement_ ? &*replacement_ : nullptr; }
@@ -70,8 +74,8 @@ class Process {
   /// What the process must say before it ends with code 0; empty if every launch was carried out and
   /// every file written.
   std::string verdict() const;
-  /// Writes counters and traces, once.
-  void finish();
+  /// Writes counters, traces and the recording, once.
+  void finish(int exit_code);
   /// Ends the program, as --abort asks for.
   [[noreturn]] void abort();
 
@@ -90,6 +94,8 @@ class Process {
   Settings settings_;
   std::optional<Replacement> replacement_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Recorder> recorder_;
+  HostOrder order_;
   bool finished_ = false;
   bool written_ = true;
   bool failed_ = false;

@@ -166,6 +166,7 @@ Module& Binary::module(Process& process) {
   const std::vector<std::string_view> texts(texts_.begin(), texts_.end());
   module_ = process.device().load(texts, origin, &outcome, judged);
   if (module_ == nullptr) refuse(static_cast<cudaError_t>(outcome.status), "%s", outcome.report.c_str());
+  if (process.recorder() != nullptr) process.recorder()->loaded(module_, texts_, origin, judged);
   process.registry.place_managed(this, process, false);
   return *module_;
 }
@@ -269,6 +270,8 @@ void Registry::place_managed(Binary* binary, Process& process, bool in_use) {
   for (auto& [host, variable] : variables_) {
     if (variable.managed == nullptr || variable.binary.get() != binary) continue;
     *variable.managed = in_use ? variable.address(process) : variable.find(process);
+    if (process.recorder() != nullptr && *variable.managed != nullptr && !in_use)
+      process.recorder()->shared_with_host(*variable.managed, variable.bytes);
   }
 }
 

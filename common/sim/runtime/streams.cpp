@@ -88,17 +88,17 @@ Event& find_event(cudaEvent_t handle) { return find<Event>(handle, "an event"); 
 void record_event(Process& process, cudaEvent_t handle, order::StreamName stream) {
   Event& event = find_event(handle);
   event.recorded = std::chrono::steady_clock::now();
-  if (order::Launches* const launches = process.device().launches()) event.work = launches->record(stream);
+  event.work = process.order().record(stream);
 }
 
 void wait_for_event(Process& process, cudaEvent_t handle) {
   const Event& event = find_event(handle);
-  if (order::Launches* const launches = process.device().launches()) launches->wait_for(event.work);
+  process.order().wait_for(event.work);
 }
 
 void wait_for_event(Process& process, cudaEvent_t handle, order::StreamName stream) {
   const Event& event = find_event(handle);
-  if (order::Launches* const launches = process.device().launches()) launches->wait_for(stream, event.work);
+  process.order().wait_for(stream, event.work);
 }
 
 }  // namespace sim::runtime

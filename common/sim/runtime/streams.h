@@ -21,7 +21,7 @@ struct Stream {
 struct Event {
   unsigned flags = 0;
   std::optional<std::chrono::steady_clock::time_point> recorded;
-  order::Ended work;  ///< what had been put into its stream by then
+  HostOrder::Event work;  ///< what had been put into its stream by then
 };
 
 inline constexpr int LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5;

@@ -60,10 +60,15 @@ std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout 
 void check_order(Process& process, const char* what, const std::vector<order::Range>& reads,
                  const std::vector<order::Range>& writes) {
   const std::string wrong =
-      process.device().launches()->operation(process.work.stream, process.work.host_waits, what, reads, writes);
+      process.order().operation(process.work.stream, process.work.host_waits, what, reads, writes);
   if (wrong.empty()) return;
   say(wrong);
   process.fail();
+}
+
+recording::Box box_of(const void* pointer, Layout layout, Shape shape) {
+  return {
+      reinterpret_cast<uintptr_t>(pointer), shape.width, shape.rows, shape.slices, layout.pitch, layout.slice_pitch};
 }
 
 }  // namespace
@@ -87,8 +92,15 @@ void copy(Process& process, void* to, Layout to_layout, const void* from, Layout
   check_pitch("source's", from_layout, shape);
   check(process, to, span_of(to_layout, shape), sides.to_device, "the destination");
   check(process, from, span_of(from_layout, shape), sides.from_device, "the source");
-  if (process.device().launches() != nullptr) {
+  if (process.order().matters()) {
     check_order(process, "a copy", rows_of(process, from, from_layout, shape), rows_of(process, to, to_layout, shape));
+  }
+  const GlobalMemory& memory = process.memory();
+  const recording::Box to_box = box_of(to, to_layout, shape), from_box = box_of(from, from_layout, shape);
+  Recorder* const recorder = process.recorder();
+  if (recorder != nullptr) {
+    recorder->copies(to_box, memory.find(to_box.address, 1) != nullptr, from_box,
+                     memory.find(from_box.address, 1) != nullptr);
   }
   for (std::size_t slice = 0; slice < shape.slices; ++slice) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
@@ -97,6 +109,7 @@ void copy(Process& process, void* to, Layout to_layout, const void* from, Layout
                    shape.width);
     }
   }
+  if (recorder != nullptr) recorder->took_effect();
 }
 
 void copy(Process& process, const cudaMemcpy3DParms& p) {
@@ -165,7 +178,9 @@ void fill(Process& process, const Fill& what) {
            in_bytes(shape.width).c_str());
   }
   check(process, to, span_of(layout, shape), true, "the destination");
-  if (process.device().launches() != nullptr) check_order(process, "a fill", {}, rows_of(process, to, layout, shape));
+  if (process.order().matters()) check_order(process, "a fill", {}, rows_of(process, to, layout, shape));
+  if (process.recorder() != nullptr)
+    process.recorder()->fills(box_of(to, layout, shape), value, static_cast<uint32_t>(unit));
   for (std::size_t slice = 0; slice < shape.slices; ++slice) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
       char* const line = static_cast<char*>(to) + slice * layout.slice_pitch + row * layout.pitch;
@@ -176,14 +191,19 @@ void fill(Process& process, const Fill& what) {
       }
     }
   }
+  if (process.recorder() != nullptr) process.recorder()->took_effect();
 }
 
 void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind) {
   static std::atomic<unsigned> count = 0;
   if (bytes == 0) return nullptr;
   GlobalMemory& memory = process.memory();
-  void* const pointer = memory.allocate(bytes, format("%s #%u", label, ++count), false, kind);
-  if (pointer != nullptr) return pointer;
+  const std::string name = format("%s #%u", label, ++count);
+  void* const pointer = memory.allocate(bytes, name, false, kind);
+  if (pointer != nullptr) {
+    if (process.recorder() != nullptr) process.recorder()->allocated(pointer, bytes, name, kind);
+    return pointer;
+  }
   if (kind == GlobalMemory::Kind::Host || bytes <= memory.capacity() - memory.used()) {
     refuse(cudaErrorMemoryAllocation, "the host has no memory for %s.", in_bytes(bytes).c_str());
   }
@@ -196,15 +216,16 @@ void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMem
   if (pointer == nullptr) return;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const GlobalMemory::Allocation* allocation = process.memory().find(address, 0);
-  if (order::Launches* const launches = process.device().launches(); launches != nullptr && allocation != nullptr) {
+  if (HostOrder& order = process.order(); order.matters() && allocation != nullptr) {
     if (process.work.host_waits)
-      launches->wait_for_all();  // as cudaFree does
+      order.wait_for_all();  // as cudaFree does
     else
       check_order(process, "cudaFreeAsync", {}, {{allocation->begin, allocation->end}});
-    launches->forget(allocation->begin, allocation->end);
+    order.forget(allocation->begin, allocation->end);
   }
   const bool right = allocation != nullptr && allocation->begin == address &&
                      (allocation->kind == kind || allocation->kind == or_kind);
+  if (right && process.recorder() != nullptr) process.recorder()->released(pointer);
   if (!right || !process.memory().release(pointer)) {
     refuse(cudaErrorInvalidValue, "the pointer is not what an allocation of this kind returned: it is %s.",
            process.memory().describe(address).c_str());

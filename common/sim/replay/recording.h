@@ -1,0 +1,161 @@
+// What a program has asked of the device, as a file: enough to ask for it again without the program (replay.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "device/device.h"
+
+namespace sim::recording {
+
+/// Of the form of a recording and of what is in it: tensor maps have the simulator's own layout.
+inline constexpr uint32_t kVersion = 1;
+
+/// A recording that cannot be used; `what` is a sentence.
+struct Damaged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct OtherVersion : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Rows of bytes in device memory: `slices` times `rows` times `width` bytes.
+struct Box {
+  uint64_t address = 0, width = 0, rows = 1, slices = 1, pitch = 0, slice_pitch = 0;
+  uint64_t bytes() const { return width * rows * slices; }
+  /// Calls f(address) for every row.
+  template <class F>
+  void for_rows(F f) const {
+    for (uint64_t slice = 0; slice < slices; ++slice)
+      for (uint64_t row = 0; row < rows; ++row) f(address + slice * slice_pitch + row * pitch);
+  }
+};
+
+/// Bytes that the host hands over. Each is kept once.
+struct Content {
+  enum class Kind : uint8_t {
+    Literal,    ///< `bytes` itself
+    Repeated,   ///< `count` times the one byte in `bytes`
+    Generated,  ///< `count` bytes of the harness's inputs (common/harness/inputs.h)
+  };
+  Kind kind = Kind::Literal;
+  std::string bytes;
+  uint64_t count = 0;
+  uint64_t init = 0, seed = 0, operand = 0;  ///< if generated
+
+  auto operator<=>(const Content&) const = default;
+};
+std::string bytes_of(const Content& content);
+
+// --- what is asked for, in the order in which it was ---------------------------------------------------------------------
+
+struct Load {
+  std::vector<uint32_t> texts;  ///< contents
+  std::string name;
+  bool whole = false;  ///< judged as ptxas does (Device::Judged)
+};
+struct Allocate {
+  uint64_t bytes = 0, address = 0;
+  std::string label;
+  uint32_t kind = 0;  ///< GlobalMemory::Kind
+};
+struct Adopt {
+  uint64_t address = 0, bytes = 0;
+  std::string label;
+};
+struct Release {
+  uint64_t address = 0;
+};
+/// Content goes to device memory.
+struct Write {
+  Box to;
+  uint32_t content = 0;
+};
+struct Fill {
+  Box to;
+  uint32_t value = 0, unit = 1;
+};
+struct Move {
+  Box to, from;
+};
+/// The program looks at results. What it saw is kept as digests (digests_of).
+struct Read {
+  Box from;
+  std::vector<uint32_t> digests;
+  std::vector<uint64_t> whole;  ///< of each result in it: FNV-1a of its elements in row-major order
+};
+/// What a part of device memory is, for everything that is read from then on.
+struct Result {
+  std::string name;
+  uint64_t address = 0;
+  uint32_t rows = 0, columns = 0, element = 1;  ///< bytes of one
+  uint64_t pitch = 0;                           ///< bytes between rows
+  uint32_t tile() const;                        ///< edge of the tiles that are told apart
+};
+/// Host order (runtime/host_order.h). Events are numbered in the order of their recording, from 0.
+struct Order {
+  enum class What : uint32_t { Operation, HostWaits, HostWaitsForAll, RecordEvent, HostWaitsFor, StreamWaits, Forget };
+  uint32_t what = 0;
+  uint64_t stream = 0;
+  bool blocking = true, host_waits = true;
+  uint64_t event = 0;
+  std::string name;                         ///< of an operation
+  std::vector<uint64_t> reads{}, writes{};  ///< begin, end, begin, end, ...
+};
+struct Names {
+  std::string lines;  ///< of shared memory (machine/shared_name.h)
+};
+struct UsefulFlops {
+  uint64_t flops = 0;
+};
+struct Launch {
+  uint32_t module = 0;  ///< number of its Load
+  std::string kernel;   ///< mangled
+  std::array<uint32_t, 3> grid{}, block{}, cluster{};
+  uint64_t dynamic_smem = 0, stack_bytes = 0, max_dynamic_smem = 0, stream = 0;
+  bool nonportable_cluster = false, cooperative = false, blocking_stream = true, overlaps = false;
+  uint64_t registers = 0, local_bytes = 0;  ///< as the machine code says; the timing model asks
+  std::vector<std::string> arguments;       ///< bytes of each
+};
+/// Launches that wait for a dependent one have to run now.
+struct Settle {};
+/// The program's end.
+struct End {
+  uint32_t exit_code = 0;
+};
+
+using Step = std::variant<Load, Allocate, Adopt, Release, Write, Fill, Move, Read, Result, Order, Names, UsefulFlops,
+                          Launch, Settle, End>;
+
+struct Recording {
+  std::string gpu;   ///< key
+  uint32_t sms = 0;  ///< of that GPU
+  std::vector<Content> contents;
+  std::vector<Step> steps;
+
+  uint32_t launches() const;
+};
+
+/// What was looked at is compared with what `right` has seen, look by look as far as they are alike.
+void take_results(Recording& recording, const Recording& right);
+
+std::string to_file(const Recording& recording);
+/// Throws Damaged, OtherVersion.
+Recording from_file(std::string_view file);
+
+/// What tells a result from another one: 32 bits of a digest for every tile of each described result that lies in the box, in
+/// row-major order, then for every 1,024 bytes of the rest. `whole` likewise.
+struct Digests {
+  std::vector<uint32_t> parts;
+  std::vector<uint64_t> whole;
+  std::vector<const Result*> results;
+};
+Digests digests_of(const Box& box, const std::vector<Result>& described);
+
+}  // namespace sim::recording

@@ -1,0 +1,334 @@
+#include "replay/replay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "check/order/launches.h"
+#include "common/base/json.h"
+#include "common/base/text.h"
+#include "replay/host_memory.h"
+
+namespace sim::recording {
+namespace {
+
+using base::format;
+using base::grouped;
+using base::in_bytes;
+using Why = Refused::Why;
+
+/// Ends a context: the program could ask for nothing more.
+bool is_fault(Status status) {
+  switch (status) {
+    case Status::IllegalAddress:
+    case Status::LaunchTimeout:
+    case Status::Assert:
+    case Status::IllegalInstruction:
+    case Status::MisalignedAddress:
+    case Status::InvalidAddressSpace:
+    case Status::InvalidPc:
+    case Status::HardwareStackError:
+    case Status::LaunchFailure: return true;
+    default: return false;
+  }
+}
+
+std::string with_edits(std::string text, uint32_t unit, const std::vector<Edit>& edits) {
+  std::map<uint32_t, const Edit*> by_line;
+  for (const Edit& edit : edits) {
+    if (edit.unit == unit) by_line[edit.line] = &edit;
+  }
+  if (by_line.empty()) return text;
+  std::string edited;
+  std::size_t at = 0;
+  uint32_t line = 1;
+  for (const auto& [number, edit] : by_line) {
+    for (; line < number && at < text.size(); ++line) {
+      const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+      edited.append(text, at, end - at);
+      at = end;
+    }
+    if (number == 0 || line < number || at >= text.size()) {
+      throw Refused(Why::Request, "an edit is for line " + grouped(number) + " of the PTX, which has fewer lines");
+    }
+    edited += edit->text;
+    at = std::min(text.find('\n', at), text.size());
+  }
+  return edited.append(text, at);
+}
+
+class Player {
+ public:
+  Player(const Recording& recording, const Request& request, const std::function<void(const std::string&)>& say)
+      : recording_(recording), request_(request), say_(say), device_(gpu_of(recording, request), request.options) {}
+
+  Replayed play() {
+    for (const Step& step : recording_.steps) {
+      const bool goes_on = std::visit([&](const auto& each) { return take(each); }, step);
+      if (!goes_on) break;
+      result_.is_complete = &step == &recording_.steps.back();
+    }
+    if (!is_fault(result_.status)) conclude(device_.settle());
+    device_.finish();
+    for (auto& [name, each] : compared_) result_.results.push_back(std::move(each));
+    return std::move(result_);
+  }
+
+ private:
+  static Gpu gpu_of(const Recording& recording, const Request& request) {
+    const std::string& key = request.options.gpu.empty() ? recording.gpu : request.options.gpu;
+    std::optional<Gpu> gpu = find_gpu(key);
+    if (!gpu) throw Refused(Why::Request, "there is no description of a GPU '" + key + "'");
+    if (request.options.sms > gpu->sm_count)
+      throw Refused(Why::Request, format("the %s has only %d SMs", gpu->name.c_str(), gpu->sm_count));
+    if (request.options.sms == 0) gpu->sm_count = static_cast<int>(recording.sms);
+    return *gpu;
+  }
+
+  /// Notes what came of launches. Returns whether the program could have gone on.
+  bool conclude(Outcome outcome) {
+    if (!outcome.report.empty()) say_(outcome.report);
+    if (result_.status == Status::Success) result_.status = outcome.status;
+    result_.is_unordered |= outcome.is_unordered;
+    std::move(outcome.reports.begin(), outcome.reports.end(), std::back_inserter(result_.reports));
+    return !is_fault(outcome.status);
+  }
+
+  bool take(const Load& load) {
+    std::vector<std::string> texts;
+    auto judged = load.whole ? Device::Judged::Whole : Device::Judged::WhenExecuted;
+    std::string name = load.name;
+    for (const uint32_t text : load.texts) {
+      const uint32_t unit = units_++;
+      if (unit == 0 && request_.ptx) {
+        texts.push_back(*request_.ptx);
+        judged = Device::Judged::Whole;
+        name = "PTX";
+      } else {
+        texts.push_back(with_edits(bytes_of(recording_.contents[text]), unit, request_.edits));
+      }
+    }
+    texts_.push_back(std::move(texts));
+    const std::vector<std::string_view> views(texts_.back().begin(), texts_.back().end());
+    Outcome outcome;
+    Module* const module = device_.load(views, name, &outcome, judged);
+    if (module == nullptr) throw Refused(Why::Ptx, outcome.report);
+    modules_.push_back(module);
+    return true;
+  }
+
+  bool take(const Allocate& step) {
+    const void* const pointer =
+        device_.memory().allocate(step.bytes, step.label, false, static_cast<GlobalMemory::Kind>(step.kind));
+    if (pointer == nullptr)
+      throw Refused(Why::Memory, "there is no memory for " + in_bytes(step.bytes) + " of " + step.label);
+    require_address(device_address(pointer), step.address, step.label);
+    return true;
+  }
+  bool take(const Adopt& step) {
+    void* const pointer = host_memory(step.address, step.bytes);
+    if (pointer == nullptr || !device_.memory().adopt(pointer, step.bytes, step.label)) {
+      throw Refused(Why::Memory, "the program has registered " + in_bytes(step.bytes) + " of host memory at " +
+                                     base::hex(step.address) + ", and this address cannot be had here");
+    }
+    return true;
+  }
+  bool take(const Release& step) {
+    require(step.address, 0);
+    device_.memory().release(host_pointer(step.address));
+    return true;
+  }
+
+  bool take(const Write& step) {
+    const std::string bytes = bytes_of(recording_.contents[step.content]);
+    if (bytes.size() != step.to.bytes()) throw Damaged("it writes more or less than there is");
+    require(step.to);
+    const char* from = bytes.data();
+    step.to.for_rows([&](uint64_t row) {
+      std::memcpy(host_pointer(row), std::exchange(from, from + step.to.width), step.to.width);
+    });
+    return true;
+  }
+  bool take(const Fill& step) {
+    require(step.to);
+    step.to.for_rows([&](uint64_t row) {
+      for (uint64_t at = 0; at + step.unit <= step.to.width; at += step.unit)
+        std::memcpy(host_pointer(row + at), &step.value, step.unit);
+    });
+    return true;
+  }
+  bool take(const Move& step) {
+    require(step.to);
+    require(step.from);
+    if (step.to.bytes() != step.from.bytes()) throw Damaged("it copies more than there is");
+    std::vector<uint64_t> targets;
+    step.to.for_rows([&](uint64_t row) { targets.push_back(row); });
+    auto target = targets.begin();
+    step.from.for_rows(
+        [&](uint64_t row) { std::memmove(host_pointer(*target++), host_pointer(row), step.from.width); });
+    return true;
+  }
+
+  bool take(const Result& step) {
+    std::erase_if(described_, [&](const Result& old) { return old.address == step.address; });
+    described_.push_back(step);
+    return true;
+  }
+  bool take(const Read& step) {
+    require(step.from);
+    const Digests found = digests_of(step.from, described_);
+    if (found.parts.size() != step.digests.size()) throw Damaged("it compares more or less than there is");
+    std::size_t at = 0;
+    const auto compare = [&](const std::string& name, uint32_t rows, uint32_t columns, uint32_t tile_rows,
+                             uint32_t tile_columns, uint64_t digest) {
+      Compared each{name, rows, columns, tile_rows, tile_columns, {}, digest};
+      const std::size_t tiles =
+          std::size_t{(rows + tile_rows - 1) / tile_rows} * ((columns + tile_columns - 1) / tile_columns);
+      for (std::size_t i = 0; i < tiles; ++i, ++at) each.wrong.push_back(found.parts[at] != step.digests[at]);
+      compared_[name] = std::move(each);
+    };
+    for (std::size_t i = 0; i < found.results.size(); ++i) {
+      const Result& result = *found.results[i];
+      compare(result.name, result.rows, result.columns, result.tile(), result.tile(), found.whole[i]);
+    }
+    const auto rest = static_cast<uint32_t>(found.parts.size() - at);
+    const GlobalMemory::Allocation* const allocation = device_.memory().find(step.from.address, 0);
+    if (rest > 0) {
+      compare((found.results.empty() ? "" : "around it, ") + (allocation == nullptr ? "memory" : allocation->label), 1,
+              static_cast<uint32_t>(std::min<uint64_t>(step.from.bytes(), UINT32_MAX)), 1, kRestBytes, 0);
+    }
+    return true;
+  }
+
+  bool take(const Order& step) {
+    order::Launches* const launches = device_.launches();
+    const auto what = static_cast<Order::What>(step.what);
+    const order::StreamName stream{step.stream, step.blocking};
+    if (what == Order::What::RecordEvent) {
+      events_.push_back(launches == nullptr ? order::Ended() : launches->record(stream));
+      return true;
+    }
+    if (launches == nullptr) return true;
+    const auto ranges = [](const std::vector<uint64_t>& ends) {
+      std::vector<order::Range> found;
+      for (std::size_t i = 0; i + 1 < ends.size(); i += 2) found.push_back({ends[i], ends[i + 1]});
+      return found;
+    };
+    switch (what) {
+      case Order::What::Operation: {
+        const std::string wrong =
+            launches->operation(stream, step.host_waits, step.name, ranges(step.reads), ranges(step.writes));
+        if (!wrong.empty()) {
+          say_(wrong);
+          result_.is_unordered = true;
+          result_.reports.push_back({Report::Kind::Operation, "", wrong});
+        }
+        break;
+      }
+      case Order::What::HostWaits: launches->wait_for(stream); break;
+      case Order::What::HostWaitsForAll: launches->wait_for_all(); break;
+      case Order::What::HostWaitsFor: launches->wait_for(events_[step.event]); break;
+      case Order::What::StreamWaits: launches->wait_for(stream, events_[step.event]); break;
+      case Order::What::Forget: launches->forget(step.writes[0], step.writes[1]); break;
+      case Order::What::RecordEvent: break;
+    }
+    return true;
+  }
+
+  bool take(const Names& step) {
+    device_.name_shared(read_shared_names(step.lines));
+    return true;
+  }
+  bool take(const UsefulFlops& step) {
+    device_.note_useful_flops(step.flops);
+    return true;
+  }
+  bool take(const Settle&) { return conclude(device_.settle()); }
+  bool take(const End&) { return true; }
+
+  bool take(const Launch& step) {
+    Module& module = *modules_[step.module];
+    const KernelInfo* const known = module.kernel(step.kernel);
+    const std::string name = base::readable_name(step.kernel);
+    const auto refuse = [](const std::string& why) { throw Refused(Why::Ptx, why); };
+    if (known == nullptr) refuse("the PTX does not define the kernel " + name);
+    KernelInfo info = *known;
+    const bool same_parameters =
+        std::equal(info.parameters.begin(), info.parameters.end(), step.arguments.begin(), step.arguments.end(),
+                   [](const KernelInfo::Parameter& parameter, const std::string& bytes) {
+                     return parameter.size == bytes.size();
+                   });
+    if (!same_parameters)
+      refuse("the kernel " + name + " has other parameters than those that the program passes to it");
+    LaunchConfig config{.grid = step.grid, .block = step.block, .cluster = step.cluster};
+    config.dynamic_smem = static_cast<std::size_t>(step.dynamic_smem);
+    config.stack_bytes = static_cast<std::size_t>(step.stack_bytes);
+    config.max_dynamic_smem = static_cast<std::size_t>(step.max_dynamic_smem);
+    config.nonportable_cluster = step.nonportable_cluster, config.cooperative = step.cooperative;
+    config.stream = step.stream, config.blocking_stream = step.blocking_stream, config.overlaps = step.overlaps;
+    // What runtime/launch.cpp has asked of the recorded kernel, asked of an edited one, or of another number of SMs.
+    const auto count = [](const std::array<uint32_t, 3>& dim) { return uint64_t{dim[0]} * dim[1] * dim[2]; };
+    if (count(config.block) > static_cast<uint64_t>(info.max_threads)) {
+      refuse(name + " is launched with blocks of " + grouped(count(config.block)) +
+             " threads but compiled for at most " + grouped(info.max_threads));
+    }
+    const bool other_cluster =
+        count(info.required_cluster) > 0 && count(config.cluster) > 0 && info.required_cluster != config.cluster;
+    if (other_cluster) refuse(name + " is compiled for other clusters than those in which it is launched");
+    if (count(config.cluster) > 1 && device_.max_active_clusters(info, config) == 0)
+      throw Refused(Why::Request, "a cluster of " + name + " does not fit on a GPU with so few SMs");
+    if (device_.options().timing) {
+      info.registers = static_cast<int>(step.registers);
+      info.local_bytes = static_cast<std::size_t>(step.local_bytes);
+    }
+    std::vector<std::string> arguments = step.arguments;
+    std::vector<void*> pointers;
+    for (std::string& each : arguments) pointers.push_back(each.data());
+    if (request_.progress) request_.progress(launch_, recording_.launches(), name);
+    ++launch_;
+    return conclude(device_.launch(module, device_.options().timing ? info : *known, config, pointers.data()));
+  }
+
+  void require_address(uint64_t found, uint64_t wanted, const std::string& what) const {
+    if (found == wanted) return;
+    throw Refused(Why::Memory, what + " was at " + base::hex(wanted) + " and comes to " + base::hex(found) +
+                                   " here: the recording's addresses cannot be had");
+  }
+  void require(uint64_t address, uint64_t bytes) {
+    if (device_.memory().find(address, bytes) == nullptr) throw Damaged("it uses memory that it has not allocated");
+  }
+  void require(const Box& box) {
+    box.for_rows([&](uint64_t row) { require(row, box.width); });
+  }
+
+  static constexpr uint32_t kRestBytes = 1024;
+  const Recording& recording_;
+  const Request& request_;
+  const std::function<void(const std::string&)>& say_;
+  std::vector<std::vector<std::string>> texts_;  // modules refer to them
+  Device device_;
+  std::vector<Module*> modules_;
+  std::vector<order::Ended> events_;
+  std::vector<Result> described_;
+  std::map<std::string, Compared> compared_;
+  uint32_t units_ = 0, launch_ = 0;
+  Replayed result_;
+};
+
+}  // namespace
+
+bool Compared::is_right() const { return std::find(wrong.begin(), wrong.end(), 1) == wrong.end(); }
+
+std::optional<bool> Replayed::is_right() const {
+  if (!is_complete || is_fault(status) || results.empty()) return std::nullopt;
+  return std::all_of(results.begin(), results.end(), [](const Compared& each) { return each.is_right(); });
+}
+
+Replayed replay(const Recording& recording, const Request& request,
+                const std::function<void(const std::string&)>& say) {
+  return Player(recording, request, say).play();
+}
+
+}  // namespace sim::recording

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""A recording, replayed natively, says what the program's run says: reports, counters, results."""
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+
+from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, run
+
+from ladder.levels import lab
+from ladder.mutants.sites import Embedded
+from ladder.web import programs
+
+SCHEDULES = ((), ("--check",), ("--latest",), ("--seed", "3"))
+
+
+class Native(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def record(self, program: Program) -> Path:
+        file = self.folder / f"{program.name}.rec"
+        done = subprocess.run([SIM, *program.options, "--record", str(file), str(program.path), *program.arguments],
+                              capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return file
+
+    def replay(self, file: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([SIM, *options, "--replay", str(file)], capture_output=True, text=True, timeout=600,
+                              check=False)
+
+    def assert_same(self, program: Program, schedules: tuple[tuple[str, ...], ...]) -> None:
+        file = self.record(program)
+        for schedule in schedules:
+            with self.subTest(program=program.name, schedule=schedule):
+                there = run([str(program.path), *program.arguments], self.folder / "counters.json", *program.options,
+                            *schedule)
+                again = run(["--replay", str(file)], self.folder / "counters.json", *schedule)
+                self.assertEqual(again.code, there.code, again.output)
+                self.assertEqual(again.reports, there.reports)
+                self.assertEqual(again.counters, there.counters)
+                self.assertIn("as recorded", again.output)
+
+    def test_levels(self) -> None:
+        for program in LEVELS:
+            self.assert_same(program, SCHEDULES[1:2])
+
+    def test_schedules(self) -> None:
+        for program in LEVELS[8:10]:
+            self.assert_same(program, SCHEDULES)
+
+    def test_warm_ups(self) -> None:
+        for program in WARM_UPS:
+            self.assert_same(program, SCHEDULES)
+
+    def test_programs_of_others(self) -> None:
+        for program in OTHERS:
+            self.assert_same(program, SCHEDULES[:2])
+
+    def test_inputs_are_kept_as_seeds(self) -> None:
+        large = Program(LEVELS[0].name, ("--m", "1024", "--n", "256", "--k", "2048"), ("--sms", "8"))
+        inputs = 2 * 2048 * (1024 + 256)
+        self.assertLess(self.record(large).stat().st_size, inputs // 8)
+
+    def test_changed_ptx(self) -> None:
+        """Without an instruction a replay says what the program says, and shows which tiles are wrong."""
+        level = next(program for program in LEVELS if program.name == "level01_baseline_sm100")
+        file = self.record(level)
+        embedded = Embedded.find(level.path, 100)
+        first = {site.instruction: site for site in reversed(embedded.sites())}
+        codes = set()
+        for name in ("mbarrier.try_wait", "mbarrier.arrive.expect_tx", "tcgen05.commit", "mbarrier.init"):
+            ptx = self.folder / "changed.ptx"
+            ptx.write_text(embedded.without(first[name].places).rstrip("\0"), encoding="utf-8")
+            options = ("--latest", "--ptx", str(ptx))
+            there = run([str(level.path), *level.arguments], self.folder / "counters.json", *level.options, *options)
+            again = run(["--replay", str(file)], self.folder / "counters.json", *options)
+            with self.subTest(name):
+                self.assertEqual(again.reports, there.reports)
+                self.assertEqual(again.code, {3: 86}.get(there.code, there.code), again.output)
+                self.assertEqual("tiles of 16 x 16" in again.output, again.code == 1, again.output)
+            codes.add(again.code)
+        self.assertEqual(codes, {1, 86})
+
+    def test_bad_recordings(self) -> None:
+        file = self.record(WARM_UPS[0])
+        data = file.read_bytes()
+        bad = self.folder / "bad.rec"
+        for content, code, words in (
+                (data[:-7], 3, "incomplete"), (data[:40], 3, "no recording"), (b"", 3, "nothing in it"),
+                (data[:500] + bytes([data[500] ^ 1]) + data[501:], 3, "changed"), (b"\x1f\x8b\x08", 3, "gunzip"),
+                (data.replace(b"version 1\n", b"version 999\n", 1), 4, "version 999")):
+            with self.subTest(words):
+                bad.write_bytes(content)
+                done = self.replay(bad)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_bad_ptx(self) -> None:
+        file = self.record(WARM_UPS[0])
+        ptx = self.folder / "bad.ptx"
+        ptx.write_text(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k() { nonsense; }\n", encoding="utf-8")
+        done = self.replay(file, "--ptx", str(ptx))
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(":4: ", done.stderr)
+
+    def test_bad_command_lines(self) -> None:
+        for options, words in ((["--replay", "nowhere.rec"], "no readable file"),
+                               (["--replay", str(SIM), "program"], "needs no PROGRAM"),
+                               (["--record", "/nowhere/x.rec", "true"], "no directory"),
+                               (["--timing", "--record", str(self.folder / "x"), "true"], "--record")):
+            done = subprocess.run([SIM, *options], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(words, done.stderr)
+
+
+class Pages(unittest.TestCase):
+    """The data of the playground's pages."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def replay(self, recording: str) -> subprocess.CompletedProcess[str]:
+        plain = self.folder / "plain.rec"
+        plain.write_bytes(gzip.decompress((self.folder / recording).read_bytes()))
+        return subprocess.run([SIM, "--check", "--replay", str(plain)], capture_output=True, text=True, check=False)
+
+    def assert_data(self, recordings: int) -> None:
+        program = json.loads((self.folder / "program.json").read_text(encoding="utf-8"))
+        lines = gzip.decompress((self.folder / program["ptx"]).read_bytes()).decode().split("\n")
+        for shape in program["shapes"]:
+            done = self.replay(shape["recording"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("as recorded", done.stdout)
+            self.assertLess((self.folder / shape["recording"]).stat().st_size, 64 << 10)
+        self.assertEqual(len(program["shapes"]), recordings)
+        source = (ROOT / program["source"]).read_text(encoding="utf-8").split("\n")
+        sites = json.loads((self.folder / "sites.json").read_text(encoding="utf-8"))
+        self.assertGreater(len(sites), 3)
+        self.assertEqual(len({site["id"] for site in sites}), len(sites))
+        for site in sites:
+            self.assertIn(site["source"], source[site["line"] - 1])
+            for edit in site["removed"]["edits"]:
+                self.assertIn(site["instruction"], lines[edit["line"] - 1])
+                self.assertNotIn(site["instruction"], edit["text"])
+            self.assertTrue(site["removed"]["edits"])
+
+    def test_a_level(self) -> None:
+        programs.write_level("level01_baseline", 100, self.folder, BIN.parent, with_labs=False)
+        self.assert_data(5)
+        sites = json.loads((self.folder / "sites.json").read_text(encoding="utf-8"))
+        self.assertTrue(all(site["verdict"] for site in sites))
+        self.assertTrue(any(site["weakened"] for site in sites))
+
+    def test_a_warm_up(self) -> None:
+        programs.write_warm_up("one_mma", 100, self.folder, BIN.parent)
+        self.assert_data(1)
+
+    def test_a_lab(self) -> None:
+        first = next(each for each in lab.all_labs() if each.modes.get("default") == "wrong")
+        self.assertEqual(programs.write_lab(first, self.folder, BIN.parent)["id"], first.name)
+        done = self.replay(f"labs/{first.name}.rec.gz")
+        self.assertIn("differs", done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
