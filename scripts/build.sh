@@ -13,6 +13,7 @@ Runs scripts/setup.sh, configures the CMake preset `default` and builds in build
   LEVEL              8, 08, level08 or level08_deep_pipeline: the level's program for both architectures, and the
                      simulated device to run it on; level08_sm90: for one of them. production: the kernel beside level 08
   TARGET             warm_up: the programs before level 01; or any target of CMake's
+  web                the simulated device in WebAssembly, in build/web (common/sim/web/README.md). Installs emscripten
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
                      build/bin/level08_deep_pipeline_sm100-TC_UTIL_PERCENT=85. The level's ordinary program stays as it is.
                      Every level knows LADDER_SPIN_LIMIT=N: a wait that has asked N times ends the launch with an error
@@ -140,18 +141,42 @@ targets_of() {
   done
 }
 
+# The simulated device for browsers is a project of its own, for another compiler.
+build_web() {
+  local to=build/web objects=build/web/objects
+  export NODE_PATH=/usr/share/nodejs${NODE_PATH:+:$NODE_PATH}  # emscripten's own packages, as Debian and Ubuntu have them
+  export EM_COMPILER_WRAPPER=${EM_COMPILER_WRAPPER-${CMAKE_CXX_COMPILER_LAUNCHER-}}
+  [[ -f $objects/build.ninja ]] ||
+    CMAKE_CXX_COMPILER_LAUNCHER='' step "Configuring the build for browsers" emcmake "$CMAKE" -G Ninja \
+      -DCMAKE_MAKE_PROGRAM="$NINJA" -S common/sim/web -B "$objects" || exit 7
+  "$CMAKE" --build "$objects" --parallel "$(nproc)" || exit 8
+  cp "$objects/sim.js" common/sim/web/{replay,worker}.js "$to/"
+  gzip --best --no-name --stdout "$objects/sim.wasm" >"$to/sim.wasm.gz.new"
+  mv "$to/sim.wasm.gz.new" "$to/sim.wasm.gz"
+  printf 'Built %s: sim.js, sim.wasm.gz, replay.js, worker.js\n' "$to"
+}
+
 cd "$LADDER_ROOT"
 take_turn build.sh  # two at once would write the same files
 mapfile -t switches < <(printf '%s\n' "${switches[@]}" | sed '/^$/d' | sort -u)
 reconfigure='' made=() wanted=()
 [[ ${#switches[@]} -eq 0 || ${#targets[@]} -gt 0 ]] ||
   complain "name the level that the switch is for: scripts/build.sh level08 -D${switches[0]}"
-targets_of "${targets[@]}"
-if [[ -n $tests ]]; then scripts/setup.sh; else scripts/setup.sh --no-tests; fi
+web=''
+mapfile -t native < <(printf '%s\n' "${targets[@]}" | sed '/^web$/d; /^$/d')
+[[ ${#native[@]} -eq ${#targets[@]} ]] || web=1
+targets_of "${native[@]}"
+if [[ -n $tests ]]; then with=(); else with=(--no-tests); fi
+scripts/setup.sh "${with[@]}" ${web:+--with-emscripten}
 find_cmake
 find_ninja
 find_nvcc
 find_gxx
+
+if [[ -n $web ]]; then
+  build_web
+  [[ ${#native[@]} -gt 0 ]] || exit 0
+fi
 
 # What CMake is to find, also when Ninja starts it. A plain g++ goes without saying.
 choice=${CUDACXX-}${LADDER_IGNORE_SYSTEM_CUDA-}

@@ -23,6 +23,7 @@ What comes into .venv/ has the versions of scripts/pins.txt.
   --no-tests         without what only tests and charts need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
   --with-hook        also the commit-msg hook, which checks the subjects of commits (docs/contributing.md)
+  --with-emscripten  also emscripten, which makes WebAssembly of the simulated device (scripts/build.sh web)
   --dry-run          say what would be installed, and install nothing
   --help             print this
 
@@ -41,12 +42,13 @@ fail() {  # fail EXIT-CODE SENTENCE
   exit "$1"
 }
 
-tests=1 openblas='' hook='' dry_run=''
+tests=1 openblas='' emscripten='' hook='' dry_run=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --no-tests) tests='' ;;
     --with-openblas) openblas=1 ;;
     --with-hook) hook=1 ;;
+    --with-emscripten) emscripten=1 ;;
     --dry-run) dry_run=1 ;;
     --help | -h) usage && exit 0 ;;
     *) fail 2 "there is no option '$1' (scripts/setup.sh --help)." ;;
@@ -104,6 +106,7 @@ missing_packages() {
   if needs_pypi && [[ ! -x $VENV/bin/python3 ]] && ! has_venv; then echo python3-venv; fi
   if [[ -n $tests ]] && ! has_gtest; then echo libgtest-dev; fi
   if [[ -n $openblas ]] && ! { ldconfig -p | grep -q libopenblas; } 2>/dev/null; then echo libopenblas-dev; fi
+  if [[ -n $emscripten ]] && ! command -v em++ >/dev/null; then echo emscripten; fi
 }
 
 # --- system packages --------------------------------------------------------------------------------------------------

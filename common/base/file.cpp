@@ -77,7 +77,7 @@ std::string read_all(int file) {
 }
 
 /// Waits for the lock of a file that may be replaced meanwhile: then the lock is worth nothing, and the answer false.
-bool lock(int file, const std::string& target) {
+bool lock_version(int file, const std::string& target) {
   while (::flock(file, LOCK_EX) != 0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS || errno == ENOLCK) break;  // no locks on this file system
     if (errno != EINTR) fail(errno);
@@ -164,7 +164,7 @@ void update_file(const std::string& path, const std::function<std::string(std::s
     const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (file < 0) fail(errno);
     const std::string target = resolved(path);
-    if (!lock(file, target)) continue;  // another process has replaced it: that version is the one to change
+    if (!lock_version(file, target)) continue;  // another process has replaced it: that version is the one to change
     try {
       write_file(target, change(read_all(file)));
       return;

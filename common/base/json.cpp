@@ -84,7 +84,7 @@ void JsonWriter::value(double number) {
   if (!std::isfinite(number)) return raw("null");
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof text, number);
-  raw({text, end});
+  raw({text, static_cast<std::size_t>(end - text)});
 }
 
 void JsonWriter::value(double number, int digits) {

@@ -1,0 +1,41 @@
+// Device memory of WebAssembly: an arena that stands for the start of the range of device addresses.
+#include "machine/pages.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace sim::pages {
+namespace {
+
+constexpr uint64_t PREFERRED_BASE = 0x2000'0000'0000;  // as natively
+constexpr uint64_t MOST = uint64_t{512} << 20, LEAST = uint64_t{16} << 20;
+
+uint8_t* arena = nullptr;
+
+}  // namespace
+
+/// One device at a time. Memory that nothing has touched is the browser's to provide, and costs nothing before.
+Range reserve(uint64_t wanted) {
+  if (arena != nullptr) return {};
+  for (uint64_t bytes = wanted < MOST ? wanted : MOST; bytes >= LEAST; bytes /= 2) {
+    arena = static_cast<uint8_t*>(std::aligned_alloc(kPage, static_cast<size_t>(bytes)));
+    if (arena == nullptr) continue;
+    device_shift = PREFERRED_BASE - reinterpret_cast<uintptr_t>(arena);
+    return {PREFERRED_BASE, bytes};
+  }
+  return {};
+}
+
+void release(Range) {
+  std::free(arena);
+  arena = nullptr;
+}
+
+bool commit(uint64_t begin, uint64_t bytes, bool zeroed) {
+  std::memset(host_pointer(begin), zeroed ? 0 : kPoison, static_cast<size_t>(bytes));
+  return true;
+}
+
+void discard(uint64_t, uint64_t) {}
+
+}  // namespace sim::pages

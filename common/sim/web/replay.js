@@ -1,0 +1,167 @@
+// The engine for whoever has its files: a worker, or node. README.md describes requests and results.
+"use strict";
+
+(function (scope) {
+
+  class RequestError extends Error {
+    constructor(code, sentence) {
+      super(sentence);
+      this.code = code;
+    }
+  }
+
+  /// Bytes, decompressed if they are compressed with gzip.
+  async function plain(bytes) {
+    const view = new Uint8Array(bytes);
+    if (view[0] !== 0x1f || view[1] !== 0x8b) return view;
+    if (typeof DecompressionStream === "undefined")
+      throw new RequestError("no-webassembly", "This browser cannot decompress the engine: it has no DecompressionStream.");
+    try {
+      const stream = new Blob([view]).stream().pipeThrough(new DecompressionStream("gzip"));
+      return new Uint8Array(await new Response(stream).arrayBuffer());
+    } catch {
+      throw new RequestError("damaged", "A compressed file is damaged or incomplete.");
+    }
+  }
+
+  /// From the bytes of sim.wasm or sim.wasm.gz and the function that sim.js defines.
+  async function load(bytes, loadSim) {
+    if (typeof WebAssembly === "undefined")
+      throw new RequestError("no-webassembly", "This browser has no WebAssembly, so nothing can be run here.");
+    let module;
+    try {
+      module = await WebAssembly.compile(await plain(bytes));
+    } catch (error) {
+      if (error instanceof RequestError) throw error;
+      throw new RequestError("no-webassembly", `This browser cannot run the engine (${error.message}).`);
+    }
+    return {module, loadSim};
+  }
+
+  // --- what a result means ----------------------------------------------------------------------------------------------
+
+  const CONVERGENCE = ["implicit-reconvergence", "warp-synchronous"];
+  const TIMEOUT = 702;
+  const isFinding = ({kind, rule}) => ["error", "strict", "habit"].includes(kind) && rule !== "";
+
+  /// Which pair of accesses a report is about, whichever warps it was found with.
+  function pairOf(report) {
+    if (!isFinding(report)) return report.text;
+    const line = ({places}) => places.find(({file}) => /kernel_sm\d+\.cuh$/.test(file))?.line ?? places.at(-1)?.line ?? 0;
+    return JSON.stringify([report.rule, ...report.sides.map(line)]);
+  }
+
+  /// The class of an answer; of the reports only those count that are not among `usual`: the unchanged kernel's.
+  function classOf({reports, status, right}, usual = []) {
+    const known = new Set(usual.map(pairOf));
+    const left = reports.filter((report) => report.kind === "deadlock" || report.kind === "fault" || !known.has(pairOf(report)));
+    if (left.some(({kind}) => kind === "error" || kind === "strict")) return "race";
+    if (left.some(({rule}) => CONVERGENCE.includes(rule))) return "convergence";
+    if (status === TIMEOUT) return "deadlock";
+    if (status !== 0) return "fault";
+    if (right === false) return "wrong D";
+    return left.length > 0 ? "habit" : "";
+  }
+
+  // --- running --------------------------------------------------------------------------------------------------------------
+
+  const FILES = {counters: "/counters.json", trace: "/trace.json"};
+
+  /// The variables of runtime/options.h.
+  function variables(request) {
+    const found = {LADDER_SIM_ARITH: "exact", LADDER_SIM_THREADS: "1", LADDER_SIM_PATIENCE: request.patience ?? 20};
+    const {schedule = "default", check = "on"} = request;
+    if (schedule === "latest") found.LADDER_SIM_LATEST = "1";
+    else if (typeof schedule === "object" && schedule !== null) found.LADDER_SIM_SEED = schedule.seed;
+    else if (schedule !== "default") throw new RequestError("request", `There is no schedule '${schedule}'.`);
+    if (check === "on") found.LADDER_SIM_CHECK = "1";
+    else if (check === "strict") found.LADDER_SIM_CHECK = "strict";
+    else if (check !== "off") throw new RequestError("request", `check is "off", "on" or "strict", not '${check}'.`);
+    if (request.sms) found.LADDER_SIM_SMS = request.sms;
+    if (request.tolerate) found.LADDER_SIM_TOLERATE = request.tolerate;
+    if (request.counters) found.LADDER_SIM_COUNTERS = FILES.counters;
+    if (request.trace) found.LADDER_SIM_TRACE = FILES.trace;
+    return Object.entries(found).map(([name, value]) => `${name}=${String(value).replaceAll("\n", " ")}`).join("\n");
+  }
+
+  function editLines(edits = []) {
+    return edits.map(({unit = 0, line, text}) => {
+      if (!Number.isInteger(unit) || !Number.isInteger(line) || typeof text !== "string" || text.includes("\n"))
+        throw new RequestError("request", "An edit has a unit, a line and a text of one line.");
+      return `${unit} ${line} ${text}`;
+    }).join("\n");
+  }
+
+  /// Runs a recording (bytes) as the request says. `progress` gets {launch, launches, kernel, clusters, of}. What the unchanged
+  /// kernel is reported for does not count for the class: it is run first, once for each recording and options.
+  async function replay(engine, recording, request = {}, progress = () => {}) {
+    const bytes = await plain(recording);
+    const answer = await once(engine, bytes, request, progress);
+    const isChanged = request.edits?.length > 0 || typeof request.ptx === "string";
+    const options = {...request, edits: [], ptx: null, trace: false, counters: false};
+    const key = JSON.stringify([new TextDecoder().decode(bytes.subarray(0, 80)), variables(options)]);
+    engine.usual ??= new Map();
+    if (!isChanged) engine.usual.set(key, answer.reports);
+    if (answer.reports.length > 0 && !engine.usual.has(key))
+      engine.usual.set(key, (await once(engine, bytes, options, progress)).reports);
+    const usual = engine.usual.get(key) ?? [];
+    const known = new Set(usual.map(pairOf));
+    for (const report of answer.reports) report.usual = known.has(pairOf(report));
+    answer.class = classOf(answer, usual);
+    return answer;
+  }
+
+  /// Each run has an instance of its own, so that none sees what another has left.
+  async function once(engine, bytes, request, progress) {
+    const settings = variables(request), edits = editLines(request.edits);
+    const state = {launch: 0, launches: 0, kernel: "", clusters: 0, of: 0};
+    const printed = [];
+    const options = {
+      instantiateWasm(imports, done) {
+        WebAssembly.instantiate(engine.module, imports).then((instance) => done(instance, engine.module));
+        return {};
+      },
+      print: (line) => printed.push(line),
+      printErr: () => {},
+      onLaunch(launch, launches, kernel) {
+        Object.assign(state, {launch, launches, kernel, clusters: 0, of: 0});
+        progress({...state});
+      },
+      onProgress(clusters, of) {
+        Object.assign(state, {clusters, of});
+        progress({...state});
+      },
+    };
+    const sim = await engine.loadSim(options);
+    const keep = (data) => {
+      const at = sim._malloc(data.length + 1);
+      if (at === 0) throw new RequestError("memory", "There is not enough memory for this run.");
+      sim.HEAPU8.set(data, at);
+      sim.HEAPU8[at + data.length] = 0;
+      return at;
+    };
+    const text = (value) => keep(new TextEncoder().encode(value));
+    const start = performance.now();
+    let answer;
+    try {
+      answer = JSON.parse(sim.UTF8ToString(sim._sim_replay(
+        keep(bytes), bytes.length, text(settings), text(edits), typeof request.ptx === "string" ? text(request.ptx) : 0)));
+    } catch (error) {
+      if (error instanceof RequestError) throw error;
+      const sentence = error instanceof RangeError || /memory/i.test(error.message)
+        ? "There is not enough memory for this run." : `The engine has stopped (${error.message}).`;
+      throw new RequestError(/memory/i.test(error.message) ? "memory" : "internal", sentence);
+    }
+    if (answer.code) throw new RequestError(answer.code, answer.sentence);
+    answer.seconds = (performance.now() - start) / 1000;
+    answer.output = printed.join("\n");
+    for (const [name, file] of Object.entries(FILES)) {
+      if (request[name]) answer[name] = JSON.parse(sim.FS.readFile(file, {encoding: "utf8"}));
+    }
+    return answer;
+  }
+
+  const api = {load, replay, plain, classOf, pairOf, RequestError};
+  if (typeof module !== "undefined" && module.exports) module.exports = api;
+  else scope.SimulatedDevice = api;
+})(globalThis);
