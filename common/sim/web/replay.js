@@ -1,4 +1,4 @@
-// The engine for whoever has its files: a worker, or node. README.md describes requests and results.
+// Replays recordings with the engine in WebAssembly, in a worker or under node. README.md describes requests and results.
 "use strict";
 
 (function (scope) {
