@@ -15,7 +15,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ladder import command, files, layers
+from ladder import command, files, layers, words
 
 TOOLS = files.ROOT / ".venv" / "bin"
 CXX = (".cpp", ".h", ".cu", ".cuh")
@@ -58,6 +58,13 @@ def layers_agree(names: list[str]) -> bool:
     return not wrong
 
 
+def words_agree(names: list[str]) -> bool:
+    wrong = words.check_all(files.ROOT, [Path(name) for name in names if words.reads(Path(name))])
+    for line in wrong:
+        print(line)
+    return not wrong
+
+
 def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--fix", action="store_true", help="change what can be changed without thinking")
@@ -72,7 +79,8 @@ def main() -> int:
         layers_agree([name for name in names if name.endswith(CXX)]),
         agrees("ruff", "check", "--quiet", *(["--fix"] if options.fix else [])),
         agrees("mypy", "--no-error-summary"),
-        agrees("shellcheck", *filter(is_shell, names))]
+        agrees("shellcheck", *filter(is_shell, names)),
+        words_agree(names)]
     return command.EXIT_RIGHT if all(right) else command.EXIT_WRONG
 
 

@@ -1,5 +1,5 @@
-# Our C++ compiles without a warning, on the compilers that it is tested with; warnings of newer ones do not stop a build.
-# Kernels are compiled by nvcc, whose warnings are errors everywhere (Level.cmake).
+# Our C++ compiles without a warning, on the compilers that it is tested with; warnings of newer ones do not stop a
+# build. Kernels are compiled by nvcc, whose warnings are errors everywhere (Level.cmake).
 add_compile_options(
   # Designated initializers name the fields that matter, and leave the others.
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>"

@@ -18,12 +18,11 @@ template <>
 inline constexpr CUtensorMapDataType TENSOR_MAP_TYPE<float> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 
 /// Encodes a map of the row-major matrix `base` (BF16 or FP32 in device memory, 16-byte aligned) with `rows` x `cols`
-/// elements and a row pitch of `pitch` elements (a multiple of 16 bytes), to be copied in boxes of `box_rows` (1..256)
-/// x
-/// `box_cols` (a multiple of 16 bytes; with a swizzle at most its span, without one at most 256 elements). What a load
-/// reaches outside the matrix arrives as zeros; a store leaves it alone. Source: cuTensorMapEncodeTiled, CUDA driver
-/// API. Returns cudaErrorInvalidValue when the driver refuses the arguments, and its own error when the driver cannot
-/// be asked.
+/// elements and a row pitch of `pitch` elements (a multiple of 16 bytes). A box has `box_rows` (1..256) x `box_cols`
+/// elements; `box_cols` is a multiple of 16 bytes, with a swizzle at most its span, without one at most 256 elements.
+/// What a load reaches outside the matrix arrives as zeros; a store leaves it alone. Source: cuTensorMapEncodeTiled,
+/// CUDA driver API. Returns cudaErrorInvalidValue when the driver refuses the arguments, and its own error when the
+/// driver cannot be asked.
 template <typename Element>
 inline cudaError_t encode_tensor_map_2d(CUtensorMap* map, const Element* base, int rows, int cols, int pitch,
                                         int box_rows, int box_cols, Swizzle swizzle) {

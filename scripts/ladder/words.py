@@ -17,6 +17,10 @@ from ladder import files
 
 MOST_WORDS, MOST_COLUMNS = 40, 120
 OWN = {Path("scripts/ladder/words.py"), Path("scripts/tests/test_words.py")}  # which quote the words
+# Whose texts are not there yet.
+UNCHECKED = ("common/sim/", "common/tests/", "docs/simulator.md", "level08_deep_pipeline/production/",
+             "scripts/ladder/draw/", "scripts/ladder/mutants/study.py", "scripts/tests/test_grade.py",
+             "scripts/tests/test_timeline.py", "scripts/timeline.py")
 EXCEPTIONS = Path("scripts/word_exceptions.txt")
 CODE, SHELL = {".cuh", ".cu", ".cpp", ".h", ".hpp"}, {".sh", ".cmake"}
 
@@ -135,7 +139,7 @@ def _reader(path: Path) -> Optional[Callable[[str], Iterator[Prose]]]:
 
 def reads(path: Path) -> bool:
     """Whether files of this name hold prose that is checked."""
-    return _reader(path) is not None
+    return _reader(path) is not None and not path.as_posix().startswith(UNCHECKED)
 
 
 def prose_of(path: Path, text: str) -> Iterator[Prose]:

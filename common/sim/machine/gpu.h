@@ -59,8 +59,8 @@ struct Gpu {
   bool has_tcgen05 = false;
   Costs costs;
 
-  /// How many threads of an SM can have so many registers each: each of its four parts hands out a quarter of them, by warp
-  /// and in units of 256. 0 registers: it is not known how many, and 32 are assumed.
+  /// How many threads of an SM can have so many registers each: each of its four parts hands out a quarter of them, by
+  /// warp and in units of 256. 0 registers: it is not known how many, and 32 are assumed.
   int threads_with(int registers) const;
   static constexpr int assumed_registers = 32;
 };

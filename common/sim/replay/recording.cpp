@@ -23,7 +23,8 @@ uint64_t digest(const void* data, std::size_t bytes, uint64_t so_far = kFirst) {
 }
 uint32_t folded(uint64_t digest) { return static_cast<uint32_t>(digest ^ digest >> 32); }
 
-// --- fields: one list for reading and writing -----------------------------------------------------------------------------
+// --- fields: one list for reading and writing
+// -----------------------------------------------------------------------------
 
 class Out {
  public:

@@ -53,7 +53,8 @@ struct Content {
 };
 std::string bytes_of(const Content& content);
 
-// --- what is asked for, in the order in which it was ---------------------------------------------------------------------
+// --- what is asked for, in the order in which it was
+// ---------------------------------------------------------------------
 
 struct Load {
   std::vector<uint32_t> texts;  ///< contents
@@ -149,8 +150,8 @@ std::string to_file(const Recording& recording);
 /// Throws Damaged, OtherVersion.
 Recording from_file(std::string_view file);
 
-/// What tells a result from another one: 32 bits of a digest for every tile of each described result that lies in the box, in
-/// row-major order, then for every 1,024 bytes of the rest. `whole` likewise.
+/// What tells a result from another one: 32 bits of a digest for every tile of each described result that lies in the
+/// box, in row-major order, then for every 1,024 bytes of the rest. `whole` likewise.
 struct Digests {
   std::vector<uint32_t> parts;
   std::vector<uint64_t> whole;

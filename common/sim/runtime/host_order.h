@@ -1,4 +1,5 @@
-// The order that the host's calls give to launches, copies and fills: the order checker asks for it, and a recording has it.
+// The order that the host's calls give to launches, copies and fills: the order checker asks for it, and a recording
+// has it.
 #pragma once
 
 #include <optional>

@@ -26,8 +26,8 @@ struct Settings {
 /// not set. Returns the sentence that explains what is wrong, or an empty string.
 std::string read_settings(const std::function<const char*(const char*)>& lookup, Settings* settings);
 
-/// "148 SMs, default schedule, arithmetic exact up to 2^34 multiply-adds a launch, fast above", or of a run with --timing
-/// "148 SMs, time predicted, nothing computed": the line that says what the results of this run mean.
+/// "148 SMs, default schedule, arithmetic exact up to 2^34 multiply-adds a launch, fast above", or of a run with
+/// --timing "148 SMs, time predicted, nothing computed": the line that says what the results of this run mean.
 std::string describe(const Gpu& gpu, const Options& options);
 
 }  // namespace sim::runtime
