@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from ladder import command, files
-from ladder.site import links
+from ladder.site import links, playground
 
 WORK = files.BUILD / "site"
 VENV = WORK / "venv"
@@ -95,9 +95,11 @@ def build(output: Path, pages_only: bool) -> None:
     python = install()
     if not pages_only:
         call(files.SCRIPTS / "build.sh")
-    render(python, output, "" if pages_only else "explorer")
+        call(files.SCRIPTS / "build.sh", "web")
+    render(python, output, "" if pages_only else "explorer playground")
     if not pages_only:
         call(sys.executable, files.SCRIPTS / "explore.py", "--all", output / "explorer")
+        playground.write(output / "playground")
 
 
 def check(output: Path) -> int:
@@ -119,7 +121,8 @@ def serve(output: Path, port: int) -> None:
 
 def test(output: Path) -> int:
     """The tests of the pages in a browser; exit code 1 if one fails."""
-    answer = subprocess.run([sys.executable, "-B", str(files.ROOT / "common" / "tests" / "site" / "browsing.py")], check=False,
+    script = files.ROOT / "common" / "tests" / "site" / "browsing.py"
+    answer = subprocess.run([sys.executable, "-B", str(script)], check=False,
                             env={**os.environ, "LADDER_SITE": str(output.resolve())})
     return command.EXIT_RIGHT if answer.returncode in (0, command.EXIT_SKIPPED) else command.EXIT_WRONG
 

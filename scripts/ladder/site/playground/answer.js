@@ -11,8 +11,10 @@ const HEADLINES = {
   deadlock: "Deadlock: the kernel makes no progress",
   fault: "Fault: the kernel ends with an error",
   "wrong D": "Wrong result",
-  habit: "Right, but it relies on more than PTX guarantees",
+  habit: "Right, with a tolerated violation",
 };
+
+const KINDS = {habit: "tolerated violation", strict: "error in strict mode"};
 
 function headline(result) {
   if (result.class) return HEADLINES[result.class] ?? result.class;
@@ -73,9 +75,14 @@ export class Answer {
     this.kernel.accuse([], []);
   }
 
+  /** Whether a place is in the kernel's own file, which may be named with its folder. */
+  isHere({file}) {
+    return file.split("/").at(-1) === this.file;
+  }
+
   /** The lines of the kernel that an access comes from. */
   linesOf({places}) {
-    return (places ?? []).filter(({file}) => file === this.file).map(({line}) => line).slice(-1);
+    return (places ?? []).filter((place) => this.isHere(place)).map(({line}) => line).slice(-1);
   }
 
   /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. */
@@ -103,8 +110,8 @@ export class Answer {
   report(report) {
     const {kind, rule, sides = [], waits = [], what, where, missing, count, text} = report;
     const times = Number(count) > 1 ? ` (${number(Number(count))} times)` : "";
-    const parts = [element("h4", {}, `${kind}${rule ? `: ${rule}` : ""}${times}`)];
-    if (what) parts.push(element("p", {}, what, where ? ` ${where}` : ""));
+    const parts = [element("h4", {}, `${KINDS[kind] ?? kind}${rule ? `: ${rule}` : ""}${times}`)];
+    if (what) parts.push(element("p", {}, `${sides.length > 1 ? "The second " : ""}${what}${where ? `, at ${where}` : ""}.`));
     if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side, side.by)))));
     if (waits.length) {
       parts.push(element("p", {}, "Who waits, and where:"));
@@ -118,7 +125,7 @@ export class Answer {
   /** An instruction, who executes it, and where it stands. */
   access({instruction, places = [], ptx_line: line}, who) {
     const where = places.map(
-        (place) => place.file === this.file ?
+        (place) => this.isHere(place) ?
             element("button", {type: "button", class: "line", onclick: () => this.kernel.point(place.line)}, `line ${place.line}`) :
             `${place.file}:${place.line}`);
     const parts = [element("code", {}, instruction ?? "")];
@@ -134,7 +141,7 @@ export class Answer {
     if (changes.length !== 1) return said;
     const [{site, state}] = changes;
     if (state !== "removed") return said;
-    if (site.verdict) said.push(["On record for this line", `${site.verdict}${site.orders ? `: ${site.orders}` : ""}`]);
+    if (site.verdict) said.push(["On record for this line", [site.verdict, site.found_by, site.orders].filter(Boolean).join("; ")]);
     for (const {gpu, m, n, k, runs, wrong, note} of site.hardware ?? []) {
       said.push([
         "On hardware without this line",

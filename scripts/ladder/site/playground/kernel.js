@@ -37,12 +37,13 @@ export class Kernel {
   /** `onChange(site)` is called for a click on a site's mark, `onLine(number)` for one on a line's number. */
   constructor(listing, text, sites, onChange, onLine) {
     this.listing = listing;
-    this.sites = sites;
+    const lines = text.split("\n");
+    this.sites = sites.filter(({line}) => line >= 1 && line <= lines.length);
     const byLine = new Map();
-    for (const site of sites) byLine.set(site.line, [...(byLine.get(site.line) ?? []), site]);
+    for (const site of this.sites) byLine.set(site.line, [...(byLine.get(site.line) ?? []), site]);
     listing.style.setProperty("--marks", Math.max(1, ...[...byLine.values()].map((list) => list.length)));
     this.buttons = new Map();
-    this.rows = text.split("\n").map((line, i) => {
+    this.rows = lines.map((line, i) => {
       const marks = (byLine.get(i + 1) ?? []).map((site) => {
         const button = element("button", {type: "button", class: "mark", onclick: () => onChange(site)});
         this.buttons.set(site.id, button);

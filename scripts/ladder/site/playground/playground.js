@@ -265,7 +265,7 @@ class Playground {
     if (this.editedPtx !== null) return;
     const text = find("ptx-text");
     try {
-      this.basePtx ??= await plainText(addressOf(this.page.ptx));
+      this.basePtx ??= await plainText(addressOf(this.program.ptx));
       if (this.lab) throw new Error("A lab runs PTX of its own. Restore it to see the kernel's.");
       const {ptx, edits = []} = await this.changedProgram();
       const lines = (ptx ?? this.basePtx).split("\n");

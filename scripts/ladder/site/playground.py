@@ -1,0 +1,184 @@
+"""The playground's pages: a page for each program, and the explorer's modules beside the engine.
+
+ladder.web writes a program's recordings, sites and labs. This adds the source, the PTX, what the kernel says of itself,
+and the recorded run that a page shows at once."""
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from ladder import files
+from ladder.command import Failure
+from ladder.explorer import events, record
+from ladder.explorer import page as explorer
+from ladder.levels import names
+from ladder.web import programs as data
+
+FOLDER = Path(__file__).resolve().with_name("playground")
+ENGINE = files.BUILD / "web"
+ENGINE_FILES = ("sim.js", "sim.wasm.gz", "worker.js", "replay.js")
+POLICY = ("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
+          "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'")
+FIRST_PAGE = "level05_sm100"
+FIRST = (f'<p>For a start: <a href="{FIRST_PAGE}.html">level 05 on Blackwell</a>. Find its line '
+         "<code>fence_proxy_async</code>, remove it, and run.</p>")
+TIMEOUT = 600.0  # of a run, in seconds
+
+
+class CannotMake(Failure):
+    """A page that cannot be made. The message says why."""
+
+    code = 8
+
+
+@dataclass(frozen=True)
+class Program:
+    """One of the playground's, with its folder of data."""
+
+    name: str
+    folder: Path
+    facts: dict[str, Any]  # program.json
+
+    @property
+    def arch(self) -> int:
+        return int(self.facts["arch"])
+
+    @property
+    def level(self) -> str:
+        """The level whose kernel it is; empty for other programs."""
+        found = str(self.facts.get("level", ""))
+        return found if self.name == f"{names.short(found)}_sm{self.arch}" else ""
+
+    @property
+    def source(self) -> Path:
+        return files.ROOT / str(self.facts["source"])
+
+
+def compress(path: Path, text: str) -> None:
+    files.replace(path, gzip.compress(text.encode(), mtime=0))
+
+
+# --- what a page shows ------------------------------------------------------------------------------------------------
+
+
+def recorded_trace(program: Program) -> dict[str, Any]:
+    """Of the first shape, as the explorer's pages have it. Raises CannotMake."""
+    packed = program.folder / program.facts["shapes"][0]["recording"]
+    with tempfile.TemporaryDirectory() as folder:
+        path, recording = Path(folder) / "trace.json", Path(folder) / packed.stem
+        recording.write_bytes(gzip.decompress(packed.read_bytes()))
+        answer = subprocess.run([str(files.SCRIPTS / "sim.sh"), "--trace", str(path), "--replay", str(recording)],
+                                capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False,
+                                stdin=subprocess.DEVNULL)
+        if not path.exists():
+            raise CannotMake(f"{recording.name} of {program.name} cannot be replayed: {answer.stderr.strip()[-400:]}.")
+        trace = files.read_json(path)
+    launch = events.read(trace)[1][0]
+    shown: dict[str, Any] = record.run_data(trace, launch, events.chosen_ctas(launch), None, {})["trace"]
+    return shown
+
+
+def said_of(program: Program) -> Optional[dict[str, Any]]:
+    """Memory and barriers of a level's kernel."""
+    if not program.level:
+        return None
+    config = program.facts.get("config") or None
+    return record.memory_and_barriers(record.describe_level(program.level, program.arch, config)[1])
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def add_page(program: Program, output: Path) -> None:
+    compress(program.folder / "trace.json.gz", json.dumps(recorded_trace(program), separators=(",", ":")))
+    page = {"file": program.source.name, "text": program.source.read_text(encoding="utf-8"),
+            "description": said_of(program), "trace": "trace.json.gz"}
+    files.replace(program.folder / "page.json", json.dumps(page, separators=(",", ":"), ensure_ascii=False))
+    links = [("Course", "../index.html"), ("All kernels", "index.html")]
+    if program.level:
+        short = names.short(program.level)
+        links += [(names.ARCH_NAMES[other], f"{short}_sm{other}.html") for other in names.ARCHES
+                  if other != program.arch and names.has_kernel(program.level, other)]
+        links += [("Lesson", f"../{program.level}/index.html"), ("Explorer", f"../explorer/{program.name}.html")]
+    files.replace(output / f"{program.name}.html", explorer.fill("page.html", {
+        "policy": html.escape(POLICY), "title": html.escape(program.facts["title"]), "program": program.name,
+        "idea": html.escape(str(program.facts.get("idea", ""))),
+        "links": "".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in links),
+        "controls": explorer.controls("unmodified")}, FOLDER))
+
+
+def index(programs: Sequence[Program]) -> str:
+    rows: dict[str, list[Program]] = {}
+    for program in programs:
+        title = f"Level {names.number_of(program.level):02}" if program.level else "Programs of one mechanism"
+        rows.setdefault(title, []).append(program)
+    lines = []
+    for title, group in rows.items():
+        links = " ".join(f'<a href="{one.name}.html">{html.escape(label(one))}</a>' for one in group)
+        lines.append(f"<tr><th scope=\"row\">{html.escape(title)}</th><td>{links}</td></tr>")
+    return explorer.fill("index.html", {"policy": html.escape(POLICY), "rows": "\n".join(lines),
+                                        "first": FIRST if any(one.name == FIRST_PAGE for one in programs) else ""},
+                         FOLDER)
+
+
+def label(program: Program) -> str:
+    return names.ARCH_NAMES[program.arch] if program.level else str(program.facts["title"])
+
+
+FIGURES = (
+    ("ring", "level02_sm100", "Phase and parity of a ring",
+     "Level 02's run on the simulated device, moment by moment: each stage of the ring has a barrier smem_full and a "
+     "barrier smem_empty. A phase of a barrier ends when no arrival and no byte is missing; parity is the phase modulo "
+     "2. A wait for a parity returns while the current phase has the other parity."),
+    ("pair", "level07_sm100", "What a pair of CTAs shares",
+     "Level 07's run on the simulated device, load by load: each CTA loads its own rows of A and half of the tile of "
+     "B. An MMA of the pair reads both halves, so that each byte of B is loaded once for two tiles of D."),
+)
+
+
+def add_figures(output: Path, names_of_programs: Sequence[str]) -> None:
+    """Figures that move, from the recorded runs."""
+    for name, program, title, about in FIGURES:
+        if program in names_of_programs:
+            level = next(level for level in names.all_levels() if names.short(level) == program[:7])
+            files.replace(output / f"{name}.html", explorer.fill("figure.html", {
+                "policy": html.escape(POLICY), "title": html.escape(title), "about": html.escape(about),
+                "program": program, "figure": name,
+                "links": f'<a href="../index.html">Course</a><a href="../{level}/index.html">Lesson</a>'
+                         f'<a href="{program}.html">Playground</a>'}, FOLDER))
+
+
+def copy_code(output: Path) -> None:
+    for path in [*FOLDER.glob("*.js"), *FOLDER.glob("*.css")]:
+        shutil.copyfile(path, output / path.name)
+    (output / "explorer").mkdir(exist_ok=True)
+    for path in [*explorer.FOLDER.glob("*.js"), explorer.FOLDER / "style.css"]:
+        shutil.copyfile(path, output / "explorer" / path.name)
+    (output / "sim").mkdir(exist_ok=True)
+    for name in ENGINE_FILES:
+        shutil.copyfile(ENGINE / name, output / "sim" / name)
+
+
+def write(output: Path) -> None:
+    """The playground, in a folder. Raises Failure."""
+    (output / "data").mkdir(parents=True, exist_ok=True)
+    for _ in data.write_all(output / "data", files.BUILD):
+        pass
+    shutil.rmtree(output / "data" / "sim", ignore_errors=True)  # the pages' copy lies beside them
+    programs = sorted((Program(path.parent.name, path.parent, files.read_json(path))
+                       for path in (output / "data").glob("*/program.json")),
+                      key=lambda one: (not one.level, one.level, -one.arch, one.name))
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda program: add_page(program, output), programs))
+    copy_code(output)
+    add_figures(output, [program.name for program in programs])
+    files.replace(output / "index.html", index(programs))
