@@ -35,6 +35,6 @@ int main(int argc, char** argv) {
   const auto select = [](const harness::Problem& problem) { return &configs[production::choose_tile(problem)]; };
   const auto idea = "large tiles, D in the ring of A and B, a shape for each size";
 #endif
-  return harness::run(
-      argc, argv, {.name = "production", .arch = LADDER_ARCH, .idea = idea, .configs = configs, .select = select});
+  return harness::run(argc, argv,
+                      {.name = "production", .arch = LADDER_ARCH, .idea = idea, .configs = configs, .select = select});
 }

@@ -19,7 +19,15 @@ cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream
                            .d = static_cast<__nv_bfloat16*>(problem.d),
                            .ldd = problem.ldd};
 #if LADDER_ARCH == 100
-  return production::launch<production::LEVEL>(p, stream);
+  constexpr production::Options TUNED = {.block_m = TUNED_BLOCK_M,
+                                         .block_n = TUNED_BLOCK_N,
+                                         .num_stages = TUNED_NUM_STAGES,
+                                         .num_store_stages = TUNED_NUM_STORE_STAGES,
+                                         .group_size = TUNED_SWIZZLE_GROUP_SIZE,
+                                         .asap_tmem_empty = TUNED_ASAP_TMEM_EMPTY,
+                                         .swizzled_cd = TUNED_SWIZZLED_CD,
+                                         .clc = TUNED_CLC};
+  return production::launch<TUNED>(p, stream);
 #else
   constexpr production::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
                                         TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};

@@ -82,8 +82,8 @@ class Context:
         return [d for i, d in enumerate(found) if not any(d.same_tables(other) for other in found[:i])]
 
     def kinds(self, level: str, arch: int) -> list[Description]:
-        """One of each shape of cluster of up to four CTAs: what a picture has room for. Slices of K look the same."""
-        found = [d for d in self.described(level, arch) if d.cluster <= 4 and not d.constants.get("CUTS_K")]
+        """One of each shape of cluster of up to four CTAs: what a picture has room for. Split-K looks the same."""
+        found = [d for d in self.described(level, arch) if d.cluster <= 4 and not d.constants.get("SPLITS_K")]
         return [d for i, d in enumerate(found)
                 if (d.cluster, d.cluster_n) not in ((other.cluster, other.cluster_n) for other in found[:i])]
 

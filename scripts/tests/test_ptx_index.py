@@ -112,7 +112,7 @@ class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
         folders = (support.SCRIPTS / "autotune", support.SCRIPTS / "calibrate",
                    support.ROOT / "level08_deep_pipeline" / "production", support.ROOT / "common" / "mma")
-        others = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.cu*"))
+        others = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.cu*"))
         for wrapper, levels in instructions.introductions().items():
             self.assertTrue(levels or wrapper.is_called(others), wrapper.name)
 

@@ -118,17 +118,15 @@ class Sites(support.Sandbox):
         entries = frozenset({"gemm_ILi256ELi192ELi4E", "gemm_ILi128ELi256ELi4E"})
         self.assertEqual(sites.entries_of("128x256", entries), {"gemm_ILi128ELi256ELi4E"})
         self.assertEqual(sites.entries_of("swizzle128", entries), entries)
-        # Without slices or with them, and what is turned is named after what D gets.
-        plain, cut, turned, both, turns = (f"gemm_ILi128ELi160ELi4ELi2ELi4ELi8ELb0ELb{cut}ELb{cut}ELb{turns}ELb{swap}E"
-                                           for cut, turns, swap in ("000", "100", "001", "101", "010"))
-        for config, entry in (("128x160", plain), ("128x160-slices", cut), ("160x128-swapped", turned),
-                              ("160x128-slices-swapped", both), ("160x128", None),
-                              ("128x160-turns", turns), ("128x160-eights-turns", turns),
-                              ("160x128-turns-swapped", None), ("128x160-2x4-slices", cut),
-                              ("160x128-4x2-swapped", turned), ("128x160-4x2", None)):
-            self.assertEqual(sites.entries_of(config, frozenset({plain, cut, turned, both, turns})),
+        # Without split-K or with it; and swapped tiles are named after what D gets.
+        plain, split, swapped, both = (f"gemm_ILi128ELi160ELi4ELi2ELi4ELi8ELb0ELb{split}ELb{split}ELb{swap}E"
+                                       for split, swap in ("00", "10", "01", "11"))
+        for config, entry in (("128x160", plain), ("128x160-slices", split), ("160x128-swapped", swapped),
+                              ("160x128-slices-swapped", both), ("160x128", None), ("128x160-eights", plain),
+                              ("128x160-2x4-slices", split), ("160x128-4x2-swapped", swapped), ("128x160-4x2", None)):
+            self.assertEqual(sites.entries_of(config, frozenset({plain, split, swapped, both})),
                              {entry} if entry else frozenset(), config)
-        self.assertEqual(len(sites.entries_of("128x160x64-clc", frozenset({plain, cut}))), 2)
+        self.assertEqual(len(sites.entries_of("128x160x64-clc", frozenset({plain, split}))), 2)
 
     def test_a_program_without_PTX_is_said_to_have_none(self) -> None:
         program = self.write("empty", "nothing")

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/harness/device.h"
@@ -21,11 +24,27 @@ struct Shape {
   int least_sms;  ///< of a GPU that runs it
 };
 template <production::TileShape SHAPE>
-constexpr Shape OF = {production::launch<SHAPE>, SHAPE.whole ? SHAPE.cluster() : 1};
-constexpr Shape SHAPES[] = {OF<production::TALL>,     OF<production::MIDDLE>,   OF<production::SLIM>,       OF<production::SQUARE>,
-                            OF<production::HIGH>,     OF<production::WIDE>,     OF<production::ODD>,        OF<production::SMALL>,
-                            OF<production::NARROW>,   OF<production::FLAT>,     OF<production::LEAN>,       OF<production::CUT_ODD>,
-                            OF<production::CUT_TINY>, OF<production::CUT_LEAN>, OF<production::ODD_SWAPPED>};
+constexpr Shape OF = {production::launch<SHAPE>, SHAPE.whole_clusters ? SHAPE.cluster() : 1};
+
+/// Whether a tile is the first one of its mechanism: of its form of cluster, and of what is swapped or split.
+constexpr bool is_first_of_its_kind(size_t i) {
+  const auto kind = [](const production::TileShape& s) {
+    return std::tuple(s.cluster_m, s.cluster_n, s.whole_clusters, s.split_k, s.swap_ab);
+  };
+  for (size_t j = 0; j < i; ++j)
+    if (kind(production::TILES[j].shape) == kind(production::TILES[i].shape)) return false;
+  return true;
+}
+template <size_t... I>
+std::vector<Shape> first_of_each_kind(std::index_sequence<I...>) {
+  std::vector<Shape> found;
+  const auto add = [&]<size_t INDEX>() {
+    if constexpr (is_first_of_its_kind(INDEX)) found.push_back(OF<production::TILES[INDEX].shape>);
+  };
+  (add.template operator()<I>(), ...);
+  return found;
+}
+const std::vector<Shape> SHAPES = first_of_each_kind(std::make_index_sequence<std::size(production::TILES)>());
 constexpr int SIZE = 264, LENGTH = 3;  // square matrices, and how many products follow one another
 constexpr size_t BYTES = size_t{SIZE} * SIZE * sizeof(Bf16);
 

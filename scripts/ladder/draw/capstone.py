@@ -70,16 +70,17 @@ def ring(context: Context, level: str) -> Optional[Drawing]:
     description = _first(context, level)
     if description is None:
         return None
-    stages, d_stages, lead = description.stages, description.constants["D_STAGES"], description.constants["LEAD"]
+    stages, constants = description.stages, description.constants
+    d_stages, lead = constants["D_STAGES"], constants["PREFETCH_DISTANCE"]
     shown = lead + 2
     end = stages + WRITE + shown
     drawing = Drawing(
-        f"Production, Hopper, {description.config}: D takes its turn in the ring",
+        f"Production, Hopper, {description.config}: stages of the ring hold D",
         f"What the {stages} stages hold over time: the last K blocks of a tile; {lead} K blocks of the next tile, "
         f"which are loaded before it ends; then D, in {d_stages} stages, from the consumers' writes to the end of "
         "TMA's reads; then the next K blocks. The consumers stop multiplying only while they write D.",
         LEFT + end * SLOT + 20, 70 + (stages + 2) * (ROW + GAP) + 44)
-    drawing.heading("Time goes to the right, not to scale. Grey: being loaded, or waiting for its turn.")
+    drawing.heading("Time goes to the right, not to scale. Grey: being loaded, or waiting for its MMAs.")
 
     def bar(row: int, begin: float, until: float, fill: str, text: str) -> None:
         x, y, wide = LEFT + begin * SLOT, 70 + row * (ROW + GAP), (min(until, end) - begin) * SLOT
@@ -111,11 +112,11 @@ def ring(context: Context, level: str) -> Optional[Drawing]:
     return drawing
 
 
-# --- who shares what --------------------------------------------------------------------------------------------------
+# --- sharing loads --------------------------------------------------------------------------------------------------
 
 
 def sharing(context: Context, level: str, cluster: int) -> Optional[Drawing]:
-    """Who loads what for whom, in one K block of a cluster of so many CTAs."""
+    """Which CTA loads what for which others, in one K block of a cluster of so many CTAs."""
     description = _first(context, level)
     if description is None or description.cluster < cluster:
         return None

@@ -11,6 +11,7 @@ import importlib.util
 import io
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -71,6 +72,9 @@ def seal(chart: Chart, body: str) -> str:
 INK, SOFT, PAGE, GRID = "#1f2328", "#57606a", "#ffffff", "#d0d7de"
 ON_BARS = "#fefefe"
 DARK = {INK: "#e6edf3", SOFT: "#9aa4b0", PAGE: "#161b22", GRID: "#3d444d"}  # what they become on dark pages
+WIDE, MARGIN = 9.6, 1.5  # inches: of a chart, and what the names of its categories take of that
+TITLE_LETTER, MOST_COLUMNS = 0.078, 3  # inches that a letter of a panel's title takes; panels in a row
+RIVAL = "cuBLAS"
 COLOURS = ["#3b82d6", "#d9822b", "#3fa35b", "#9a6dd7", "#d6584f", "#2a9d9d", "#b8942a", "#c2578f"]
 STYLE: Any = {
     "svg.hashsalt": "tensor core ladder", "svg.fonttype": "none", "font.size": 9.5, "text.color": INK,
@@ -97,16 +101,35 @@ def draw(chart: Chart) -> str:
         matplotlib.rcParams.update(STYLE)
         bars = max(len(p.categories) * (1 if p.kind == "stack" else max(1, len(p.series))) for p in chart.panels)
         height = 4.2 if chart.panels[0].kind in ("lines", "points") else 1.5 + 0.24 * max(bars, 6)
-        figure = Figure(figsize=(9.6, height), layout="constrained")
-        first = chart.panels[0]
+        columns = _columns(chart)
+        rows = -(-len(chart.panels) // columns)
+        figure = Figure(figsize=(WIDE, rows * height), layout="constrained")
+        first, colours = chart.panels[0], _colours(chart)
         _heading(figure, chart)
         for index, panel in enumerate(chart.panels):
-            axes = figure.add_subplot(1, len(chart.panels), index + 1)
-            DRAWERS[panel.kind](axes, panel)
-            if index and panel.categories and panel.categories == first.categories:
+            axes = figure.add_subplot(rows, columns, index + 1)
+            DRAWERS[panel.kind](axes, panel, colours)
+            if index % columns and panel.categories and panel.categories == first.categories:
                 axes.tick_params(labelleft=False)
         _legend(figure, chart)
         return to_svg(figure, chart)
+
+
+def _columns(chart: Chart) -> int:
+    """Panels in a row: as many as leave room for the longest of their titles."""
+    longest = max(len(panel.title) for panel in chart.panels)
+    fitting = int((WIDE - MARGIN) / (longest * TITLE_LETTER))
+    return max(1, min(len(chart.panels), MOST_COLUMNS, fitting))
+
+
+def _colours(chart: Chart) -> dict[str, str]:
+    """By the names of series: the same in all panels, and a level's the same in all charts."""
+    names = list(dict.fromkeys(name for panel in chart.panels for name in panel.series))
+    if chart.panels[0].kind in ("lines", "points"):
+        return {name: COLOURS[(int(name[:2]) - 1) % len(COLOURS)] if name[:2].isdigit() else
+                SOFT if name == RIVAL else INK for name in names}
+    order = (4, 3, 0) if chart.panels[0].kind == "stack" else range(len(COLOURS))
+    return {name: COLOURS[order[index % len(order)]] for index, name in enumerate(names)}
 
 
 def _heading(figure: Any, chart: Chart) -> None:
@@ -142,16 +165,16 @@ def to_svg(figure: Any, chart: Chart) -> str:
     return body + "<!-- " + seal(chart, body)
 
 
-def _bars(axes: Any, panel: Panel) -> None:
+def _bars(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     count = len(panel.series)
     thick = 0.8 / count
     reach = _reach(panel)
     for index, (name, values) in enumerate(panel.series.items()):
         places = [row + (index - (count - 1) / 2) * thick for row in range(len(values))]
         hatched = name == panel.hatched
-        look: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)]}
+        look: dict[str, Any] = {"color": colours[name]}
         if hatched:
-            look = {"facecolor": "none", "edgecolor": COLOURS[0], "hatch": "////", "linewidth": 0.8}
+            look = {"facecolor": "none", "edgecolor": colours[name], "hatch": "////", "linewidth": 0.8}
         axes.barh(places, [v or 0 for v in values], thick * 0.92, label=name, **look)
         for row, (place, value) in enumerate(zip(places, values)):
             noted = bool(panel.notes) and not hatched
@@ -173,11 +196,10 @@ def _reach(panel: Panel) -> float:
     return max([*values, 0])
 
 
-def _stack(axes: Any, panel: Panel) -> None:
+def _stack(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     lefts = [0.0] * len(panel.categories)
-    for index, (name, values) in enumerate(panel.series.items()):
-        axes.barh(range(len(values)), [v or 0 for v in values], 0.72, left=lefts,
-                  color=COLOURS[(4, 3, 0)[index % 3]], label=name)
+    for name, values in panel.series.items():
+        axes.barh(range(len(values)), [v or 0 for v in values], 0.72, left=lefts, color=colours[name], label=name)
         lefts = [left + (v or 0) for left, v in zip(lefts, values)]
     for row, (left, note) in enumerate(zip(lefts, panel.notes)):
         inside = left > 0.5 * (panel.limit or 0)
@@ -203,12 +225,12 @@ def _category_axis(axes: Any, panel: Panel) -> None:
     axes.set_xlabel(panel.unit)
 
 
-def _lines(axes: Any, panel: Panel) -> None:
+def _lines(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     for name, values in panel.series.items():
         points = [(x, v) for x, v in zip(panel.x, values) if v is not None]
-        is_rival = name == "cuBLAS"
+        is_rival = name == RIVAL
         axes.plot([p[0] for p in points], [p[1] for p in points], label=name, markersize=4,
-                  color=SOFT if is_rival else COLOURS[_place(name)], marker="" if is_rival else "o",
+                  color=colours[name], marker="" if is_rival else "o",
                   linestyle="--" if is_rival else "-", linewidth=1.4)
     if panel.limit is not None:
         axes.axhline(panel.limit, color=SOFT, linewidth=1.2, linestyle="--")
@@ -219,12 +241,7 @@ def _lines(axes: Any, panel: Panel) -> None:
     axes.set_ylabel(panel.unit)
 
 
-def _place(name: str) -> int:
-    """A level has the same colour everywhere."""
-    return (int(name[:2]) - 1) % len(COLOURS) if name[:2].isdigit() else 0
-
-
-def _points(axes: Any, panel: Panel) -> None:
+def _points(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     assert panel.roof
     peak, memory = panel.roof
     ridge = peak / memory
@@ -235,8 +252,7 @@ def _points(axes: Any, panel: Panel) -> None:
     axes.annotate(f"memory: {memory:g} TB/s", (low * 1.15, low * 1.15 * memory), xytext=(8, -6),
                   textcoords="offset points", fontsize=8, color=SOFT)
     for name, (intensity, value) in panel.series.items():
-        axes.plot([intensity], [value], marker="o", markersize=6, linestyle="", color=COLOURS[_place(name)],
-                  label=name)
+        axes.plot([intensity], [value], marker="o", markersize=6, linestyle="", color=colours[name], label=name)
     labels = _neighbours(panel.series)
     for label, (x, y) in labels:
         level = [other_x for _, (other_x, other_y) in labels if other_x != x and 0.75 < y / other_y < 1.33]
@@ -261,7 +277,7 @@ def _points(axes: Any, panel: Panel) -> None:
 def _neighbours(series: dict[str, Values]) -> list[tuple[str, tuple[float, float]]]:
     """The numbers of levels whose points lie so close that they need one label, and where it goes."""
     groups: list[list[tuple[float, float, str]]] = []
-    for value, intensity, name in sorted((v or 1, i or 1, name[:2]) for name, (i, v) in series.items()):
+    for value, intensity, name in sorted((v or 1, i or 1, name.split()[0]) for name, (i, v) in series.items()):
         near = next((g for g in groups if value < 1.13 * g[-1][0] and 0.7 < intensity / g[-1][1] < 1.4), None)
         if near is None:
             groups.append([(value, intensity, name)])
@@ -274,11 +290,12 @@ def _together(numbers: list[str]) -> str:
     """03, 04, 05 and 08 as "03-05, 08"."""
     runs: list[list[str]] = []
     for number in numbers:
-        if runs and int(number) == int(runs[-1][-1]) + 1:
+        if runs and number.isdigit() and int(number) == int(runs[-1][-1]) + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
-DRAWERS: dict[str, Callable[[Any, Panel], None]] = {"bars": _bars, "stack": _stack, "lines": _lines, "points": _points}
+DRAWERS: dict[str, Callable[[Any, Panel, Mapping[str, str]], None]] = {
+    "bars": _bars, "stack": _stack, "lines": _lines, "points": _points}

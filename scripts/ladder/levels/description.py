@@ -135,7 +135,7 @@ class Description:
 
 
 # What tells the mechanisms of a kernel apart, of those constants that it has.
-MECHANISMS = ("CUTS_K", "SWAPS_AB", "CUTS_LAST_WAVE", "TURNS", "NUM_CONSUMERS", "NUM_BANDS", "D_STAGES")
+MECHANISMS = ("SPLITS_K", "WHOLE_CLUSTERS", "SWAPS_AB", "CUTS_LAST_WAVE", "NUM_CONSUMERS", "M_SUBTILES", "D_STAGES")
 
 
 def one_per_mechanism(described: Sequence[Description]) -> list[Description]:

@@ -112,7 +112,7 @@ INCLUDED = re.compile(r'^#include "(common/mma/\w+\.cuh)"$', re.MULTILINE)
 
 def _kernel(root: Path, level: str, arch: int) -> str:
     """The kernel's file, and what it has on the device from common/mma."""
-    text = kernel_path(root, level, arch).read_text(encoding="utf-8")
+    text = "\n".join(names.kernel_source(kernel_path(root, level, arch)))
     return "\n".join([text, *((root / header).read_text(encoding="utf-8") for header in INCLUDED.findall(text))])
 
 

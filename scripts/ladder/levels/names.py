@@ -122,6 +122,17 @@ def kernel_path(root: Path, level: str, arch: int) -> Path:
     return folder(level, root) / f"kernel_sm{arch}.cuh"
 
 
+def kernel_parts(kernel: Path) -> list[Path]:
+    """The files of a kernel: its own, then those that it is cut into, in a folder of the architecture's name."""
+    return [kernel, *sorted((kernel.parent / kernel.stem.removeprefix("kernel_")).glob("*.cuh"))]
+
+
+def kernel_source(kernel: Path) -> list[str]:
+    """The lines of all files of a kernel, one file after the other. Where a line of a kernel is named by a number, this
+    is what it counts."""
+    return [line for path in kernel_parts(kernel) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def has_kernel(level: str, arch: int, root: Path = ROOT) -> bool:
     """Whether there is an executable of this level for this architecture."""
     return kernel_path(root, level, arch).exists()

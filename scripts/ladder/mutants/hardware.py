@@ -113,7 +113,7 @@ class Experiment:
         """Writes their programs into the folder; each kernel as it is comes first."""
         for level in levels:
             embedded = Embedded.find(self.program(level), self.arch)
-            source = names.kernel_path(files.ROOT, level, self.arch).read_text(encoding="utf-8").splitlines()
+            source = names.kernel_source(names.kernel_path(files.ROOT, level, self.arch))
             names_of = labels.Labels(source)
             wait = HARMLESS_WAITS.get((level, self.arch), "")
             sites = removable(embedded, self.arch, source, wait)[:self.limit or None]

@@ -72,10 +72,10 @@ class Labels:
 
 
 @functools.cache
-def _of_file(path: Path, _: float) -> Labels:
-    return Labels(path.read_text(encoding="utf-8").splitlines())
+def _of_kernel(kernel: Path, _: float) -> Labels:
+    return Labels(names.kernel_source(kernel))
 
 
 def of_kernel(root: Path, level: str, arch: int) -> Labels:
-    path = names.kernel_path(root, level, arch)
-    return _of_file(path, path.stat().st_mtime)
+    kernel = names.kernel_path(root, level, arch)
+    return _of_kernel(kernel, max(path.stat().st_mtime for path in names.kernel_parts(kernel)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.command import Failure
+from ladder.levels import names
 
 # Longest first where one begins like another.
 INSTRUCTIONS = (
@@ -27,7 +28,7 @@ INSTRUCTIONS = (
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
 KEY = ("level", "arch", "config", "site", "instruction")  # columns of results that are about a site
-SWITCHES = ("slices", "turns", "swapped")  # the last of the production kernel on Hopper, as in the names of its tiles
+SWITCHES = ("slices", "swapped")  # the last of the production kernel on Hopper, as in the names of its tiles
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
@@ -84,7 +85,17 @@ class Embedded:
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        return self.text.split("\n")
+        """With locations in a kernel's other files as if these stood behind its own: names.kernel_source counts so."""
+        lines = self.text.split("\n")
+        opened = {Path(match[2]): match[1] for line in lines
+                  if (match := re.match(r'\.file\s+(\d+) "([^"]+)"', line))}
+        kernel = next((path for path in opened if re.fullmatch(r"kernel_sm\d+\.cuh", path.name)), None)
+        parts = names.kernel_parts(kernel) if kernel else []
+        if kernel is None or len(parts) < 2:
+            return lines
+        counts = [len(path.read_text(encoding="utf-8").splitlines()) for path in parts]
+        begins = {opened[path]: sum(counts[:i]) for i, path in enumerate(parts) if path in opened}
+        return [_located(line, opened[kernel], begins) if ".loc" in line else line for line in lines]
 
     def sites(self, also: Sequence[str] = ()) -> list[Site]:
         """In the order of the PTX; `also`: instructions that are none of ours. Removing both halves of a cluster
@@ -185,9 +196,11 @@ class Embedded:
         return "\n".join(left(index, line) for index, line in enumerate(self.lines))
 
     def write(self, text: str, program: Path) -> None:
-        """The program with other PTX, which is as long. Machine code, if there is any, stays what it was."""
+        """The program with other PTX, which is as long but for its locations. Machine code, if there is any, stays as
+        it was."""
         data = bytearray(self.program.read_bytes())
-        new = text.encode()
+        new = "\n".join(old if ".loc" in old else line
+                        for old, line in zip(self.text.split("\n"), text.split("\n"))).encode()
         if len(new) != len(self.text.encode()):
             raise ValueError("PTX is replaced by PTX of the same length")
         data[self.offset:self.offset + len(new)] = new
@@ -199,6 +212,15 @@ def _file_number(text: str, source: str) -> str:
     """By which PTX calls a file of source; empty if it names none such."""
     match = re.search(rf'^\.file\s+(\d+) ".*/{re.escape(source)}"', text, re.MULTILINE)
     return match[1] if match else ""
+
+
+def _located(line: str, kernel: str, begins: Mapping[str, int]) -> str:
+    """A location in another file of a kernel as one in its own file, which begins so many lines earlier."""
+    own = re.match(r"(\s*\.loc\s+)(\d+) (\d+) (\d+)", line)
+    if own and own[2] in begins and own[2] != kernel:
+        return f"{own[1]}{kernel} {begins[own[2]] + int(own[3])} {own[4]}"
+    return re.sub(r"inlined_at (\d+) (\d+)", lambda at: f"inlined_at {kernel} {begins[at[1]] + int(at[2])}"
+                  if at[1] in begins else at[0], line)
 
 
 def _nothing(line: str) -> str:

@@ -31,8 +31,10 @@ COLUMNS = ("level", "arch", "config", "site", "instruction", "orders", "found_by
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
 # Those of a level's configurations that are studied where it is not asked for another; of others one per mechanism.
-STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",)}
-# K from which on pairs side by side share what they load (the production kernel's plan_sm90.h); below it each CTA loads
+# The production kernel's: D in the ring with large clusters; three consumers and D beside the ring; split-K.
+STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle", 100): ("swizzle128",),
+           (names.PRODUCTION, 90): ("256x192", "192x192", "64x64-slices")}
+# K from which on pairs side by side share what they load (the production kernel's schedule.h); below it each CTA loads
 # for itself.
 SHARED_FROM_K = 3072
 # Not about order: they only say how many registers a warp has, when the next launch may begin, which CTA may allocate.
@@ -77,7 +79,7 @@ class Kernel:
 
     @functools.cached_property
     def source(self) -> list[str]:
-        return names.kernel_path(files.ROOT, self.level, self.arch).read_text(encoding="utf-8").splitlines()
+        return names.kernel_source(names.kernel_path(files.ROOT, self.level, self.arch))
 
     @functools.cached_property
     def labels(self) -> labels.Labels:
@@ -96,7 +98,7 @@ def cases(d: Description) -> tuple[Case, ...]:
     if d.cluster > 2:  # such clusters have smaller ones beside them
         found.append(Case((m, n, long), d.cluster + 2))
         found.append(Case((m, n, short), 4 * d.cluster))  # and where SMs are many, only these, in one launch
-    if d.constants.get("CUTS_K"):  # in slices only where there are SMs for two of each tile
+    if d.constants.get("SPLITS_K"):  # in slices only where there are SMs for two of each tile
         found.insert(0, Case((m, n, 2 * long), 16 * d.cluster))
     turned = d.constants.get("SWAPS_AB")  # known of tiles that a plan shares out
     if turned is not None and d.cluster == 2 and d.cluster_n == (1 if turned else 2):

@@ -20,6 +20,7 @@ from typing import Callable
 
 from ladder.command import Failure
 from ladder.files import ROOT
+from ladder.levels import names
 
 SPACES = Path("scripts") / "autotune" / "spaces"  # from the root of the repository
 
@@ -217,11 +218,13 @@ def kernel9_reason(p: Point, smem_limit: int) -> str:
 # --- production -------------------------------------------------------------------------------------------------------
 
 SM100_PARAMETERS = (
-    Parameter("block_m", "BLOCK_M", 128, (128, 256)), Parameter("block_n", "BLOCK_N", 128, range(64, 257, 64)),
-    Parameter("stages", "NUM_STAGES", 8, range(2, 33)), Parameter("group", "SWIZZLE_GROUP_SIZE", 8, range(2, 129, 2)),
-    Parameter("store_stages", "NUM_STORE_STAGES", 2, range(1, 9)),
-    Parameter("swizzled_cd", "SWIZZLED_CD", 1, (0, 1)), Parameter("asap", "ASAP_TMEM_EMPTY", 1, (0, 1)),
-    Parameter("clc", "CLC", 0, (0, 1)),
+    Parameter("block_m", "TUNED_BLOCK_M", 128, (128, 256)),
+    Parameter("block_n", "TUNED_BLOCK_N", 128, range(64, 257, 64)),
+    Parameter("stages", "TUNED_NUM_STAGES", 8, range(2, 33)),
+    Parameter("group", "TUNED_SWIZZLE_GROUP_SIZE", 8, range(2, 129, 2)),
+    Parameter("store_stages", "TUNED_NUM_STORE_STAGES", 2, range(1, 9)),
+    Parameter("swizzled_cd", "TUNED_SWIZZLED_CD", 1, (0, 1)), Parameter("asap", "TUNED_ASAP_TMEM_EMPTY", 1, (0, 1)),
+    Parameter("clc", "TUNED_CLC", 0, (0, 1)),
 )
 
 
@@ -277,6 +280,11 @@ def sm90_reason(p: Point, smem_limit: int) -> str:
     return ""
 
 
+def _production_sources(arch: int) -> tuple[str, ...]:
+    kernel = names.kernel_path(ROOT, names.PRODUCTION, arch)
+    return tuple(path.relative_to(ROOT).as_posix() for path in (kernel, *sorted(kernel.parent.glob(f"sm{arch}/*"))))
+
+
 KERNELS = {
     ("sgemm", 90): Kernel(
         name="sgemm", arch=90, element="fp32", source="sgemm_variant.cu", parameters=KERNEL9_PARAMETERS,
@@ -292,13 +300,12 @@ KERNELS = {
         name="production", arch=100, element="bf16", source="production_variant.cu", parameters=SM100_PARAMETERS,
         headline=("block_m", "block_n", "stages", "group"), reason=sm100_reason,
         resources=lambda p: (256, sm100_smem(p)), entry="gemm_sm100",
-        depends=("level08_deep_pipeline/production/kernel_sm100.cuh",)),
+        depends=_production_sources(100)),
     ("production", 90): Kernel(
         name="production", arch=90, element="bf16", source="production_variant.cu", parameters=SM90_PARAMETERS,
         headline=("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group"), reason=sm90_reason,
         resources=lambda p: (384, sm90_smem(p)), entry="gemm_sm90",
-        depends=("level08_deep_pipeline/production/kernel_sm90.cuh",
-                 "level08_deep_pipeline/production/plan_sm90.h")),
+        depends=_production_sources(90)),
 }
 
 
