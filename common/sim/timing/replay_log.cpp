@@ -85,16 +85,35 @@ class Events {
     event.pc = pc;
     event.issued = cycle(work.issued), event.seen = std::max(cycle(work.seen), event.end);
     event.footprint = std::make_unique<Footprint>();
-    // The execution has issued the same operations in the same order.
-    for (const uint32_t who : {warp, warp / 4 * 4}) {
-      const auto known = operations_.find({event.cta, who, pc});
-      if (known == operations_.end() || known->second.empty()) continue;
-      TraceEvent& same = executed_.events[known->second.front()];
-      known->second.pop_front();
-      event.name = std::move(same.name);
-      event.footprint = std::move(same.footprint);
-      break;
+    if (TraceEvent* const same = executed(event.cta, warp, pc)) {
+      event.name = std::move(same->name);
+      event.footprint = std::move(same->footprint);
     }
+  }
+
+  /// The execution has issued the same operations in the same order: the next one of this warp at this instruction.
+  TraceEvent* executed(uint32_t cta, uint32_t warp, uint32_t pc) {
+    for (const uint32_t who : {warp, warp / 4 * 4}) {
+      const auto known = operations_.find({cta, who, pc});
+      if (known == operations_.end() || known->second.empty()) continue;
+      const size_t number = known->second.front();
+      known->second.pop_front();
+      return &executed_.events[number];
+    }
+    return nullptr;
+  }
+
+  /// A commit takes no unit and no time.
+  void add_commit(uint32_t gang, uint32_t warp, const ClusterLog::Passed& passed) {
+    const uint32_t rank = log_.gangs[gang].rank, pc = pc_of(gang, passed.step);
+    TraceEvent* const same = executed(executed_.ctas[rank], warp, pc);
+    if (same == nullptr) return;  // another warp of its warpgroup commits for all
+    TraceEvent& event = add(TraceEvent::Kind::Operation, rank, passed.ended, passed.ended);
+    event.warp = static_cast<int32_t>(warp);
+    event.pc = pc;
+    event.issued = event.begin, event.end = event.seen = event.begin + 1;
+    event.name = std::move(same->name);
+    event.footprint = std::move(same->footprint);
   }
 
   void add_warp(uint32_t gang, uint32_t warp) {
@@ -112,6 +131,7 @@ class Events {
       const Step& step = steps(gang)[each.step];
       const Wait wait = wait_of(step.what);
       last = each.step, until = each.ended;
+      if (step.what == What::Commit || step.what == What::MmaArrive) add_commit(gang, warp, each);
       // A look at a barrier whose phase is complete takes time, too, but is no wait.
       if (wait == Wait::None || (wait == Wait::Mbarrier && !each.blocked)) continue;
       if (cycle(each.ended) <= cycle(each.begun)) continue;

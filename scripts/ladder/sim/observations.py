@@ -117,7 +117,7 @@ def observe_timeline(levels: Levels, description: Description) -> str:
     shape = timeline_shape(description)
     trace = levels.simulate(description.level, description.arch,
                             [*shape_arguments(shape), "--config", description.config],
-                            ["--sms", str(TIMELINE_SMS[description.arch])], "--trace")
+                            ["--sms", str(TIMELINE_SMS[description.arch]), "--timing"], "--trace")
     reduced = traces.reduce(trace)
     head = {"level": description.level, "arch": description.arch, "config": description.config,
             "shape": list(shape), **reduced}

@@ -37,6 +37,7 @@ class Event:
     end: int
     line: int = 0  # of the source
     seen: int = 0  # when an operation's effect could be seen
+    warp: int = -1  # that issued an operation; -1: the trace does not say
 
 
 @dataclass
@@ -83,7 +84,8 @@ def read_trace(trace: Any) -> list[Cta]:
             arguments = item.get("args", {})
             line = arguments.get("source", "").rpartition(":")[2]
             event = Event(item["name"], cycles(item["ts"]), cycles(item["ts"] + item["dur"]),
-                          int(line) if line.isdigit() else 0, cycles(arguments.get("seen", 0)))
+                          int(line) if line.isdigit() else 0, cycles(arguments.get("seen", 0)),
+                          int(arguments.get("warp", -1)))
             if item["cat"] == "operation":
                 cta.operations.append(event)
             else:
@@ -147,8 +149,8 @@ class Work:
         tensor = leader.of(*TENSOR)
         if not consumers or not tensor:
             return Work(0, 0)
-        in_turns = any(_waits(events, "mbarrier")[:1] and _waits(events, "mbarrier")[0].begin > tensor[0].begin
-                       for events in consumers)
+        first_ends = min(_final_waits(events)[0].begin for events in consumers)
+        in_turns = any(_waits(events, "wgmma")[0].begin >= first_ends for events in consumers[1:])
         share = 1 if in_turns else len(consumers)
         return Work(sum(len(_final_waits(events)) for events in consumers) // share,
                     len(leader.of("wgmma.commit_group")) // share)
@@ -162,15 +164,16 @@ def _in_parts(items: Sequence[Any], parts: int) -> list[Sequence[Any]]:
     return [items[i * share:(i + 1) * share] for i in range(parts)]
 
 
-def _epilogues(events: Sequence[Event], work: Work) -> list[list[int]]:
+def _epilogues(events: Sequence[Event], work: Work, tensor: Sequence[Event]) -> list[list[int]]:
     """Where a warp is in its epilogue, tile by tile. On Blackwell: around the reads of tensor memory, from a wait for a
-    barrier to the next. On Hopper: from the last wait for MMAs until the program jumps back."""
+    barrier, or the end of an MMA, to the next wait. On Hopper: from the last wait for MMAs until the program jumps
+    back."""
     reads = _waits(events, "tcgen05.ld")
     found: list[list[int]] = []
     if reads:
         stops = [e for e in events if _wait_of(e) in ("mbarrier", "cluster barrier")]
         for part in _in_parts(reads, work.tiles):
-            begin = max((s.end for s in stops if s.end <= part[0].begin), default=0)
+            begin = max((s.end for s in [*stops, *tensor] if s.end <= part[0].begin), default=0)
             end = min((s.begin for s in stops if s.begin >= part[-1].end), default=events[-1].end)
             if found:  # without a wait between two tiles
                 found[-1][1] = min(found[-1][1], part[0].begin)
@@ -224,10 +227,12 @@ def _groups(ctas: Sequence[Cta]) -> list[list[int]]:
 
 
 def _issuer(cta: Cta, operations: Sequence[Event]) -> Optional[int]:
-    """The warp that is running when a unit starts on its first operation. If several are, it is the one that waits for
-    barriers in shared memory most often: as issuing warps do."""
+    """The warp that issued a unit's first operation. Where the trace does not say, one that runs when the unit starts
+    on it; if several do, the one that waits for barriers in shared memory most often: as issuing warps do."""
     if not operations:
         return None
+    if operations[0].warp >= 0:
+        return operations[0].warp
     time = operations[0].begin
     running = [w for w, events in cta.warps.items()
                if any(e.name == "run" and e.begin <= time <= e.end for e in events)]
@@ -268,8 +273,8 @@ def reduce(trace: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"kind": about.get("kind", "modelled"), "gpu": about.get("gpu", ""), "tiles": work.tiles,
                               "ctas": []}
     for cta in ctas:
-        epilogues = {w: _epilogues(events, work) for w, events in cta.warps.items()}
         mma = tensor if is_pair else cta.of(*TENSOR)  # the leader's MMAs work in both CTAs of a pair
+        epilogues = {w: _epilogues(events, work, mma) for w, events in cta.warps.items()}
         tracks = [{"name": "TMA loads", "kind": "loads", "bars": _load_bars(cta.of("TMA load"), work)},
                   {"name": "tensor core", "kind": "mma", "bars": _mma_bars(mma, work)}]
         if any(c.of("TMA store") for c in ctas):
