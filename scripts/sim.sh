@@ -8,8 +8,8 @@ usage() {
 usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
        scripts/sim.sh [options] --replay FILE
 
-Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or does again what a recording of
-it says, without the program.
+Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or does again what a recording
+of it says, without the program.
 
   --gpu b200|h200     the GPU to pretend (default: h200 for a program with code for Hopper only, otherwise b200)
   --sms N             a smaller GPU, so that persistent kernels take several turns on small problems
@@ -32,8 +32,8 @@ it says, without the program.
   --record FILE       write what the program asks of the device: PTX, allocations, copies, launches, and digests of what
                       it copies back
   --results-of FILE   with --record: the right results are those of this recording, not the program's own
-  --replay FILE       do that again, with the options given here, and say whether the results are those that were recorded;
-                      --ptx FILE replaces the first PTX text
+  --replay FILE       do that again, with the options given here, and say whether the results are those that were
+                      recorded; --ptx FILE replaces the first PTX text
   --json              with --replay: print what came of it as JSON (common/sim/web/README.md)
   --timing            do not compute: predict the time of each launch on the GPU, its clock, and what limits it
   --constants FILE    with --timing: the GPU's constants, in place of common/sim/timing/constants
@@ -93,8 +93,8 @@ the others warn with --check.
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
 program would exit with 0; 2 for a wrong command line.
-With --replay: 0 the results are as recorded; 1 they are not; 3 the recording is damaged, or no recording; 4 it is of another
-version; 5 there is not enough memory, or not at the recorded addresses; 6 the PTX cannot be used; 86 and 2 as above.
+With --replay: 0 the results are as recorded; 1 they are not; 3 the recording is damaged, or no recording; 4 it is of
+another version; 5 there is not enough memory, or not at the recorded addresses; 6 the PTX cannot be used; 86 and 2 as above.
 LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
 END
 }

@@ -1,9 +1,9 @@
-# What the simulated device is compiled of, natively (CMakeLists.txt) and for browsers (web/CMakeLists.txt). Not in it, since
-# each of the two has its own: machine/pages.cpp, engine/progress.cpp.
+# What the simulated device is compiled of, natively (CMakeLists.txt) and for browsers (web/CMakeLists.txt). Not in it,
+# since each of the two has its own: machine/pages.cpp, engine/progress.cpp.
 set(SIM_DIR "${CMAKE_CURRENT_LIST_DIR}")
 file(GLOB SIM_SOURCES CONFIGURE_DEPENDS "${SIM_DIR}/ptx/*.cpp" "${SIM_DIR}/ptx/rules/*.cpp" "${SIM_DIR}/machine/*.cpp"
-  "${SIM_DIR}/exec/*/*.cpp" "${SIM_DIR}/exec/*/*/*.cpp" "${SIM_DIR}/engine/*.cpp" "${SIM_DIR}/device/*.cpp" "${SIM_DIR}/check/*.cpp"
-  "${SIM_DIR}/check/*/*.cpp" "${SIM_DIR}/timing/*.cpp")
+  "${SIM_DIR}/exec/*/*.cpp" "${SIM_DIR}/exec/*/*/*.cpp" "${SIM_DIR}/engine/*.cpp" "${SIM_DIR}/device/*.cpp"
+  "${SIM_DIR}/check/*.cpp" "${SIM_DIR}/check/*/*.cpp" "${SIM_DIR}/timing/*.cpp")
 list(REMOVE_ITEM SIM_SOURCES "${SIM_DIR}/machine/pages.cpp" "${SIM_DIR}/engine/progress.cpp")
 # The timing model's constants are data; the library carries them.
 foreach(gpu h200 b200)

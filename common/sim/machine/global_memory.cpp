@@ -42,8 +42,8 @@ auto last_before(Map& map, uint64_t address) {
 
 }  // namespace
 
-// Addresses are not reused while there are fresh ones, so that stale pointers are recognised. Several times the capacity is
-// a wish.
+// Addresses are not reused while there are fresh ones, so that stale pointers are recognised. Several times the
+// capacity is a wish.
 GlobalMemory::GlobalMemory(uint64_t capacity, bool blank)
     : blank_(blank), capacity_(capacity), range_(pages::reserve(16 * capacity)), cursor_(range_.begin) {}
 

@@ -1,5 +1,5 @@
-// Device memory. One reserved range of addresses (machine/pages.h) serves as the GPU's address space, and anything outside
-// the range is recognisably not a device pointer.
+// Device memory. One reserved range of addresses (machine/pages.h) serves as the GPU's address space, and anything
+// outside the range is recognisably not a device pointer.
 #pragma once
 
 #include <cstdint>

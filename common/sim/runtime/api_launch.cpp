@@ -235,8 +235,8 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
   });
 }
 
-/// Not CUDA's: a program may look it up and say how many tensor FLOPs its next launch is asked for (2*M*N*K of a product).
-/// The counters then show them beside those that were executed.
+/// Not CUDA's: a program may look it up and say how many tensor FLOPs its next launch is asked for (2*M*N*K of a
+/// product). The counters then show them beside those that were executed.
 SIM_API void sim_note_useful_flops(std::uint64_t flops) {
   call("sim_note_useful_flops", [&](Process& process) {
     process.device().note_useful_flops(flops);
@@ -244,8 +244,8 @@ SIM_API void sim_note_useful_flops(std::uint64_t flops) {
   });
 }
 
-/// Not CUDA's: a program may look it up and say what it calls the parts of dynamic shared memory in its next launches, so
-/// that reports can. A line per part: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
+/// Not CUDA's: a program may look it up and say what it calls the parts of dynamic shared memory in its next launches,
+/// so that reports can. A line per part: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
 SIM_API void sim_name_shared(const char* lines) {
   call("sim_name_shared", [&](Process& process) {
     process.device().name_shared(read_shared_names(lines));
@@ -253,16 +253,16 @@ SIM_API void sim_name_shared(const char* lines) {
   });
 }
 
-/// Not CUDA's: a program may look it up and say that `bytes` bytes from `host` on are what the harness's generator makes of
-/// these numbers (common/harness/inputs.h): a recording has the numbers in the place of the bytes.
+/// Not CUDA's: a program may look it up and say that `bytes` bytes from `host` on are what the harness's generator
+/// makes of these numbers (common/harness/inputs.h): a recording has the numbers in the place of the bytes.
 SIM_API void sim_generated(const void* host, std::size_t bytes, unsigned init, std::uint64_t seed, unsigned operand) {
   query("sim_generated", [&](Process& process) {
     if (process.recorder() != nullptr) process.recorder()->generated(host, bytes, init, seed, operand);
   });
 }
 
-/// Not CUDA's: a program may look it up and say that device memory from `device` on is a matrix: rows and columns of so many
-/// bytes each, and bytes from row to row. A recording can then tell which tiles of it differ.
+/// Not CUDA's: a program may look it up and say that device memory from `device` on is a matrix: rows and columns of so
+/// many bytes each, and bytes from row to row. A recording can then tell which tiles of it differ.
 SIM_API void sim_describe_result(const char* name, const void* device, unsigned rows, unsigned columns,
                                  unsigned element, std::size_t pitch) {
   query("sim_describe_result", [&](Process& process) {

@@ -1,4 +1,5 @@
-// Replays recordings with the engine in WebAssembly, in a worker or under node. README.md describes requests and results.
+// Replays recordings with the engine in WebAssembly, in a worker or under node. README.md describes requests and
+// results.
 "use strict";
 
 (function (scope) {
@@ -15,7 +16,8 @@
     const view = new Uint8Array(bytes);
     if (view[0] !== 0x1f || view[1] !== 0x8b) return view;
     if (typeof DecompressionStream === "undefined")
-      throw new RequestError("no-webassembly", "This browser cannot decompress the engine: it has no DecompressionStream.");
+      throw new RequestError("no-webassembly",
+        "This browser cannot decompress the engine: it has no DecompressionStream.");
     try {
       const stream = new Blob([view]).stream().pipeThrough(new DecompressionStream("gzip"));
       return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -38,7 +40,7 @@
     return {module, loadSim};
   }
 
-  // --- what a result means ----------------------------------------------------------------------------------------------
+  // --- what a result means -----------------------------------------------------------------------------------------
 
   const CONVERGENCE = ["implicit-reconvergence", "warp-synchronous"];
   const TIMEOUT = 702;
@@ -47,14 +49,16 @@
   /// Which pair of accesses a report is about, whichever warps it was found with.
   function pairOf(report) {
     if (!isFinding(report)) return report.text;
-    const line = ({places}) => places.find(({file}) => /kernel_sm\d+\.cuh$/.test(file))?.line ?? places.at(-1)?.line ?? 0;
+    const isKernel = ({file}) => /kernel_sm\d+\.cuh$/.test(file);
+    const line = ({places}) => (places.find(isKernel) ?? places.at(-1))?.line ?? 0;
     return JSON.stringify([report.rule, ...report.sides.map(line)]);
   }
 
   /// The class of an answer; of the reports only those count that are not among `usual`: the unchanged kernel's.
   function classOf({reports, status, right}, usual = []) {
     const known = new Set(usual.map(pairOf));
-    const left = reports.filter((report) => report.kind === "deadlock" || report.kind === "fault" || !known.has(pairOf(report)));
+    const left = reports.filter(
+      (report) => report.kind === "deadlock" || report.kind === "fault" || !known.has(pairOf(report)));
     if (left.some(({kind}) => kind === "error" || kind === "strict")) return "race";
     if (left.some(({rule}) => CONVERGENCE.includes(rule))) return "convergence";
     if (status === TIMEOUT) return "deadlock";
@@ -63,7 +67,7 @@
     return left.length > 0 ? "habit" : "";
   }
 
-  // --- running --------------------------------------------------------------------------------------------------------------
+  // --- running -----------------------------------------------------------------------------------------------------
 
   const FILES = {counters: "/counters.json", trace: "/trace.json"};
 
@@ -92,8 +96,9 @@
     }).join("\n");
   }
 
-  /// Runs a recording (bytes) as the request says. `progress` gets {launch, launches, kernel, clusters, of}. What the unchanged
-  /// kernel is reported for does not count for the class: it is run first, once for each recording and options.
+  /// Runs a recording (bytes) as the request says. `progress` gets {launch, launches, kernel, clusters, of}. What the
+  /// unchanged kernel is reported for does not count for the class: it is run first, once for each recording and
+  /// options.
   async function replay(engine, recording, request = {}, progress = () => {}) {
     const bytes = await plain(recording);
     const answer = await once(engine, bytes, request, progress);
@@ -145,7 +150,8 @@
     let answer;
     try {
       answer = JSON.parse(sim.UTF8ToString(sim._sim_replay(
-        keep(bytes), bytes.length, text(settings), text(edits), typeof request.ptx === "string" ? text(request.ptx) : 0)));
+        keep(bytes), bytes.length, text(settings), text(edits),
+        typeof request.ptx === "string" ? text(request.ptx) : 0)));
     } catch (error) {
       if (error instanceof RequestError) throw error;
       const sentence = error instanceof RangeError || /memory/i.test(error.message)

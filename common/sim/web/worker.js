@@ -20,7 +20,8 @@ async function fetched(address) {
 const loaded = () => (engine ??= fetched(new URL("sim.wasm.gz", self.location)).then((bytes) => load(bytes, loadSim)));
 
 async function run({id, recording, ...request}) {
-  const bytes = recording instanceof ArrayBuffer || ArrayBuffer.isView(recording) ? recording : await fetched(recording);
+  const isContent = recording instanceof ArrayBuffer || ArrayBuffer.isView(recording);
+  const bytes = isContent ? recording : await fetched(recording);
   const result = await replay(await loaded(), bytes, request, (state) => postMessage({type: "progress", id, ...state}));
   postMessage({type: "result", id, ...result});
 }
@@ -36,7 +37,7 @@ async function handle(message) {
       throw new RequestError("request", `There is no message '${message.type}'.`);
     }
   } catch (error) {
-    if (engine !== null && error.code !== undefined && ["unreachable", "no-webassembly"].includes(error.code)) engine = null;
+    if (["unreachable", "no-webassembly"].includes(error.code)) engine = null;  // the next request tries again
     postMessage({type: "error", id: message.id ?? null, code: error.code ?? "internal", sentence: error.message});
   }
 }
