@@ -20,6 +20,9 @@ class Includes(unittest.TestCase):
                 self.assertEqual(len(wrong), 1)
                 self.assertIn(":2: ", wrong[0])
 
+    def test_a_folder_without_a_layer(self) -> None:
+        self.assertEqual(len(layers.wrong_includes(simulated(cellar__a="#pragma once\n"))), 1)
+
     def test_what_is_below(self) -> None:
         text = '#include <vector>\n#include "common/base/text.h"\n#include "machine/cta.h"\n#include "exec/core/op.h"\n'
         self.assertEqual(layers.wrong_includes(simulated(exec__core__a=text, check__order__a=text, device__a=text)), [])
