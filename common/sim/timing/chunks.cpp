@@ -10,13 +10,13 @@ namespace {
 
 /// Of a row that L2 is asked for at once, on average: where rows do not begin with a line, many take a request more.
 uint32_t request_bytes(const LoadSite& site) {
-  constexpr uint64_t LINE = 128, ROWS = 8;  // TMA wants steps of 16 bytes: after 8 rows they begin at the same place
+  constexpr uint64_t kLine = 128, kRows = 8;  // TMA wants steps of 16 bytes: after 8 rows they begin at the same place
   uint64_t lines = 0;
-  for (uint64_t row = 0; row < ROWS; ++row) {
-    const uint64_t begin = (site.tensor + row * site.row_step) % LINE;
-    lines += (begin + site.row_bytes + LINE - 1) / LINE;
+  for (uint64_t row = 0; row < kRows; ++row) {
+    const uint64_t begin = (site.tensor + row * site.row_step) % kLine;
+    lines += (begin + site.row_bytes + kLine - 1) / kLine;
   }
-  return static_cast<uint32_t>(ROWS * site.row_bytes / lines);
+  return static_cast<uint32_t>(kRows * site.row_bytes / lines);
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ Chunks::Chunks(std::span<const GridDemands> launches) {
   const auto each_place = [&](auto&& f) {
     for (const GridDemands& launch : launches) {
       for (const auto& places : launch.places) {
-        for (const Place& place : places) f(launch.sites.loads[place.load], place);
+        for (const BoxPlace& place : places) f(launch.sites.loads[place.load], place);
       }
     }
   };
-  each_place([&](const LoadSite& site, const Place& place) {
+  each_place([&](const LoadSite& site, const BoxPlace& place) {
     Tensor& tensor = tensors[{site.tensor, site.row_bytes}];
     tensor.rows = std::gcd(std::gcd(tensor.rows, static_cast<int32_t>(site.rows)), place.y);
     tensor.fetch_bytes = site.fetch_bytes;
@@ -69,7 +69,7 @@ Chunks::Chunks(std::span<const GridDemands> launches) {
                        static_cast<uint32_t>(std::max(of_site[i]->rows, 1)));
     for (size_t cluster = 0; cluster < launch.places.size(); ++cluster) {
       numbers[cluster].reserve(launch.places[cluster].size());
-      for (const Place& place : launch.places[cluster]) {
+      for (const BoxPlace& place : launch.places[cluster]) {
         const Tensor& tensor = *of_site[place.load];
         const int32_t column = std::max(place.x, 0) / tensor.row_bytes, row = std::max(place.y, 0) / tensor.rows;
         numbers[cluster].push_back(tensor.first +

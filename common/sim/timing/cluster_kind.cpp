@@ -8,12 +8,12 @@ namespace sim::timing {
 namespace {
 
 /// Numbers the mbarriers that anybody names.
-void number_barriers(Kind& kind, const ClusterDemands& demands, const Sites& sites) {
-  using What = Step::What;
+void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Sites& sites) {
+  using What = DemandStep::What;
   std::set<std::pair<uint32_t, uint32_t>> named;
   for (const auto& cta : demands) {
     for (const WarpDemands& warp : cta) {
-      for (const Step& step : warp.steps) {
+      for (const DemandStep& step : warp.steps) {
         if (step.what == What::Init || step.what == What::Wait || step.what == What::Arrive ||
             step.what == What::Expect)
           named.emplace(step.rank, step.slot);
@@ -34,15 +34,15 @@ void number_barriers(Kind& kind, const ClusterDemands& demands, const Sites& sit
 
 }  // namespace
 
-Kind prepare(const ClusterDemands& demands, const Sites& sites) {
-  Kind kind;
+ClusterClass prepare(const ClusterDemands& demands, const Sites& sites) {
+  ClusterClass kind;
   number_barriers(kind, demands, sites);
   uint32_t place = 0;
   for (uint32_t rank = 0; rank < demands.size(); ++rank) {
     kind.warps.push_back(static_cast<uint32_t>(demands[rank].size()));
     for (uint32_t warp = 0; warp < demands[rank].size(); ++warp) {
       const WarpDemands& mine = demands[rank][warp];
-      const auto twin = std::find_if(kind.gangs.begin(), kind.gangs.end(), [&](const Gang& gang) {
+      const auto twin = std::find_if(kind.gangs.begin(), kind.gangs.end(), [&](const WarpClass& gang) {
         return gang.rank == rank && gang.first_warp / 4 == warp / 4 && mine.places.empty() && *gang.steps == mine.steps;
       });
       if (twin != kind.gangs.end()) {
@@ -55,9 +55,9 @@ Kind prepare(const ClusterDemands& demands, const Sites& sites) {
       place += static_cast<uint32_t>(mine.places.size());
     }
   }
-  for (Gang& gang : kind.gangs) {
+  for (WarpClass& gang : kind.gangs) {
     for (uint32_t i = 0; i < kind.gangs.size(); ++i) {
-      const Gang& other = kind.gangs[i];
+      const WarpClass& other = kind.gangs[i];
       if (other.leads && other.rank == gang.rank && other.first_warp == gang.first_warp / 4 * 4) gang.leader = i;
     }
   }

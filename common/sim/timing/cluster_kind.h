@@ -9,9 +9,9 @@
 namespace sim::timing {
 
 /// Warps that demand the same, step by step: they run as one. Those of a warpgroup only.
-struct Gang {
+struct WarpClass {
   uint32_t rank, first_warp, warps;
-  const std::vector<Step>* steps;
+  const std::vector<DemandStep>* steps;
   uint32_t first_place;  ///< index of its first load among those of the cluster
   uint32_t loads;
   bool leads;       ///< has the first warp of its warpgroup, which issues for all four
@@ -19,8 +19,8 @@ struct Gang {
   std::vector<uint32_t> members;
 };
 
-struct Kind {
-  std::vector<Gang> gangs;
+struct ClusterClass {
+  std::vector<WarpClass> gangs;
   std::vector<uint32_t> warps;    ///< by rank: that exist
   uint32_t barriers = 0;          ///< mbarriers of the cluster
   uint32_t slots = 1;             ///< of shared memory in which there may be one
@@ -28,6 +28,6 @@ struct Kind {
 };
 
 /// What it points to belongs to `demands`, which must outlive it.
-Kind prepare(const ClusterDemands& demands, const Sites& sites);
+ClusterClass prepare(const ClusterDemands& demands, const Sites& sites);
 
 }  // namespace sim::timing

@@ -29,8 +29,8 @@ std::vector<std::string> fields(std::string_view line) {
 
 }  // namespace
 
-std::vector<Constant> read_constants(std::string_view csv) {
-  std::vector<Constant> list;
+std::vector<ModelConstant> read_constants(std::string_view csv) {
+  std::vector<ModelConstant> list;
   size_t number = 0;
   for (size_t at = 0; at < csv.size(); ++number) {
     const size_t end = std::min(csv.find('\n', at), csv.size());
@@ -50,10 +50,10 @@ std::vector<Constant> read_constants(std::string_view csv) {
   return list;
 }
 
-Constants constants(const std::vector<Constant>& list) {
+Constants constants(const std::vector<ModelConstant>& list) {
   Constants all;
   std::set<std::string> known;
-  for (const Constant& each : list) {
+  for (const ModelConstant& each : list) {
     bool found = false;
 #define SIM_TIMING_FIELD(field) \
   if (each.name == #field) all.field = each.value, found = true;

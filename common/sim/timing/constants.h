@@ -7,7 +7,7 @@
 
 namespace sim::timing {
 
-struct Constant {
+struct ModelConstant {
   std::string name, unit;
   std::string kind;  ///< measured, reported, fitted, assumed
   std::string source;
@@ -37,9 +37,9 @@ struct Constants {
 };
 
 /// The file of this GPU. Throws std::runtime_error if a line cannot be read.
-std::vector<Constant> read_constants(std::string_view csv);
+std::vector<ModelConstant> read_constants(std::string_view csv);
 /// Throws std::runtime_error unless every field is there, once, and nothing else.
-Constants constants(const std::vector<Constant>& list);
+Constants constants(const std::vector<ModelConstant>& list);
 /// Those of the GPU with this key ("h200"), as they were when the library was built, or, if LADDER_SIM_CONSTANTS names a
 /// file, the ones in it.
 Constants constants_of(std::string_view gpu);

@@ -13,10 +13,10 @@
 namespace sim {
 namespace {
 
-constexpr auto LINES = base::JsonWriter::Layout::lines;
+constexpr auto kLines = base::JsonWriter::Layout::lines;
 
 /// All sums, under the names that files have for them.
-constexpr std::pair<const char*, uint64_t Counters::*> FIELDS[] = {
+constexpr std::pair<const char*, uint64_t Counters::*> kFields[] = {
     {"warp_instructions", &Counters::warp_instructions},
     {"lane_instructions", &Counters::lane_instructions},
     {"tensor_flops", &Counters::tensor_flops},
@@ -85,7 +85,7 @@ void write_accesses(base::JsonWriter& json, const char* name, const std::vector<
   const auto write_all = [&] {
     for (const uint32_t pc : order) json.object([&] { write(pc); });
   };
-  json.array(name, write_all, LINES);
+  json.array(name, write_all, kLines);
 }
 
 void write_launch(base::JsonWriter& json, const LaunchRecord& record) {
@@ -100,7 +100,7 @@ void write_launch(base::JsonWriter& json, const LaunchRecord& record) {
   triple("block", record.block);
   triple("cluster", record.cluster);
   if (record.useful_tensor_flops > 0) json.member("useful_tensor_flops", record.useful_tensor_flops);
-  for (const auto& [name, field] : FIELDS) json.member(name, c.*field);
+  for (const auto& [name, field] : kFields) json.member(name, c.*field);
   write_accesses(json, "global", c.global_accesses, *record.program, true);
   write_accesses(json, "shared", c.shared_accesses, *record.program, false);
 }
@@ -114,15 +114,15 @@ std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecor
     json.member("gpu", gpu);
     json.member("sms", sms);
     const auto write_all = [&] {
-      for (const LaunchRecord& launch : launches) json.object([&] { write_launch(json, launch); }, LINES);
+      for (const LaunchRecord& launch : launches) json.object([&] { write_launch(json, launch); }, kLines);
     };
-    json.array("launches", write_all, LINES);
+    json.array("launches", write_all, kLines);
   });
   return text + "\n";
 }
 
 void Counters::add(const Counters& other) {
-  for (const auto& [name, field] : FIELDS) this->*field += other.*field;
+  for (const auto& [name, field] : kFields) this->*field += other.*field;
   merge(global_accesses, other.global_accesses);
   merge(shared_accesses, other.shared_accesses);
 }
@@ -133,10 +133,10 @@ Touched touched(const uint64_t* addresses, uint32_t mask, uint32_t bytes) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const uint64_t address = addresses[std::countr_zero(rest)];
     // An aligned access of up to 32 bytes lies in one sector; the second entry serves the ends of longer ones.
-    sectors[n] = address / SECTOR_BYTES;
-    lines[n++] = address / LINE_BYTES;
-    sectors[n] = (address + bytes - 1) / SECTOR_BYTES;
-    lines[n++] = (address + bytes - 1) / LINE_BYTES;
+    sectors[n] = address / kSectorBytes;
+    lines[n++] = address / kLineBytes;
+    sectors[n] = (address + bytes - 1) / kSectorBytes;
+    lines[n++] = (address + bytes - 1) / kLineBytes;
   }
   return {distinct(sectors.data(), n), distinct(lines.data(), n)};
 }
@@ -145,8 +145,8 @@ std::vector<uint64_t> touched_sectors(const uint64_t* addresses, uint32_t mask, 
   std::vector<uint64_t> all;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const uint64_t address = addresses[std::countr_zero(rest)];
-    all.push_back(address / SECTOR_BYTES);
-    all.push_back((address + bytes - 1) / SECTOR_BYTES);
+    all.push_back(address / kSectorBytes);
+    all.push_back((address + bytes - 1) / kSectorBytes);
   }
   all.resize(distinct(all.data(), all.size()));
   return all;

@@ -73,8 +73,8 @@ struct LaunchRecord {
 /// What `--counters` writes. Accesses that cost most come first, with PTX and source lines.
 std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecord> launches);
 
-inline constexpr uint64_t SECTOR_BYTES = 32;  ///< what L1 asks L2 for at least
-inline constexpr uint64_t LINE_BYTES = 128;   ///< what a tag of L1 stands for
+inline constexpr uint64_t kSectorBytes = 32;  ///< what L1 asks L2 for at least
+inline constexpr uint64_t kLineBytes = 128;   ///< what a tag of L1 stands for
 /// Distinct sectors and lines that a warp's accesses of `bytes` each touch.
 struct Touched {
   uint64_t sectors, lines;

@@ -11,20 +11,21 @@
 
 namespace sim::timing {
 
-WarpDemands& Recorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
+WarpDemands& DemandRecorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
 
-void Recorder::note(const Warp& warp, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
+void DemandRecorder::note(const Warp& warp, DemandStep::What what, uint32_t rank, uint32_t slot, uint32_t value) {
   note_at(warp, warp.splits[warp.current].pc, what, rank, slot, value);
 }
 
-void Recorder::note_at(const Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value) {
-  if (warp.alone && what != Step::What::Load) return;
+void DemandRecorder::note_at(const Warp& warp, uint32_t pc, DemandStep::What what, uint32_t rank, uint32_t slot,
+                             uint32_t value) {
+  if (warp.alone && what != DemandStep::What::Load) return;
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
   auto& [steps, pcs, places] = demands_of(warp);
   // Accesses in a row are one step; but the loads of a loop's next turn wait for those of the one before.
-  const bool is_load = what == Step::What::GlobalLoad || what == Step::What::CachedLoad;
-  const bool is_access = is_load || what == Step::What::Shared || what == Step::What::GlobalStore;
+  const bool is_load = what == DemandStep::What::GlobalLoad || what == DemandStep::What::CachedLoad;
+  const bool is_access = is_load || what == DemandStep::What::Shared || what == DemandStep::What::GlobalStore;
   if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot &&
       (!is_load || pc > pcs.back())) {
     steps.back().value += value;
@@ -36,14 +37,14 @@ void Recorder::note_at(const Warp& warp, uint32_t pc, Step::What what, uint32_t 
 }
 
 template <class Site>
-uint32_t Recorder::number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site) {
+uint32_t DemandRecorder::number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site) {
   for (size_t i = known.size(); i < all.size(); ++i) known.emplace(all[i], static_cast<uint32_t>(i));
   const auto [at, fresh] = known.emplace(site, static_cast<uint32_t>(all.size()));
   if (fresh) all.push_back(site);
   return at->second;
 }
 
-void Recorder::note_load(const IssueEvent& event) {
+void DemandRecorder::note_load(const IssueEvent& event) {
   const TensorMap& map = event.box->map;
   LoadSite site{.tensor = map.address,
                 .rows = event.box->rows,
@@ -55,33 +56,34 @@ void Recorder::note_load(const IssueEvent& event) {
   for (const Credit& credit : event.to->credits)
     site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
   const uint32_t index = number(sites_.loads, loads_, site);
-  note(event.warp, Step::What::Load, 0, 0, index);
+  note(event.warp, DemandStep::What::Load, 0, 0, index);
   demands_of(event.warp)
       .places.push_back(
           {index, static_cast<int32_t>(event.box->start()), static_cast<int32_t>(event.box->coordinate[1])});
 }
 
-void Recorder::note_ordinary_load(const AccessEvent& event) {
+void DemandRecorder::note_ordinary_load(const AccessEvent& event) {
   if (loads_of_lanes_ == nullptr) return;
   const std::vector<uint64_t> sectors = touched_sectors(event.address, event.lanes, event.bytes);
   const OrdinaryLoads::Missed missed =
       loads_of_lanes_->load(event.warp.cta->rank, sectors, event.allocation, event.allocation_bytes);
   if (missed.lines > 0) {
-    note(event.warp, Step::What::GlobalLoad, 0, static_cast<uint32_t>(missed.sectors * SECTOR_BYTES / missed.lines),
-         missed.lines);
+    note(event.warp, DemandStep::What::GlobalLoad, 0,
+         static_cast<uint32_t>(missed.sectors * kSectorBytes / missed.lines), missed.lines);
   } else {
     uint32_t lines = 0;
     for (size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
-    note(event.warp, Step::What::CachedLoad, 0, 0, lines);
+    note(event.warp, DemandStep::What::CachedLoad, 0, 0, lines);
   }
 }
 
-void Recorder::on(const AccessEvent& event) {
+void DemandRecorder::on(const AccessEvent& event) {
   if (!event.is_done || !event.is_own_instruction) return;
   switch (event.memory) {
     case AccessEvent::Memory::Local: break;
     case AccessEvent::Memory::Shared:
-      note(event.warp, Step::What::Shared, 0, 0, shared_wavefronts(offsets_of(event).data(), event.lanes, event.bytes));
+      note(event.warp, DemandStep::What::Shared, 0, 0,
+           shared_wavefronts(offsets_of(event).data(), event.lanes, event.bytes));
       break;
     case AccessEvent::Memory::Global:
     case AccessEvent::Memory::Constant: {
@@ -94,47 +96,48 @@ void Recorder::on(const AccessEvent& event) {
       const uint64_t bytes = event.role == Role::Store ? static_cast<uint64_t>(std::popcount(event.lanes)) *
                                                              event.bytes / std::max<uint64_t>(all.lines, 1)
                                                        : 0;
-      note(event.warp, Step::What::GlobalStore, 0, static_cast<uint32_t>(bytes), static_cast<uint32_t>(all.lines));
+      note(event.warp, DemandStep::What::GlobalStore, 0, static_cast<uint32_t>(bytes),
+           static_cast<uint32_t>(all.lines));
       break;
     }
   }
 }
 
-void Recorder::on(const LaneEvent& event) {
-  if (event.what == LaneEvent::What::WarpExits) note(event.warp, Step::What::Exit);
-  if (event.what == LaneEvent::What::NextLaunch) note(event.warp, Step::What::StartNext);
+void DemandRecorder::on(const LaneEvent& event) {
+  if (event.what == LaneEvent::What::WarpExits) note(event.warp, DemandStep::What::Exit);
+  if (event.what == LaneEvent::What::NextLaunch) note(event.warp, DemandStep::What::GridDepLaunch);
 }
 
-void Recorder::on(const SignalEvent& event) {
+void DemandRecorder::on(const SignalEvent& event) {
   switch (event.what) {
     case SignalEvent::What::Thread:
-      if (event.expects) note(*event.warp, Step::What::Expect, event.rank, event.offset / 8, event.expected);
-      if (event.arrivals > 0) note(*event.warp, Step::What::Arrive, event.rank, event.offset / 8, event.arrivals);
+      if (event.expects) note(*event.warp, DemandStep::What::Expect, event.rank, event.offset / 8, event.expected);
+      if (event.arrivals > 0) note(*event.warp, DemandStep::What::Arrive, event.rank, event.offset / 8, event.arrivals);
       break;
     case SignalEvent::What::Tensor:
-      note(*event.warp, Step::What::MmaArrive, event.rank, event.offset / 8, event.ranks);
+      note(*event.warp, DemandStep::What::MmaArrive, event.rank, event.offset / 8, event.ranks);
       break;
     case SignalEvent::What::Copies:
     case SignalEvent::What::Delivered: break;
   }
 }
 
-void Recorder::on(const BarrierEvent& event) {
+void DemandRecorder::on(const BarrierEvent& event) {
   switch (event.barrier.kind) {
     case BarrierName::Kind::Mbarrier:
       if (event.what == BarrierEvent::What::Init)
-        note(*event.warp, Step::What::Init, event.barrier.cta, event.barrier.id / 8, event.amount);
+        note(*event.warp, DemandStep::What::Init, event.barrier.cta, event.barrier.id / 8, event.amount);
       break;
     case BarrierName::Kind::Named:
-      note(*event.warp, Step::What::BarrierArrive, 0, event.barrier.id, event.expected / 32);
+      note(*event.warp, DemandStep::What::BarrierArrive, 0, event.barrier.id, event.expected / 32);
       break;
-    case BarrierName::Kind::Cluster: note(*event.warp, Step::What::ClusterArrive, 0, 0, event.amount); break;
+    case BarrierName::Kind::Cluster: note(*event.warp, DemandStep::What::ClusterArrive, 0, 0, event.amount); break;
     case BarrierName::Kind::None: break;
   }
 }
 
-void Recorder::on(const WaitEvent& event) {
-  using What = Step::What;
+void DemandRecorder::on(const WaitEvent& event) {
+  using What = DemandStep::What;
   const bool asks = event.what == WaitEvent::What::Asks;
   const auto note_wait = [&](What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0) {
     note_at(event.warp, event.pc, what, rank, slot, value);
@@ -154,41 +157,41 @@ void Recorder::on(const WaitEvent& event) {
     case Wait::TmemStore:
       if (!asks) note_wait(What::TmemWait);
       break;
-    case Wait::Launch: note_wait(What::WaitBefore); break;
+    case Wait::Launch: note_wait(What::GridDepWait); break;
     default: break;
   }
 }
 
-void Recorder::on(const IssueEvent& event) {
+void DemandRecorder::on(const IssueEvent& event) {
   if (event.role == Role::Cancel)
-    note(event.warp, Step::What::Ask, event.warp.cta->rank, event.to->barrier / 8,
+    note(event.warp, DemandStep::What::Ask, event.warp.cta->rank, event.to->barrier / 8,
          event.to_all ? ~0u : 1u << event.warp.cta->rank);
   if (event.box == nullptr) return;
   if (event.role == Role::BulkLoad) note_load(event);
   if (event.role == Role::BulkStore) {
     const StoreSite site{event.box->rows, event.box->inner_bytes};
-    note(event.warp, Step::What::Store, 0, 0, number(sites_.stores, stores_, site));
+    note(event.warp, DemandStep::What::Store, 0, 0, number(sites_.stores, stores_, site));
   }
 }
 
-void Recorder::on(const CommitEvent& event) {
-  if (event.what == CommitEvent::What::Bulk) note(event.warp, Step::What::BulkCommit);
-  if (event.what == CommitEvent::What::Wgmma) note(event.warp, Step::What::Commit);
+void DemandRecorder::on(const CommitEvent& event) {
+  if (event.what == CommitEvent::What::Bulk) note(event.warp, DemandStep::What::BulkCommit);
+  if (event.what == CommitEvent::What::Wgmma) note(event.warp, DemandStep::What::Commit);
 }
 
-void Recorder::on(const TensorEvent& event) {
+void DemandRecorder::on(const TensorEvent& event) {
   using What = TensorEvent::What;
   switch (event.what) {
     case What::Wgmma:
     case What::Mma: {
       const MmaSite site{event.m, event.n, event.k, event.ctas, event.a_elsewhere, event.what == What::Wgmma};
-      note(*event.warp, Step::What::Mma, event.leader, 0, number(sites_.mmas, mmas_, site));
+      note(*event.warp, DemandStep::What::Mma, event.leader, 0, number(sites_.mmas, mmas_, site));
       break;
     }
     case What::Load:
-    case What::Store: note(*event.warp, Step::What::TmemLoad, 0, 0, event.amount); break;
-    case What::Allocate: note_at(*event.warp, event.pc, Step::What::TmemTake, 0, 0, event.amount); break;
-    case What::Deallocate: note_at(*event.warp, event.pc, Step::What::TmemGive, 0, 0, event.amount); break;
+    case What::Store: note(*event.warp, DemandStep::What::TmemLoad, 0, 0, event.amount); break;
+    case What::Allocate: note_at(*event.warp, event.pc, DemandStep::What::TmemAlloc, 0, 0, event.amount); break;
+    case What::Deallocate: note_at(*event.warp, event.pc, DemandStep::What::TmemDealloc, 0, 0, event.amount); break;
     case What::Move:
     case What::Multiplies: break;
   }

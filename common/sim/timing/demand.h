@@ -17,7 +17,7 @@ namespace sim::timing {
 class OrdinaryLoads;
 
 /// One demand of a warp. Barriers are named by the CTA's rank in the cluster and their offset / 8 in its shared memory.
-struct Step {
+struct DemandStep {
   enum class What : uint8_t {
     Init,           ///< of an mbarrier; value: arrivals per phase
     Wait,           ///< on an mbarrier; value: parity
@@ -31,8 +31,8 @@ struct Step {
     Commit,         ///< wgmma.commit_group
     GroupWait,      ///< wgmma.wait_group; value: so many groups may be unfinished
     MmaArrive,      ///< tcgen05.commit; value: mask of the CTAs whose barrier `slot` it arrives at
-    TmemTake,       ///< of tensor memory; value: columns
-    TmemGive,       ///< back; value: columns
+    TmemAlloc,      ///< of tensor memory; value: columns
+    TmemDealloc,    ///< back; value: columns
     TmemLoad,       ///< value: bytes
     TmemWait,       ///< until the warp's transfers are done
     BarrierArrive,  ///< slot: number of the named barrier; value: warps that it waits for, 0: all of the CTA
@@ -45,8 +45,8 @@ struct Step {
     CachedLoad,   ///< that L1 holds; value: 128-byte lines
     Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
     Ask,  ///< for the work of a cluster that has not started; value: mask of the CTAs whose barrier `slot` counts the answer
-    StartNext,   ///< griddepcontrol.launch_dependents
-    WaitBefore,  ///< griddepcontrol.wait
+    GridDepLaunch,  ///< griddepcontrol.launch_dependents
+    GridDepWait,    ///< griddepcontrol.wait
     Exit,
   };
   What what;
@@ -54,7 +54,7 @@ struct Step {
   uint16_t slot = 0;
   uint32_t value = 0;
   uint32_t issued = 0;  ///< instructions since the warp's previous step, this one included
-  auto operator<=>(const Step&) const = default;
+  auto operator<=>(const DemandStep&) const = default;
 };
 
 /// A box that TMA loads, without its place in the tensor.
@@ -89,25 +89,25 @@ struct Sites {
 };
 
 /// Where a box lies in its tensor: bytes along the rows, and the first row.
-struct Place {
+struct BoxPlace {
   uint32_t load;  ///< index into Sites::loads
   int32_t x, y;
 };
 
 struct WarpDemands {
-  std::vector<Step> steps;
-  std::vector<uint32_t> pcs;  ///< of each step: its (first) instruction
-  std::vector<Place> places;  ///< of its loads, in their order
+  std::vector<DemandStep> steps;
+  std::vector<uint32_t> pcs;     ///< of each step: its (first) instruction
+  std::vector<BoxPlace> places;  ///< of its loads, in their order
 };
 /// By rank, then by warp.
 using ClusterDemands = std::vector<std::vector<WarpDemands>>;
 
 /// Notes what the warps of one cluster demand, while they are executed.
-class Recorder final : public Watcher {
+class DemandRecorder final : public Watcher {
  public:
   /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other. `loads`: null
   /// where warps are executed alone, whose ordinary loads are not noted.
-  Recorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
+  DemandRecorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
       : Watcher({EventKind::Lanes, EventKind::Access, EventKind::Signal, EventKind::Barrier, EventKind::Wait,
                  EventKind::Issue, EventKind::Commit, EventKind::Tensor}),
         sites_(sites),
@@ -125,8 +125,8 @@ class Recorder final : public Watcher {
 
  private:
   /// Of the running split, or of one at `pc` that has waited.
-  void note(const Warp& warp, Step::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
-  void note_at(const Warp& warp, uint32_t pc, Step::What what, uint32_t rank, uint32_t slot, uint32_t value);
+  void note(const Warp& warp, DemandStep::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
+  void note_at(const Warp& warp, uint32_t pc, DemandStep::What what, uint32_t rank, uint32_t slot, uint32_t value);
   void note_load(const IssueEvent& event);
   void note_ordinary_load(const AccessEvent& event);
   WarpDemands& demands_of(const Warp& warp);

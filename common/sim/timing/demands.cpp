@@ -18,7 +18,7 @@ namespace {
 using timing::ClusterDemands;
 using timing::GridDemands;
 
-constexpr size_t MOST_KINDS = 256;
+constexpr size_t kMostKinds = 256;
 
 ClusterDemands empty(const Launch& launch) {
   return ClusterDemands(launch.cluster_size(), std::vector<timing::WarpDemands>((launch.threads_per_cta() + 31) / 32));
@@ -28,10 +28,10 @@ ClusterDemands empty(const Launch& launch) {
 ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, timing::OrdinaryLoads& loads,
                       Trace* trace) {
   ClusterDemands demands = empty(launch);
-  timing::Recorder recorder(sites, demands, &loads);
+  timing::DemandRecorder recorder(sites, demands, &loads);
   ClusterEngine engine(launch, {});
-  Unknown unknown(*launch.program, false);
-  std::optional<sim::Recorder> tracer;
+  TaintTracker unknown(*launch.program, false);
+  std::optional<sim::TraceRecorder> tracer;
   if (trace != nullptr)
     engine.watch({&recorder, &unknown, &tracer.emplace(engine.cluster(), *trace)});
   else
@@ -69,8 +69,8 @@ std::vector<std::string> uncounted(const Program& program) {
   return all;
 }
 
-std::vector<timing::Place> places(const ClusterDemands& demands) {
-  std::vector<timing::Place> all;
+std::vector<timing::BoxPlace> places(const ClusterDemands& demands) {
+  std::vector<timing::BoxPlace> all;
   for (const auto& cta : demands) {
     for (const timing::WarpDemands& warp : cta) all.insert(all.end(), warp.places.begin(), warp.places.end());
   }
@@ -85,7 +85,7 @@ Signature signature(const ClusterDemands& demands) {
     for (const timing::WarpDemands& warp : cta) {
       if (warp.places.empty()) continue;
       all.push_back(static_cast<uint32_t>(warp.places.size()));
-      for (const timing::Place& place : warp.places) all.push_back(place.load);
+      for (const timing::BoxPlace& place : warp.places) all.push_back(place.load);
     }
   }
   return all;
@@ -175,7 +175,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   const auto walk = [&] {
     const DefaultArithmetic rounding;
     ClusterEngine engine(launch, {});
-    Unknown unknown(*launch.program, true);
+    TaintTracker unknown(*launch.program, true);
     timing::Sites sites;
     {
       const std::lock_guard lock(mutex);
@@ -183,7 +183,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     }
     for (uint32_t number = next.fetch_add(1); number < count; number = next.fetch_add(1)) {
       ClusterDemands mine = empty(launch);
-      timing::Recorder recorder(sites, mine);
+      timing::DemandRecorder recorder(sites, mine);
       engine.watch({&recorder, &unknown});
       try {
         engine.walk(number, loading);
@@ -203,8 +203,8 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         failure = Failure{Status::NotSupported, "sim: --timing: clusters cancel others whose work is of another kind"};
         return;
       }
-      if (demands.kinds.size() >= MOST_KINDS) {
-        failure = Failure{Status::NotSupported, "sim: --timing: more than " + std::to_string(MOST_KINDS) +
+      if (demands.kinds.size() >= kMostKinds) {
+        failure = Failure{Status::NotSupported, "sim: --timing: more than " + std::to_string(kMostKinds) +
                                                     " kinds of clusters in one launch"};
         return;
       }

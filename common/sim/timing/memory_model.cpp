@@ -8,9 +8,9 @@
 namespace sim::timing {
 namespace {
 
-constexpr Tick NEVER = INT64_MIN / 2;
-constexpr uint32_t LINE = 128;
-constexpr uint32_t PIECE = 16'384;  // bytes of D that come to L2, and leave it, together
+constexpr Tick kNever = INT64_MIN / 2;
+constexpr uint32_t kLine = 128;
+constexpr uint32_t kPiece = 16'384;  // bytes of D that come to L2, and leave it, together
 
 /// A number that looks random, the same everywhere.
 uint64_t scrambled(uint64_t x) {
@@ -45,17 +45,17 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
       dram_(constants.dram_bytes_per_second * dram / (ghz * 1e9)),
       gpc_(gpcs_, Queue(constants.gpc_bytes_per_second * l2 / (ghz * 1e9))),
       gpc_out_(gpcs_, Queue(constants.gpc_store_bytes_per_second * l2 / (ghz * 1e9))),
-      asked_(first_piece_ * size_t{gpcs_}, NEVER),
-      arrives_(first_piece_ * size_t{gpcs_}, NEVER),
+      asked_(first_piece_ * size_t{gpcs_}, kNever),
+      arrives_(first_piece_ * size_t{gpcs_}, kNever),
       askers_(first_piece_ * size_t{gpcs_}, 0) {
-  const auto pieces = static_cast<uint32_t>(capacity_ / (PIECE / half_count_) + 2);
-  for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({PIECE, first_piece_ + i, LINE});
+  const auto pieces = static_cast<uint32_t>(capacity_ / (kPiece / half_count_) + 2);
+  for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({kPiece, first_piece_ + i, kLine});
   const auto head = static_cast<uint32_t>(chunks_.size());
   for (Half& half : halves_) {
     half.order.resize(chunks_.size() + 1);
     half.order[head] = {head, head};
     half.held.resize(chunks_.size(), Held::Nothing);
-    half.ready.resize(chunks_.size(), NEVER);
+    half.ready.resize(chunks_.size(), kNever);
   }
 }
 
@@ -111,9 +111,9 @@ Tick MemoryModel::fetch(uint32_t chunk, Tick now) {
 }
 
 int64_t MemoryModel::as_lines(const Chunk& chunk) const {
-  if (chunk.row_bytes >= LINE) return chunk.bytes;
+  if (chunk.row_bytes >= kLine) return chunk.bytes;
   const double requests = static_cast<double>(chunk.bytes) / chunk.row_bytes;
-  return static_cast<int64_t>(requests * (chunk.row_bytes + request_bytes_) * LINE / (LINE + request_bytes_) + 0.5);
+  return static_cast<int64_t>(requests * (chunk.row_bytes + request_bytes_) * kLine / (kLine + request_bytes_) + 0.5);
 }
 
 Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast) {
@@ -160,7 +160,7 @@ Tick MemoryModel::write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now) {
   dram_written_ += bytes;
   const Tick out = gpc_out_[gpc].serve(now, sent);
   dram_.serve(out, bytes);
-  for (unplaced_ += bytes; unplaced_ >= PIECE; unplaced_ -= PIECE) {
+  for (unplaced_ += bytes; unplaced_ >= kPiece; unplaced_ -= kPiece) {
     const uint32_t piece = first_piece_ + next_piece_;
     next_piece_ = (next_piece_ + 1) % (static_cast<uint32_t>(chunks_.size()) - first_piece_);
     for (uint32_t i = 0; i < half_count_; ++i) keep(halves_[i], piece, Held::Homes);

@@ -16,8 +16,8 @@
 namespace sim::timing {
 
 using Tick = int64_t;
-inline constexpr Tick CYCLE = 256;  ///< ticks
-inline Tick ticks(double cycles) { return static_cast<Tick>(cycles * static_cast<double>(CYCLE) + 0.5); }
+inline constexpr Tick kCycle = 256;  ///< ticks
+inline Tick ticks(double cycles) { return static_cast<Tick>(cycles * static_cast<double>(kCycle) + 0.5); }
 
 /// Serves one request after the other, at so many bytes a cycle.
 class Queue {

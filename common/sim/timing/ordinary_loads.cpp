@@ -6,7 +6,7 @@ namespace sim::timing {
 
 OrdinaryLoads::Missed OrdinaryLoads::load(uint32_t rank, std::span<const uint64_t> sectors, uint64_t allocation,
                                           uint64_t allocation_bytes) {
-  constexpr uint64_t OF_LINE = 128 / SECTOR_BYTES;
+  constexpr uint64_t kOfLine = 128 / kSectorBytes;
   L1& l1 = l1_[rank];
   Loaded& of_it = loaded_[allocation];
   of_it.allocation_bytes = allocation_bytes;
@@ -15,10 +15,10 @@ OrdinaryLoads::Missed OrdinaryLoads::load(uint32_t rank, std::span<const uint64_
   for (const uint64_t sector : sectors) {
     if (l1.held.contains(sector)) continue;
     ++missed.sectors;
-    missed.lines += sector / OF_LINE != line;
-    line = sector / OF_LINE;
-    auto known = known_[sector / PAGE][sector % PAGE];
-    if (!known) of_it.bytes += SECTOR_BYTES;
+    missed.lines += sector / kOfLine != line;
+    line = sector / kOfLine;
+    auto known = known_[sector / kPage][sector % kPage];
+    if (!known) of_it.bytes += kSectorBytes;
     known = true;
     if (l1_sectors_ == 0) continue;
     if (l1.order.size() >= l1_sectors_) {

@@ -25,7 +25,7 @@ using LoadedBytes = std::map<uint64_t, Loaded>;
 class OrdinaryLoads {
  public:
   /// `l1_bytes`: of each of so many CTAs.
-  OrdinaryLoads(uint32_t ctas, uint64_t l1_bytes) : l1_(ctas), l1_sectors_(l1_bytes / SECTOR_BYTES) {}
+  OrdinaryLoads(uint32_t ctas, uint64_t l1_bytes) : l1_(ctas), l1_sectors_(l1_bytes / kSectorBytes) {}
 
   /// What a load misses, by the numbers of the sectors.
   struct Missed {
@@ -34,7 +34,7 @@ class OrdinaryLoads {
   /// A warp of this CTA loads `sectors`, in ascending order, of the allocation of `allocation_bytes` at `allocation`.
   Missed load(uint32_t rank, std::span<const uint64_t> sectors, uint64_t allocation, uint64_t allocation_bytes);
 
-  uint64_t missed_bytes() const { return missed_ * SECTOR_BYTES; }
+  uint64_t missed_bytes() const { return missed_ * kSectorBytes; }
   const LoadedBytes& loaded() const { return loaded_; }
 
  private:
@@ -43,12 +43,12 @@ class OrdinaryLoads {
     std::deque<uint64_t> order;
     std::unordered_set<uint64_t> held;
   };
-  static constexpr uint64_t PAGE = 4096;  // sectors
+  static constexpr uint64_t kPage = 4096;  // sectors
 
   std::vector<L1> l1_;  ///< by rank
   const uint64_t l1_sectors_;
   uint64_t missed_ = 0;  ///< sectors
-  std::unordered_map<uint64_t, std::bitset<PAGE>> known_;
+  std::unordered_map<uint64_t, std::bitset<kPage>> known_;
   LoadedBytes loaded_;
 };
 

@@ -6,19 +6,19 @@
 namespace sim::timing {
 namespace {
 
-constexpr int LARGEST_CLUSTER = 16;
+constexpr int kLargestCluster = 16;
 /// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each; four at each half of L2.
 std::vector<SmGroup> equal_gpcs(int sms) {
   std::vector<SmGroup> groups;
   const int tpcs = (sms + 1) / 2;
   for (int gpc = 0; gpc < 8; ++gpc)
-    groups.push_back({std::max(LARGEST_CLUSTER, 2 * (tpcs / 8 + (gpc < tpcs % 8))), gpc, gpc / 4});
+    groups.push_back({std::max(kLargestCluster, 2 * (tpcs / 8 + (gpc < tpcs % 8))), gpc, gpc / 4});
   return groups;
 }
 
 }  // namespace
 
-Placement::Placement(const Gpu& gpu) {
+SmPlacement::SmPlacement(const Gpu& gpu) {
   std::vector<SmGroup> list = gpu.sm_groups;
   if (list.empty()) list = equal_gpcs(gpu.sm_count);
   // A smaller GPU has fewer groups, not fewer SMs in each: clusters must find room.

@@ -13,9 +13,9 @@ struct SmPlace {
   uint32_t group = 0, gpc = 0, tpc = 0;
 };
 
-struct Placement {
+struct SmPlacement {
   /// Clusters are dealt to groups in turn; CTAs without any fill one group after the other, as was seen on an H200.
-  explicit Placement(const Gpu& gpu);
+  explicit SmPlacement(const Gpu& gpu);
 
   std::size_t groups = 1;
   std::vector<SmPlace> sms;

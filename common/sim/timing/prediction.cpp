@@ -14,11 +14,11 @@
 namespace sim::timing {
 namespace {
 
-constexpr int MOST_PASSES = 3;  // of a limit
-constexpr int DIGITS = 6;
-constexpr double FIRST_GUESS = 0.7;     // of the highest clock
-constexpr double NEAR = 0.01;           // of a clock: the replay at one holds for the other
-constexpr double LEAST_SPACING = 0.03;  // of a clock: between replays from which what happens at a third is concluded
+constexpr int kMostPasses = 3;  // of a limit
+constexpr int kDigits = 6;
+constexpr double kFirstGuess = 0.7;     // of the highest clock
+constexpr double kNear = 0.01;          // of a clock: the replay at one holds for the other
+constexpr double kLeastSpacing = 0.03;  // of a clock: between replays from which what happens at a third is concluded
 
 bool uses_tensor_cores(const Prediction& p) { return p.replayed.activity.flops > 0; }
 
@@ -85,7 +85,7 @@ class Replays {
   void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
 
   Found within(double cap) {
-    if (known_.empty()) replay_at(FIRST_GUESS * c_.clock_max);
+    if (known_.empty()) replay_at(kFirstGuess * c_.clock_max);
     const double highest = highest_ghz(c_, known_.begin()->second.activity);
     for (int pass = 0;; ++pass) {
       double ghz = 0;
@@ -95,7 +95,7 @@ class Replays {
         (watts(c_, about(ghz).activity, ghz) <= cap ? low : high) = ghz;
       }
       ghz = std::min(std::floor(ghz * 1000 + 0.5) / 1000, highest);
-      if (pass == MOST_PASSES || std::fabs(nearest(ghz)->first - ghz) <= NEAR * ghz) return {ghz, about(ghz)};
+      if (pass == kMostPasses || std::fabs(nearest(ghz)->first - ghz) <= kNear * ghz) return {ghz, about(ghz)};
       replay_at(ghz);
     }
   }
@@ -103,7 +103,7 @@ class Replays {
   Known::const_iterator nearest(double ghz, double but = 0) const {
     auto best = known_.end();
     for (auto each = known_.begin(); each != known_.end(); ++each) {
-      if (but != 0 && std::fabs(each->first - but) < LEAST_SPACING * but) continue;
+      if (but != 0 && std::fabs(each->first - but) < kLeastSpacing * but) continue;
       if (best == known_.end() || std::fabs(each->first - ghz) < std::fabs(best->first - ghz)) best = each;
     }
     return best;
@@ -201,19 +201,19 @@ std::string to_json(const Prediction& p) {
     json.member("cycles", r.activity.cycles);
     json.member("cluster_cycles", r.cluster_cycles);
     json.member("power", p.power);
-    json.member("error", p.error, DIGITS);
-    json.member("mhz", p.ghz * 1000, DIGITS);
-    json.member("watts", p.watts, DIGITS);
-    json.member("us", p.seconds * 1e6, DIGITS);
-    json.member("tflops", p.tflops, DIGITS);
-    json.member("tensor_share", r.tensor_share, DIGITS);
-    json.member("l2_share", r.l2_share, DIGITS);
-    json.member("dram_share", r.dram_share, DIGITS);
+    json.member("error", p.error, kDigits);
+    json.member("mhz", p.ghz * 1000, kDigits);
+    json.member("watts", p.watts, kDigits);
+    json.member("us", p.seconds * 1e6, kDigits);
+    json.member("tflops", p.tflops, kDigits);
+    json.member("tensor_share", r.tensor_share, kDigits);
+    json.member("l2_share", r.l2_share, kDigits);
+    json.member("dram_share", r.dram_share, kDigits);
     json.member("l2_gb", gigabytes(r.activity.l2_bytes));
     json.member("received_gb", gigabytes(r.activity.sm_bytes));
     json.member("dram_read_gb", gigabytes(r.dram_read));
     json.member("dram_written_gb", gigabytes(r.dram_written));
-    json.member("issue_share", r.issue_share, DIGITS);
+    json.member("issue_share", r.issue_share, kDigits);
     json.member("limit", limit(p));
     json.member("not_counted", listed(p.uncounted));
   });

@@ -45,14 +45,14 @@ const char* name_of(BarrierEvent::What what) {
 
 }  // namespace
 
-void Recorder::on(const LifeEvent& event) {
+void TraceRecorder::on(const LifeEvent& event) {
   if (event.what == LifeEvent::What::Begins)
     start();
   else
     trace_.add(cluster_, finish(event.time));
 }
 
-void Recorder::on(const ScheduleEvent& event) {
+void TraceRecorder::on(const ScheduleEvent& event) {
   using What = ScheduleEvent::What;
   switch (event.what) {
     case What::Runs: return runs(*event.warp);
@@ -64,14 +64,14 @@ void Recorder::on(const ScheduleEvent& event) {
   }
 }
 
-void Recorder::start() {
+void TraceRecorder::start() {
   events_.clear();
   operations_.clear();
   last_.clear();
   is_done();
 }
 
-std::vector<TraceEvent> Recorder::finish(uint64_t now) {
+std::vector<TraceEvent> TraceRecorder::finish(uint64_t now) {
   for (TraceEvent& event : events_) {
     if (event.kind == TraceEvent::Kind::Wait && event.is_open) event.end = std::max(event.begin, now);
     if (event.kind == TraceEvent::Kind::Operation && event.is_open) event.seen = std::max(event.end, now);
@@ -81,13 +81,13 @@ std::vector<TraceEvent> Recorder::finish(uint64_t now) {
   return std::exchange(events_, {});
 }
 
-uint32_t Recorder::linear(uint32_t rank) const {
+uint32_t TraceRecorder::linear(uint32_t rank) const {
   const Cta& cta = cluster_.ctas[rank];
   const auto& grid = cluster_.launch->grid;
   return cta.index[0] + grid[0] * (cta.index[1] + grid[1] * cta.index[2]);
 }
 
-TraceEvent& Recorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end) {
+TraceEvent& TraceRecorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end) {
   TraceEvent& event = events_.emplace_back();
   event.kind = kind;
   event.cta = linear(rank);
@@ -95,7 +95,7 @@ TraceEvent& Recorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, 
   return event;
 }
 
-Actor Recorder::actor() const {
+Actor TraceRecorder::actor() const {
   if (acting_ == nullptr) return actor_;
   Actor who;
   who.cta = acting_->cta->rank, who.warp = acting_->index;
@@ -104,7 +104,7 @@ Actor Recorder::actor() const {
   return who;
 }
 
-void Recorder::runs(const Warp& warp) {
+void TraceRecorder::runs(const Warp& warp) {
   actor_ = {};
   acting_ = &warp;
   runs_from_ = warp.time;
@@ -115,7 +115,7 @@ void Recorder::runs(const Warp& warp) {
   }
 }
 
-void Recorder::ran(const Warp& warp) {
+void TraceRecorder::ran(const Warp& warp) {
   const uint32_t last_pc = warp.splits[warp.current].pc;
   acting_ = nullptr;
   const auto known = last_.find(&warp);
@@ -140,7 +140,7 @@ void Recorder::ran(const Warp& warp) {
   wait.amount = reason.arguments[1];
 }
 
-void Recorder::woken(const Warp& warp) {
+void TraceRecorder::woken(const Warp& warp) {
   if (&warp == acting_) return;
   const auto known = last_.find(&warp);
   if (known == last_.end()) return;
@@ -149,7 +149,7 @@ void Recorder::woken(const Warp& warp) {
   if (wait.kind == TraceEvent::Kind::Wait && !is_told) wait.actor = actor();
 }
 
-void Recorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
+void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
   operations_.push_back(static_cast<uint32_t>(events_.size()));
   TraceEvent& event = add(TraceEvent::Kind::Operation, operation.origin.cta_rank, begin, std::max(free, begin + 1));
   event.warp = operation.origin.warp;
@@ -160,7 +160,7 @@ void Recorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t 
   event.footprint = std::make_unique<Footprint>(operation.footprint());
 }
 
-void Recorder::takes_effect(uint64_t number, uint64_t now) {
+void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
   const uint32_t operation = operations_[number];
   TraceEvent& event = events_[operation];
   event.seen = now;
@@ -170,7 +170,7 @@ void Recorder::takes_effect(uint64_t number, uint64_t now) {
   actor_.operation = operation, actor_.pc = event.pc, actor_.time = now;
 }
 
-void Recorder::on(const ReportEvent& told) {
+void TraceRecorder::on(const ReportEvent& told) {
   if (told.is_finding) {
     TraceEvent& event = events_.emplace_back();
     event.kind = TraceEvent::Kind::Report;
@@ -195,7 +195,7 @@ void Recorder::on(const ReportEvent& told) {
   event.name = told.sentence;
 }
 
-void Recorder::on(const BarrierEvent& told) {
+void TraceRecorder::on(const BarrierEvent& told) {
   if (told.what == BarrierEvent::What::Invalidate) return;
   const Actor who = actor();
   TraceEvent& event = add(TraceEvent::Kind::Barrier, told.barrier.cta, who.time, who.time);

@@ -12,9 +12,9 @@
 
 namespace sim {
 
-class Recorder final : public Watcher {
+class TraceRecorder final : public Watcher {
  public:
-  Recorder(const Cluster& cluster, Trace& trace)
+  TraceRecorder(const Cluster& cluster, Trace& trace)
       : Watcher({EventKind::Life, EventKind::Schedule, EventKind::Barrier, EventKind::Report}),
         cluster_(cluster),
         trace_(trace) {}
@@ -58,7 +58,7 @@ class Recorder final : public Watcher {
 class TraceWatcher final : public LaunchWatcher {
  public:
   explicit TraceWatcher(Trace& trace) : trace_(trace) {}
-  std::unique_ptr<Watcher> watch(Cluster& cluster) override { return std::make_unique<Recorder>(cluster, trace_); }
+  std::unique_ptr<Watcher> watch(Cluster& cluster) override { return std::make_unique<TraceRecorder>(cluster, trace_); }
 
  private:
   Trace& trace_;

@@ -19,19 +19,19 @@ namespace {
 
 // ---- state
 
-constexpr int64_t SECTOR = SECTOR_BYTES;  // ordinary stores send at least so much
-constexpr int64_t ANSWER_BYTES = 16;
-constexpr uint32_t TMEM_COLUMNS = 512;  // of an SM
-constexpr char UNFORESEEN[] = "a cluster's share of the others' work is not one that was foreseen";
+constexpr int64_t kSector = kSectorBytes;  // ordinary stores send at least so much
+constexpr int64_t kAnswerBytes = 16;
+constexpr uint32_t kTmemColumns = 512;  // of an SM
+constexpr char kUnforeseen[] = "a cluster's share of the others' work is not one that was foreseen";
 
-struct Actor;
+struct ReplayActor;
 
-struct Mbarrier {
+struct ReplayMbarrier {
   int32_t count = 0, pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
   Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the one before
-  std::vector<Actor*> waiters;
+  std::vector<ReplayActor*> waiters;
 };
 
 struct NamedBarrier {
@@ -39,21 +39,21 @@ struct NamedBarrier {
   bool expects_all = false;
   Tick latest = 0, done = 0;
   uint32_t phase = 0;
-  std::vector<Actor*> waiters;
+  std::vector<ReplayActor*> waiters;
 };
 
-struct Cluster;
+struct ReplayCluster;
 
-struct Actor {
-  Cluster* cluster = nullptr;
-  const Gang* gang = nullptr;
+struct ReplayActor {
+  ReplayCluster* cluster = nullptr;
+  const WarpClass* gang = nullptr;
   uint32_t step = 0, load = 0;
   Tick time = 0;
   Tick begun = 0;            ///< this step, when its instructions had been issued
   std::vector<Tick> groups;  ///< wgmma: ends of the groups committed
   uint64_t groups_committed = 0;
   Tick last_mma = 0;
-  std::vector<Actor*> group_waiters;
+  std::vector<ReplayActor*> group_waiters;
   std::vector<std::pair<Tick, Tick>> bulk;   ///< ends of groups of stores: source read, arrived
   Tick bulk_read = 0, bulk_written = 0;      ///< of the open group
   Tick transfers = 0;                        ///< of tensor memory
@@ -94,23 +94,23 @@ struct Sm {
   Unit tensor, load, store, lines, shared;
   Schedulers schedulers;
   uint32_t columns = 0;  ///< of tensor memory that are taken
-  std::vector<Actor*> column_waiters;
+  std::vector<ReplayActor*> column_waiters;
 };
 
-struct Cta {
+struct ReplayCta {
   uint32_t sm = 0, live_warps = 0;
   std::array<NamedBarrier, 16> named;
 };
 
-struct Cluster {
+struct ReplayCluster {
   uint32_t launch = 0, number = 0;
   std::vector<uint32_t> work;  ///< of which clusters it does, in order: its own, and what it is granted
-  const Kind* kind = nullptr;
+  const ClusterClass* kind = nullptr;
   const GridDemands* grid = nullptr;
-  std::vector<Cta> ctas;
-  std::vector<Mbarrier> barriers;
+  std::vector<ReplayCta> ctas;
+  std::vector<ReplayMbarrier> barriers;
   NamedBarrier barrier;  ///< of the cluster; counts lanes
-  std::vector<std::unique_ptr<Actor>> actors;
+  std::vector<std::unique_ptr<ReplayActor>> actors;
   uint32_t live_actors = 0, live_lanes = 0;
   Tick begin = 0, end = 0;
   bool lets_start = false;
@@ -123,7 +123,7 @@ using Told = ClusterLog::Told;
 
 class Replay {
  public:
-  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
+  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const ModelClock& clock,
          ReplayLog* log)
       : launches_(launches),
         c_(constants),
@@ -155,7 +155,7 @@ class Replay {
       const Event event = queue_.top();
       queue_.pop();
       advance(*event.actor);
-      for (Cluster* cluster : std::exchange(retired_, {})) clusters_.erase(cluster);
+      for (ReplayCluster* cluster : std::exchange(retired_, {})) clusters_.erase(cluster);
     }
     for (size_t i = 0; i < launches_.size(); ++i) {
       if (ended_[i] != launches_[i].kind_of.size())
@@ -163,7 +163,7 @@ class Replay {
     }
     Replayed result;
     const Tick end = *std::max_element(ends_.begin(), ends_.end());
-    result.activity.cycles = (end + CYCLE - 1) / CYCLE;
+    result.activity.cycles = (end + kCycle - 1) / kCycle;
     result.activity.flops = flops_;
     result.activity.l2_bytes = memory_.l2_bytes();
     result.activity.sm_bytes = sm_bytes_;
@@ -184,7 +184,7 @@ class Replay {
     result.lines_share = share(lines, sms_.size());
     result.l2_share = share(memory_.l2_busy(), 1);
     result.dram_share = share(memory_.dram_busy(), 1);
-    result.cluster_cycles = longest_ / CYCLE;
+    result.cluster_cycles = longest_ / kCycle;
     return result;
   }
 
@@ -192,7 +192,7 @@ class Replay {
   struct Event {
     Tick time;
     uint64_t number;
-    Actor* actor;
+    ReplayActor* actor;
     bool operator<(const Event& other) const { return std::tie(time, number) > std::tie(other.time, other.number); }
   };
 
@@ -220,18 +220,18 @@ class Replay {
   }
   uint64_t running_in(size_t launch) const { return started_[launch] - ended_[launch]; }
 
-  static constexpr uint32_t WHOLE = 5040;  ///< of an SM, shared by 1 to 10 CTAs
+  static constexpr uint32_t kWhole = 5040;  ///< of an SM, shared by 1 to 10 CTAs
   /// SMs of one group with room for a cluster's CTAs; none: there are none.
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
-    const uint32_t need = WHOLE / grid.ctas_per_sm;
+    const uint32_t need = kWhole / grid.ctas_per_sm;
     if (grid.cluster_size == 1) {
       const auto emptiest = std::min_element(placement_.by_group.begin(), placement_.by_group.end(),
                                              [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
-      return WHOLE - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
+      return kWhole - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
     }
     std::vector<std::vector<uint32_t>> by_group(placement_.groups);
     for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
-      for (uint32_t room = WHOLE - free_[sm]; room >= need; room -= need) {
+      for (uint32_t room = kWhole - free_[sm]; room >= need; room -= need) {
         auto& found = by_group[sms_[sm].at.group];
         found.push_back(sm);
         if (found.size() == grid.cluster_size) return found;
@@ -243,14 +243,14 @@ class Replay {
 
   void start(size_t launch, uint32_t number, std::vector<uint32_t> sms, Tick now) {
     const GridDemands& grid = launches_[launch];
-    auto owner = std::make_unique<Cluster>();
-    Cluster& cluster = *owner;
+    auto owner = std::make_unique<ReplayCluster>();
+    ReplayCluster& cluster = *owner;
     clusters_[&cluster] = std::move(owner);
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
     // Who may be granted more goes on as if all were granted, until it is refused.
     const size_t index = grid.grants.empty() ? grid.kind_of[number] : kinds_[launch].size() - 1;
-    const Kind& kind = kinds_[launch][index];
+    const ClusterClass& kind = kinds_[launch][index];
     cluster.kind = &kind;
     cluster.work = {number};
     cluster.begin = now;
@@ -265,11 +265,11 @@ class Replay {
       cluster.ctas[rank].sm = sms[rank];
       cluster.ctas[rank].live_warps = kind.warps[rank];
       cluster.live_lanes += 32 * kind.warps[rank];
-      free_[sms[rank]] += WHOLE / grid.ctas_per_sm;
+      free_[sms[rank]] += kWhole / grid.ctas_per_sm;
     }
     cluster.live_actors = static_cast<uint32_t>(kind.gangs.size());
-    for (const Gang& gang : kind.gangs) {
-      auto& actor = cluster.actors.emplace_back(std::make_unique<Actor>());
+    for (const WarpClass& gang : kind.gangs) {
+      auto& actor = cluster.actors.emplace_back(std::make_unique<ReplayActor>());
       actor->cluster = &cluster;
       actor->gang = &gang;
       actor->time = now;
@@ -277,9 +277,9 @@ class Replay {
     }
   }
 
-  void exit(Actor& actor) {
-    Cluster& cluster = *actor.cluster;
-    Cta& cta = cluster.ctas[actor.gang->rank];
+  void exit(ReplayActor& actor) {
+    ReplayCluster& cluster = *actor.cluster;
+    ReplayCta& cta = cluster.ctas[actor.gang->rank];
     cta.live_warps -= actor.gang->warps;
     cluster.live_lanes -= 32 * actor.gang->warps;
     cluster.end = std::max(cluster.end, actor.time);
@@ -298,11 +298,11 @@ class Replay {
     const Tick end = cluster.end;
     for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
       const uint32_t sm = cluster.ctas[rank].sm;
-      free_[sm] -= WHOLE / cluster.grid->ctas_per_sm;
+      free_[sm] -= kWhole / cluster.grid->ctas_per_sm;
       if (log_ != nullptr) log_->note_residence(cluster.launch, sm, cluster.number, rank, cluster.begin, end);
     }
     if (ended_[launch] == launches_[launch].kind_of.size()) {
-      for (Actor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
+      for (ReplayActor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
     }
     retired_.push_back(&cluster);
     start_what_fits(end + ticks(c_.cta_start));
@@ -310,8 +310,8 @@ class Replay {
 
   // ---- time
 
-  void push(Actor& actor) { queue_.push({actor.time, number_++, &actor}); }
-  void wake(Actor& actor, Tick time) {
+  void push(ReplayActor& actor) { queue_.push({actor.time, number_++, &actor}); }
+  void wake(ReplayActor& actor, Tick time) {
     actor.time = std::max(actor.time, time);
     push(actor);
   }
@@ -320,14 +320,14 @@ class Replay {
     barrier.arrived = 0;
     ++barrier.phase;
     barrier.done = barrier.latest + latency;
-    for (Actor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
+    for (ReplayActor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
   }
 
-  static Mbarrier& barrier_at(Cluster& cluster, uint32_t rank, uint32_t slot) {
+  static ReplayMbarrier& barrier_at(ReplayCluster& cluster, uint32_t rank, uint32_t slot) {
     return cluster.barriers[cluster.kind->numbers[rank * cluster.kind->slots + slot]];
   }
 
-  void contribute(Mbarrier& barrier, int32_t arrivals, int64_t expected, Tick time) {
+  void contribute(ReplayMbarrier& barrier, int32_t arrivals, int64_t expected, Tick time) {
     barrier.pending -= arrivals;
     barrier.bytes += expected;
     barrier.latest = std::max(barrier.latest, time);
@@ -335,14 +335,15 @@ class Replay {
     barrier.pending += barrier.count;
     ++barrier.phase;
     barrier.done = barrier.latest;
-    for (Actor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
+    for (ReplayActor* waiter : std::exchange(barrier.waiters, {}))
+      wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
   }
 
   // ---- one actor
 
-  void advance(Actor& actor) {
+  void advance(ReplayActor& actor) {
     for (;;) {
-      const Step& step = (*actor.gang->steps)[actor.step];
+      const DemandStep& step = (*actor.gang->steps)[actor.step];
       if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
       // Whoever is ahead of the others lets them go first where a unit is shared: units serve in the order of time.
       if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
@@ -350,7 +351,7 @@ class Replay {
       const uint32_t gang = gang_of(actor);
       if (!perform(actor, step)) return;
       if (log != nullptr) log->passed.push_back({gang, actor.step, actor.begun, actor.time, actor.woken});
-      if (step.what == Step::What::Exit) return;
+      if (step.what == DemandStep::What::Exit) return;
       actor.issued = actor.woken = false;
       ++actor.step;
     }
@@ -358,28 +359,28 @@ class Replay {
 
   // ---- for a trace
 
-  static void note_kind(const Cluster& cluster, size_t index) {
+  static void note_kind(const ReplayCluster& cluster, size_t index) {
     cluster.log->kind = static_cast<uint32_t>(index);
     cluster.log->gangs.clear();
-    for (const Gang& gang : cluster.kind->gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
+    for (const WarpClass& gang : cluster.kind->gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
   }
-  static uint32_t gang_of(const Actor& actor) {
+  static uint32_t gang_of(const ReplayActor& actor) {
     return static_cast<uint32_t>(actor.gang - actor.cluster->kind->gangs.data());
   }
-  void note(const Actor& actor, Told::Effect effect, const BarrierName& barrier, int64_t amount, uint32_t phase,
+  void note(const ReplayActor& actor, Told::Effect effect, const BarrierName& barrier, int64_t amount, uint32_t phase,
             int32_t needed, Tick time, uint32_t work = Told::kNoWork) {
     if (ClusterLog* const log = actor.cluster->log)
       log->told.push_back({effect, barrier, gang_of(actor), actor.step, work, amount, phase, needed, time});
   }
-  void note(const Actor& actor, Told::Effect effect, uint32_t rank, uint32_t slot, int64_t amount, Tick time,
+  void note(const ReplayActor& actor, Told::Effect effect, uint32_t rank, uint32_t slot, int64_t amount, Tick time,
             uint32_t work = Told::kNoWork) {
     if (actor.cluster->log == nullptr) return;
-    const Mbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
+    const ReplayMbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
     note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time,
          work);
   }
   /// Returns the work's number.
-  uint32_t note_work(const Actor& actor, Tick begin, Tick end, Tick seen) {
+  uint32_t note_work(const ReplayActor& actor, Tick begin, Tick end, Tick seen) {
     ClusterLog* const log = actor.cluster->log;
     if (log == nullptr) return Told::kNoWork;
     log->works.push_back({gang_of(actor), actor.step, actor.time, begin, end, seen});
@@ -387,16 +388,16 @@ class Replay {
   }
 
   /// Does it matter who comes first? What arrives at barriers has its time with it.
-  static bool is_shared(Step::What what) {
-    using What = Step::What;
+  static bool is_shared(DemandStep::What what) {
+    using What = DemandStep::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
            what == What::Shared || what == What::GlobalStore || what == What::GlobalLoad || what == What::CachedLoad ||
-           what == What::Ask || what == What::StartNext || what == What::TmemTake || what == What::TmemGive ||
-           what == What::WaitBefore || what == What::Exit;
+           what == What::Ask || what == What::GridDepLaunch || what == What::TmemAlloc || what == What::TmemDealloc ||
+           what == What::GridDepWait || what == What::Exit;
   }
   /// Instructions that were issued since the step before: at the warp's own pace, and no more than the SM's schedulers can do
   /// for all of its warps.
-  void issue(Actor& actor, uint32_t count) {
+  void issue(ReplayActor& actor, uint32_t count) {
     const Tick window = ticks(c_.issue_window), one = ticks(1 / c_.issue_per_cycle) * actor.gang->warps;
     const Tick most = std::max(static_cast<Tick>(c_.issue_window / c_.instruction) * one, Tick{1});
     Schedulers& schedulers = sms_[actor.cluster->ctas[actor.gang->rank].sm].schedulers;
@@ -405,13 +406,13 @@ class Replay {
   }
 
   /// False: the actor waits. Woken, it performs the step again.
-  bool perform(Actor& actor, const Step& step) {
-    using What = Step::What;
-    Cluster& cluster = *actor.cluster;
-    const Gang& gang = *actor.gang;
-    Cta& cta = cluster.ctas[gang.rank];
+  bool perform(ReplayActor& actor, const DemandStep& step) {
+    using What = DemandStep::What;
+    ReplayCluster& cluster = *actor.cluster;
+    const WarpClass& gang = *actor.gang;
+    ReplayCta& cta = cluster.ctas[gang.rank];
     Sm& sm = sms_[cta.sm];
-    const auto wait = [&](std::vector<Actor*>& where) {
+    const auto wait = [&](std::vector<ReplayActor*>& where) {
       actor.woken = true;
       where.push_back(&actor);
       return false;
@@ -422,14 +423,14 @@ class Replay {
     };
     switch (step.what) {
       case What::Init: {
-        Mbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        ReplayMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
         barrier = {};
         barrier.count = barrier.pending = static_cast<int32_t>(step.value);
         note(actor, Told::Effect::Init, step.rank, step.slot, step.value, actor.time);
         return true;
       }
       case What::Wait: {
-        Mbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        ReplayMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
         if ((barrier.phase & 1) == step.value) return wait(barrier.waiters);
         return actor.woken ? true : go_on_at(std::max(barrier.done, actor.time) + ticks(c_.mbarrier_wait) / 2);
       }
@@ -481,12 +482,12 @@ class Replay {
         sm.tensor.take(actor.time, ticks(c_.mma_group));
         actor.groups.push_back(actor.last_mma);
         ++actor.groups_committed;
-        for (Actor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);
+        for (ReplayActor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);
         return true;
       }
       case What::GroupWait: {
         if (actor.groups_committed <= step.value) return true;
-        Actor& leader = *cluster.actors[gang.leader];
+        ReplayActor& leader = *cluster.actors[gang.leader];
         const uint64_t group = actor.groups_committed - 1 - step.value;
         if (group >= leader.groups.size()) return wait(leader.group_waiters);
         return go_on_at(leader.groups[group]);
@@ -502,13 +503,13 @@ class Replay {
         }
         return true;
       }
-      case What::TmemTake:
-        if (sm.columns + step.value > TMEM_COLUMNS) return wait(sm.column_waiters);
+      case What::TmemAlloc:
+        if (sm.columns + step.value > kTmemColumns) return wait(sm.column_waiters);
         sm.columns += step.value;
         return true;
-      case What::TmemGive:
+      case What::TmemDealloc:
         sm.columns -= step.value;
-        for (Actor* waiter : std::exchange(sm.column_waiters, {})) wake(*waiter, actor.time);
+        for (ReplayActor* waiter : std::exchange(sm.column_waiters, {})) wake(*waiter, actor.time);
         return true;
       case What::TmemLoad: {
         const Tick length = ticks(static_cast<double>(step.value) / c_.tmem_bytes_per_cycle);
@@ -557,7 +558,7 @@ class Replay {
         const Tick begin = sm.lines.take(actor.time, length);
         const Tick out =
             memory_.write(int64_t{step.value} * gang.warps * step.slot,
-                          int64_t{step.value} * gang.warps * std::max<int64_t>(step.slot, SECTOR), sm.at.gpc, begin);
+                          int64_t{step.value} * gang.warps * std::max<int64_t>(step.slot, kSector), sm.at.gpc, begin);
         return go_on_at(std::max(begin + length, out));
       }
       case What::GlobalLoad: {
@@ -574,13 +575,13 @@ class Replay {
       }
       case What::Fence: return true;
       case What::Ask: ask(actor, step); return true;
-      case What::StartNext:
+      case What::GridDepLaunch:
         if (!std::exchange(cluster.lets_start, true)) {
           ++let_start_[cluster.launch];
           start_what_fits(actor.time);
         }
         return true;
-      case What::WaitBefore: {
+      case What::GridDepWait: {
         if (cluster.launch == 0 || ended_[cluster.launch - 1] == launches_[cluster.launch - 1].kind_of.size())
           return true;
         return wait(launch_waiters_);
@@ -591,47 +592,48 @@ class Replay {
   }
 
   /// Of the actor's next load: the loads of each piece of its cluster's work lie where that piece's owner would load.
-  uint32_t next_chunk(Actor& actor) {
-    const Cluster& cluster = *actor.cluster;
-    const Gang& own = cluster.grid->grants.empty() ? *actor.gang : kinds_[cluster.launch].front().gangs[gang_of(actor)];
+  uint32_t next_chunk(ReplayActor& actor) {
+    const ReplayCluster& cluster = *actor.cluster;
+    const WarpClass& own =
+        cluster.grid->grants.empty() ? *actor.gang : kinds_[cluster.launch].front().gangs[gang_of(actor)];
     const uint32_t load = actor.load++;
     return chunks_.first(cluster.launch, cluster.work.at(load / own.loads), own.first_place + load % own.loads);
   }
 
-  void ask(Actor& actor, const Step& step) {
-    Cluster& cluster = *actor.cluster;
+  void ask(ReplayActor& actor, const DemandStep& step) {
+    ReplayCluster& cluster = *actor.cluster;
     const GridDemands& grid = *cluster.grid;
     if (started_[cluster.launch] < grid.kind_of.size()) {
       cluster.work.push_back(static_cast<uint32_t>(started_[cluster.launch]++));
       ++ended_[cluster.launch];
-      if (cluster.work.size() - 1 > grid.grants.back()) throw std::runtime_error(UNFORESEEN);
+      if (cluster.work.size() - 1 > grid.grants.back()) throw std::runtime_error(kUnforeseen);
     } else {
       become(cluster, std::find(grid.grants.begin(), grid.grants.end(), cluster.work.size() - 1));
     }
     const Tick answered = actor.time + ticks(c_.global_latency);
     for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
-      if (step.value >> rank & 1) contribute(barrier_at(cluster, rank, step.slot), 0, -ANSWER_BYTES, answered);
+      if (step.value >> rank & 1) contribute(barrier_at(cluster, rank, step.slot), 0, -kAnswerBytes, answered);
     }
     actor.time += ticks(c_.tma_issue);
   }
 
   /// Goes on as a cluster of the kind that was granted so much and then refused. Up to the answer they are the same.
-  void become(Cluster& cluster, std::vector<uint32_t>::const_iterator grants) {
+  void become(ReplayCluster& cluster, std::vector<uint32_t>::const_iterator grants) {
     const GridDemands& grid = *cluster.grid;
-    if (grants == grid.grants.end()) throw std::runtime_error(UNFORESEEN);
+    if (grants == grid.grants.end()) throw std::runtime_error(kUnforeseen);
     const auto index = static_cast<size_t>(grants - grid.grants.begin());
-    const Kind& kind = kinds_[cluster.launch][index];
+    const ClusterClass& kind = kinds_[cluster.launch][index];
     for (const auto& actor : cluster.actors) {
-      const Gang& gang = kind.gangs.at(gang_of(*actor));
-      if ((*gang.steps).at(actor->step) != (*actor->gang->steps)[actor->step]) throw std::runtime_error(UNFORESEEN);
+      const WarpClass& gang = kind.gangs.at(gang_of(*actor));
+      if ((*gang.steps).at(actor->step) != (*actor->gang->steps)[actor->step]) throw std::runtime_error(kUnforeseen);
       actor->gang = &gang;
     }
     cluster.kind = &kind;
     if (cluster.log != nullptr) note_kind(cluster, index);
   }
 
-  void load(Actor& actor, const LoadSite& site, uint32_t index) {
-    Cluster& cluster = *actor.cluster;
+  void load(ReplayActor& actor, const LoadSite& site, uint32_t index) {
+    ReplayCluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
     const uint32_t first = next_chunk(actor);
     const uint32_t count = chunks_.count(cluster.launch, index);
@@ -652,7 +654,7 @@ class Replay {
     actor.time += ticks(c_.tma_issue);
   }
 
-  void mma(Actor& actor, const MmaSite& site, uint32_t leader) {
+  void mma(ReplayActor& actor, const MmaSite& site, uint32_t leader) {
     if (site.warpgroup && !actor.gang->leads) return;
     const double flops = 2.0 * site.m * site.n * site.k;
     flops_ += flops;
@@ -674,21 +676,21 @@ class Replay {
 
   std::span<const GridDemands> launches_;
   const Constants& c_;
-  const Clock clock_;
+  const ModelClock clock_;
   ReplayLog* const log_;
-  const Placement placement_;
+  const SmPlacement placement_;
   const Chunks chunks_;
   MemoryModel memory_;
   std::vector<Sm> sms_;
   std::vector<uint32_t> free_;  ///< by SM: what is taken of it
-  std::vector<std::vector<Kind>> kinds_;
+  std::vector<std::vector<ClusterClass>> kinds_;
   std::vector<uint64_t> started_, ended_, let_start_;
   std::vector<Tick> ends_;
-  std::map<Cluster*, std::unique_ptr<Cluster>> clusters_;
-  std::vector<Cluster*> retired_;
+  std::map<ReplayCluster*, std::unique_ptr<ReplayCluster>> clusters_;
+  std::vector<ReplayCluster*> retired_;
   std::priority_queue<Event> queue_;
   uint64_t number_ = 0;
-  std::vector<Actor*> launch_waiters_;
+  std::vector<ReplayActor*> launch_waiters_;
   double flops_ = 0;
   int64_t sm_bytes_ = 0;
   Tick longest_ = 0;
@@ -696,8 +698,8 @@ class Replay {
 
 }  // namespace
 
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
-                ReplayLog* log) {
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                const ModelClock& clock, ReplayLog* log) {
   return Replay(launches, gpu, constants, clock, log).run();
 }
 

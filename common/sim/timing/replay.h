@@ -21,9 +21,9 @@ struct GridDemands {
   uint32_t ctas_per_sm = 1;
   Sites sites;
   std::vector<ClusterDemands> kinds;
-  std::vector<uint32_t> executed;          ///< by kind: the cluster that it is known from
-  std::vector<uint32_t> kind_of;           ///< by cluster
-  std::vector<std::vector<Place>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
+  std::vector<uint32_t> executed;             ///< by kind: the cluster that it is known from
+  std::vector<uint32_t> kind_of;              ///< by cluster
+  std::vector<std::vector<BoxPlace>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
   /// Where clusters take over others' work (cluster launch control): by kind, the work of how many others; kind 0 that of none,
   /// the last kind that of most. The places of a cluster are those of its own work then. Empty: none does.
   std::vector<uint32_t> grants;
@@ -45,14 +45,14 @@ struct Replayed {
 };
 
 /// Of the SMs: the mean, and how far those of the fastest GPC and the slowest are apart, in parts of it.
-struct Clock {
+struct ModelClock {
   double ghz = 0, spread = 0;
 };
 
 /// All launches of one call, in order. `clock`: of the SMs, for DRAM has its own. Throws std::runtime_error if they wait for
 /// one another for ever.
 /// `log`: what it is to note for a trace; may be null.
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const Clock& clock,
-                ReplayLog* log = nullptr);
+Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                const ModelClock& clock, ReplayLog* log = nullptr);
 
 }  // namespace sim::timing

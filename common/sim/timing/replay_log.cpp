@@ -7,7 +7,7 @@
 namespace sim::timing {
 namespace {
 
-using What = Step::What;
+using What = DemandStep::What;
 using Effect = ClusterLog::Told::Effect;
 
 const char* name_of(Effect effect) {
@@ -20,7 +20,7 @@ const char* name_of(Effect effect) {
   return "";
 }
 
-uint64_t cycle(Tick time) { return static_cast<uint64_t>(time / CYCLE); }
+uint64_t cycle(Tick time) { return static_cast<uint64_t>(time / kCycle); }
 
 /// What a warp that has come to this step waits in; None: it does not wait.
 Wait wait_of(What what) {
@@ -31,7 +31,7 @@ Wait wait_of(What what) {
     case What::TmemWait: return Wait::TmemLoad;
     case What::BarrierWait: return Wait::CtaBarrier;
     case What::ClusterWait: return Wait::ClusterBarrier;
-    case What::WaitBefore: return Wait::Launch;
+    case What::GridDepWait: return Wait::Launch;
     default: return Wait::None;
   }
 }
@@ -63,7 +63,7 @@ class Events {
     return name.starts_with("wgmma") ? warp / 4 * 4 : warp;
   }
 
-  const std::vector<Step>& steps(uint32_t gang) const { return of(gang).steps; }
+  const std::vector<DemandStep>& steps(uint32_t gang) const { return of(gang).steps; }
   const WarpDemands& of(uint32_t gang) const { return demands_[log_.gangs[gang].rank][log_.gangs[gang].warps.front()]; }
   uint32_t pc_of(uint32_t gang, uint32_t step) const { return of(gang).pcs[step]; }
 
@@ -128,7 +128,7 @@ class Events {
     };
     for (const ClusterLog::Passed& each : log_.passed) {
       if (each.gang != gang) continue;
-      const Step& step = steps(gang)[each.step];
+      const DemandStep& step = steps(gang)[each.step];
       const Wait wait = wait_of(step.what);
       last = each.step, until = each.ended;
       if (step.what == What::Commit || step.what == What::MmaArrive) add_commit(gang, warp, each);
@@ -150,12 +150,12 @@ class Events {
     add_run();
   }
 
-  static BarrierName barrier_of(const Step& step, uint32_t rank) {
-    using Kind = BarrierName::Kind;
+  static BarrierName barrier_of(const DemandStep& step, uint32_t rank) {
+    using ClusterClass = BarrierName::Kind;
     switch (step.what) {
-      case What::Wait: return {Kind::Mbarrier, step.rank, uint32_t{step.slot} * 8};
-      case What::BarrierWait: return {Kind::Named, rank, step.slot};
-      case What::ClusterWait: return {Kind::Cluster, 0, 0};
+      case What::Wait: return {ClusterClass::Mbarrier, step.rank, uint32_t{step.slot} * 8};
+      case What::BarrierWait: return {ClusterClass::Named, rank, step.slot};
+      case What::ClusterWait: return {ClusterClass::Cluster, 0, 0};
       default: return {};
     }
   }
@@ -227,7 +227,7 @@ class Events {
   Trace::Part executed_;
   std::vector<TraceEvent> events_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::deque<size_t>> operations_;  // by CTA, warp and pc
-  std::vector<std::pair<size_t, Step>> waits_;
+  std::vector<std::pair<size_t, DemandStep>> waits_;
   std::map<Key, std::vector<size_t>> completions_;
 };
 
@@ -256,8 +256,8 @@ std::vector<Residence> ReplayLog::residences(uint32_t launch) const {
 }
 
 void ReplayLog::note_queues(const MemoryModel& memory, Tick now) {
-  constexpr uint64_t APART = 1000;  // cycles
-  if (!queues_.empty() && cycle(now) < queues_.back().cycle + APART) return;
+  constexpr uint64_t kApart = 1000;  // cycles
+  if (!queues_.empty() && cycle(now) < queues_.back().cycle + kApart) return;
   queues_.push_back(
       {cycle(now), cycle(memory.l2_ahead(now)), cycle(memory.fill_ahead(now)), cycle(memory.dram_ahead(now))});
 }

@@ -18,23 +18,23 @@ namespace {
 
 }  // namespace
 
-Unknown::Unknown(const Program& program, bool alone)
+TaintTracker::TaintTracker(const Program& program, bool alone)
     : Watcher({EventKind::Life, EventKind::Step, EventKind::Access, EventKind::Fill}),
       program_(program),
       alone_(alone) {}
 
-void Unknown::on(const LifeEvent& event) {
+void TaintTracker::on(const LifeEvent& event) {
   if (event.what == LifeEvent::What::Begins) start(event.cluster);
 }
 
-void Unknown::on(const StepEvent& event) {
+void TaintTracker::on(const StepEvent& event) {
   if (event.is_done)
     after(event.warp, event.op, event.lanes);
   else
     before(event.warp, event.op, event.standing, event.lanes);
 }
 
-void Unknown::on(const AccessEvent& event) {
+void TaintTracker::on(const AccessEvent& event) {
   if (!event.is_done) return require_known(event.warp, event.address_slot, event.lanes);
   if (!event.is_own_instruction) return;
   const bool loads = event.role != Role::Store, stores = event.role != Role::Load;
@@ -67,7 +67,7 @@ void Unknown::on(const AccessEvent& event) {
   }
 }
 
-void Unknown::on(const FillEvent& event) {
+void TaintTracker::on(const FillEvent& event) {
   switch (event.what) {
     case FillEvent::What::Shared: mark(event.rank, event.first, event.bytes, !event.is_known); break;
     case FillEvent::What::Registers: will_write(*event.warp, *event.slots); break;
@@ -78,7 +78,7 @@ void Unknown::on(const FillEvent& event) {
   }
 }
 
-void Unknown::start(const Cluster& cluster) {
+void TaintTracker::start(const Cluster& cluster) {
   local_bytes_ = cluster.launch->local_bytes;
   warps_.assign(cluster.ctas.size(), {});
   shared_.assign(cluster.ctas.size(), {});
@@ -89,7 +89,7 @@ void Unknown::start(const Cluster& cluster) {
   }
 }
 
-Mask Unknown::read_by(const Warp& warp, const Op& op, int32_t but) const {
+Mask TaintTracker::read_by(const Warp& warp, const Op& op, int32_t but) const {
   const std::vector<Mask>& registers = of(warp).registers;
   Mask found = 0;
   if (op.uses == nullptr || registers.empty()) return found;
@@ -99,7 +99,7 @@ Mask Unknown::read_by(const Warp& warp, const Op& op, int32_t but) const {
   return found;
 }
 
-void Unknown::before(const Warp& warp, const Op& op, Mask standing, Mask mask) {
+void TaintTracker::before(const Warp& warp, const Op& op, Mask standing, Mask mask) {
   op_ = &op;
   loaded_ = 0;
   read_ = read_by(warp, op) & mask;
@@ -114,7 +114,7 @@ void Unknown::before(const Warp& warp, const Op& op, Mask standing, Mask mask) {
   if (read_ != 0 && use == DataUse::Carries) read_ = kAllLanes;  // one lane's value may become another's
 }
 
-void Unknown::after(const Warp& warp, const Op& op, Mask mask) {
+void TaintTracker::after(const Warp& warp, const Op& op, Mask mask) {
   if (op.uses == nullptr || op.uses->writes.empty()) return;
   std::vector<Mask>& registers = of(warp).registers;
   const Mask unknown = read_ | loaded_;
@@ -129,27 +129,27 @@ void Unknown::after(const Warp& warp, const Op& op, Mask mask) {
   }
 }
 
-void Unknown::require_known(const Warp& warp, int32_t address_slot, Mask mask) const {
+void TaintTracker::require_known(const Warp& warp, int32_t address_slot, Mask mask) const {
   const std::vector<Mask>& registers = of(warp).registers;
   if (registers.empty()) return;
   if (const Mask lanes = registers[index(address_slot)] & mask; lanes != 0) give_up("what is accessed here", lanes);
 }
 
-void Unknown::loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane) {
+void TaintTracker::loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane) {
   const std::vector<bool>& shared = shared_[rank];
   for (uint32_t i = offset; i < offset + bytes && i < shared.size(); ++i) {
     if (shared[i]) loaded_ |= 1u << lane;
   }
 }
 
-void Unknown::stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane,
-                            int32_t address_slot) {
+void TaintTracker::stores_shared(const Warp& warp, uint32_t rank, uint32_t offset, uint32_t bytes, int lane,
+                                 int32_t address_slot) {
   std::vector<bool>& shared = shared_[rank];
   const bool unknown = read_by(warp, *op_, address_slot) >> lane & 1;
   for (uint32_t i = offset; i < offset + bytes && i < shared.size(); ++i) shared[i] = unknown;
 }
 
-void Unknown::loads_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane) {
+void TaintTracker::loads_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane) {
   const std::vector<bool>& local = of(warp).local;
   if (local.empty()) return;
   const size_t first = static_cast<size_t>(lane) * local_bytes_ + offset;
@@ -158,7 +158,7 @@ void Unknown::loads_local(const Warp& warp, uint32_t offset, uint32_t bytes, int
   }
 }
 
-void Unknown::stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot) {
+void TaintTracker::stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot) {
   std::vector<bool>& local = of(warp).local;
   const bool unknown = read_by(warp, *op_, address_slot) >> lane & 1;
   if (local.empty()) {
@@ -169,20 +169,20 @@ void Unknown::stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, in
   for (size_t i = first; i < first + bytes; ++i) local[i] = unknown;
 }
 
-void Unknown::moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane) {
+void TaintTracker::moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane) {
   std::vector<bool>& local = of(warp).local;
   if (local.empty()) return;
   const size_t first = static_cast<size_t>(lane) * local_bytes_;
   for (uint64_t i = 0; i < bytes; ++i) local[first + to + i] = local[first + from + i];
 }
 
-void Unknown::mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown) {
+void TaintTracker::mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown) {
   std::vector<bool>& shared = shared_[rank];
   const size_t end = std::min<size_t>(size_t{first} + count, shared.size());
   for (size_t i = first; i < end; ++i) shared[i] = unknown;
 }
 
-void Unknown::will_write(const Warp& warp, const std::vector<Slot>& slots) {
+void TaintTracker::will_write(const Warp& warp, const std::vector<Slot>& slots) {
   std::vector<Mask>& registers = of(warp).registers;
   if (registers.empty()) registers.assign(program_.register_bytes / 4 + 1, 0);
   for (const Slot& slot : slots) {  // of several registers, side by side

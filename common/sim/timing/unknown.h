@@ -13,10 +13,10 @@ namespace sim {
 
 struct Program;
 
-class Unknown final : public Watcher {
+class TaintTracker final : public Watcher {
  public:
   /// `alone`: warps are executed each by itself, so that what others store is not known either.
-  Unknown(const Program& program, bool alone);
+  TaintTracker(const Program& program, bool alone);
 
   /// Throws Fault where what is not known would decide something.
   void on(const LifeEvent& event) override;

@@ -17,13 +17,13 @@
 namespace sim::timing {
 namespace {
 
-using What = Step::What;
+using What = DemandStep::What;
 
 TEST(Constants, EveryGpuHasAllOfThemWithUnitKindAndSource) {
   for (const std::string_view text : {H200_CONSTANTS, B200_CONSTANTS}) {
-    const std::vector<Constant> list = read_constants(text);
+    const std::vector<ModelConstant> list = read_constants(text);
     EXPECT_NO_THROW(constants(list));
-    for (const Constant& each : list) {
+    for (const ModelConstant& each : list) {
       EXPECT_FALSE(each.source.empty()) << each.name;
       EXPECT_TRUE(each.kind == "measured" || each.kind == "reported" || each.kind == "fitted" || each.kind == "assumed")
           << each.name << ": " << each.kind;
@@ -32,7 +32,7 @@ TEST(Constants, EveryGpuHasAllOfThemWithUnitKindAndSource) {
 }
 
 TEST(Constants, WhatIsMissingUnknownOrThereTwiceIsAnError) {
-  std::vector<Constant> list = read_constants(H200_CONSTANTS);
+  std::vector<ModelConstant> list = read_constants(H200_CONSTANTS);
   list.push_back(list.front());
   EXPECT_THROW(constants(list), std::runtime_error);
   list.pop_back();
@@ -50,14 +50,14 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i, 128});
   MemoryModel memory(c, chunks, {0}, 1.5);
   const auto latency = [&](uint32_t chunk, Tick now) { return memory.read(chunk, 0, 0, {now, now}) - now; };
-  const Tick miss = latency(0, 0), hit = latency(0, 1'000 * CYCLE);
+  const Tick miss = latency(0, 0), hit = latency(0, 1'000 * kCycle);
   EXPECT_GT(miss, hit);
   EXPECT_EQ(memory.dram_read(), 16'384);
-  for (uint32_t i = 1; i < 4; ++i) latency(i, (10'000 + i) * CYCLE);
+  for (uint32_t i = 1; i < 4; ++i) latency(i, (10'000 + i) * kCycle);
   EXPECT_EQ(memory.dram_read(), 4 * 16'384);
-  latency(3, 20'000 * CYCLE);
+  latency(3, 20'000 * kCycle);
   EXPECT_EQ(memory.dram_read(), 4 * 16'384) << "the newest is still there";
-  latency(0, 30'000 * CYCLE);
+  latency(0, 30'000 * kCycle);
   EXPECT_EQ(memory.dram_read(), 5 * 16'384) << "the oldest had to leave";
 }
 
@@ -66,11 +66,11 @@ TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
   c.spread = 0, c.l2_merge = 100;
   MemoryModel memory(c, {{16'384, 0, 128}}, {0, 0}, 1.5);
   const Tick first = memory.read(0, 0, 0, {0, 0});
-  EXPECT_EQ(memory.read(0, 0, 0, {CYCLE, CYCLE}), first) << "the other SM of the TPC";
+  EXPECT_EQ(memory.read(0, 0, 0, {kCycle, kCycle}), first) << "the other SM of the TPC";
   EXPECT_EQ(memory.l2_bytes(), 16'384);
-  EXPECT_EQ(memory.read(0, 0, 1, {CYCLE, CYCLE}), first) << "another TPC of the GPC";
+  EXPECT_EQ(memory.read(0, 0, 1, {kCycle, kCycle}), first) << "another TPC of the GPC";
   EXPECT_EQ(memory.l2_bytes(), 2 * 16'384);
-  EXPECT_GE(memory.read(0, 1, 0, {CYCLE, CYCLE}), first) << "another GPC";
+  EXPECT_GE(memory.read(0, 1, 0, {kCycle, kCycle}), first) << "another GPC";
   EXPECT_EQ(memory.l2_bytes(), 3 * 16'384);
   EXPECT_EQ(memory.dram_read(), 16'384);
 }
@@ -82,7 +82,7 @@ TEST(Memory, HalvesOfL2HelpOneAnotherWithDram) {
   const auto latency = [&](uint32_t gpc, Tick now) { return memory.read(0, gpc, 0, {now, now}) - now; };
   const Tick from_dram = latency(0, 0);
   EXPECT_EQ(memory.dram_read(), 16'384);
-  const Tick from_the_other = latency(1, 100'000 * CYCLE), near = latency(1, 200'000 * CYCLE);
+  const Tick from_the_other = latency(1, 100'000 * kCycle), near = latency(1, 200'000 * kCycle);
   EXPECT_EQ(memory.dram_read(), 16'384) << "the other half had asked for it";
   EXPECT_GT(from_dram, from_the_other);
   EXPECT_GT(from_the_other, near) << "now both halves hold all of it";
@@ -109,7 +109,7 @@ TEST(Memory, AHalfOfL2KeepsWhatItsSmsReadAndTheHomesOfWhatOthersRead) {
   for (uint32_t i = 0; i < 5; ++i) chunks.push_back({16'384, i, 128});
   MemoryModel memory(c, chunks, {0, 1}, 1.5);
   Tick now = 0;
-  const auto read = [&](uint32_t chunk, uint32_t gpc) { memory.read(chunk, gpc, 0, {now += 100'000 * CYCLE, now}); };
+  const auto read = [&](uint32_t chunk, uint32_t gpc) { memory.read(chunk, gpc, 0, {now += 100'000 * kCycle, now}); };
   for (uint32_t i = 0; i < 5; ++i) read(i, 0);
   EXPECT_EQ(memory.dram_read(), 5 * 16'384);
   read(2, 0), read(3, 0), read(4, 0);
@@ -124,8 +124,8 @@ TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
   const auto nanoseconds = [&](double ghz) {
     MemoryModel memory(c, {{128, 0, 128}}, {0}, ghz);
     memory.read(0, 0, 0, {0, 0});
-    const Tick later = 100'000 * CYCLE;
-    return static_cast<double>(memory.read(0, 0, 0, {later, later}) - later) / CYCLE / ghz;
+    const Tick later = 100'000 * kCycle;
+    return static_cast<double>(memory.read(0, 0, 0, {later, later}) - later) / kCycle / ghz;
   };
   EXPECT_GT(nanoseconds(1.0), 1.1 * nanoseconds(c.clock_max));
   EXPECT_LT(nanoseconds(1.0), c.clock_max * nanoseconds(c.clock_max));
@@ -138,12 +138,12 @@ TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
     MemoryModel memory(c, {{16'384, 0, 128}, {16'384, 1, 128}}, {0}, 1.5);
     memory.read(0, 0, 0, {0, 0});
     memory.read(1, 0, 0, {0, 0});
-    const Tick later = 100'000 * CYCLE;
+    const Tick later = 100'000 * kCycle;
     memory.read(0, 0, 0, {later, later + rows});
     return memory.read(1, 0, 1, {later, later + rows}) - later;
   };
-  EXPECT_EQ(last_of_two(CYCLE), last_of_two(0)) << "both wait for the path that they share";
-  EXPECT_GT(last_of_two(1'000 * CYCLE), last_of_two(0)) << "no request is served before it is issued";
+  EXPECT_EQ(last_of_two(kCycle), last_of_two(0)) << "both wait for the path that they share";
+  EXPECT_GT(last_of_two(1'000 * kCycle), last_of_two(0)) << "no request is served before it is issued";
 }
 
 TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
@@ -152,7 +152,7 @@ TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
   const auto latency = [&](uint32_t row_bytes) {
     MemoryModel memory(c, {{16'384, 0, row_bytes}}, {0}, 1.5);
     memory.read(0, 0, 0, {0, 0});
-    const Tick later = 100'000 * CYCLE;
+    const Tick later = 100'000 * kCycle;
     return memory.read(0, 0, 0, {later, later}) - later;
   };
   EXPECT_GT(latency(32), latency(64));
@@ -215,7 +215,7 @@ GridDemands ring(uint32_t clusters, int blocks, int stages) {
   for (uint32_t i = 0; i < clusters; ++i) {
     grid.kind_of.push_back(0);
     grid.places.push_back(producer.places);
-    for (Place& place : grid.places.back()) place.y = static_cast<int32_t>(128 * i);
+    for (BoxPlace& place : grid.places.back()) place.y = static_cast<int32_t>(128 * i);
   }
   grid.kinds.push_back(std::move(kind));
   return grid;
@@ -269,7 +269,7 @@ TEST(Replay, IsTheSameEveryTime) {
 TEST(Replay, WaitingForEverIsAnError) {
   GridDemands grid = ring(1, 4, 4);
   auto& steps = grid.kinds[0][0][0].steps;
-  steps.erase(std::find_if(steps.begin(), steps.end(), [](const Step& step) { return step.what == What::Load; }));
+  steps.erase(std::find_if(steps.begin(), steps.end(), [](const DemandStep& step) { return step.what == What::Load; }));
   EXPECT_THROW(run(grid), std::runtime_error);
 }
 
@@ -369,9 +369,9 @@ TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
     grid.ctas_per_sm = 2, grid.resident = 264;
     ClusterDemands kind(1, std::vector<WarpDemands>(1));
     auto& steps = kind[0][0].steps;
-    steps.push_back({What::TmemTake, 0, 0, columns, 1});
+    steps.push_back({What::TmemAlloc, 0, 0, columns, 1});
     for (int i = 0; i < 100; ++i) steps.push_back({What::GlobalLoad, 0, 0, 1, 1});
-    steps.push_back({What::TmemGive, 0, 0, columns, 1});
+    steps.push_back({What::TmemDealloc, 0, 0, columns, 1});
     steps.push_back({What::Exit, 0, 0, 0, 1});
     grid.kind_of.assign(264, 0);
     grid.places.resize(264);
@@ -457,7 +457,7 @@ TEST(Replay, OrdinaryLoadsTakeWhatDramHas) {
 }
 
 TEST(OrdinaryLoads, L1HoldsWhatItsOwnCtaHasLoadedLast) {
-  OrdinaryLoads loads(2, 4 * SECTOR_BYTES);
+  OrdinaryLoads loads(2, 4 * kSectorBytes);
   const std::array<uint64_t, 4> first{0, 1, 2, 4}, more{8, 9, 10, 11};
   const auto missed = [&](uint32_t rank, std::span<const uint64_t> sectors) {
     const OrdinaryLoads::Missed all = loads.load(rank, sectors, 0, 1024);
@@ -468,8 +468,8 @@ TEST(OrdinaryLoads, L1HoldsWhatItsOwnCtaHasLoadedLast) {
   EXPECT_EQ(missed(1, first), (std::array{2u, 4u})) << "another CTA";
   EXPECT_EQ(missed(0, more), (std::array{1u, 4u}));
   EXPECT_EQ(missed(0, first), (std::array{2u, 4u})) << "they had to leave";
-  EXPECT_EQ(loads.missed_bytes(), 16 * SECTOR_BYTES);
-  EXPECT_EQ(loads.loaded().at(0).bytes, 8 * SECTOR_BYTES) << "different ones";
+  EXPECT_EQ(loads.missed_bytes(), 16 * kSectorBytes);
+  EXPECT_EQ(loads.loaded().at(0).bytes, 8 * kSectorBytes) << "different ones";
 }
 
 TEST(OrdinaryLoads, DifferentBytesComeFromDramOnceUpToTheAllocation) {
@@ -602,7 +602,7 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
     grid.kind_of.push_back(0);
     auto& places = grid.places.emplace_back(kind[0][0].places);
     // Neighbours load the same, and the second turn what the first did.
-    for (Place& place : places) place.y = static_cast<int32_t>(128 * (i % 2 != 0 ? i % 70 : i % 8));
+    for (BoxPlace& place : places) place.y = static_cast<int32_t>(128 * (i % 2 != 0 ? i % 70 : i % 8));
   }
   grid.kinds.push_back(std::move(kind));
   return grid;
