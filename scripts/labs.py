@@ -7,7 +7,7 @@ the kernel. An ablation takes one idea out of it, or tries one more: D stays rig
                                expected; LEVEL may also be written 1
   labs.py build [LEVEL]        compiles the ablations for a GPU, into build/ablations/
   labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, in every schedule and with --check, and
-                               says which prediction fails
+                               says which prediction fails; with --spread only a few of every kind
 
 How they are written: scripts/ladder/levels/lab.py. What ablations are worth is measured by bench.py --ablations.
 """
@@ -35,6 +35,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a lab's name, or its beginning")
     parser.add_argument("--arch", type=names.parse_arch, metavar="sm90|sm100", help="of list and build (default: both)")
     parser.add_argument("--check", nargs="*", metavar="LAB", help="run all labs, or these, and compare")
+    parser.add_argument("--spread", action="store_true",
+                        help="with --check: only a few labs, of each level, architecture and outcome")
     parser.add_argument("--device", choices=["sim", "gpu"], default="sim", help="where to run a lab (default: sim)")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
@@ -125,7 +127,8 @@ def main() -> int:
         if options.level or options.device == "gpu":
             raise command.UsageError("--check runs on the simulated device, and takes labs such as level01/NAME.")
         chosen = [lab.find_lab(labs, *(text.partition("/")[::2])) for text in options.check]
-        return check(chosen or labs, build, options.jobs)
+        chosen = chosen or labs
+        return check(lab.spread(chosen) if options.spread else chosen, build, options.jobs)
     if options.action == "run":
         if not options.name:
             raise command.UsageError("run needs a level and the name of a lab: labs.py run level01 NAME "

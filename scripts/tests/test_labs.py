@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import re
 import subprocess
 import sys
@@ -202,22 +201,16 @@ class TheLabs(unittest.TestCase):
                     self.assertTrue(any(words in shown or shown in words for shown in one.shows), (one.title, words))
         self.assertGreater(len(linked), 30)
 
-    def test_some_of_them_run_in_all_modes(self) -> None:
-        """A hang, one that is right and counts, one that only the order checker finds, an ablation, one with another
-        outcome in each schedule. `labs.py --check` runs all."""
-        build = lab.Build(support.BUILD)
-        chosen = [lab.find_lab(self.LABS, level, name) for level, name in
-                  (("2", "own_barrier"), ("4", "pitch"), ("5", "no_proxy_fence"), ("8", "late_release"),
-                   ("8", "one_consumers"))]
-        try:
-            build.tools()
-            for one in chosen:
-                build.original(one)
-        except lab.LabError as error:
-            self.skipTest(str(error))
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for report in pool.map(lambda one: lab.run_simulated(one, build, one.all_modes), chosen):
-                self.assertTrue(report.right, (report.lab.title, report.lines))
+    def test_a_spread_has_something_of_everything(self) -> None:
+        """What every run of the tests has; `labs.py --check` without --spread runs all."""
+        some = lab.spread(self.LABS)
+        self.assertLessEqual(len(some), 12)
+        for what in ("level", "arch", "is_ablation"):
+            self.assertEqual({getattr(one, what) for one in some}, {getattr(one, what) for one in self.LABS}, what)
+        outcomes = {outcome for one in some for mode in one.modes.values() for outcome in mode.split("|")}
+        self.assertEqual(outcomes, set(lab.OUTCOMES))
+        self.assertTrue(any(one.counts for one in some))
+        self.assertTrue(any(set(one.modes.values()) == {"right", "race"} for one in some), "only --check tells")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Constants(unittest.TestCase):
             self.assertLessEqual(len(fitted), 3, fitted)
         self.assertEqual(sum(row["kind"] == "fitted" for row in constants("h200")), 2)
         self.assertIn("Two are fitted.", support.words("docs/model.md"))
-        self.assertIn("and so are the two constants that are fitted", support.words("docs/gpus.md"))
+        self.assertIn("the two fitted constants are the H200's", support.words("docs/gpus.md"))
 
     def test_energy_comes_out_of_made_up_measurements(self) -> None:
         made = derivation.Energy(100, 0.5e-12, 20e-12, 5e-12, 60e-12, 1.5)

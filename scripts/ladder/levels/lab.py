@@ -411,6 +411,18 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
     return report
 
 
+def spread(labs: Sequence[Lab]) -> list[Lab]:
+    """Few of the labs, with something of everything: each level, each architecture, each outcome, ablations too."""
+    kinds = {one.title: {one.level, str(one.arch), one.path.parent.name, *"|".join(one.modes.values()).split("|"),
+                         *(["counts"] if one.counts else [])} for one in labs}
+    missing: set[str] = set().union(*kinds.values())
+    found: list[Lab] = []
+    while missing:
+        found.append(max(labs, key=lambda one: len(kinds[one.title] & missing)))
+        missing -= kinds[found[-1].title]
+    return found
+
+
 def run_all(labs: Sequence[Lab], build: Build, jobs: int) -> Iterator[Report]:
     """Labs on the simulated device, several at a time; reports in their order, also of what cannot be run."""
     def judge(lab: Lab) -> Report:
