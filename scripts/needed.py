@@ -51,6 +51,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--weaken", action="store_true",
                         help="leave the sites there, but less than they should be (wrong parity, count, scope, ...), "
                              "in each way in turn; recorded in docs/results/weakened.csv")
+    parser.add_argument("--unchecked", action="store_true",
+                        help="run without the order checker, in several schedules, and compare: what then hangs, fails "
+                             "or is wrong is recorded as required, and the other way round")
     parser.add_argument("--no-proofs", action="store_true",
                         help="do not try to prove that silent sites are redundant: their recorded verdicts stay")
     parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
@@ -108,6 +111,26 @@ def differences(output: Path, rows: Sequence[Fields], kernels: Sequence[Kernel])
     return found
 
 
+def compare_unchecked(pairs: Sequence[tuple[Kernel, Site]], output: Path, jobs: int) -> int:
+    """What the machine notices by itself is required, and what is recorded as its hang, fault or wrong D it notices."""
+    known = {key_of(row): row for row in study.recorded(output)}
+    problems = []
+    noticed = 0
+    for number, ((kernel, _), row) in enumerate(zip(pairs, study.look_at(pairs, jobs, checks=False)), start=1):
+        say(number, len(pairs), kernel, row)
+        site, old = " ".join(key_of(row)), known.get(key_of(row))
+        noticed += bool(row["found_by"])
+        if old is None:
+            problems.append(f"{site}: not recorded")
+        elif row["found_by"] and not old["verdict"].startswith(study.REQUIRED):
+            problems.append(f"{site}: {row['found_by']} without --check, but recorded is {old['verdict']}")
+        elif old["found_by"] in study.NOTICED and not row["found_by"]:
+            problems.append(f"{site}: no schedule notices it, but recorded is {old['found_by']}")
+    print(f"{len(pairs)} sites: {noticed} noticed without --check.")
+    print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
+    return 1 if problems else 0
+
+
 def weaken_all(pairs: Sequence[tuple[Kernel, Site]], kernels: Sequence[Kernel], options: argparse.Namespace) -> int:
     """Records or compares what is said of each; last how many of how many."""
     output = options.output or weaken.OUTPUT
@@ -148,6 +171,8 @@ def main() -> int:
         raise command.UsageError("there is no such site.")
     if options.weaken:
         return weaken_all(pairs, kernels, options)
+    if options.unchecked:
+        return compare_unchecked(pairs, output, options.jobs)
     rows: list[Fields] = []
     known = {key_of(row): row for row in study.recorded(output)}
     found = study.look_at(pairs, options.jobs, not options.no_proofs)

@@ -194,6 +194,7 @@ EXPLAIN = """{"level": "level01_baseline", "arch": 90, "idea": "i", "swizzles": 
 FAKE_PROGRAM = f"#!/bin/bash\n[[ $1 != --explain ]] || echo '{EXPLAIN}' >\"$3\"\nexit 0\n"
 # The first two barriers order the same pair; the third orders nothing that anybody has a proof for.
 FAKE_SIM = r"""#!/bin/bash
+[[ " $* " == *" --check "* ]] || WITHOUT_CHECK=1
 while [[ $1 != --ptx ]]; do shift; done
 has() { grep -q "$1" "$ptx"; }
 ptx=$2
@@ -207,6 +208,7 @@ say() {
   echo "  Missing: $2 before kernel_sm90.cuh:4."
   exit 86
 }
+[[ -z ${WITHOUT_CHECK-} ]] || { has 'bar.sync 3' && exit 0; echo 'level01 WRONG'; exit 1; }
 has 'trap' && { printf 'sim: error in kernel gemm\n  trap\n  at trap (PTX line 1, a/kernel_sm90.cuh:3)\n\n'; exit 3; }
 has 'fence[.]proxy' || say "across proxies" fence.proxy.async
 has 'bar.sync 1' || has 'bar.sync 2' || say "read after write" "a barrier"
@@ -336,6 +338,21 @@ class Needed(support.Sandbox):
         self.assertIn("but recorded is required (race (launches))", answer.stdout)
         self.assertIn("level01_baseline 90  line_6(); bar.sync: not recorded", answer.stdout)
         self.assertIn("level01_baseline 90  line_16(); bar.sync: recorded, but no longer there", answer.stdout)
+
+    def test_what_the_machine_notices_by_itself(self) -> None:
+        """Without --check D is wrong without the third barrier, of which the order checker says nothing."""
+        self.needed()
+        before = self.output.read_text()
+        answer = self.needed("--unchecked")
+        self.assert_exit(1, answer)
+        self.assertIn("6 sites: 1 noticed without --check.\nneeded.py: level01_baseline 90  line_6(); bar.sync: wrong D "
+                      "without --check, but recorded is unproven\n", answer.stdout)
+        self.assert_exit(0, self.needed("--unchecked", "--line", 3))
+        self.output.write_text(before.replace("race (across proxies)", "deadlock"))
+        answer = self.needed("--unchecked", "--line", 3)
+        self.assert_exit(1, answer)
+        self.assertIn("line_3(); fence.proxy.async: no schedule notices it, but recorded is deadlock", answer.stdout)
+        self.output.write_text(before)
 
     def test_less_than_there_should_be(self) -> None:
         self.needed()

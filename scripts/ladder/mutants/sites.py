@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,12 +34,7 @@ FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
 
 
-
-def _one_of(instructions: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(r"\s*(?:@!?%?\w+\s+)?((?:" + "|".join(map(re.escape, instructions)) + r")(?![a-z_]))")
-
-
-_INSTRUCTION = _one_of(INSTRUCTIONS)
+_INSTRUCTION = re.compile(r"\s*(?:@!?%?\w+\s+)?((?:" + "|".join(map(re.escape, INSTRUCTIONS)) + r")(?![a-z_]))")
 _TRY_WAIT = re.compile(r"(\s*)mbarrier\.t\w+_wait\S*\s+(%?\w+)\s*,")
 _ENTRY = re.compile(r"(?:\.visible |\.weak )?\.entry (\w+)")
 
@@ -97,13 +92,12 @@ class Embedded:
         begins = {opened[path]: sum(counts[:i]) for i, path in enumerate(parts) if path in opened}
         return [_located(line, opened[kernel], begins) if ".loc" in line else line for line in lines]
 
-    def sites(self, also: Sequence[str] = ()) -> list[Site]:
-        """In the order of the PTX; `also`: instructions that are none of ours. Removing both halves of a cluster
-        barrier is one more site than each of them."""
+    def sites(self) -> list[Site]:
+        """In the order of the PTX. Removing both halves of a cluster barrier is one more site than each of them."""
         found: dict[tuple[int, str], list[int]] = {}
         entry_of: dict[int, str] = {}
         arrived: list[int] = []  # halves of cluster barriers that are not waited for yet
-        for index, entry, line, instruction in self._instructions(_one_of([*INSTRUCTIONS, *also])):
+        for index, entry, line, instruction in self._instructions():
             entry_of[index] = entry
             found.setdefault((line, instruction), []).append(index)
             if instruction == "barrier.cluster.arrive":
@@ -114,7 +108,7 @@ class Embedded:
         return [Site(line, instruction, tuple(places), frozenset(entry_of[place] for place in places))
                 for (line, instruction), places in found.items()]
 
-    def _instructions(self, wanted: re.Pattern[str]) -> Iterator[tuple[int, str, int, str]]:
+    def _instructions(self) -> Iterator[tuple[int, str, int, str]]:
         """Line of the PTX, kernel, line of the source, instruction."""
         number = _file_number(self.text, self.source)
         location = re.compile(rf"\s*\.loc\s+(?:{number} (\d+) \d+\s*$|.* inlined_at {number} (\d+) )")
@@ -124,7 +118,7 @@ class Embedded:
                 entry = opening[1]
             elif at := location.match(line):
                 source = int(at[1] or at[2])
-            elif instruction := wanted.match(line):
+            elif instruction := _INSTRUCTION.match(line):
                 yield index, entry, source, instruction[1]
 
     @functools.cached_property

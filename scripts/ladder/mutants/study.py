@@ -52,6 +52,7 @@ MOST_OTHERS, PROOF_CASES = 14, 2
 # In the place of a bar.warp.sync: harmless, and reported where its lanes have taken different ways.
 ALIGNED = {90: "wgmma.fence.sync.aligned;", 100: "tcgen05.wait::ld.sync.aligned;"}
 
+NOTICED = (judge.DEADLOCK, judge.FAULT, judge.WRONG)  # without the order checker, too
 REQUIRED, REDUNDANT, UNPROVEN, NOT_EXECUTED, OTHER = "required", "redundant", "unproven", "not executed", "no order"
 
 
@@ -199,6 +200,15 @@ class Study:
             if verdict.kind:
                 return self.row(site, verdict, f"{REQUIRED}, found in {' '.join(schedule)} only", first)
         return self.prove(site)
+
+    def run_unchecked(self, site: Site) -> Fields:
+        """The row of a site, of runs without the order checker in several schedules: what the machine itself notices."""
+        for case in self.cases(site):
+            for schedule in ((), *SCHEDULES):
+                verdict = self.run(Change(site.places), case, judge.UNCHECKED, *schedule)
+                if verdict.kind in NOTICED:
+                    return self.row(site, verdict, "noticed", case)
+        return self.row(site, Verdict(), "not noticed", self.cases(site)[0])
 
     def executed(self, site: Site) -> bool:
         """In some case: a trap in its place would be reported."""
@@ -380,12 +390,17 @@ def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: 
     return found
 
 
-def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True) -> Iterator[Fields]:
-    """A row for each, in their order. Raises JudgeError."""
+def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True,
+            checks: bool = True) -> Iterator[Fields]:
+    """A row for each, in their order; `checks`: with the order checker. Raises JudgeError."""
+    def row(pair: tuple[Kernel, Site]) -> Fields:
+        study = studies[pair[0]]
+        return study.look(pair[1], proves) if checks else study.run_unchecked(pair[1])
+
     with tempfile.TemporaryDirectory(prefix="ladder-needed-") as name:
         studies = {kernel: Study(kernel, Path(name)) for kernel, _ in pairs}
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            yield from pool.map(lambda pair: studies[pair[0]].look(pair[1], proves), pairs)
+            yield from pool.map(row, pairs)
 
 
 def title_of(kernel: Kernel, site: Site) -> Fields:
