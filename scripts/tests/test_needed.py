@@ -345,8 +345,8 @@ class Needed(support.Sandbox):
         before = self.output.read_text()
         answer = self.needed("--unchecked")
         self.assert_exit(1, answer)
-        self.assertIn("6 sites: 1 noticed without --check.\nneeded.py: level01_baseline 90  line_6(); bar.sync: wrong D "
-                      "without --check, but recorded is unproven\n", answer.stdout)
+        self.assertIn("6 sites: 1 noticed without --check.\nneeded.py: level01_baseline 90  line_6(); bar.sync: wrong "
+                      "D without --check, but recorded is unproven\n", answer.stdout)
         self.assert_exit(0, self.needed("--unchecked", "--line", 3))
         self.output.write_text(before.replace("race (across proxies)", "deadlock"))
         answer = self.needed("--unchecked", "--line", 3)

@@ -292,10 +292,10 @@ class ALineMore(unittest.TestCase):
             for file in changed:
                 old, new = (one[file].decode().splitlines() for one in (before, after))
                 self.assertEqual(len(old), len(new), file)
-                for pair in zip(old, new):
-                    self.assertEqual(*(re.sub(r"\d+", "N", line) for line in pair), file)
-                    numbers = zip(*(map(int, re.findall(r"\d+", line)) for line in pair))
-                    self.assertLessEqual({now - then for then, now in numbers}, {0, 1}, pair)
+                for was, now in zip(old, new):
+                    self.assertEqual(re.sub(r"\d+", "N", was), re.sub(r"\d+", "N", now), file)
+                    moved = {int(b) - int(a) for a, b in zip(re.findall(r"\d+", was), re.findall(r"\d+", now))}
+                    self.assertLessEqual(moved, {0, 1}, (was, now))
 
 
 class UpToDate(unittest.TestCase):
