@@ -246,7 +246,7 @@ Module* Device::load(std::span<const std::string_view> texts, std::string name, 
     module->image = ptx::link(std::move(units));
   } catch (const ptx::SyntaxError& error) { return refuse(error.line, error.message); }
   if (judged == Judged::Whole) {
-    const std::vector<ptx::Finding> findings = ptx::check(*module->image);
+    const std::vector<ptx::RuleViolation> findings = ptx::check(*module->image);
     if (!findings.empty()) {
       const std::string source = module->image->describe(findings[0].location);
       return refuse(findings[0].line,

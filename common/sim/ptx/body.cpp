@@ -26,7 +26,7 @@ struct Symbol {
 };
 
 /// `.reg .b32 %r<5>`: the registers are made when they are first named, so that a text can declare any number.
-struct Range {
+struct IndexRange {
   uint64_t count;
   Type type;
   uint8_t vector;
@@ -35,10 +35,10 @@ struct Range {
 
 // Lexical scopes: names are looked up from the inside out. Inline assembly opens scopes of its own, with registers and
 // labels that shadow those outside.
-struct Scope {
+struct LexicalScope {
   int parent = -1;
   std::unordered_map<std::string_view, Symbol> symbols;
-  std::unordered_map<std::string_view, Range> ranges;  ///< by the name without its number
+  std::unordered_map<std::string_view, IndexRange> ranges;  ///< by the name without its number
 };
 
 /// "%r12" is number 12 of "%r".
@@ -92,7 +92,7 @@ class Body {
   using OK = Operand::Kind;
 
   // ---- scopes and names
-  Scope& scope() { return scopes_[static_cast<size_t>(scope_)]; }
+  LexicalScope& scope() { return scopes_[static_cast<size_t>(scope_)]; }
 
   void open_scope() {
     if (scopes_.size() == kMostScopes) tokens_.fail("a function with more than a million '{' is not supported");
@@ -113,7 +113,7 @@ class Body {
   Symbol* find(std::string_view name) {
     const auto number = split_number(name);
     for (int at = scope_; at >= 0; at = scopes_[static_cast<size_t>(at)].parent) {
-      Scope& here = scopes_[static_cast<size_t>(at)];
+      LexicalScope& here = scopes_[static_cast<size_t>(at)];
       if (const auto found = here.symbols.find(name); found != here.symbols.end()) return &found->second;
       if (!number) continue;
       const auto range = here.ranges.find(number->first);
@@ -216,7 +216,7 @@ class Body {
         if (number && number->first == declared.name && number->second < *declared.count)
           tokens_.fail("'" + std::string(name) + "' is declared already in this scope");
       }
-      if (!scope().ranges.try_emplace(declared.name, Range{*declared.count, type, vector, {}}).second)
+      if (!scope().ranges.try_emplace(declared.name, IndexRange{*declared.count, type, vector, {}}).second)
         tokens_.fail("'" + std::string(declared.name) + "<>' is declared already in this scope");
     } while (tokens_.accept(","));
     tokens_.expect(";", "behind a declaration");
@@ -512,7 +512,7 @@ class Body {
       return result;
     }
     if (found == nullptr && name[0] == '%') {
-      if (const SpecialRegister* const special = find_special(name.substr(1))) {
+      if (const SpecialRegisterType* const special = find_special(name.substr(1))) {
         if (!selector.empty() && (!special->is_vector || component(selector) < 0))
           tokens_.fail("'" + std::string(name) + "' has no component " + std::string(selector));
         result.kind = OK::Special;
@@ -580,7 +580,7 @@ class Body {
   TokenStream& tokens_;
   Module& module_;
   Function& function_;
-  std::vector<Scope> scopes_;
+  std::vector<LexicalScope> scopes_;
   int scope_ = -1;
   int32_t location_ = -1;
   size_t index_ = 0;  // of the instruction being read

@@ -6,7 +6,7 @@
 namespace sim::ptx {
 namespace {
 
-constexpr SpecialRegister kSpecials[] = {
+constexpr SpecialRegisterType kSpecials[] = {
     {"tid", Type::U32, true},
     {"ntid", Type::U32, true},
     {"ctaid", Type::U32, true},
@@ -57,12 +57,12 @@ int number_behind(std::string_view name, std::string_view prefix, std::string_vi
 
 }  // namespace
 
-const SpecialRegister* find_special(std::string_view name) {
+const SpecialRegisterType* find_special(std::string_view name) {
   const auto found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
-                                  [&](const SpecialRegister& special) { return special.name == name; });
+                                  [&](const SpecialRegisterType& special) { return special.name == name; });
   if (found != std::end(kSpecials)) return found;
   // Counters of the profiler, and registers of the driver.
-  static constexpr SpecialRegister counter{"pm", Type::U32}, wide_counter{"pm_64", Type::U64},
+  static constexpr SpecialRegisterType counter{"pm", Type::U32}, wide_counter{"pm_64", Type::U64},
       environment{"envreg", Type::B32};
   const auto within = [](int number, int count) { return number >= 0 && number < count; };
   if (within(number_behind(name, "pm", "_64"), 8)) return &wide_counter;

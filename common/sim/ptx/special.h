@@ -7,13 +7,13 @@
 
 namespace sim::ptx {
 
-struct SpecialRegister {
+struct SpecialRegisterType {
   std::string_view name;  ///< without the %
   Type type;
   bool is_vector = false;  ///< with components .x .y .z .w
 };
 
 /// nullptr if there is none of this name (without the %, without a component).
-const SpecialRegister* find_special(std::string_view name);
+const SpecialRegisterType* find_special(std::string_view name);
 
 }  // namespace sim::ptx

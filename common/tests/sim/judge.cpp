@@ -38,7 +38,7 @@ void judge(const std::string& text) {
   std::string said;
   try {
     const auto module = ptx::parse(text, "text");
-    for (const ptx::Finding& finding : ptx::check(*module))
+    for (const ptx::RuleViolation& finding : ptx::check(*module))
       said += "\t" + std::to_string(finding.line) + ": " + in_one_line(finding.message);
   } catch (const ptx::SyntaxError& error) {
     said = "\t" + std::to_string(error.line) + ": " + in_one_line(error.message);

@@ -15,7 +15,7 @@ std::string judge(const std::string& body, const std::string& prologue = "", con
   source.parameters = ".param .u64 pointer, .param .align 64 .b8 map[128]";
   try {
     const auto module = ptx::parse(source.text(), "test");
-    const std::vector<ptx::Finding> findings = ptx::check(*module);
+    const std::vector<ptx::RuleViolation> findings = ptx::check(*module);
     return findings.empty() ? "" : findings[0].message;
   } catch (const ptx::SyntaxError& error) { return error.message; }
 }

@@ -12,7 +12,7 @@ using ptx::Operand;
 using ptx::Type;
 
 /// Which values of a register, or of two registers one behind the other, an operand stands for. `size`: bits of each.
-struct Selection {
+struct LaneSelection {
   std::array<uint8_t, 4> at{};  ///< first bit of each
   uint8_t count = 1, size = 32;
   bool is_signed = false;
@@ -25,8 +25,8 @@ struct Selection {
 
 /// b0 to b3, h0, h1, or all; with `lanes` of two and four, one for each: h10, b3210, from the highest lane on. Lanes count
 /// through a and then b.
-Selection selection_of(const Operand& operand, int lanes, bool is_signed, bool is_second) {
-  Selection s;
+LaneSelection selection_of(const Operand& operand, int lanes, bool is_signed, bool is_second) {
+  LaneSelection s;
   s.is_signed = is_signed;
   s.count = static_cast<uint8_t>(lanes);
   const std::string& text = operand.text;
@@ -46,7 +46,7 @@ enum class Comparison : uint8_t { Eq, Ne, Lt, Le, Gt, Ge };
 
 struct Video {
   int32_t d = -1, a = -1, b = -1, c = -1;  ///< slots
-  Selection from_a, from_b, to;            ///< `to`: of those that are written; the others are c's
+  LaneSelection from_a, from_b, to;        ///< `to`: of those that are written; the others are c's
   Operation operation = Operation::Add;
   Comparison comparison = Comparison::Eq;
   Second second = Second::None;
@@ -168,7 +168,7 @@ void decode_video(Decoder& d) {
 
 struct VideoMad {
   int32_t d = -1, a = -1, b = -1, c = -1;
-  Selection from_a, from_b;
+  LaneSelection from_a, from_b;
   bool is_signed = false, saturates = false;  ///< is_signed: the sum
   bool negates_product = false, negates_c = false, plus_one = false;
   uint8_t shift = 0;

@@ -36,10 +36,10 @@ constexpr uint64_t kNoThreadHas = uint64_t{1} << 30;        // bytes of local me
 
 /// What is executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold
 /// kernels and branches that never run.
-struct Unknown {
+struct UnknownInstruction {
   size_t message;  ///< index into Program::unknown
 };
-Flow report_unknown(Warp& warp, const Unknown& unknown, Mask) {
+Flow report_unknown(Warp& warp, const UnknownInstruction& unknown, Mask) {
   throw Fault{Status::IllegalInstruction, cluster_of(warp).launch->program->unknown[unknown.message]};
 }
 
@@ -443,7 +443,7 @@ class Builder final : public Decoder {
   const std::map<size_t, std::string>& problems_of(const ptx::Function& function) {
     const auto [known, is_new] = problems_.try_emplace(&function);
     if (is_new) {
-      for (ptx::Finding& finding : ptx::check(*result_->module, function))
+      for (ptx::RuleViolation& finding : ptx::check(*result_->module, function))
         known->second.emplace(finding.instruction, std::move(finding.message));
     }
     return known->second;

@@ -39,10 +39,10 @@ bool gather_members(Warp& w, int32_t slot, Mask* m, Mask* member) {
 }
 
 /// d or d|p. No predicate: -1.
-struct Target {
+struct ShuffleTarget {
   int32_t value = -1, predicate = -1;
 };
-Target target_of(Decoder& d) {
+ShuffleTarget target_of(Decoder& d) {
   const Operand& target = d.operand(0);
   if (target.kind != Operand::Kind::Pair) return {.value = d.destination(0, 4)};
   const Operand& p = target.elements[1];
@@ -53,7 +53,7 @@ Target target_of(Decoder& d) {
 // ---- elect
 
 struct Elect {
-  Target d;
+  ShuffleTarget d;
   int32_t members;
 };
 Flow elect(Warp& w, const Elect& o, Mask m) {
@@ -98,7 +98,7 @@ Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
 
 enum class Shuffle : uint8_t { Idx, Up, Down, Bfly };
 struct Shfl {
-  Target d;
+  ShuffleTarget d;
   int32_t a, b, c, members;
   Shuffle how;
 };
@@ -183,7 +183,7 @@ void decode_vote(Decoder& d) {
 // ---- match
 
 struct Match {
-  Target d;
+  ShuffleTarget d;
   int32_t a, members;
   bool all, wide;  ///< .all; 64-bit values
 };

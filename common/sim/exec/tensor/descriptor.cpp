@@ -35,9 +35,9 @@ struct Permutation {
 };
 
 /// Linear addresses of the 16-byte chunks of rows, K-major.
-struct Chunks {
+struct ChunkWalk {
   uint32_t first, row_pitch, group_pitch, chunk_pitch;
-  explicit Chunks(const Descriptor& d)
+  explicit ChunkWalk(const Descriptor& d)
       : row_pitch(static_cast<uint32_t>(span(d.swizzle))),
         group_pitch(d.stride),
         chunk_pitch(d.swizzle == Swizzle::None ? d.leading : 16) {
@@ -125,7 +125,7 @@ Descriptor decode_wgmma(uint64_t bits, const char* operand) {
 
 void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* operand) {
   const Permutation physical(d);
-  const Chunks chunks(d);
+  const ChunkWalk chunks(d);
   const uint8_t expected = layout_of(d.swizzle);
   const auto outside = [&](uint32_t linear) {
     const uint32_t at = physical(linear);
@@ -175,7 +175,7 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
 std::vector<Range> tile_ranges(const Descriptor& d, int first, int rows) {
   std::vector<Range> ranges;
   const Permutation physical(d);
-  const Chunks chunks(d);
+  const ChunkWalk chunks(d);
   const auto add = [&](uint32_t linear) {
     const uint64_t at = physical(linear);
     if (!ranges.empty() && ranges.back().end == at)
@@ -206,7 +206,7 @@ void read_rows(const Cta& cta, const Descriptor& descriptor, int first, int coun
   const Permutation physical(d);
   const uint8_t* const memory = cta.smem.data();
   if (!d.mn_major) {
-    const Chunks chunks(d);
+    const ChunkWalk chunks(d);
     const bool has_two = d.k_bytes > 16;
     const auto copy = [&](int row, uint32_t linear) {
       std::memcpy(out[row].data(), memory + physical(linear), 16);

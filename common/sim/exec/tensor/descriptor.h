@@ -7,6 +7,7 @@
 
 #include "exec/tensor/tile.h"
 #include "machine/cta.h"
+#include "machine/watcher.h"
 
 namespace sim::tensor {
 

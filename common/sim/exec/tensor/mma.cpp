@@ -36,7 +36,7 @@ struct Mma {
 
 /// What the tensor core multiplies at once: up to 32 bytes of each row of A, and as many of each column of B, or twice
 /// as many if A is sparse.
-struct Step {
+struct MmaStep {
   std::array<std::array<Row, 8>, 2> a{};  ///< rows 0 to 7, 8 to 15
   std::array<std::array<Row, 8>, 2> b{};  ///< first 32 bytes of K, the others
   tensor::Nibbles nibbles{};
@@ -51,8 +51,8 @@ struct Step {
 // So four lanes hold 16 bytes of a row of A, or of a column of B, one after the other.
 
 /// One step, of operands that are multiplied as they lie.
-Step step_of(Warp& w, const Mma& o) {
-  Step step{.a_format = o.a_format, .b_format = o.b_format, .k = o.k};
+MmaStep step_of(Warp& w, const Mma& o) {
+  MmaStep step{.a_format = o.a_format, .b_format = o.b_format, .k = o.k};
   const size_t halves = o.rows / 8;
   const auto gather_rows = [&](int32_t slot, size_t part, std::array<Row, 8>& rows) {
     const auto* const words = lanes<uint32_t>(w, slot);
@@ -66,14 +66,14 @@ Step step_of(Warp& w, const Mma& o) {
 
 using Bytes = std::array<uint8_t, 128>;
 /// The two operands as bytes along K, elements of four bits a byte each: for those that are not multiplied as they lie.
-struct Operands {
+struct MmaSyncOperands {
   std::array<Bytes, 16> a{};
   std::array<Bytes, 8> b{};
   tensor::Nibbles nibbles{};
 };
 
-Operands operands_of(Warp& w, const Mma& o) {
-  Operands all;
+MmaSyncOperands operands_of(Warp& w, const Mma& o) {
+  MmaSyncOperands all;
   const size_t halves = o.rows / 8;
   for (size_t i = 0; i < o.a.size(); ++i) {
     for (size_t row = 0; row < 8; ++row)
@@ -101,19 +101,19 @@ Operands operands_of(Warp& w, const Mma& o) {
 }
 
 /// One step of the first 32 bytes of A's rows and 64 of B's columns.
-Step whole(const Mma& o, const Operands& all) {
-  Step step{.nibbles = all.nibbles, .a_format = o.a_format, .b_format = o.b_format, .k = o.k};
+MmaStep whole(const Mma& o, const MmaSyncOperands& all) {
+  MmaStep step{.nibbles = all.nibbles, .a_format = o.a_format, .b_format = o.b_format, .k = o.k};
   for (size_t row = 0; row < 16; ++row) std::memcpy(step.a[row / 8][row % 8].data(), all.a[row].data(), 32);
   for (size_t i = 0; i < 16; ++i) std::memcpy(step.b[i / 8][i % 8].data(), &all.b[i % 8][32 * (i / 8)], 32);
   return step;
 }
 
 /// Elements of four bits have become as many bytes as two steps hold.
-std::vector<Step> steps_of_nibbles(const Mma& o, const Operands& all) {
+std::vector<MmaStep> steps_of_nibbles(const Mma& o, const MmaSyncOperands& all) {
   const size_t b_bytes = o.is_sparse ? 64 : 32;
-  std::vector<Step> steps;
+  std::vector<MmaStep> steps;
   for (size_t from = 0; from < static_cast<size_t>(o.k); from += b_bytes) {
-    Operands part = all;
+    MmaSyncOperands part = all;
     for (Bytes& row : part.a)
       std::copy_n(row.begin() + static_cast<ptrdiff_t>(from / (o.is_sparse ? 2 : 1)), 32, row.begin());
     for (Bytes& column : part.b) std::copy_n(column.begin() + static_cast<ptrdiff_t>(from), b_bytes, column.begin());
@@ -125,16 +125,16 @@ std::vector<Step> steps_of_nibbles(const Mma& o, const Operands& all) {
 }
 
 /// FP8 is multiplied as F16, in two steps: the lower halves of the registers of A, then the upper ones.
-std::vector<Step> steps_of_fp8(const Mma& o, const Operands& all) {
+std::vector<MmaStep> steps_of_fp8(const Mma& o, const MmaSyncOperands& all) {
   const auto put = [](Format format, Row& row, size_t at, uint8_t element) {
     const uint16_t half =
         format == Format::E5M2 ? static_cast<uint16_t>(element << 8) : float_to_f16_rn(e4m3_to_float(element));
     std::memcpy(&row[2 * at], &half, 2);
   };
   const auto k = static_cast<size_t>(o.k), stored = o.is_sparse ? k / 2 : k;
-  std::vector<Step> steps(2);
+  std::vector<MmaStep> steps(2);
   for (size_t part = 0; part < 2; ++part) {
-    Step& step = steps[part];
+    MmaStep& step = steps[part];
     step.k = o.k / 2;
     for (size_t i = 0; i < stored / 2; ++i) {
       const size_t from = i / 2 * 4 + 2 * part + i % 2;
@@ -152,7 +152,7 @@ std::vector<Step> steps_of_fp8(const Mma& o, const Operands& all) {
   return steps;
 }
 
-void multiply(const Mma& o, const Step& step, tensor::Arithmetic how, uint32_t* const* cells, bool accumulate) {
+void multiply(const Mma& o, const MmaStep& step, tensor::Arithmetic how, uint32_t* const* cells, bool accumulate) {
   const tensor::Kernels& kernels = tensor::kernels();
   how.k = step.k;
   const int stored = o.is_sparse ? step.k / 2 : step.k;
@@ -204,9 +204,9 @@ Flow mma(Warp& w, const Mma& o, Mask m) {
   uint32_t* const cells[4] = {results[0], results[1], results[2], results[3]};
 
   if (o.has_nibbles || o.is_fp8()) {
-    const Operands all = operands_of(w, o);
-    const std::vector<Step> steps = o.has_nibbles ? steps_of_nibbles(o, all) : steps_of_fp8(o, all);
-    for (const Step& step : steps) multiply(o, step, how, cells, &step != steps.data() || !adds_last);
+    const MmaSyncOperands all = operands_of(w, o);
+    const std::vector<MmaStep> steps = o.has_nibbles ? steps_of_nibbles(o, all) : steps_of_fp8(o, all);
+    for (const MmaStep& step : steps) multiply(o, step, how, cells, &step != steps.data() || !adds_last);
   } else {
     multiply(o, step_of(w, o), how, cells, !adds_last);
   }

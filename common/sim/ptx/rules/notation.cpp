@@ -50,11 +50,11 @@ int64_t number(const Row& row, std::string_view text) {
 }
 
 /// "8..256/8"
-Range parse_between(const Row& row, std::string_view text) {
-  Range range;
-  range.kind = Range::Kind::Between;
+CountRange parse_between(const Row& row, std::string_view text) {
+  CountRange range;
+  range.kind = CountRange::Kind::Between;
   if (text.ends_with("^2")) {
-    range.kind = Range::Kind::PowersOfTwo;
+    range.kind = CountRange::Kind::PowersOfTwo;
     text.remove_suffix(2);
   }
   if (const size_t slash = text.find('/'); slash != std::string_view::npos) {
@@ -90,7 +90,7 @@ void add_names(const Row& row, std::string_view text, std::vector<std::string>& 
     return;
   }
   const size_t close = text.find(')', open);
-  const Range range = parse_between(row, text.substr(open + 1, close - open - 1));
+  const CountRange range = parse_between(row, text.substr(open + 1, close - open - 1));
   for (int64_t i = range.low; i <= range.high; i += range.multiple)
     names.push_back(std::string(text.substr(0, open)) + std::to_string(i) + std::string(text.substr(close + 1)));
 }
@@ -287,10 +287,10 @@ class OperandReader {
     return pattern;
   }
 
-  Range range() {
+  CountRange range() {
     if (!accept("{")) return parse_between(row_, until(", ]}|@<"));
-    Range list;
-    list.kind = Range::Kind::List;
+    CountRange list;
+    list.kind = CountRange::Kind::List;
     for (const std::string_view each : split(until("}"), '|')) list.values.push_back(number(row_, each));
     expect('}');
     return list;

@@ -27,7 +27,7 @@ struct Count {
 
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::min();
 
-struct Range {
+struct CountRange {
   enum class Kind : uint8_t { None, Between, PowersOfTwo, List };
   Kind kind = Kind::None;
   int64_t low = 0, high = 0, multiple = 1;
@@ -43,7 +43,7 @@ struct OperandPattern {
   bool doubled = false, is_result = false, may_discard = false, register_only = false, literal_only = false,
        relaxed = false, may_negate = false, like_mov = false, symbol = false, by_vector = false, may_select = false,
        may_minus = false;
-  Range range;
+  CountRange range;
   Count count;                          ///< Vector
   std::string space;                    ///< Address: empty: as the instruction says
   std::vector<OperandPattern> more;     ///< Pair: both; Address: what follows the base

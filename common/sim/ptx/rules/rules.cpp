@@ -80,9 +80,9 @@ std::optional<std::string> check_instruction(const Module& module, const Functio
 
 }  // namespace
 
-std::vector<Finding> check(const Module& module, const Function& function) {
+std::vector<RuleViolation> check(const Module& module, const Function& function) {
   const Target target = target_of(module);
-  std::vector<Finding> findings;
+  std::vector<RuleViolation> findings;
   for (size_t i = 0; i < function.instructions.size(); ++i) {
     const Instruction& instruction = function.instructions[i];
     if (auto wrong = check_instruction(module, function, instruction, target))
@@ -91,10 +91,10 @@ std::vector<Finding> check(const Module& module, const Function& function) {
   return findings;
 }
 
-std::vector<Finding> check(const Module& module) {
-  std::vector<Finding> findings;
+std::vector<RuleViolation> check(const Module& module) {
+  std::vector<RuleViolation> findings;
   for (const auto& function : module.functions) {
-    std::vector<Finding> more = check(module, *function);
+    std::vector<RuleViolation> more = check(module, *function);
     findings.insert(findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   return findings;

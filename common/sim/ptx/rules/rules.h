@@ -11,7 +11,7 @@
 
 namespace sim::ptx {
 
-struct Finding {
+struct RuleViolation {
   uint32_t line = 0;  ///< of the text
   std::string message;
   size_t instruction = 0;  ///< index in the function
@@ -19,9 +19,9 @@ struct Finding {
 };
 
 /// What is wrong in one function, in the order of the text.
-std::vector<Finding> check(const Module& module, const Function& function);
+std::vector<RuleViolation> check(const Module& module, const Function& function);
 
 /// What is wrong in all of the module: its functions, and what they are to one another.
-std::vector<Finding> check(const Module& module);
+std::vector<RuleViolation> check(const Module& module);
 
 }  // namespace sim::ptx

@@ -392,7 +392,7 @@ class OperandMatch {
 
   Result special(const OperandPattern& pattern, const OperandType& type, const Operand& operand) const {
     const size_t dot = operand.text.find('.');
-    const SpecialRegister* const found = find_special(operand.text.substr(0, dot));
+    const SpecialRegisterType* const found = find_special(operand.text.substr(0, dot));
     const bool is_whole_vector = found != nullptr && found->is_vector && dot == std::string::npos;
     if (!pattern.like_mov || found == nullptr || is_whole_vector || operand.negated || operand.minus ||
         type.kind == OperandType::Class::Float)
@@ -406,21 +406,21 @@ class OperandMatch {
     return but(wanted(pattern), operand);
   }
 
-  static Result in_range(const Range& range, int64_t value) {
+  static Result in_range(const CountRange& range, int64_t value) {
     const std::string here = ", not " + std::to_string(value);
     switch (range.kind) {
-      case Range::Kind::None: return std::nullopt;
-      case Range::Kind::Between:
+      case CountRange::Kind::None: return std::nullopt;
+      case CountRange::Kind::Between:
         if (value >= range.low && value <= range.high && value % range.multiple == 0) return std::nullopt;
         if (range.low == range.high) return std::to_string(range.low) + here;
         if (range.low == kAnyNumber) return "a multiple of " + std::to_string(range.multiple) + here;
         return "a number from " + std::to_string(range.low) + " to " + std::to_string(range.high) +
                (range.multiple > 1 ? " that is a multiple of " + std::to_string(range.multiple) : "") + here;
-      case Range::Kind::PowersOfTwo:
+      case CountRange::Kind::PowersOfTwo:
         if (value >= range.low && value <= range.high && std::has_single_bit(static_cast<uint64_t>(value)))
           return std::nullopt;
         return "a power of two from " + std::to_string(range.low) + " to " + std::to_string(range.high) + here;
-      case Range::Kind::List: {
+      case CountRange::Kind::List: {
         if (std::find(range.values.begin(), range.values.end(), value) != range.values.end()) return std::nullopt;
         std::vector<std::string> names;
         for (const int64_t each : range.values) names.push_back(std::to_string(each));

@@ -7,7 +7,7 @@
 
 namespace sim::tcgen05 {
 
-void read_factors(Cta& cta, const Instruction& in, int column, int byte, int quarter, int first, int count,
+void read_factors(Cta& cta, const InstructionDescriptor& in, int column, int byte, int quarter, int first, int count,
                   FactorCodes* out) {
   for (int i = 0; i < count; ++i) {
     const int row = first + i;

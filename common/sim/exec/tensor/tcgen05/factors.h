@@ -20,7 +20,7 @@ inline int factor_columns(int rows) { return (rows + 31) / 32; }
 using FactorCodes = std::array<uint8_t, kMostFactors>;
 
 /// Those of rows [first, first + count) of the operand at `column`, in one quarter of the lanes.
-void read_factors(Cta& cta, const Instruction& in, int column, int byte, int quarter, int first, int count,
+void read_factors(Cta& cta, const InstructionDescriptor& in, int column, int byte, int quarter, int first, int count,
                   FactorCodes* out);
 
 /// What a byte stands for. `exponent` is the one that aligns terms: kZeroExponent of a zero, kSpecialExponent of a NaN.

@@ -49,9 +49,9 @@ Format format_of(uint32_t bits, const KindFacts& kind, uint32_t code, const char
 }
 
 /// What all kinds have at the same bits.
-Instruction decode_common(uint32_t bits, const Variant& v) {
+InstructionDescriptor decode_common(uint32_t bits, const Variant& v) {
   const KindFacts kind = facts_of(v.kind);
-  Instruction in{};
+  InstructionDescriptor in{};
   in.n = static_cast<int>(bits >> 17 & 0x3F) * 8;
   in.m = static_cast<int>(bits >> 24 & 0x1F) * 16;
   in.negate_a = bits >> 13 & 1, in.negate_b = bits >> 14 & 1;
@@ -73,7 +73,7 @@ Instruction decode_common(uint32_t bits, const Variant& v) {
   return in;
 }
 
-void check_shape(uint32_t bits, const Instruction& in, const Variant& v) {
+void check_shape(uint32_t bits, const InstructionDescriptor& in, const Variant& v) {
   const std::string names = "names M = " + std::to_string(in.m) + ", N = " + std::to_string(in.n);
   if (v.stationary) {
     if ((in.m == 32 || in.m == 64 || in.m == 128) && (in.n == 64 || in.n == 128 || in.n == 256)) return;
@@ -104,8 +104,8 @@ void check_shape(uint32_t bits, const Instruction& in, const Variant& v) {
                               "its metadata then lie");
 }
 
-Instruction decode_scaled(uint32_t bits, const Variant& v) {
-  Instruction in = decode_common(bits, v);
+InstructionDescriptor decode_scaled(uint32_t bits, const Variant& v) {
+  InstructionDescriptor in = decode_common(bits, v);
   if (bits & 3 || bits >> 3 & 1 || bits >> 6 & 1 || bits >> 24 & 7)
     bad_instruction(bits, "has reserved bits set (0, 1, 3, 6 or 24..26)");
   if (bits >> 31) {
@@ -131,9 +131,9 @@ Instruction decode_scaled(uint32_t bits, const Variant& v) {
 
 }  // namespace
 
-Instruction decode_instruction(uint32_t bits, const Variant& v) {
+InstructionDescriptor decode_instruction(uint32_t bits, const Variant& v) {
   if (is_scaled(v.kind)) return decode_scaled(bits, v);
-  Instruction in = decode_common(bits, v);
+  InstructionDescriptor in = decode_common(bits, v);
   in.selector = static_cast<int>(bits & 3);
   if (in.selector != 0) {
     if (!in.sparse) bad_instruction(bits, "has a sparsity selector (bits 0..1) and a dense A");

@@ -13,7 +13,7 @@ inline bool is_scaled(Kind kind) { return kind >= Kind::MXF8F6F4; }
 /// A and B are FP4, two to a byte.
 inline bool is_fp4(Kind kind) { return kind >= Kind::MXF4; }
 
-struct Instruction {
+struct InstructionDescriptor {
   int m, n, k;  ///< k: of A and B as they are multiplied, its zeros included if A is sparse
   tensor::Format a, b;
   tensor::Result result;
@@ -24,7 +24,7 @@ struct Instruction {
   bool ue8m0 = false;              ///< factors are powers of two; otherwise UE4M3
   int a_factor = 0, b_factor = 0;  ///< the byte of a cell at which they begin
 
-  bool operator==(const Instruction&) const = default;
+  bool operator==(const InstructionDescriptor&) const = default;
 };
 
 /// What the instruction's modifiers say.
@@ -37,7 +37,7 @@ struct Variant {
 };
 
 /// Decodes the descriptor for such an instruction. Throws Fault on what does not exist or is not supported.
-Instruction decode_instruction(uint32_t bits, const Variant& variant);
+InstructionDescriptor decode_instruction(uint32_t bits, const Variant& variant);
 
 [[noreturn]] void bad_instruction(uint32_t bits, const std::string& message);
 

@@ -47,7 +47,7 @@ class Mma final : public AsyncOperation {
   void complete(Cluster& cluster) override {
     if (!cluster.launch->moves_data) return;
     const bool is_exact = cluster.exact_arithmetic(multiply_adds());
-    const Instruction& in = operands.in;
+    const InstructionDescriptor& in = operands.in;
     if (is_done_)
       ;  // with one before
     else if (in.a == Format::E2M1x2)
@@ -62,7 +62,7 @@ class Mma final : public AsyncOperation {
     tensor::count_multiply_adds(cluster, multiply_adds());
   }
   std::string describe() const override {
-    const Instruction& in = operands.in;
+    const InstructionDescriptor& in = operands.in;
     return "MMA " + std::to_string(in.m) + "x" + std::to_string(in.n) + "x" + std::to_string(in.k);
   }
   Footprint footprint() const override {
@@ -89,7 +89,7 @@ class Mma final : public AsyncOperation {
 
  private:
   uint64_t multiply_adds() const {
-    const Instruction& in = operands.in;
+    const InstructionDescriptor& in = operands.in;
     return static_cast<uint64_t>(in.m) * static_cast<uint64_t>(in.n) * static_cast<uint64_t>(in.k);
   }
 
@@ -115,7 +115,7 @@ class Mma final : public AsyncOperation {
   }
 
   void multiply(Cluster& cluster, bool is_exact) {
-    const Instruction& in = operands.in;
+    const InstructionDescriptor& in = operands.in;
     const tensor::Kernels& kernels = tensor::kernels();
     std::array<const Mma*, tensor::kMaxSteps> steps{this};
     std::copy(along_.begin(), along_.end(), steps.begin() + 1);
@@ -164,7 +164,7 @@ class Mma final : public AsyncOperation {
   /// The same with a sparse A, or with factors of blocks of A and B.
   template <class A, class B>
   void multiply_special(Cluster& cluster, bool is_exact) {
-    const Instruction& in = operands.in;
+    const InstructionDescriptor& in = operands.in;
     tensor::Arithmetic how{.exact = is_exact, .k = in.k, .result = in.result};
     static thread_local std::array<B, 256> plain, with_factors;
     for (int c = 0; c < operands.group; ++c) {
@@ -383,7 +383,7 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     const int lane = first_lane(rest);
     auto mma = std::make_unique<Mma>();
     mma->operands = operands_of(w, o, lane, &mma->a_bits, &mma->b_bits);
-    const Instruction& in = mma->operands.in;
+    const InstructionDescriptor& in = mma->operands.in;
     mma->stationary = o.variant.stationary;
     if (group == 2) peer_of(*w.cta, "tcgen05.mma");
     mma->leader = leader_of(*w.cta, group);

@@ -13,7 +13,7 @@ namespace sim::tcgen05 {
 
 using tensor::kLanes;
 
-std::vector<Strip> strips_of(const Instruction& in, int group, bool stationary, uint32_t address) {
+std::vector<Strip> strips_of(const InstructionDescriptor& in, int group, bool stationary, uint32_t address) {
   const int lane = tmem_lane(address), column = tmem_column(address);
   std::vector<Strip> strips;
   const auto full = [&](int row, int n, int count, int at_lane) {
@@ -108,14 +108,14 @@ void fold(const Factor& factor, float& value, int16_t& exponent) {
 }
 
 template <class Tile>
-void fold_lanes(const Instruction& in, const FactorCodes* codes, Tile* tile) {
+void fold_lanes(const InstructionDescriptor& in, const FactorCodes* codes, Tile* tile) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const Factor factor = factor_of(codes[lane][0], in.ue8m0);
     for (int k = 0; k < in.k; ++k) fold(factor, tile->value[k][lane], tile->exponent[k][lane]);
   }
 }
 template <class Tile>
-void fold_column(const Instruction& in, const FactorCodes& codes, Tile* tile) {
+void fold_column(const InstructionDescriptor& in, const FactorCodes& codes, Tile* tile) {
   const Factor factor = factor_of(codes[0], in.ue8m0);
   for (int k = 0; k < in.k; ++k) fold(factor, tile->value[k], tile->exponent[k]);
 }
@@ -196,20 +196,20 @@ void pack_b(Cta& cta, const Operands& o, tensor::Fp4Column* out) {
   }
 }
 
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::LaneTile* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::LaneTile* tile) {
   fold_lanes(in, codes, tile);
 }
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::DeepLaneTile* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::DeepLaneTile* tile) {
   fold_lanes(in, codes, tile);
 }
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::ColumnTile* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::ColumnTile* tile) {
   fold_column(in, codes, tile);
 }
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::DeepColumnTile* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::DeepColumnTile* tile) {
   fold_column(in, codes, tile);
 }
 
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::Fp4Lanes* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::Fp4Lanes* tile) {
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int block = 0; block < tensor::kFp4Blocks; ++block) {
       const Factor factor =
@@ -218,7 +218,7 @@ void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::Fp4L
     }
   }
 }
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::Fp4Column* tile) {
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::Fp4Column* tile) {
   for (int block = 0; block < tensor::kFp4Blocks; ++block) {
     const Factor factor = factor_of(codes[static_cast<size_t>(block * in.factors / tensor::kFp4Blocks)], in.ue8m0);
     tile->factor[block] = factor.value, tile->exponent[block] = factor.exponent;

@@ -19,7 +19,7 @@ struct Strip {
 };
 
 /// The strips of one CTA, for D at this address.
-std::vector<Strip> strips_of(const Instruction& in, int group, bool stationary, uint32_t address);
+std::vector<Strip> strips_of(const InstructionDescriptor& in, int group, bool stationary, uint32_t address);
 
 /// Columns of tensor memory that an operand takes.
 struct Columns {
@@ -29,7 +29,7 @@ struct Columns {
 
 /// The operands of one instruction.
 struct Operands {
-  Instruction in{};
+  InstructionDescriptor in{};
   int group = 1;
   bool a_in_tmem = false;
   uint32_t a_tmem = 0;  ///< addresses in tensor memory
@@ -62,11 +62,11 @@ void pack_b(Cta& cta, const Operands& o, tensor::Fp4Column* out);
 
 // ---- their factors: of 32 rows of A, of one column of B
 
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::LaneTile* tile);
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::DeepLaneTile* tile);
-void apply_factors(const Instruction& in, const FactorCodes* codes, tensor::Fp4Lanes* tile);
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::ColumnTile* tile);
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::DeepColumnTile* tile);
-void apply_factors(const Instruction& in, const FactorCodes& codes, tensor::Fp4Column* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::LaneTile* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::DeepLaneTile* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes* codes, tensor::Fp4Lanes* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::ColumnTile* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::DeepColumnTile* tile);
+void apply_factors(const InstructionDescriptor& in, const FactorCodes& codes, tensor::Fp4Column* tile);
 
 }  // namespace sim::tcgen05
