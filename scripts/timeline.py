@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws who does what when in a kernel: TMA, tensor core, stores of D and the warps with their waits, CTA by CTA.
+"""Draws the timeline of a kernel: TMA, tensor core, stores of D and the warps with their waits, CTA by CTA.
 
     scripts/sim.sh --sms 2 --trace trace.json build/bin/level05_persistent_sm100 --m 384 --n 128 --k 512 --verify off
     python3 scripts/timeline.py trace.json -o timeline.svg
@@ -29,7 +29,7 @@ def from_trace(path: Path) -> Drawing:
         reduced = traces.reduce(json.loads(path.read_text(encoding="utf-8")))
     except (traces.TraceError, ValueError) as error:
         raise command.UsageError(f"{path} is no trace: {error}.") from None
-    return timelines.timeline(reduced, f"{path.name}: who does what when")
+    return timelines.timeline(reduced, f"{path.name}: timeline")
 
 
 def from_recording(level: str, arch: int) -> Drawing:

@@ -140,7 +140,7 @@ class Program(support.Sandbox):
         self.assert_exit(0, answer)
         picture = (self.root / "out.svg").read_text(encoding="utf-8")
         xml.etree.ElementTree.fromstring(picture)
-        for words in ("trace.json: who does what when", "warps 4-5: epilogue", "Modelled"):
+        for words in ("trace.json: timeline", "warps 4-5: epilogue", "Modelled"):
             self.assertIn(words, picture)
         self.assertEqual(self.run_command(self.script, self.trace).stdout, picture)
 
@@ -149,7 +149,7 @@ class Program(support.Sandbox):
         self.write("docs/results/sim_timeline_level02_sm90.json", json.dumps(data))
         answer = self.run_command(self.script, 2, "--arch", "sm90")
         self.assert_exit(0, answer)
-        self.assertIn("Level 02, Hopper: who does what when", answer.stdout)
+        self.assertIn("Level 02, Hopper: timeline", answer.stdout)
         self.assertIn("256 x 128 x 128", answer.stdout)
 
     def test_every_way_to_write_a_level(self) -> None:
@@ -162,7 +162,7 @@ class Program(support.Sandbox):
 
     def test_what_is_done_is_said(self) -> None:
         answer = self.run_command(self.script, self.trace, "-o", "out.svg")
-        self.assertEqual(answer.stdout, "out.svg: trace.json: who does what when\n")
+        self.assertEqual(answer.stdout, "out.svg: trace.json: timeline\n")
 
     def test_a_terminal_is_spared(self) -> None:
         ours, theirs = pty.openpty()

@@ -94,7 +94,7 @@ TEST(Plan, CoversDAndFitsTheGpu) {
 }
 
 TEST(Plan, OfTheHeadlineSizes) {
-  // 43 columns of tiles: the last one is too narrow for a cluster tile. Two pairs take it, and are done before the others.
+  // 43 columns of tiles: the last one is too narrow for a cluster tile. Two pairs take it and end before the others.
   const Plan tall = make_plan(shape_of("256x192"), 8192, 8192, 8192, H200_SMS);
   EXPECT_EQ(tall.main_n, 42 * 192);
   EXPECT_EQ(tall.main.workers, 32);

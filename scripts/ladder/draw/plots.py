@@ -42,7 +42,7 @@ class Panel:
 @dataclass(frozen=True)
 class Chart:
     title: str
-    description: str  # what a reader hears who cannot see it
+    description: str  # what a screen reader says
     panels: list[Panel]
     note: str = ""
 

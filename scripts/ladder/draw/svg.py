@@ -60,7 +60,7 @@ class Words:
 
 @dataclass
 class Drawing:
-    """A picture being drawn. `description` is what a reader hears who cannot see it."""
+    """A picture being drawn. `description` is what a screen reader says."""
 
     title: str
     description: str

@@ -1,4 +1,4 @@
-"""Who does what when in a level, as recorded on the simulated device, or on a GPU by timers in the kernel."""
+"""The timeline of a level, as recorded on the simulated device, or on a GPU by timers in the kernel."""
 from __future__ import annotations
 
 from functools import partial
@@ -28,15 +28,15 @@ def gallery(context: Context) -> dict[str, Draw]:
 
 def measured_timeline(path: Path) -> Drawing:
     data = read_json(path)
-    return timeline(data, f"Level {names.number_of(data['level']):02}, {names.ARCH_NAMES[data['arch']]}: who does what "
-                          "when, on a GPU")
+    return timeline(data, f"Level {names.number_of(data['level']):02}, {names.ARCH_NAMES[data['arch']]}: timeline, "
+                          "on a GPU")
 
 
 def recorded_timeline(context: Context, level: str, arch: int) -> Optional[Drawing]:
     data = context.timeline(level, arch)
     if data is None:
         return None
-    return timeline(data, f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: who does what when")
+    return timeline(data, f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: timeline")
 
 
 def timeline(data: dict[str, Any], title: str) -> Drawing:
@@ -85,7 +85,7 @@ def _x(time: float, end: int) -> float:
 
 
 def _tiles_of(tracks: list[dict[str, Any]], tiles: int) -> list[list[int]]:
-    """Per track, which tiles its epilogues belong to: all of them, or those that it took in turns with other warps."""
+    """Per track, which tiles its epilogues belong to: all of them, or those that it took alternately with other warps."""
     shared = sorted(begin for t in tracks for begin, _ in t.get("epilogues", []) if len(t["epilogues"]) < tiles)
     return [list(range(tiles)) if len(t.get("epilogues", [])) >= tiles else
             [shared.index(begin) for begin, _ in t.get("epilogues", [])] for t in tracks]

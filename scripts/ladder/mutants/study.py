@@ -40,7 +40,7 @@ SHARED_FROM_K = 3072
 # Not about order: they only say how many registers a warp has, when the next launch may begin, which CTA may allocate.
 OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
               "griddepcontrol.launch_dependents": "speed, not order",
-              "tcgen05.relinquish_alloc_permit": "a right that nobody wants, not order"}
+              "tcgen05.relinquish_alloc_permit": "frees the right to allocate, no order"}
 SCHEDULES: tuple[tuple[str, ...], ...] = (("--latest",), ("--seed", "1"))  # tried at the first problem
 
 # Whom a proof of redundancy may name, how many of them it asks, and at how many problems.
@@ -190,7 +190,7 @@ class Study:
         if site.instruction in OTHER_ENDS:
             return self.row(site, Verdict(), f"{OTHER}: {OTHER_ENDS[site.instruction]}", first)
         if site.instruction == "mbarrier.init":
-            return self.row(site, Verdict(), f"{OTHER}: a barrier that nobody uses here", first)
+            return self.row(site, Verdict(), f"{OTHER}: a barrier that no thread uses here", first)
         if not proves:
             return self.row(site, Verdict(), UNPROVEN, first)
         if not self.executed(site):
