@@ -177,7 +177,8 @@ def write_warm_up(name: str, arch: int, folder: Path, build: Path) -> None:
     recorded = compress(recording, folder / "run.rec.gz")
     embedded = Embedded.find(program, arch, source.name)
     lines = source.read_text(encoding="utf-8").splitlines()
-    unknown = {"weakened": None, "verdict": "", "found_by": "", "orders": "", "case": "", "hardware": []}
+    unknown: dict[str, Any] = {"weakened": None, "verdict": "", "found_by": "", "orders": "", "case": "",
+                               "hardware": []}
     sites = [{**site_of(embedded, site, lines, recorded), **unknown} for site in embedded.sites()]
     shape = {"id": "run", "label": "as it is", "recording": "run.rec.gz", "shows": "The whole program."}
     write(folder, {"title": f"Warm-up: {name}, {names.ARCH_NAMES[arch]}", "idea": "", "level": "level01_baseline",
