@@ -1,5 +1,5 @@
-// What an instruction is to those who watch: how it orders memory, what it does with the values it reads, what it
-// costs. The decoder decides it, once; nobody else reads the text of PTX.
+// What an instruction is to observers: how it orders memory, what it does with the values it reads, what it costs. Only
+// the decoder decides it, once: no other part reads the text of PTX.
 #pragma once
 
 #include <cstdint>

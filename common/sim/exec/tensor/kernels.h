@@ -1,7 +1,7 @@
 // The multiplications: 32 lanes of accumulators at a time. Two arithmetics:
 //
-//   fast   one FP32 fused multiply-add per product, in order of k; of BF16 in pairs of k (Arithmetic::pairs). The same on
-//          every machine.
+//   fast   one FP32 fused multiply-add per product, in order of k; of BF16 in pairs of k (Arithmetic::pairs). The same
+//          on every machine.
 //   exact  the tensor core's own: all products of an instruction and the accumulator are aligned to the greatest
 //          exponent, truncated to `fraction_bits` binary places, added exactly, and the sum truncated to FP32.
 //          Bit-identical to wgmma on an H200 (levels.digests compares whole products); assumed for tcgen05.

@@ -16,14 +16,16 @@
 //   &  as mov takes it: special registers and addresses of variables too
 //   ^  a variable of the state space that the instruction names too
 //   *             a vector in braces if the instruction has .v2, .v4, .v8; else one of it
-//   {4 b32}       a vector of four. Counts are numbers, or `v` (of .v4), `x` (.x16), `d` (.3d), `n` (.m64n128k16) with a
-//                 factor or divisor: `2x`, `n/2`; `pack`: two or four that together are as wide as the type says
+//   {4 b32}       a vector of four. Counts are numbers, or `v` (of .v4), `x` (.x16), `d` (.3d), `n` (.m64n128k16) with
+//                 a factor or divisor: `2x`, `n/2`; `pack`: two or four that together are as wide as the type says
 //   =1|=pred      a pair `d|p`; `[|=pred]`: the second may be left out
-//   []            an address in the state space that the instruction names; `[shared]`: in this one. In global memory and
-//                 generically it has 64 bits; `[~]`: or fewer. `[any]`: 32 or 64 bits. `[wide]`: 64 bits. `[atomic]`,
-//                 `[barrier]`: generic addresses may not be those of local variables, or only those of shared ones
+//   []            an address in the state space that the instruction names; `[shared]`: in this one. In global memory
+//                 and generically it has 64 bits; `[~]`: or fewer. `[any]`: 32 or 64 bits. `[wide]`: 64 bits.
+//                 `[atomic]`, `[barrier]`: generic addresses may not be those of local variables, or only those of
+//                 shared ones
 //   [generic, {d b32}]   with more in the brackets
-//   b32:0..15     literals are in this range; `0..64/8`: and multiples of 8; `:/32`: any such; `^2`: powers of two; `{4|8}`: these alone
+//   b32:0..15     literals are in this range; `0..64/8`: and multiples of 8; `:/32`: any such; `^2`: powers of two;
+//                 `{4|8}`: these alone
 //   b64 or [tmem] one of both
 //   ?b32          it and what follows may be left out     b64@x|y   there exactly if one of these modifiers is
 //   u64<policy>   its name, for sentences
