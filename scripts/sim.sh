@@ -48,19 +48,21 @@ The rules of --check, and what each stands on. docs/simulator.md explains them.
   write after write       PTX ISA 8.10, causality order
   across proxies          PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch
   tensor memory           PTX ISA 9.7.16.6
-  CTA has begun           CUDA guide, distributed shared memory
+  CTA has begun           CUDA guide, distributed shared memory; PTX ISA 9.7.16 (CTA pairs)
   barrier exists          PTX ISA 9.7.13.15.9
+  barrier lifetime        PTX ISA 9.7.13.15.9 and 9.7.13.15.10
   phase known             PTX ISA 9.7.13.15.4 and 9.7.13.15.16
   phase held              PTX ISA 9.7.13.15.16
   exit                    PTX ISA 9.7.16 (CTA pairs), 9.7.9.25; CUDA guide, distributed shared memory
   response of try_cancel  PTX ISA 9.7.13.17, example
   tensor map              PTX ISA 9.7.13.4 (fence.proxy.tensormap)
-  wgmma registers         PTX ISA 9.7.15.7.1 (wgmma.fence)
+  wgmma registers         PTX ISA 9.7.15.7.1 (wgmma.fence), 9.7.15.5 (wgmma.mma_async)
   launches                PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch
 and of --check=strict:
   read, then asynchronous write   PTX ISA 8.10 and 9.7.13.4 (proxies)
   MMA, then ordinary write        PTX ISA 9.7.16.6.5
   visible                         PTX ISA 8.10
+  earlier tensor map              CUDA guide, tensor maps in global memory
 
 The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
 the others warn with --check.
@@ -87,6 +89,11 @@ the others warn with --check.
                             between (CUDA guide's last block, CUTLASS stream-K)
   fence-before-barrier      each thread fences (__threadfence()), then a barrier, then one thread writes a flag without
                             a fence of its own (CUB's grid barrier)
+  completion-release        overwrites what another thread has read, told of it only by an asynchronous operation that
+                            was issued after the read and is complete
+  allocation-visibility     reads the address that tcgen05.alloc has stored, told of it by a relaxed arrival or a
+                            tcgen05.commit only (library kernels)
+  repeated-dealloc *        executes tcgen05.dealloc again for columns that are free (all warps of an epilogue)
   equal-stores              two threads store the same value to one place, unordered
   lanes-of-a-store          lanes of one store write different values to one place: one of them stays, which one is not
                             defined

@@ -65,17 +65,36 @@ FragmentWatch::State& FragmentWatch::state_of(const Warp& warp) {
   return state;
 }
 
-void FragmentWatch::executed(const Warp& warp, uint32_t pc) {
+std::optional<uint32_t> FragmentWatch::executed(const Warp& warp, uint32_t pc) {
   State& state = state_of(warp);
   const Fragments::Action& action = fragments_->actions_[pc];
   if (action.moves) {
     uint32_t last = 0;
     for (const uint32_t from : action.reads) last = std::max(last, state.touched[from]);
     for (const uint32_t to : action.writes) state.touched[to] = last;
-    return;
+    return std::nullopt;
   }
   for (const uint32_t unit : action.reads) state.touched[unit] = pc + 1;
   for (const uint32_t unit : action.writes) state.touched[unit] = pc + 1;
+  const auto overwritten = std::find_if(state.reads.begin(), state.reads.end(), [&](const State::Read& read) {
+    return std::find(action.writes.begin(), action.writes.end(), read.unit) != action.writes.end();
+  });
+  if (overwritten == state.reads.end()) return std::nullopt;
+  return overwritten->wgmma;
+}
+
+void FragmentWatch::issued(const Warp& warp, uint32_t pc) {
+  State& state = state_of(warp);
+  const Fragments::Action& action = fragments_->actions_[pc];
+  for (const uint32_t unit : action.reads) {
+    if (std::find(action.writes.begin(), action.writes.end(), unit) == action.writes.end())
+      state.reads.push_back({unit, pc, state.committed + 1});
+  }
+}
+
+void FragmentWatch::waited(const Warp& warp, uint32_t pending) {
+  State& state = state_of(warp);
+  std::erase_if(state.reads, [&](const State::Read& read) { return read.group + pending <= state.committed; });
 }
 
 void FragmentWatch::fenced(const Warp& warp) {

@@ -8,6 +8,7 @@
 #include "exec/async/destination.h"
 #include "exec/core/program.h"
 #include "machine/address.h"
+#include "machine/global_memory.h"
 
 namespace sim {
 
@@ -117,7 +118,11 @@ order::By Observer::by(const Warp& warp, Mask lanes, uint32_t pc) const {
   return {checked(*warp.cta), static_cast<uint16_t>(warp.index), lanes, pc};
 }
 
-void Observer::on(const StepEvent& event) { registers_.executed(event.warp, event.pc); }
+void Observer::on(const StepEvent& event) {
+  const std::optional<uint32_t> reader = registers_.executed(event.warp, event.pc);
+  if (reader && !is_serial())
+    world_->wgmma_overwritten(by(event.warp, event.warp.splits[event.warp.current].mask, event.pc), *reader);
+}
 
 void Observer::on(const LaneEvent& event) {
   using What = LaneEvent::What;
@@ -230,7 +235,10 @@ void Observer::on(const WaitEvent& event) {
     case Wait::CopyGroup:
       if (asks) world_->copy_wait(who, event.first, event.second != 0);
       break;
-    case Wait::WgmmaGroup: world_->wgmma_wait(by(event.warp, event.warp.live, event.pc), event.first); break;
+    case Wait::WgmmaGroup:
+      registers_.waited(event.warp, event.first);
+      world_->wgmma_wait(by(event.warp, event.warp.live, event.pc), event.first);
+      break;
     case Wait::TmemLoad:
     case Wait::TmemStore:
       if (asks) world_->tensor_wait(who, event.why == Wait::TmemStore);
@@ -249,7 +257,7 @@ void Observer::on(const AccessEvent& event) {
   switch (event.memory) {
     case AccessEvent::Memory::Global:
       if (event.role == order::Role::TensorMap)
-        world_->use_map(by(event.warp, event.lanes), event.address[std::countr_zero(event.lanes)]);
+        map_used(event);
       else
         accessed(event, event.lanes, nullptr, event.address);
       break;
@@ -257,6 +265,13 @@ void Observer::on(const AccessEvent& event) {
     case AccessEvent::Memory::Constant:
     case AccessEvent::Memory::Local: break;
   }
+}
+
+void Observer::map_used(const AccessEvent& event) {
+  const uint64_t address = event.address[std::countr_zero(event.lanes)];
+  if (in_param_window(address)) return;  // which no thread can write
+  const GlobalMemory::Allocation* const memory = cluster_.launch->memory->find(address, 1);
+  if (memory == nullptr || !memory->constant) world_->use_map(by(event.warp, event.lanes), address);
 }
 
 /// CTA by CTA: nearly always one.
@@ -284,7 +299,8 @@ void Observer::accessed(const AccessEvent& event, Mask lanes, order::Cta* target
   access.address = address;
   access.bytes = event.bytes;
   access.role = event.role;
-  access.reads = event.role != order::Role::Store, access.writes = event.role != order::Role::Load;
+  access.reads = event.role != order::Role::Store && event.role != order::Role::Allocation;
+  access.writes = event.role != order::Role::Load;
   access.read_modify_write = event.role == order::Role::Atomic;
   access.strong = what.strong, access.is_volatile = what.is_volatile;
   access.acquires = what.acquires, access.releases = what.releases;
@@ -381,11 +397,17 @@ void Observer::on(const CommitEvent& event) {
   switch (event.what) {
     case CommitEvent::What::Bulk: world_->bulk_commit(who); break;
     case CommitEvent::What::Copies: world_->copy_commit(who); break;
-    case CommitEvent::What::Wgmma: world_->wgmma_commit(by(event.warp, event.warp.live)); break;
+    case CommitEvent::What::Wgmma:
+      registers_.committed(event.warp);
+      world_->wgmma_commit(by(event.warp, event.warp.live));
+      break;
   }
 }
 
 // ---- tensor cores
+
+/// Its machine code waits for each wgmma by itself.
+bool Observer::is_serial() const { return cluster_.launch->program->module->for_debugging; }
 
 void Observer::on(const TensorEvent& event) {
   using What = TensorEvent::What;
@@ -400,9 +422,9 @@ void Observer::on(const TensorEvent& event) {
   const TensorAccesses& seen = *event.accesses;
   switch (event.what) {
     case What::Wgmma: {
-      const bool is_serial = event.cluster.launch->program->module->for_debugging;  // by ptxas
-      if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial)
+      if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial())
         world_->wgmma_unfenced(who, *before);
+      registers_.issued(warp, who.site);
       world_->wgmma(who, ranges(seen.operands));
       break;
     }
@@ -424,8 +446,12 @@ void Observer::on(const TensorEvent& event) {
     }
     case What::Load:
     case What::Store: world_->tensor_transfer(who, ranges(seen.results), event.what == What::Store); break;
-    case What::Allocate: world_->tensor_allocate(who, ranges(seen.results), order::Role::Allocation); break;
-    case What::Deallocate: world_->tensor_allocate(who, ranges(seen.results), order::Role::Deallocation); break;
+    case What::Allocate:
+    case What::Deallocate: {
+      const order::Role role = event.what == What::Allocate ? order::Role::Allocation : order::Role::Deallocation;
+      world_->tensor_allocate(who, ranges(seen.results), role, seen.group == 2 ? ctas_[warp.cta->rank ^ 1] : nullptr);
+      break;
+    }
     case What::Multiplies: break;
   }
 }

@@ -47,6 +47,8 @@ class Observer final : public Watcher, private order::Witness {
   order::By by(const Warp& warp, Mask lanes) const { return by(warp, lanes, warp.splits[warp.current].pc); }
   void began(Cta& cta);
   void fence(const Warp& warp, Mask lanes);
+  bool is_serial() const;
+  void map_used(const AccessEvent& event);
   void accessed_shared(const AccessEvent& event);
   void accessed(const AccessEvent& event, Mask lanes, order::Cta* target, const uint64_t* address);
   void lanes_stored(const StoreEvent& event);

@@ -224,7 +224,12 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
                                          .begin = start,
                                          .end = start + when.busy});
   }
-  if (schedule_.policy == SchedulePolicy::Latest) scheduled->held_back = random_.below(kHeldBackOf) == 0;
+  if (schedule_.policy == SchedulePolicy::Latest) {
+    using Held = Scheduled::Held;
+    scheduled->held = random_.below(kHeldBackOf) == 0 ? Held::ForAll
+                      : operation->writes_globally()  ? Held::ForWarps
+                                                      : Held::No;
+  }
   scheduled->operation = std::move(operation);
   scheduled->time = start + when.busy + latency;
   scheduled->sequence = sequence_++;
@@ -255,6 +260,9 @@ ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
       ready_.pop();
       run_slice(next);
     } else if (!operations_.empty()) {
+      const bool is_held = shares_turns_ && operations_.front()->held != Scheduled::Held::No &&
+                           operations_.front()->operation->writes_globally();
+      if (is_held && !std::exchange(may_write_, false)) return turn == 0 ? State::Held : State::Running;
       complete_next();
     } else if (!wake_pollers(false)) {
       return State::Idle;

@@ -22,7 +22,8 @@ struct Scheduled {
   uint64_t time = 0;      ///< when it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
-  bool held_back = false;  ///< by the latest schedule, until nothing else can happen
+  /// Held back by the latest schedule: not; until no warp of any cluster can move; until nothing else can happen.
+  enum class Held : uint8_t { No, ForWarps, ForAll } held = Held::No;
 };
 
 /// What went wrong in a cluster, already explained.
@@ -52,11 +53,16 @@ class ClusterEngine final : public Scheduler {
   enum class State : uint8_t {
     Running,  ///< the quantum is used up
     Idle,     ///< only polling warps are left: nothing can change unless another cluster does something
+    Held,     ///< only a write to global memory is left, which other clusters may come before
     Done,     ///< all CTAs have exited and nothing is in flight
   };
   /// Runs up to `quantum` turns (a turn is a slice of a warp or one asynchronous operation). Throws Failure.
   State run(uint64_t quantum);
 
+  /// From now on other clusters, which may see what this one writes, have turns of their own on this thread.
+  void share_turns() { shares_turns_ = true; }
+  /// The cluster is Held, and its next write to global memory may take effect.
+  void let_write() { may_write_ = true; }
   /// Called when the cluster is Idle and other clusters may have changed something.
   void poke();
   /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that
@@ -89,8 +95,8 @@ class ClusterEngine final : public Scheduler {
   struct Later {
     bool newest_first;
     bool operator()(const std::shared_ptr<Scheduled>& a, const std::shared_ptr<Scheduled>& b) const {
-      if (a->held_back != b->held_back) return a->held_back;
-      if (a->held_back) return a->sequence > b->sequence;
+      if (a->held != b->held) return a->held > b->held;
+      if (a->held == Scheduled::Held::ForAll) return a->sequence > b->sequence;
       if (newest_first) return a->sequence < b->sequence;
       return a->time != b->time ? a->time > b->time : a->sequence > b->sequence;
     }
@@ -133,6 +139,8 @@ class ClusterEngine final : public Scheduler {
   Launch& launch_;
   Schedule schedule_;
   Random random_{0};
+  bool shares_turns_ = false;
+  bool may_write_ = false;   ///< to global memory, although other clusters could go on
   uint64_t slow_sites_ = 0;  ///< which instructions' operations a seeded schedule likes to hold back in this cluster
   Cluster cluster_;
   std::vector<std::unique_ptr<Watcher>> watchers_;

@@ -12,6 +12,8 @@ namespace sim {
 namespace {
 
 constexpr uint64_t kQuantum = 64;  // turns of a cluster before the next one gets its own
+// Turns for which a write waits for other clusters: some of these may never rest, and wait for it.
+constexpr uint32_t kLongestHold = 64;
 
 /// All clusters of all launches that have started, in turns, on one thread.
 class InTurns {
@@ -47,6 +49,7 @@ class InTurns {
     size_t launch = 0;
     bool active = false;
     uint32_t misses = 0;  ///< turns that it lets pass
+    uint32_t held = 0;    ///< turns in which it could only have written
   };
 
   /// May clusters of this launch start now?
@@ -89,6 +92,7 @@ class InTurns {
     }
     Launch& of = *launches_[launch].launch;
     slots_.push_back({std::make_unique<ClusterEngine>(of, schedule_), launch, false});
+    slots_.back().engine->share_turns();
     return slots_.back();
   }
 
@@ -106,9 +110,11 @@ class InTurns {
     }
     if (schedule_.policy == SchedulePolicy::Seeded && random_.below(16) == 0) slot.misses = 1u << random_.below(6);
     const ClusterEngine::State state = slot.engine->run(quantum());
+    slot.held = state == ClusterEngine::State::Held ? slot.held + 1 : 0;
+    if (slot.held > kLongestHold) slot.engine->let_write();
     if (const std::string text = slot.engine->take_output(); !text.empty())
       std::fwrite(text.data(), 1, text.size(), stdout);
-    if (state != ClusterEngine::State::Done) return state != ClusterEngine::State::Idle;
+    if (state != ClusterEngine::State::Done) return state == ClusterEngine::State::Running;
     slot.active = false;
     if (!launches_[slot.launch].launch->done()) return true;
     for (Slot& other : slots_) {
@@ -128,6 +134,13 @@ class InTurns {
         if (!slot.active || slot.launch != launch) continue;
         ++active;
         any_moved |= turn(slot);
+      }
+    }
+    if (!any_moved) {
+      const auto held = std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.held > 0; });
+      if (held != slots_.end()) {
+        held->engine->let_write();
+        any_moved = true;
       }
     }
     // Whoever polls looks again after every round in which somebody moved. If nobody did, only time can pass.

@@ -55,6 +55,8 @@ class AsyncOperation {
   /// `next` follows this one in its queue. True: complete() of this one does the work of both, in their order, and that of
   /// `next` only tells that it is done. Asked where nobody looks for what takes effect between the two.
   virtual bool takes_along(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
+  /// It writes global memory: the latest schedule lets everybody else go on before.
+  virtual bool writes_globally() const { return false; }
   /// It does nothing but arrive at a barrier.
   virtual bool only_arrives() const { return false; }
   /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.

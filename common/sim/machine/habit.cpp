@@ -36,6 +36,14 @@ constexpr HabitText kHabits[] = {
     {"fence-before-barrier", false,
      "each thread fences (__threadfence()), then a barrier, then one thread writes a flag without a fence of its own "
      "(CUB's grid barrier)"},
+    {"completion-release", false,
+     "overwrites what another thread has read, told of it only by an asynchronous operation that was issued after the "
+     "read and is complete"},
+    {"allocation-visibility", false,
+     "reads the address that tcgen05.alloc has stored, told of it by a relaxed arrival or a tcgen05.commit only "
+     "(library "
+     "kernels)"},
+    {"repeated-dealloc", true, "executes tcgen05.dealloc again for columns that are free (all warps of an epilogue)"},
     {"equal-stores", false, "two threads store the same value to one place, unordered"},
     {"lanes-of-a-store", false,
      "lanes of one store write different values to one place: one of them stays, which one is not defined"},

@@ -25,6 +25,9 @@ enum class Habit : uint8_t {
   ReaderSideProxyFence,
   FlagWithoutFence,
   FenceBeforeBarrier,
+  CompletionRelease,
+  AllocationVisibility,
+  RepeatedDealloc,
   EqualStores,
   LanesOfAStore,
   kCount

@@ -19,6 +19,9 @@ int Tmem::allocate(int columns) {
     });
     if (!free) continue;
     live_.push_back({first, columns});
+    std::erase_if(released_, [&](const Range& range) {
+      return range.first < first + columns && first < range.first + range.count;
+    });
     for (int i = 0; i < columns; ++i) std::fill_n(column(first + i), LANES, POISON);
     return first;
   }
@@ -29,8 +32,14 @@ bool Tmem::release(int first, int columns) {
   const auto found = std::find_if(live_.begin(), live_.end(),
                                   [&](const Range& range) { return range.first == first && range.count == columns; });
   if (found == live_.end()) return false;
+  released_.push_back(*found);
   live_.erase(found);
   return true;
+}
+
+bool Tmem::was_released(int first, int columns) const {
+  return std::any_of(released_.begin(), released_.end(),
+                     [&](const Range& range) { return range.first == first && range.count == columns; });
 }
 
 bool Tmem::allocated(int first, int count) const {

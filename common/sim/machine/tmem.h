@@ -22,6 +22,8 @@ class Tmem {
   int allocate(int columns);
   /// False if [first, first + columns) is not exactly one allocation.
   bool release(int first, int columns);
+  /// Was it an allocation, none of whose columns has been allocated again since its release?
+  bool was_released(int first, int columns) const;
   /// Do all columns of [first, first + count) belong to live allocations?
   bool allocated(int first, int count) const;
   int live_columns() const;
@@ -34,7 +36,7 @@ class Tmem {
   struct Range {
     int first, count;
   };
-  std::vector<Range> live_;
+  std::vector<Range> live_, released_;
   std::unique_ptr<uint32_t[]> cells_;  // made at the first allocation: most kernels have no use for it
 };
 

@@ -60,8 +60,9 @@ struct Split {
 /// Bulk copies (or cp.async copies) of one lane, in groups.
 struct CopyGroups {
   struct Group {
-    uint32_t reads = 0, writes = 0;
-  };                                                  ///< operations whose source is still being read / not yet visible
+    uint32_t reads = 0, writes = 0;  ///< operations whose source is still being read / not yet visible
+    uint32_t maps = 0;               ///< loads whose tensor map, in global memory, is still being read
+  };
   uint64_t first = 0;                                 ///< number of groups[0]
   std::vector<Group> groups;                          ///< committed, oldest first; the last one is open
   std::vector<std::unique_ptr<AsyncOperation>> then;  ///< what waits until no copy of the lane is in flight

@@ -185,5 +185,25 @@ TEST(Checked, WgmmasOfOneShapeNeedNoFenceBetweenThem) {
   expect_found(multiply(kZeros + kFence, again), "");
 }
 
+/// A from registers, of which `after` does something before the wait.
+Source multiply_registers(const std::string& after, const std::string& last = "") {
+  Source source =
+      multiply(kZeros + ".reg .b32 a<4>; mov.b32 a0, 0; mov.b32 a1, 0; mov.b32 a2, 0; mov.b32 a3, 0;" + kFence,
+               "wgmma.commit_group.sync.aligned; " + after);
+  const std::string from = "{d0, d1, d2, d3}, %rd6, %rd7, 1, 1, 1, 0, 0;";
+  source.body.replace(source.body.find(from), from.size(), "{d0, d1, d2, d3}, {a0, a1, a2, a3}, %rd7, 1, 1, 1, 0;");
+  source.body += last;
+  return source;
+}
+
+TEST(Checked, RegistersOfAAreOverwrittenAfterTheWait) {
+  expect_found(multiply_registers(""), "");
+  expect_found(multiply_registers("", "add.u32 a1, a1, 1;"), "");
+  expect_found(multiply_registers("add.u32 a1, a1, 1;"), "overwrites registers of A that the first may still read");
+  expect_found(multiply_registers("mov.b32 a1, 1;"), "");  // a new name
+  expect_found(multiply_registers("wgmma.wait_group.sync.aligned 0; add.u32 a1, a1, 1;"), "");
+  expect_found(multiply_registers("wgmma.wait_group.sync.aligned 1; add.u32 a1, a1, 1;"), "overwrites registers of A");
+}
+
 }  // namespace
 }  // namespace sim::test

@@ -118,7 +118,10 @@ TEST_F(Clocks, KnowWhatTheyWereMadeOf) {
       case 2:
         next = {a.clock.channels(), a.model.changed([](uint16_t row, Entry& entry) {
                   if (row >= kWarps) return;
-                  entry = order::entry(std::max(entry.at[kPassed], entry.at[kHappened]), 1u << kPassed);
+                  Entry told;
+                  for (const Field field : {kPassed, kFollowed})
+                    told.at[field] = std::max(entry.at[field], entry.at[kHappened]);
+                  entry = told;
                 })};
         break;
       case 3: {

@@ -7,6 +7,16 @@ namespace sim::order {
 
 Mask Access::lanes_at(uint64_t begin, uint32_t bytes) const {
   if (width == 0) return lanes;
+  if (addresses.empty() && stride > 0) {
+    // Lane i is at base + i * stride: those that begin before the end, and end behind the beginning.
+    const auto before = [&](int64_t distance) {  // lanes that begin less than so far behind the base
+      if (distance <= 0) return Mask{0};
+      const auto count = static_cast<uint64_t>(distance + stride - 1) / static_cast<uint64_t>(stride);
+      return count >= 32 ? kAll : (1u << count) - 1;
+    };
+    const auto from = static_cast<int64_t>(begin - base);
+    return lanes & before(from + bytes) & ~before(from - width + 1);
+  }
   Mask result = 0;
   for (Mask rest = lanes; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

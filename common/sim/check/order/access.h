@@ -46,7 +46,7 @@ struct Access {
   bool silent = false;     ///< a store of what was there already
   bool in_flight = false;  ///< it is not complete yet
   Scope scope = Scope::Cta;
-  uint64_t detail = 0;  ///< MMA: accumulator and shape
+  uint64_t detail = 0;  ///< MMA: accumulator and shape; bulk load: phases complete at its issue; tensor map: its number
 
   // Which bytes are which lane's, if it is an access of lanes: width bytes each, at base + lane * stride or as listed.
   uint64_t base = 0;

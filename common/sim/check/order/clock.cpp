@@ -7,14 +7,14 @@ namespace {
 
 Entry mask_of(Fields fields) {
   Entry mask;
-  for (size_t i = 0; i < kFields; ++i) mask.at[i] = fields >> i & 1 ? ~0u : 0u;
+  for (size_t i = 0; i < Entry::kTicks; ++i) mask.at[i] = fields >> i & 1 ? ~0u : 0u;
   return mask;
 }
 
 /// The greater of both in each sense; of `b` only what the mask lets through.
 Entry greater(const Entry& a, const Entry& b, const Entry& mask) {
   Entry result;
-  for (size_t i = 0; i < kFields; ++i) result.at[i] = std::max(a.at[i], b.at[i] & mask.at[i]);
+  for (size_t i = 0; i < Entry::kTicks; ++i) result.at[i] = std::max(a.at[i], b.at[i] & mask.at[i]);
   return result;
 }
 
@@ -243,7 +243,10 @@ Clock Clock::channels() const {
   result.data_ = Ref<const Data>(data);
   data->ended = data_->ended;
   const auto passed = [](const Entry& entry) {
-    return order::entry(std::max(entry.at[kPassed], entry.at[kHappened]), 1u << kPassed);
+    Entry result;
+    result.at[kPassed] = std::max(entry.at[kPassed], entry.at[kHappened]);
+    result.at[kFollowed] = std::max(entry.at[kFollowed], entry.at[kHappened]);
+    return result;
   };
   for (const auto& [cta, block] : data_->blocks) {
     auto* rest = new Block(*block);

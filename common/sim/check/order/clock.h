@@ -26,17 +26,20 @@ enum Field : uint8_t {
   kReaderGlobal,   ///< the same of kAsyncGlobal
   kPassed,         ///< its waits are over, whatever became of its accesses: asynchronous completion tells that much
   kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has carried it out, whoever tells of it
+  kFollowed,       ///< it was known to be over when an asynchronous operation was issued that has completed
   kFields
 };
 using Fields = uint32_t;  ///< a bit per Field
 inline constexpr Fields kAllFields = (1u << kFields) - 1;
 inline constexpr Fields kAllButVisible = kAllFields & ~(1u << kVisible);
 /// Of what is over: an operation that has been waited for, or whatever a thread has done when it tells others.
-inline constexpr Fields kDone = 1u << kHappened | 1u << kVisible | 1u << kGroupHappened | 1u << kPassed;
+inline constexpr Fields kDone =
+    1u << kHappened | 1u << kVisible | 1u << kGroupHappened | 1u << kPassed | 1u << kFollowed;
 
 /// How far somebody is known, in each sense. Positions count from 1; 0 is: not at all.
 struct Entry {
-  std::array<Tick, kFields> at{};
+  static constexpr size_t kTicks = (kFields + 3) / 4 * 4;  ///< of which the last may be no field: whole vectors
+  std::array<Tick, kTicks> at{};
   bool operator==(const Entry&) const = default;
 };
 /// Everything up to `position`, in these senses.
@@ -112,7 +115,8 @@ class Clock {
   [[nodiscard]] Clock with(uint32_t cta, uint16_t warps, const std::vector<Update>& updates) const;
   /// What both know; of `other` only these fields.
   [[nodiscard]] Clock join(const Clock& other, Fields fields = kAllFields) const;
-  /// Only what is known of channels, and of threads that they have passed their waits.
+  /// What the completion of an operation tells, if its thread knew this: all of channels. Of threads it tells that they
+  /// have passed their waits, and that the operation followed what they had done.
   [[nodiscard]] Clock channels() const;
   /// After a proxy fence of somebody who knows this: what is visible to it is fenced, if readers may fence (kReader..).
   [[nodiscard]] Clock fenced(Fields readers) const;

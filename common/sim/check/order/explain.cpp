@@ -106,8 +106,20 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
     const Cta* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
-  const bool own_warp = earlier.issuer.cta == context.by.cta.place.cta && earlier.warp == context.by.warp;
-  tell(key, context.by.cta.place.cluster, bytes, make, verdict.lack != Lack::Everything ? 0 : own_warp ? 1 : 2);
+  // Of all occurrences the one is told that is furthest from order: what orders it orders the others as well.
+  const int lacks = 4 * (verdict.lack == Lack::Everything) + distance(verdict, earlier, context);
+  tell(key, context.by.cta.place.cluster, bytes, make, lacks);
+}
+
+/// How far the news of an access has to come: 0 in a warp, 1 in a CTA, 2 in a cluster, 3 in the grid.
+int World::distance(const Verdict& verdict, const Access& before, const Context& context) const {
+  const Place there = before.issuer, here = context.by.cta.place;
+  if (there.cta == here.cta && before.warp == context.by.warp) return 0;
+  for (const Warp::Group& group : context.warp.groups()) {  // another lane knows?
+    const Mask known = group.knows.now.known(before.cta, before.row, verdict.missing, before.position, kHappened);
+    if (before.position != 0 && verdict.missing != 0 && known == verdict.missing) return 0;
+  }
+  return there.cta == here.cta ? 1 : there.cluster == here.cluster ? 2 : 3;
 }
 
 // ---- two stores of the same value
@@ -115,35 +127,92 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
 void World::doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
                   uint64_t begin, uint32_t bytes, Finding finding) {
   doubtful_.try_emplace(key, std::move(finding));
-  doubts_.push_back({key, context.by.cta.place.cluster, before, now, cta, begin, bytes, {}});
-  if (accesses_[now].role == Role::Store) open_doubts(now);
+  auto last = doubts_.find(last_doubt_);
+  if (last == doubts_.end() || last->second.before != before || last->second.now != now || last->second.cta != cta) {
+    last = doubts_.emplace(++last_doubt_, Doubt{key, context.by.cta.place.cluster, before, now, cta, {}, 0, {}}).first;
+    doubts_of_[before].push_back(last_doubt_);
+    doubts_of_[now].push_back(last_doubt_);
+  }
+  Doubt& doubt = last->second;
+  ++doubt.times;
+  if (!doubt.ranges.empty() && doubt.ranges.back().end == begin)
+    doubt.ranges.back().end += bytes;
+  else
+    doubt.ranges.push_back({begin, begin + bytes});
+  if (accesses_[now].role == Role::Store) append(doubt, {begin, begin + bytes});  // it writes at once
 }
 
+/// What is there now.
+void World::append(Doubt& doubt, const Range& range) const {
+  const uint8_t* const at = names_.bytes(doubt.cta, range.begin);
+  if (at != nullptr) doubt.bytes.insert(doubt.bytes.end(), at, at + (range.end - range.begin));
+}
+
+/// The access is about to write.
 void World::open_doubts(uint32_t number) {
-  for (Doubt& each : doubts_) {
-    if (each.now != number && each.before != number) continue;
-    const uint8_t* const at = names_.bytes(each.cta, each.begin);
-    if (at != nullptr) each.bytes.assign(at, at + each.count);
+  const auto found = doubts_of_.find(number);
+  if (found == doubts_of_.end()) return;
+  for (const uint32_t each : found->second) {
+    Doubt& doubt = doubts_.at(each);
+    doubt.bytes.clear();
+    for (const Range& range : doubt.ranges) append(doubt, range);
   }
 }
 
+/// Did both write the same?
+bool World::is_equal(const Doubt& doubt) const {
+  const uint8_t* before = doubt.bytes.data();
+  const uint8_t* const end = before + doubt.bytes.size();
+  if (before == end) return false;
+  for (const Range& range : doubt.ranges) {
+    const auto count = static_cast<size_t>(range.end - range.begin);
+    const uint8_t* const at = names_.bytes(doubt.cta, range.begin);
+    if (at == nullptr || static_cast<size_t>(end - before) < count || !std::equal(before, before + count, at))
+      return false;
+    before += count;
+  }
+  return true;
+}
+
+/// The access has written. What the other one of a doubt has still to write, it will settle.
 void World::settle_doubts(uint32_t number) {
-  std::erase_if(doubts_, [&](const Doubt& each) {
-    if (each.now != number && each.before != number) return false;
-    if (accesses_[each.before].in_flight || accesses_[each.now].in_flight) return false;  // the other one will tell
-    const uint8_t* const at = names_.bytes(each.cta, each.begin);
-    const bool equal = at != nullptr && !each.bytes.empty() && std::equal(each.bytes.begin(), each.bytes.end(), at);
-    if (equal && findings_.tolerates(Habit::EqualStores)) return true;
-    const Findings::Key key = equal ? Findings::key(Habit::EqualStores, each.key.first, each.key.second) : each.key;
-    tell(key, each.cluster, each.count, [&] { return doubtful_[each.key]; });
-    return true;
-  });
+  const auto found = doubts_of_.find(number);
+  if (found == doubts_of_.end()) return;
+  std::vector<uint32_t> left;
+  for (const uint32_t each : std::exchange(found->second, {})) {
+    const Doubt& doubt = doubts_.at(each);
+    if (accesses_[doubt.before].in_flight || accesses_[doubt.now].in_flight) {
+      left.push_back(each);
+      continue;
+    }
+    const bool equal = is_equal(doubt);
+    if (!equal || !findings_.tolerates(Habit::EqualStores)) {
+      const Findings::Key key =
+          equal ? Findings::key(Habit::EqualStores, doubt.key.first, doubt.key.second) : doubt.key;
+      uint64_t bytes = 0;
+      for (const Range& range : doubt.ranges) bytes += range.end - range.begin;
+      tell(
+          key, doubt.cluster, bytes, [&] { return doubtful_[doubt.key]; }, 0, doubt.times);
+    }
+    const uint32_t other = doubt.before == number ? doubt.now : doubt.before;
+    if (const auto others = doubts_of_.find(other); others != doubts_of_.end()) {
+      std::erase(others->second, each);
+      if (others->second.empty() && other != number) doubts_of_.erase(others);
+    }
+    doubts_.erase(each);
+  }
+  if (left.empty())
+    doubts_of_.erase(number);
+  else
+    doubts_of_[number] = std::move(left);
 }
 
 void World::stored(bool changed) {
-  for (const uint32_t each : last_stores_) accesses_[each].silent = !changed;
+  for (const uint32_t each : last_stores_) {
+    accesses_[each].silent = !changed;
+    settle_doubts(each);
+  }
   last_stores_.clear();
-  while (!doubts_.empty() && accesses_[doubts_.back().now].role == Role::Store) settle_doubts(doubts_.back().now);
 }
 
 void World::collide(const By& by, const Cta* target, uint64_t address, uint32_t bytes) {
@@ -181,6 +250,17 @@ Finding World::describe(const Verdict& verdict, const Access& before, const Acce
   finding.what = both            ? "reads what the first wrote"
                  : before.writes ? "overwrites what the first wrote"
                                  : "overwrites what the first reads";
+  // Lanes of one execution, each of which starts an operation.
+  const bool by_lanes_of_one = before.site == now.site && before.issuer.cta == now.issuer.cta &&
+                               before.warp == now.warp && before.issued == now.issued &&
+                               before.role == Role::BulkStore && (before.lanes & now.lanes) == 0;
+  if (by_lanes_of_one) {
+    finding.what += ", by another lane of the same instruction";
+    finding.missing =
+        "each lane that executes it starts an operation: one lane alone (elect.sync), or an address of "
+        "its own for each";
+    return finding;
+  }
   finding.missing = missing_link(verdict, before, now, context);
   return finding;
 }
@@ -199,7 +279,8 @@ std::string World::link(const Access& before, const Context& context) const {
 std::string World::between(uint32_t from, uint32_t to) const {
   std::string first = names_.line(from), second = names_.line(to);
   if (first == second && from != to) first = names_.innermost_line(from), second = names_.innermost_line(to);
-  return first == second ? "between one turn of " + first + " and the next" : "between " + first + " and " + second;
+  return first == second ? "between one iteration of " + first + " and the next"
+                         : "between " + first + " and " + second;
 }
 
 std::string World::missing_link(const Verdict& verdict, const Access& before, const Access& now,
@@ -212,14 +293,17 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
   const std::string here = names_.line(now.site);
   // Where the fence is there, but comes after what tells: a later one would do, too.
   const auto or_later = [&](Event::Kind kind) -> std::string {
-    const Event* const fence =
-        writer.event_after(before.issued, lanes, [&](const Event& event) { return event.kind == kind; });
+    const Event* const fence = writer.event_after(before.issued, lanes, [&](const Event& event) {
+      return event.kind == kind && (context.global ? event.global : event.shared);
+    });
     if (fence == nullptr) return "";
     return "; or, after the one at " + names_.line(fence->site) + ", " + link(before, context) + " before " + here;
   };
   switch (verdict.lack) {
     case Lack::ProxyFence:
-      return std::string("ordered, but not across proxies: fence.proxy.async by the ") +
+      return "ordered, but not across proxies: " +
+             std::string(context.global ? "fence.proxy.async (of global memory) by the "
+                                        : "fence.proxy.async by the ") +
              (before.writes ? "writer, " : "reader, ") + interval + or_later(Event::Kind::ProxyFence);
     case Lack::BeforeFence:
       return "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp " + std::to_string(before.warp) +
@@ -250,13 +334,34 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
   }
   const Field field = before.writes && now.reads ? kVisible : kHappened;
   if (std::string text = who_knows(before, verdict.missing, field, context); !text.empty()) return text;
-  const std::string done = completion(before);
+  if (std::string text = phase_without(before); !text.empty()) return text;
+  std::string done = completion(before);
+  if (const auto map = map_reads_.find(static_cast<uint32_t>(before.detail));
+      before.role == Role::TensorMap && map != map_reads_.end()) {
+    done = map->second.loads ? "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"
+                             : "cp.async.bulk.commit_group and wait_group.read by its thread";
+  }
   if (!done.empty()) return "nobody knows that it is complete: " + done + ", " + between(before.site, now.site);
   if (tells == nullptr)
     return "nothing orders them, its warp has told nobody of it: " + link(before, context) + " " +
            between(before.site, now.site);
   return "nothing orders them, the warp tells of it at " + names_.line(tells->site) +
          ", but nothing passes it on: " + link(before, context) + " " + between(tells->site, now.site);
+}
+
+/// If the phase of the mbarrier in which a load was issued has completed without its bytes: that.
+std::string World::phase_without(const Access& load) const {
+  if (load.role != Role::BulkLoad) return "";
+  for (const auto& [offset, barrier] : ctas_.at(load.cta)->barriers) {
+    if (barrier.row != load.row || barrier.completed <= load.detail || load.detail < barrier.first) continue;
+    if (load.position != 0 && load.position <= load.detail + 1) continue;
+    return "phase " + std::to_string(load.detail - barrier.first) + " of the mbarrier at " + names_.shared(offset) +
+           " was running when the load was issued at " + names_.line(load.site) +
+           ", and it completed before all its bytes had come: mbarrier.arrive.expect_tx (or expect_tx) for all of "
+           "them, "
+           "before the last arrival of that phase";
+  }
+  return "";
 }
 
 /// If some lanes of the warp have told and others have not: that.
@@ -302,7 +407,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
       const bool is_likely = counts_it || barrier.waiting_warps == 0 || barrier.has_waited(context.warp.index);
       if (!any && !is_likely) continue;
       for (const Message* message : {&barrier.last, &barrier.open}) {
-        if (!holds(message->happened(), missing)) continue;
+        if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Gpu), missing)) continue;
         std::string text = "the mbarrier at " + names_.shared(offset) + " tells of it";
         if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().back().site) + ")";
         return text + ": a wait (mbarrier.try_wait) for that phase, before " + here;
@@ -313,13 +418,16 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
   if (std::string text = mbarrier_tells(false); !text.empty()) return text;
   for (uint32_t id = 0; id < 16; ++id) {
     const Cta::Named& barrier = context.by.cta.named[id];
-    if (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing))
+    const bool is_mine =
+        barrier.row == 0 || std::any_of(barrier.participants.begin(), barrier.participants.end(),
+                                        [&](const auto& each) { return each.warp == context.by.warp; });
+    if (is_mine && (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing)))
       return "barrier " + std::to_string(id) + " tells of it: bar.sync there, before " + here;
   }
   const auto barrier = clusters_.find(context.by.cta.place.cluster);
   if (barrier != clusters_.end()) {
     for (const Message* message : {&barrier->second.open, &barrier->second.last}) {
-      if (!holds(message->happened(), missing)) continue;
+      if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Cluster), missing)) continue;
       std::string text = "the cluster barrier tells of it";
       if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().front().site) + ")";
       return text + ": barrier.cluster.wait, a barrier that this warp has not passed, before " + here;
@@ -348,7 +456,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
 
 // ---- barriers
 
-void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, bool happened) {
+void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
   const Access& init = accesses_[barrier.init];
   const Findings::Key key =
       Findings::key(Rule::BarrierExists, names_.first_of_line(init.site), names_.first_of_line(by.site));
@@ -358,11 +466,23 @@ void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barri
     finding.second = side(by);
     finding.what = "uses an mbarrier of whose initialisation it does not know";
     finding.where = names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = happened
-                          ? "it has happened, but is not visible: fence.mbarrier_init by the thread that initialises, "
-                            "before the cluster barrier"
-                          : "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " +
-                                names_.line(init.site) + " and " + names_.line(by.site);
+    finding.missing = "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " +
+                      names_.line(init.site) + " and " + names_.line(by.site);
+    return finding;
+  });
+}
+
+void World::initialised_twice(const By& by, uint32_t offset, const Barrier& barrier) {
+  const Access& init = accesses_[barrier.init];
+  const Findings::Key key =
+      Findings::key(Rule::BarrierLifetime, names_.first_of_line(init.site), names_.first_of_line(by.site));
+  tell(key, by.cta.place.cluster, 8, [&] {
+    Finding finding;
+    finding.first = side(init);
+    finding.second = side(by);
+    finding.what = "initialises an mbarrier that is still valid since the first";
+    finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
+    finding.missing = "mbarrier.inval of it, after its last use and before " + names_.line(by.site);
     return finding;
   });
 }
@@ -371,12 +491,11 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
                          bool asynchronous) {
   if (barrier.init == 0) return;
   const Access& init = accesses_[barrier.init];
-  if (unknown(init, init.lanes, context, context.lanes, context.knows.now, kVisible) != 0) {
-    const bool happened = unknown(init, init.lanes, context, context.lanes, context.knows.now, kHappened) == 0;
-    if (!happened || !barrier.fenced) return missing_init(by, target, offset, barrier, happened);
-  }
-  if (barrier.fenced || !(asynchronous || &target != &by.cta)) return;
-  unfenced_init(by, target, offset, barrier);
+  if (unknown(init, init.lanes, context, context.lanes, context.knows.now, kHappened) != 0)
+    return missing_init(by, target, offset, barrier);
+  if (barrier.fenced) return;
+  const bool is_visible = unknown(init, init.lanes, context, context.lanes, context.knows.now, kVisible) == 0;
+  if (!is_visible || asynchronous || &target != &by.cta) unfenced_init(by, target, offset, barrier);
 }
 
 void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal) {
@@ -385,9 +504,8 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
   const auto known = [&](Field field) {
     return signal.happened.known(init.cta, init.row, init.lanes, init.position, field) == init.lanes;
   };
-  if (!known(kVisible) && (!known(kHappened) || !barrier.fenced))
-    return missing_init(by, target, offset, barrier, known(kHappened));
-  if (!barrier.fenced && &target != &by.cta) unfenced_init(by, target, offset, barrier);
+  if (!known(kHappened)) return missing_init(by, target, offset, barrier);
+  if (!barrier.fenced && (!known(kVisible) || &target != &by.cta)) unfenced_init(by, target, offset, barrier);
 }
 
 void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
@@ -407,10 +525,29 @@ void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barr
   });
 }
 
+/// A phase is complete once all its arrivals have been made: what knows of these knows of the phase, by whatever way.
+bool World::knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field) {
+  return !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(), [&](const Counted& each) {
+    return each.position != 0 && knows.known(each.cta, each.row, each.lanes, each.position, field) == each.lanes;
+  });
+}
+
 void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
                               Tick position, const char* does) {
   if (knows.known(target.place.cta, barrier.row, kAll, position, kHappened) == kAll) return;
-  const bool as_one = knows.known(target.place.cta, barrier.row, kAll, position, kGroupHappened) == kAll;
+  const bool waits = does[0] == 'w';
+  const std::vector<Counted>& arrivals = barrier.counted[1 + barrier.completed - position];
+  by.threads().close();
+  const auto known = [&](Field field) {
+    if (knows.known(target.place.cta, barrier.row, kAll, position, field) == kAll) return true;
+    if (!waits) return knows_all(knows, arrivals, field);
+    for (Mask rest = by.lanes; rest; rest &= rest - 1) {  // each knows what it has done itself
+      if (!knows_all(by.threads().published(rest & -rest), arrivals, field)) return false;
+    }
+    return true;
+  };
+  if (known(kHappened)) return;
+  const bool as_one = known(kGroupHappened);
   if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
   const uint32_t line = names_.first_of_line(by.site);
   const Findings::Key key =
@@ -418,23 +555,23 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
     finding.first = side(by);
-    const std::string phase = std::to_string(barrier.completed - barrier.first - (does[0] == 'w' ? 1 : 0));
+    const std::string phase = std::to_string(barrier.completed - barrier.first - (waits ? 1 : 0));
     finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing =
-        does[0] == 'w'
-            ? "a phase two earlier has the same parity and would satisfy this wait as well: a wait "
-              "(mbarrier.try_wait) for phase " +
-                  std::to_string(barrier.completed - barrier.first - 2) +
-                  ", or for something that comes after it, before " + names_.line(by.site)
-            : "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
-                  names_.line(by.site) + ", for something that comes after that phase";
+        waits ? "a phase two earlier has the same parity and would satisfy this wait as well: a wait "
+                "(mbarrier.try_wait) for phase " +
+                    std::to_string(barrier.completed - barrier.first - 2) +
+                    ", or for something that comes after it, before " + names_.line(by.site)
+              : "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
+                    names_.line(by.site) + ", for something that comes after that phase";
     return finding;
   });
 }
 
 void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows) {
-  if (barrier.completed == 0 || knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
+  if (barrier.completed == 0 || knows_all(knows, barrier.counted[1], kHappened) ||
+      knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
   const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
   tell(key, by.cta.place.cluster, 0, [&] {
@@ -542,7 +679,7 @@ void World::check_unwaited(const By& by, uint32_t offset, const Barrier& barrier
 }
 
 /// Only a CTA that has begun has shared memory.
-void World::check_begun(const By& by, const Cta& target) {
+void World::check_begun(const By& by, const Cta& target, const char* does) {
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
   if (known) return;
@@ -550,14 +687,47 @@ void World::check_begun(const By& by, const Cta& target) {
   tell(Findings::key(Rule::Begun, line, line), by.cta.place.cluster, 0, [&] {
     Finding finding;
     finding.first = side(by);
-    finding.what = "accesses shared memory of " + names_.cta(target) + ", which may not have begun";
+    finding.what = std::string(does) + " " + names_.cta(target) + ", which may not have begun";
     finding.where = names_.cta(target);
     finding.missing = "a barrier of the cluster before " + names_.line(by.site);
     return finding;
   });
 }
 
+/// A CTA of a pair gives its tensor memory back only after both have theirs.
+void World::check_pair_allocated(const By& by, const Cta& peer, uint64_t cell, const Context& context) {
+  const auto found = peer.allocations.find(cell);
+  if (found == peer.allocations.end()) return;
+  const Access& allocation = accesses_[found->second];
+  if (unknown(allocation, allocation.lanes, context, context.lanes, context.knows.now, kPassed) == 0) return;
+  const Findings::Key key =
+      Findings::key(Rule::TensorMemory, names_.first_of_line(allocation.site), names_.first_of_line(by.site));
+  tell(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.first = side(allocation);
+    finding.second = side(by);
+    finding.what = "deallocates tensor memory of the pair, and the peer's allocation may not be complete";
+    finding.where = "tensor memory of " + names_.cta(peer);
+    finding.missing =
+        "a barrier of the cluster between " + names_.line(allocation.site) + " and " + names_.line(by.site);
+    return finding;
+  });
+}
+
 // ---- tensor maps
+
+void World::unacquired_map(const By& by, uint64_t address) {
+  const uint32_t line = names_.first_of_line(by.site);
+  tell(Findings::key(Rule::StrictTensorMap, line, line), by.cta.place.cluster, 128, [&] {
+    Finding finding;
+    finding.first = side(by);
+    finding.what = "uses a tensor map in global memory that this launch has not acquired";
+    finding.where = names_.global(address);
+    finding.missing = "fence.proxy.tensormap::generic.acquire of these 128 bytes by a thread of this CTA, before " +
+                      names_.line(by.site) + ", or the map as a __grid_constant__ parameter";
+    return finding;
+  });
+}
 
 void World::unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released) {
   const Findings::Key key =
@@ -594,6 +764,20 @@ void World::wgmma_unfenced(const By& by, uint32_t before) {
     finding.second = wgmma;
     finding.what = "uses registers that the first has touched";
     finding.missing = "wgmma.fence between " + names_.line(before) + " and " + names_.line(by.site);
+    return finding;
+  });
+}
+
+void World::wgmma_overwritten(const By& by, uint32_t wgmma) {
+  const Findings::Key key =
+      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(wgmma), names_.first_of_line(by.site));
+  tell(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    const Side later = side(by);
+    finding.first = {later.who, names_.instruction(wgmma), {}};
+    finding.second = later;
+    finding.what = "overwrites registers of A that the first may still read";
+    finding.missing = "wgmma.wait_group for the group of the first, before " + names_.line(by.site);
     return finding;
   });
 }

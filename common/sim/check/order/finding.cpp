@@ -4,10 +4,55 @@
 
 namespace sim::order {
 
+namespace {
+
+/// A barrier that is used wrongly orders nothing, and whatever it should have ordered is found as well.
+bool is_about_a_barrier(const Findings::Key& key) {
+  if (key.grade != Grade::Error) return false;
+  const auto rule = static_cast<Rule>(key.kind);
+  const bool is_named = rule == Rule::PhaseKnown && key.second == 0;
+  return is_named || rule == Rule::BarrierExists || rule == Rule::BarrierLifetime || rule == Rule::Begun;
+}
+
+/// May `later` be a consequence of `cause`?
+bool may_follow(const Findings::Key& later, const Findings::Key& cause) {
+  if (later.grade != cause.grade) return false;
+  if (is_about_a_barrier(cause)) return true;
+  const auto has = [&](uint32_t line) { return line != 0 && (line == cause.first || line == cause.second); };
+  return has(later.first) || has(later.second);
+}
+
+}  // namespace
+
 std::vector<Finding> Findings::all() const {
   const std::lock_guard lock(mutex_);
+  std::vector<const std::pair<const Key, Entry>*> sorted;
+  for (const auto& each : entries_) {
+    // Lanes that count on lockstep, where other warps have to be waited for as well: one report says it.
+    const Key& key = each.first;
+    const bool is_contained = key.grade == Grade::Habit && static_cast<Habit>(key.kind) == Habit::WarpSynchronous &&
+                              std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {
+                                return other.first.grade == Grade::Error && other.first.first == key.first &&
+                                       other.first.second == key.second;
+                              });
+    if (!is_contained) sorted.push_back(&each);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+    if (a->first.grade != b->first.grade) return a->first.grade < b->first.grade;
+    const bool first = is_about_a_barrier(a->first), second = is_about_a_barrier(b->first);
+    return first != second ? first : a->second.first < b->second.first;
+  });
   std::vector<Finding> result;
-  for (const auto& [key, entry] : entries_) result.push_back(entry.finding);
+  std::vector<bool> follows(sorted.size());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    result.push_back(sorted[i]->second.finding);
+    if (follows[i] || sorted[i]->first.grade == Grade::Habit) continue;
+    for (size_t k = i + 1; k < sorted.size(); ++k) {
+      if (follows[k] || !may_follow(sorted[k]->first, sorted[i]->first)) continue;
+      follows[k] = true;
+      ++result.back().followers;
+    }
+  }
   return result;
 }
 
@@ -51,6 +96,10 @@ std::string report(const Finding& finding, const std::string& kernel) {
     text += "  " + with_commas(finding.count) + " times";
     if (finding.bytes > 0) text += ", " + with_commas(finding.bytes) + " bytes";
     text += " in all.\n";
+  }
+  if (finding.followers > 0) {
+    text += "  " + std::string(finding.followers == 1 ? "One error" : with_commas(finding.followers) + " errors") +
+            " below may follow from this one.\n";
   }
   return text;
 }

@@ -32,6 +32,7 @@ struct Finding {
   std::string where;            ///< bytes: "stages +0x40 .. +0x80 of rank 0's shared memory"
   std::string missing;          ///< the missing link, one sentence
   uint64_t bytes = 0, count = 0;
+  uint64_t followers = 0;  ///< later findings that may be its consequences
 };
 
 /// Hears of findings at the moment of their discovery: the first of each kind in each cluster.
@@ -63,16 +64,18 @@ class Findings {
   bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
   bool strict() const { return strict_; }
 
-  /// One more occurrence. `make` describes it, and is called only if it is the one to tell: of those that lack most the
-  /// first cluster's first.
+  /// One more occurrence, or several; `when` grows with time in each cluster. `make` describes it. It is called for
+  /// the occurrence that is reported: of those that lack most, the first cluster's first.
   template <class Make>
-  void add(const Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0) {
+  void add(const Key& key, uint32_t cluster, uint64_t when, uint64_t bytes, Make make, int lacks = 0,
+           uint64_t times = 1) {
     const std::lock_guard lock(mutex_);
-    Entry& entry = entries_[key];
+    const auto [found, is_new] = entries_.try_emplace(key);
+    Entry& entry = found->second;
     entry.finding.bytes += bytes;
-    ++entry.finding.count;
-    const bool is_told =
-        entry.finding.count == 1 || lacks > entry.lacks || (lacks == entry.lacks && cluster < entry.cluster);
+    entry.finding.count += times;
+    if (is_new || cluster < entry.first.first) entry.first = {cluster, when};
+    const bool is_told = is_new || lacks > entry.lacks || (lacks == entry.lacks && cluster < entry.cluster);
     if (!is_told) return;
     const uint64_t all_bytes = entry.finding.bytes, count = entry.finding.count;
     entry.finding = graded(make(), key);
@@ -89,14 +92,15 @@ class Findings {
       finding.rule = static_cast<Rule>(key.kind);
     return finding;
   }
-  /// Errors first, then by the order of the instructions.
+  /// Errors first, and among them causes before what may follow from them; then in the order of their discovery.
   std::vector<Finding> all() const;
   bool any_errors() const;
 
  private:
   struct Entry {
     Finding finding;
-    uint32_t cluster = 0;
+    std::pair<uint32_t, uint64_t> first;  // cluster and time of its discovery
+    uint32_t cluster = 0;                 // that of the finding
     int lacks = 0;
   };
   const Habits tolerated_;

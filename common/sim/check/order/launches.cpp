@@ -94,7 +94,7 @@ void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_befor
   const uint32_t first = names_->first_of_line(before.site), second = names_->first_of_line(now.site);
   const Findings::Key key =
       equal ? Findings::key(Habit::EqualStores, first, second) : Findings::key(rule, first, second);
-  findings.add(key, now.cluster, range.end - range.begin, [&] {
+  findings.add(key, now.cluster, ~uint64_t{0}, range.end - range.begin, [&] {
     Finding finding;
     const auto who = [](const Trace& trace) {
       return "CTA " + std::to_string(trace.place.cta) + ", warp " + std::to_string(trace.warp);

@@ -4,31 +4,66 @@
 
 namespace sim::order {
 
+namespace {
+
+constexpr size_t kMostContributors = 16;
+
+}  // namespace
+
 void Message::add(const Signal& signal) {
-  constexpr size_t kMost = 16;
-  happened_ = happened_.join(signal.happened);
+  gather();
+  acquired_ = {};
   flags_ = flags_.join(signal.flags);
-  if (contributors_.size() < kMost) {
+  if (contributors_.size() < kMostContributors) {
     contributors_.push_back({signal.from, signal.warp, signal.lanes, signal.site, signal.scope,
                              static_cast<bool>(signal.released), signal.unscoped});
   }
-  if (!signal.released) return;
+  release(signal.from, signal.scope, signal.unscoped, signal.happened, signal.released);
+}
+
+void Message::add(Contributor contributor, const Clock& base, uint16_t warps, const std::vector<Clock::Update>& own) {
+  if (!gathered_.own.empty() && (!(gathered_.base == base) || gathered_.from.cta != contributor.from.cta)) gather();
+  acquired_ = {};
+  if (contributors_.size() < kMostContributors) contributors_.push_back(contributor);
+  gathered_.from = contributor.from, gathered_.base = base, gathered_.warps = warps;
+  gathered_.own.insert(gathered_.own.end(), own.begin(), own.end());
+}
+
+void Message::gather() const {
+  if (gathered_.own.empty()) return;
+  const Clock all = gathered_.base.with(gathered_.from.cta, gathered_.warps, gathered_.own);
+  gathered_.own.clear();
+  release(gathered_.from, Scope::Cta, false, all, all);
+}
+
+/// One more contribution, of which `released` (if any) is released.
+void Message::release(Place from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const {
+  // Where all release, what has happened and what is released are the same.
+  const bool are_same = released == happened && parts_.size() == 1 && parts_[0].clock == happened_;
+  happened_ = happened_.join(happened);
+  if (!released) return;
   for (Part& part : parts_) {
-    if (part.unscoped != signal.unscoped) continue;
-    if (!part.unscoped && (part.from.cta != signal.from.cta || part.scope != signal.scope)) continue;
-    part.clock = part.clock.join(signal.released);
+    if (part.unscoped != unscoped) continue;
+    if (!part.unscoped && (part.from.cta != from.cta || part.scope != scope)) continue;
+    part.clock = are_same ? happened_ : part.clock.join(released);
     return;
   }
-  parts_.push_back({signal.from, signal.scope, signal.unscoped, signal.released});
+  parts_.push_back({from, scope, unscoped, released});
 }
 
 void Message::add(const Message& other, Place place, Scope scope) {
+  gather();
+  other.gather();
+  acquired_ = {};
   for (const Part& part : other.parts_) {
     if (part.unscoped || reaches(part.from, part.scope, place, scope)) parts_.push_back(part);
   }
 }
 
-Clock Message::acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const {
+const Clock& Message::acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const {
+  if (acquired_.after && acquired_.before == before && acquired_.cta == place.cta && acquired_.scope == scope)
+    return acquired_.after;
+  gather();
   Clock after = before;
   bool all = happened_ ? parts_.size() == 1 && parts_[0].clock == happened_ : true;
   for (const Part& part : parts_) {
@@ -37,12 +72,16 @@ Clock Message::acquired_by(const Clock& before, Place place, std::optional<Scope
     else
       all = false;
   }
-  return all ? after : after.join(happened_, kAllButVisible);
+  acquired_ = {before, all ? after : after.join(happened_, kAllButVisible), place.cta, scope};
+  return acquired_.after;
 }
 
 void Message::add(const Clock& addition) {
+  gather();
+  acquired_ = {};
+  const bool are_same = parts_.size() == 1 && parts_[0].clock == happened_;
   happened_ = happened_.join(addition);
-  for (Part& part : parts_) part.clock = part.clock.join(addition);
+  for (Part& part : parts_) part.clock = are_same ? happened_ : part.clock.join(addition);
 }
 
 }  // namespace sim::order

@@ -20,7 +20,9 @@ struct Signal {
   Place from;
   uint16_t warp = 0;
   Mask lanes = 0;
-  Tick tick = 0;  ///< of the warp, before the arrival
+  Tick tick = 0;            ///< of the arrival, in its warp
+  uint16_t queue = 0;       ///< of a commit: its row,
+  Tick queue_position = 0;  ///< and where it stands there
   uint32_t site = 0;
 };
 
@@ -37,16 +39,22 @@ class Message {
   };
 
   void add(const Signal& signal);
+  /// An arrival that releases to its CTA `base` and, beyond that, what the thread knows of its own rows. Most often all
+  /// arrivals have the same base: they are put together once.
+  void add(Contributor contributor, const Clock& base, uint16_t warps, const std::vector<Clock::Update>& own);
   /// What of another message reaches a read of this scope at this place.
   void add(const Message& other, Place place, Scope scope);
   /// What a thread at `place` knows that knew `before` and acquires this at `scope`; without a scope it is relaxed: all of
   /// this has happened, and visible is only what asynchronous work has brought.
-  Clock acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const;
+  const Clock& acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const;
 
-  const Clock& happened() const { return happened_; }
+  const Clock& happened() const {
+    gather();
+    return happened_;
+  }
   const Clock& flags() const { return flags_; }
   const std::vector<Contributor>& contributors() const { return contributors_; }
-  bool empty() const { return !happened_ && parts_.empty(); }
+  bool empty() const { return !happened_ && parts_.empty() && gathered_.own.empty(); }
   void clear() { *this = Message{}; }
   /// Adds this to all that it holds.
   void add(const Clock& addition);
@@ -58,8 +66,27 @@ class Message {
     bool unscoped;
     Clock clock;
   };
-  Clock happened_, flags_;
-  std::vector<Part> parts_;
+  void release(Place from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const;
+  void gather() const;
+
+  /// Arrivals with one base that have not been put together yet.
+  struct Gathered {
+    Place from;
+    Clock base;
+    uint16_t warps = 0;
+    std::vector<Clock::Update> own;
+  };
+  mutable Gathered gathered_;
+  mutable Clock happened_;
+  Clock flags_;
+  /// The threads of a CTA that pass a barrier nearly always knew the same before.
+  struct Acquired {
+    Clock before, after;
+    uint32_t cta = 0;
+    std::optional<Scope> scope;
+  };
+  mutable Acquired acquired_;
+  mutable std::vector<Part> parts_;
   std::vector<Contributor> contributors_;
 };
 

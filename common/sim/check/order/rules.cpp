@@ -20,20 +20,23 @@ constexpr RuleText kRules[] = {
      "A thread that writes with ordinary stores what TMA or a tensor core then reads or overwrites executes "
      "fence.proxy.async between the store and what tells of it."},
     {"tensor memory", Grade::Error, Text, "PTX ISA 9.7.16.6",
-     "Operations on tensor memory are asynchronous: MMA and cp are complete for whoever has waited for a commit, ld "
-     "and "
-     "st for the thread that executed tcgen05.wait."},
-    {"CTA has begun", Grade::Error, Text, "CUDA guide, distributed shared memory",
-     "Who accesses shared memory of another CTA of its cluster knows that this CTA has begun: by a barrier of the "
-     "cluster."},
+     "Operations on tensor memory are asynchronous: MMA and cp are complete for a thread that has waited for a commit, "
+     "ld "
+     "and st for the thread that executed tcgen05.wait. A CTA of a pair deallocates only after both have allocated."},
+    {"CTA has begun", Grade::Error, Text, "CUDA guide, distributed shared memory; PTX ISA 9.7.16 (CTA pairs)",
+     "A thread accesses shared memory of another CTA of its cluster only after that CTA has begun. The same holds for "
+     "tcgen05.alloc of a pair. A barrier of the cluster says so."},
     {"barrier exists", Grade::Error, Text, "PTX ISA 9.7.13.15.9",
-     "Who uses an mbarrier knows of its initialisation: after a barrier of the CTA; in other CTAs after "
-     "fence.mbarrier_init (or a release) and a barrier of the cluster. Who invalidates it knows that all waits for it "
-     "are over."},
+     "A thread uses an mbarrier only after its initialisation: a barrier of the CTA, or of the cluster, says so. A "
+     "thread "
+     "invalidates it only after all waits for it are over."},
+    {"barrier lifetime", Grade::Error, Text, "PTX ISA 9.7.13.15.9 and 9.7.13.15.10",
+     "An mbarrier that is valid is invalidated (mbarrier.inval) before its address is initialised again."},
     {"phase known", Grade::Error, Text, "PTX ISA 9.7.13.15.4 and 9.7.13.15.16",
-     "Who arrives in a phase of an mbarrier, or waits for it, knows that the phase before it is complete. Otherwise "
-     "the "
-     "arrival may be counted in another phase, and the wait be satisfied by an earlier one of the same parity."},
+     "A thread that arrives in a phase of an mbarrier, or waits for it, knows that the phase before it is complete. A "
+     "wait says so, and so does the knowledge of all its arrivals. Otherwise the arrival may be counted in another "
+     "phase, "
+     "and an earlier phase of the same parity may satisfy the wait."},
     {"phase held", Grade::Error, Text, "PTX ISA 9.7.13.15.16",
      "A phase completes only after every wait for the phase before it: only the current and the preceding phase can be "
      "asked for, and a late waiter finds the parity flipped again."},
@@ -43,9 +46,15 @@ constexpr RuleText kRules[] = {
      "After ordinary loads of the response, each reader executes fence.proxy.async before what lets the next "
      "try_cancel overwrite it."},
     {"tensor map", Grade::Error, Text, "PTX ISA 9.7.13.4 (fence.proxy.tensormap)",
-     "A tensor map that the kernel has changed is used after fence.proxy.tensormap, release and acquire."},
-    {"wgmma registers", Grade::Error, Text, "PTX ISA 9.7.15.7.1 (wgmma.fence)",
-     "Registers that other instructions have touched belong to a wgmma only after wgmma.fence by the same warp."},
+     "A tensor map that the kernel has changed is used after fence.proxy.tensormap, release and acquire. An operation "
+     "reads "
+     "its map until it is complete; the phase of the mbarrier that counts its bytes, or cp.async.bulk.wait_group.read "
+     "for "
+     "its group, says that the map may be changed."},
+    {"wgmma registers", Grade::Error, Text, "PTX ISA 9.7.15.7.1 (wgmma.fence), 9.7.15.5 (wgmma.mma_async)",
+     "Registers that other instructions have touched belong to a wgmma only after wgmma.fence by the same warp. "
+     "Registers "
+     "of A are overwritten only after wgmma.wait_group."},
     {"launches", Grade::Error, Text, "PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch",
      "A launch that may overlap its predecessor touches what that one wrote, or overwrites what it reads, only after "
      "griddepcontrol.wait. Launches of different streams are ordered by events."},
@@ -55,6 +64,9 @@ constexpr RuleText kRules[] = {
      "A proxy fence also between an MMA that has read shared memory and ordinary stores there: a commit is no bridge."},
     {"visible", Grade::Strict, Text, "PTX ISA 8.10",
      "Release and acquire also where it is enough that a read is over."},
+    {"earlier tensor map", Grade::Strict, Example, "CUDA guide, tensor maps in global memory",
+     "A tensor map in global memory that a copy or an earlier kernel has written is used after "
+     "fence.proxy.tensormap::generic.acquire."},
 };
 static_assert(std::size(kRules) == static_cast<size_t>(Rule::kCount));
 

@@ -18,6 +18,7 @@ enum class Rule : uint8_t {
   TensorMemory,
   Begun,
   BarrierExists,
+  BarrierLifetime,
   PhaseKnown,
   PhaseHeld,
   Exit,
@@ -28,6 +29,7 @@ enum class Rule : uint8_t {
   StrictReadThenAsync,
   StrictMmaThenGeneric,
   StrictVisible,
+  StrictTensorMap,
   kCount
 };
 

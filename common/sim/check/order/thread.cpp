@@ -40,35 +40,52 @@ void Warp::unite() {
   }
 }
 
-Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind) {
+Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind, bool shared, bool global) {
   close();
+  const Event event{kind, tick - 1, site, lanes, shared, global};
   if (events_.size() < kEvents)
-    events_.push_back({kind, tick - 1, site, lanes});
+    events_.push_back(event);
   else
-    events_[next_event_++ % kEvents] = {kind, tick - 1, site, lanes};
+    events_[next_event_++ % kEvents] = event;
   return tick - 1;
 }
 
-Clock Warp::published(Mask lanes) const {
+std::vector<Clock::Update> Warp::updates_of(const Self& self, Mask lanes) const {
+  if (lanes == exists) lanes = kAll;  // lanes that do not exist hide nothing
+  std::vector<Clock::Update> updates{{index, lanes, self[0]}};
+  for (size_t own = 1; own < kOwn; ++own) {
+    if (rows[own] != 0 && self[own] != Entry{}) updates.push_back({rows[own], lanes, self[own]});
+  }
+  return updates;
+}
+
+Clock Warp::with_self(const Clock& clock, const Self& self, Mask lanes) const {
+  return clock.with(place.cta, warps, updates_of(self, lanes));
+}
+
+std::vector<Clock::Update> Warp::own_updates() const {
+  if (groups_.size() != 1) return {};
+  Self self = groups_[0].knows.self;
+  self[0] = later(self[0], entry(tick - 1, kDone));
+  return updates_of(self, groups_[0].lanes);
+}
+
+Clock Warp::published(Mask lanes, Fields own) const {
   Clock result;
   bool first = true;
   for (const Group& group : groups_) {
-    Mask inside = group.lanes & lanes;
+    const Mask inside = group.lanes & lanes;
     if (inside == 0) continue;
-    if (inside == exists) inside = kAll;  // lanes that do not exist hide nothing
-    std::vector<Clock::Update> updates;
-    const Entry self = entry(tick - 1, kDone);
-    updates.push_back({index, inside, later(self, group.knows.self[0])});
-    for (size_t own = 1; own < kOwn; ++own) {
-      if (rows[own] != 0 && group.knows.self[own] != Entry{})
-        updates.push_back({rows[own], inside, group.knows.self[own]});
-    }
-    const Clock clock = group.knows.now.with(place.cta, warps, updates);
+    Self self = group.knows.self;
+    self[0] = later(self[0], entry(tick - 1, own));
+    const Clock clock = with_self(group.knows.now, self, inside);
     result = first ? clock : result.join(clock);
     first = false;
   }
   return result;
 }
+
+Clock Warp::released(const Fenced& fence, Mask lanes) const { return with_self(fence.now, fence.self, lanes); }
 
 void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
   lanes &= exists;

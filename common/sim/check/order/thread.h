@@ -13,26 +13,39 @@ namespace sim::order {
 enum class Own : uint8_t { Threads, Copies, BulkReads, BulkWrites, TensorLoads, TensorStores, kCount };
 inline constexpr size_t kOwn = static_cast<size_t>(Own::kCount);
 
-/// What a fence makes a later relaxed write release: what its thread knew then, and did until then.
+/// What a thread knows of its own rows.
+using Self = std::array<Entry, kOwn>;
+
+/// What a fence lets a later relaxed write release: what its thread knew then, what it had done, and what it had waited
+/// for.
 struct Fenced {
   Clock now;
-  Entry self;
-  bool exists() const { return self.at[kHappened] != 0; }
-  bool operator==(const Fenced&) const = default;
+  Self self{};
+  mutable uint32_t references = 0;
+  bool operator==(const Fenced& other) const { return now == other.now && self == other.self; }
 };
 
 /// Of some lanes.
 struct Knowledge {
   Clock now;     ///< of all others, and of one another
   Clock tensor;  ///< `now` at the last tcgen05.fence::after_thread_sync: what later tcgen05 operations may rely on
-  std::array<Fenced, 3> fenced;  ///< by scope
-  Message seen;                  ///< by relaxed reads: a fence of this thread acquires it
-  Clock flags;                   ///< `now`, if no such fence were needed: for the habit flag-without-fence
-  std::array<Entry, kOwn> self;  ///< each lane of itself: of its queues, and which of its accesses it has fenced
+  std::array<Ref<const Fenced>, 3> fenced;  ///< by scope; none if no fence of that scope has come
+  Message seen;                             ///< by relaxed reads: a fence of this thread acquires it
+  Clock flags;                              ///< `now`, if no such fence were needed: for the habit flag-without-fence
+  Self self{};  ///< each lane of itself: of its queues, and which of its accesses it has fenced
 
   bool same(const Knowledge& other) const {
-    return now == other.now && tensor == other.tensor && fenced == other.fenced && self == other.self &&
-           flags == other.flags && seen.empty() && other.seen.empty();
+    return now == other.now && tensor == other.tensor && self == other.self && flags == other.flags && seen.empty() &&
+           other.seen.empty() && same_fences(other);
+  }
+
+ private:
+  bool same_fences(const Knowledge& other) const {
+    for (size_t i = 0; i < fenced.size(); ++i) {
+      const Ref<const Fenced>&a = fenced[i], &b = other.fenced[i];
+      if (!(a == b) && !(a && b && *a == *b)) return false;
+    }
+    return true;
   }
 };
 
@@ -42,6 +55,7 @@ struct Event {
   Tick tick = 0;  ///< what was done up to this position is before it
   uint32_t site = 0;
   Mask lanes = 0;
+  bool shared = true, global = true;  ///< of a proxy fence: which memory it is about
 
   bool tells() const { return kind == Kind::Tells || kind == Kind::TellsRelaxed; }
 };
@@ -64,7 +78,6 @@ class Warp {
     Mask lanes;
   };
   std::vector<Commit> copies, bulk;
-  Tick maps_released = 0;  ///< its stores up to this position, to whoever uses them as tensor maps
   /// wgmma completes for the warp as a whole.
   uint16_t wgmma_row = 0;
   Tick wgmma_issued = 0;
@@ -107,9 +120,13 @@ class Warp {
     acted_ = false;
   }
   /// The same, by an event. Returns the position of all that has been done so far.
-  Tick close(Mask lanes, uint32_t site, Event::Kind kind);
-  /// All that these lanes know, themselves up to the last close included.
-  Clock published(Mask lanes) const;
+  Tick close(Mask lanes, uint32_t site, Event::Kind kind, bool shared = true, bool global = true);
+  /// All that these lanes know, themselves up to the last close included, in these senses.
+  Clock published(Mask lanes, Fields own = kDone) const;
+  /// What all lanes know of their own rows, if they know the same of others; none if they do not.
+  std::vector<Clock::Update> own_updates() const;
+  /// What a relaxed write of these lanes releases, of which `fence` was the last fence.
+  Clock released(const Fenced& fence, Mask lanes) const;
   /// The first event by one of these lanes that comes after what was done at `tick`, and of which `is` holds; nullptr if
   /// there is none, or it is forgotten.
   template <class F>
@@ -144,6 +161,9 @@ class Warp {
  private:
   void isolate(Mask lanes);
   void unite();
+  /// `clock`, and what these lanes know of their own rows.
+  Clock with_self(const Clock& clock, const Self& self, Mask lanes) const;
+  std::vector<Clock::Update> updates_of(const Self& self, Mask lanes) const;
   void rename_ways();
 
   std::vector<Group> groups_;

@@ -57,15 +57,20 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
   // Everything before the fence, although nothing may have been done yet.
   const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, Event::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
-    if (scope == Scope::Gpu) knows.self[0].at[kPerformed] = tick;
-    const Entry self = later(entry(tick, kDone), knows.self[0]);
-    for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = {knows.now, self};
+    if (scope == Scope::Gpu) {
+      knows.self[0].at[kPerformed] = tick;
+      for (size_t own = 1; own < kOwn; ++own) knows.self[own].at[kPerformed] = knows.self[own].at[kVisible];
+    }
+    auto* const fenced = new Fenced{knows.now, knows.self};
+    fenced->self[0] = later(fenced->self[0], entry(tick, kDone));
+    const Ref<const Fenced> shared(fenced);
+    for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = shared;
   });
 }
 
 void World::fence_proxy_async(const By& by, bool shared, bool global) {
   Warp& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::ProxyFence);
+  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::ProxyFence, shared, global);
   const Fields readers = (shared ? 1u << kReaderShared : 0u) | (global ? 1u << kReaderGlobal : 0u);
   const Fields fields = readers | (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
@@ -166,11 +171,8 @@ Signal World::signal(const By& by, bool releases, Scope scope) {
   }
   // A relaxed arrival releases what a fence of its thread came after.
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
-    const Fenced& fence = knows.fenced[static_cast<size_t>(scope)];
-    if (!fence.exists()) return;
-    const Mask whole = lanes == warp.exists ? kAll : lanes;
-    signal.released =
-        signal.released.join(fence.now.with(by.cta.place.cta, warp.warps, {{by.warp, whole, fence.self}}));
+    const Ref<const Fenced>& fence = knows.fenced[static_cast<size_t>(scope)];
+    if (fence) signal.released = signal.released.join(warp.released(*fence, lanes));
   });
   return signal;
 }
@@ -191,12 +193,20 @@ void note_participant(Cta::Named& barrier, const By& by, bool waits) {
 
 void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   Cta::Named& barrier = by.cta.named[id];
+  Warp& warp = by.threads();
+  if (const Knowledge& knows = warp.groups()[0].knows; whole_cta && !knows.flags && by.lanes == warp.exists) {
+    warp.close(by.lanes, by.site, Event::Kind::Tells);
+    if (const std::vector<Clock::Update> own = warp.own_updates(); !own.empty())
+      return barrier.open.add({by.cta.place, by.warp, by.lanes, by.site, Scope::Cta, true, false}, knows.now,
+                              warp.warps, own);
+  }
   const Signal tells = signal(by, true, Scope::Cta);
   if (!whole_cta) {
     if (barrier.row == 0) barrier.row = by.cta.rows++;
     // Only who knows that the phase before is complete can be sure to arrive in this one.
     check_generation_known(by, id, barrier, tells.happened);
     note_participant(barrier, by, false);
+    barrier.counted[0].push_back({by.cta.place.cta, by.warp, by.lanes, tells.tick});
   }
   barrier.open.add(tells);
 }
@@ -207,6 +217,8 @@ void World::barrier_complete(Cta& cta, uint32_t id) {
   barrier.last = std::move(barrier.open);
   barrier.open = {};
   if (barrier.row == 0) return;
+  std::swap(barrier.counted[0], barrier.counted[1]);
+  barrier.counted[0].clear();
   const Entry position = entry(barrier.completed, kAllFields);
   barrier.last.add(
       Clock().with(cta.place.cta, static_cast<uint16_t>(cta.warps.size()), {{barrier.row, kAll, position}}));
@@ -246,6 +258,17 @@ void World::cluster_pass(const By& by, bool acquires) {
 
 void World::barrier_init(const By& by, uint32_t offset) {
   Barrier& barrier = by.cta.barriers[offset];
+  // Lanes of one instruction may initialise the same one: they do the same.
+  const Access& first = accesses_[barrier.init];
+  const bool is_same = first.site == by.site && first.row == by.warp && barrier.counted[0].empty() &&
+                       barrier.completed == barrier.first && barrier.waiters.empty();
+  if (barrier.valid && !is_same) initialised_twice(by, offset, barrier);
+  barrier_write(by, offset, barrier);
+  barrier.valid = true;
+}
+
+/// Its initialisation, or its end: what was known of its phases is known no longer.
+void World::barrier_write(const By& by, uint32_t offset, Barrier& barrier) {
   if (barrier.row == 0) barrier.row = by.cta.rows++;
   by.threads().act();
   Access access = made_by(by, Role::BarrierInit, Proxy::Generic);
@@ -261,13 +284,16 @@ void World::barrier_init(const By& by, uint32_t offset) {
   barrier.open = barrier.last = {};
   barrier.waiters.clear();
   barrier.arrivals.clear();
+  for (std::vector<Counted>& each : barrier.counted) each.clear();
 }
 
 void World::barrier_invalidate(const By& by, uint32_t offset) {
   Barrier& barrier = by.cta.barriers[offset];
+  by.threads().close();  // what it has waited for itself is over
   check_unwaited(by, offset, barrier);
   check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
-  barrier_init(by, offset);
+  barrier_write(by, offset, barrier);
+  barrier.valid = false;
 }
 
 void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
@@ -278,6 +304,10 @@ void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
   else if (!signal.unscoped)
     check_exists(by, target, offset, barrier, signal);
   barrier.open.add(signal);
+  if (signal.queue != 0)
+    barrier.counted[0].push_back({signal.from.cta, signal.queue, kAll, signal.queue_position});
+  else
+    barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
   Barrier::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
                            signal.site,     barrier.completed + 1, signal.unscoped};
   // A thread's later arrival stands for its earlier ones.
@@ -303,6 +333,8 @@ void World::phase_complete(Cta& target, uint32_t offset) {
   ++barrier.completed;
   barrier.last = std::move(barrier.open);
   barrier.open = {};
+  std::rotate(barrier.counted.begin(), barrier.counted.end() - 1, barrier.counted.end());
+  barrier.counted[0].clear();
   const Entry position = entry(barrier.completed, kAllFields);
   barrier.last.add(
       Clock().with(target.place.cta, static_cast<uint16_t>(target.warps.size()), {{barrier.row, kAll, position}}));
@@ -317,7 +349,8 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
       return;
     }
     // A phase two before this one has the same parity.
-    check_phase_known(by, by.cta, offset, barrier, knows.now, barrier.completed - 1, "waits for");
+    check_phase_known({by.cta, by.warp, lanes, by.site}, by.cta, offset, barrier, knows.now, barrier.completed - 1,
+                      "waits for");
   });
   if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, nobody has arrived in it
     note_waiter(by, barrier);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -38,14 +39,24 @@ class Names {
   virtual const uint8_t* bytes(const Cta* cta, uint64_t address) const = 0;
 };
 
+/// An arrival that a phase has counted. What knows of all of them knows that the phase is complete.
+struct Counted {
+  uint32_t cta;
+  uint16_t row;  ///< of its thread; of a commit its queue
+  Mask lanes;
+  Tick position;  ///< there; 0: of bytes, which only the phase itself tells of
+};
+
 /// An mbarrier: a channel whose positions are its phases, and what travels with each.
 struct Barrier {
   uint16_t row = 0;
-  Tick completed = 0;   ///< phases, since the row exists
-  Tick first = 0;       ///< `completed` when it was initialised
-  uint32_t init = 0;    ///< the access
-  bool fenced = false;  ///< fence.mbarrier_init, or a proxy fence, came after
-  Message open, last;   ///< of the running phase, and of the one before it
+  Tick completed = 0;                           ///< phases, since the row exists
+  Tick first = 0;                               ///< `completed` when it was initialised
+  uint32_t init = 0;                            ///< the access
+  bool valid = false;                           ///< it has been initialised, and not invalidated
+  bool fenced = false;                          ///< fence.mbarrier_init, or a proxy fence, came after
+  Message open, last;                           ///< of the running phase, and of the one before it
+  std::array<std::vector<Counted>, 3> counted;  ///< by the running phase, the one before it, and the one before that
   struct Waiter {
     uint32_t cta;
     uint16_t warp;
@@ -84,6 +95,7 @@ struct Cta {
     uint16_t row = 0;
     Tick completed = 0;
     Message open, last;
+    std::array<std::vector<Counted>, 2> counted;  ///< by the running generation, and the one before it
     struct Participant {
       uint16_t warp;
       uint32_t site;
@@ -93,8 +105,9 @@ struct Cta {
   };
   std::array<Named, 16> named;
   std::map<uint32_t, std::pair<uint16_t, Tick>>
-      queues;  ///< of tcgen05, by warp * 64 + lane * 2 + cta_group - 1: row, operations
-  Clock end;   ///< what its threads knew when they exited
+      queues;                                ///< of tcgen05, by warp * 64 + lane * 2 + cta_group - 1: row, operations
+  std::map<uint64_t, uint32_t> allocations;  ///< of tensor memory, the last by first cell: the access
+  Clock end;                                 ///< what its threads knew when they exited
   bool exited = false;
 };
 
@@ -129,7 +142,8 @@ enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, Aft
 
 /// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
 struct Operation final : Mark {
-  Signal signal;  ///< what its completion tells
+  Signal signal;     ///< what its completion tells
+  uint32_t map = 0;  ///< its use of a tensor map
   /// A bulk load: of its source (or 0), then of each destination. A bulk store: of what it writes.
   std::vector<uint32_t> accesses;
 };
@@ -143,8 +157,8 @@ class World {
   void call(Witness* witness) { witness_ = witness; }
   /// A finding, for all who want to know.
   template <class Make>
-  void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0) {
-    findings_.add(key, cluster, bytes, make, lacks);
+  void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0, uint64_t times = 1) {
+    findings_.add(key, cluster, ++tellings_, bytes, make, lacks, times);
     if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->hears(Findings::graded(make(), key));
   }
 
@@ -187,6 +201,7 @@ class World {
   // ---- tensor maps in global memory, 128 bytes each
   void release_maps(const By& by);
   void acquire_map(const By& by, uint64_t address);
+  /// The bulk operation that this thread starts next, at the same instruction, reads the map until it is complete.
   void use_map(const By& by, uint64_t address);
 
   // ---- mbarriers
@@ -232,6 +247,8 @@ class World {
   void wgmma(const By& by, const std::vector<Range>& operands);
   /// Its registers have been touched by the instruction `before`, or no fence has come before it, if that is itself.
   void wgmma_unfenced(const By& by, uint32_t before);
+  /// These lanes overwrite registers of A of the wgmma at `wgmma`, which has not been waited for.
+  void wgmma_overwritten(const By& by, uint32_t wgmma);
   void wgmma_commit(const By& by);
   void wgmma_wait(const By& by, uint32_t pending);
 
@@ -254,8 +271,8 @@ class World {
   Signal tensor_commit(const By& by, uint32_t group);
   void tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores);
   void tensor_wait(const By& by, bool stores);
-  /// Role::Allocation or Deallocation of the warp's own CTA's columns.
-  void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role);
+  /// Role::Allocation or Deallocation of the warp's own CTA's columns; of a pair, together with `peer`.
+  void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const Cta* peer = nullptr);
 
   /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
   void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }
@@ -280,7 +297,10 @@ class World {
   uint32_t record(Access access) { return accesses_.add(std::move(access)); }
   Access made_by(const By& by, Role role, Proxy proxy) const;
   void touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes, const Context& context);
-  void touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context);
+  void touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number, const Context& context);
+  void touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context) {
+    touch(shadow, {&range, 1}, number, context);
+  }
   Verdict judge(const Access& before, const Access& now, const Context& context, uint64_t begin, uint32_t bytes) const;
   Verdict judge_tensor(const Access& before, const Access& now, const Context& context) const;
   Verdict judge_volatile(const Access& before, const Access& now, const Context& context) const;
@@ -291,10 +311,12 @@ class World {
                             uint32_t bytes);
   void found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
              uint64_t begin, uint32_t bytes);
+  int distance(const Verdict& verdict, const Access& before, const Context& context) const;
   Finding describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
                    const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
   std::string missing_link(const Verdict& verdict, const Access& before, const Access& now,
                            const Context& context) const;
+  std::string phase_without(const Access& load) const;
   std::string link(const Access& before, const Context& context) const;
   std::string between(uint32_t from, uint32_t to) const;
   std::string lanes_that_told(const Access& before, Mask missing, Field field, const Context& context) const;
@@ -309,17 +331,25 @@ class World {
   void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
                     bool asynchronous);
   void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal);
-  void missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, bool happened);
+  void barrier_write(const By& by, uint32_t offset, Barrier& barrier);
+  void initialised_twice(const By& by, uint32_t offset, const Barrier& barrier);
+  void missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
   void unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
   void check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
                          Tick position, const char* does);
+  static bool knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field);
   void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
   std::string participants_of(const By& by, uint32_t id) const;
   void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, Barrier& barrier);
   void check_unwaited(const By& by, uint32_t offset, const Barrier& barrier);
-  void check_begun(const By& by, const Cta& target);
+  void check_begun(const By& by, const Cta& target, const char* does);
+  void check_pair_allocated(const By& by, const Cta& peer, uint64_t cell, const Context& context);
   std::vector<uint32_t> writers_of_map(uint64_t address);
+  bool is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const;
+  void unacquired_map(const By& by, uint64_t address);
+  uint32_t take_map(const By& by);
+  bool map_is_read(const Access& use, const Context& context, Mask now_lanes, const Clock& clock, Field field) const;
   void unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released);
   /// Nothing that has been said to a barrier may still be on its way.
   void check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
@@ -334,6 +364,7 @@ class World {
   const Names& names_;
   Witness* witness_ = nullptr;
   std::set<std::pair<uint32_t, Findings::Key>> told_;  // to the witness, by cluster
+  uint64_t tellings_ = 0;
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
@@ -352,23 +383,49 @@ class World {
     uint32_t cluster;
     uint32_t before, now;  // accesses
     const Cta* cta;
-    uint64_t begin;
-    uint32_t count;
-    std::vector<uint8_t> bytes;  // as they were
+    std::vector<Range> ranges;
+    uint64_t times;              // so often
+    std::vector<uint8_t> bytes;  // as they were, range by range
   };
   void doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
              uint64_t begin, uint32_t bytes, Finding finding);
   void open_doubts(uint32_t number);
   void settle_doubts(uint32_t number);
-  std::vector<Doubt> doubts_;
+  void append(Doubt& doubt, const Range& range) const;
+  bool is_equal(const Doubt& doubt) const;
+  std::unordered_map<uint32_t, Doubt> doubts_;                     // by a number
+  std::unordered_map<uint32_t, std::vector<uint32_t>> doubts_of_;  // of an access
+  uint32_t last_doubt_ = 0;
   std::map<Findings::Key, Finding> doubtful_;
   /// By address of a tensor map: who has acquired what these accesses wrote there.
   struct AcquiredMap {
     uint32_t cta;
     uint16_t warp;
+    Tick tick;
     std::vector<uint32_t> writers;
   };
   std::unordered_map<uint64_t, std::vector<AcquiredMap>> maps_;
+  Clock maps_released_;  ///< what a fence has released to uses as a tensor map
+  /// Where the use of a map is over, by its access: in each barrier that counts its operation's bytes, and in the bulk
+  /// groups of its thread. Position 0: it is not complete there.
+  struct MapRead {
+    struct End {
+      uint32_t cta;
+      uint16_t row;
+      Mask lanes;
+      Tick position;
+    };
+    std::vector<End> ends;
+    uint32_t in_flight = 1;  ///< so many completions are still to come
+    bool loads = false;
+  };
+  std::unordered_map<uint32_t, MapRead> map_reads_;
+  struct UsedMap {
+    uint32_t access = 0, cta = 0, site = 0;
+    uint16_t warp = 0;
+    Mask lanes = 0;
+  };
+  UsedMap used_map_;  ///< by an operation that is about to begin
   /// Do relaxed writes tell of more than fences have released? Once anything here may depend on that.
   bool flags_are_heard_ = false;
   std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes there have released

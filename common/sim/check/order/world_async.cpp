@@ -45,7 +45,7 @@ void World::learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit
 Signal World::work_signal(const By& by) {
   by.threads().close();  // what it has waited for so far is part of it
   Signal tells;
-  tells.happened = tells.released = by.threads().published(by.lanes).channels();
+  tells.happened = tells.released = by.threads().published(by.lanes, 1u << kPassed).channels();
   tells.unscoped = true;
   tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = by.lanes, tells.site = by.site;
   return tells;
@@ -107,16 +107,25 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
   auto operation = std::make_unique<Operation>();
   operation->signal = work_signal(by);
   warp.act();
+  MapRead* map = nullptr;
+  if (operation->map = take_map(by); operation->map != 0) {
+    map = &map_reads_[operation->map];
+    map->loads = true;
+    map->in_flight = static_cast<uint32_t>(landings.size());
+    accesses_[operation->map].in_flight = true;
+  }
   bool first = true;
   for (const Landing& landing : landings) {
     Barrier& barrier = landing.barrier_cta->barriers[landing.barrier];
     if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
     check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
+    if (map != nullptr) map->ends.push_back({landing.barrier_cta->place.cta, barrier.row, kAll, 0});
     // The ISA names the operations of the asynchronous proxy; st.async and red.async are not among them.
     Access access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
     access.atomic = reduces, access.scope = Scope::Cluster;
     access.cta = landing.barrier_cta->place.cta, access.row = barrier.row;
     access.lanes = kAll, access.position = 0, access.in_flight = true;
+    access.detail = barrier.completed;
     if (first && !from.empty()) {
       Access source = access;
       source.reads = true;
@@ -134,6 +143,9 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
     operation->accesses.push_back(number);
     for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, context);
   }
+  if (map != nullptr)  // a group tells of it, too
+    map->ends.push_back({by.cta.place.cta, row_of(by.cta, warp, Own::BulkReads), by.lanes,
+                         ++warp.issued[static_cast<size_t>(Own::BulkReads)]});
   if (accesses_.crowded()) collect();
   return operation;
 }
@@ -148,6 +160,11 @@ void World::landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_
   };
   if (index == 0) complete(operation.accesses[0]);
   complete(operation.accesses[index + 1]);
+  if (operation.map != 0) {
+    MapRead& map = map_reads_.at(operation.map);
+    map.ends[index].position = barrier.completed + 1;
+    accesses_[operation.map].in_flight = --map.in_flight != 0;
+  }
   arrived(barrier_cta, offset, operation.signal);
 }
 
@@ -163,6 +180,10 @@ std::unique_ptr<Operation> World::bulk_store(const By& by, const std::vector<Ran
   Access write = read;
   write.row = row_of(by.cta, warp, Own::BulkWrites);
   warp.issued[static_cast<size_t>(Own::BulkWrites)] = write.position;
+  if (operation->map = take_map(by); operation->map != 0) {
+    map_reads_[operation->map].ends = {{read.cta, read.row, by.lanes, read.position}};
+    accesses_[operation->map].in_flight = true;
+  }
   read.reads = true;
   const uint32_t reads = record(std::move(read));
   for (const Range& range : from) touch(by.cta.shared, range, reads, Context{by, warp, knows, by.lanes, false, false});
@@ -180,6 +201,7 @@ void World::writing(Operation& operation) { open_doubts(operation.accesses[0]); 
 void World::written(Operation& operation, bool changed) {
   accesses_[operation.accesses[0]].in_flight = false;
   accesses_[operation.accesses[0]].silent = !changed;
+  if (operation.map != 0) accesses_[operation.map].in_flight = false;
   settle_doubts(operation.accesses[0]);
 }
 
@@ -274,8 +296,10 @@ void World::tensor_operation(const By& by, const Mma& mma) {
 
 Signal World::tensor_commit(const By& by, uint32_t group) {
   fence_before_thread_sync(by);  // contained in it
-  const auto& [row, issued] = queue_of(by, group);
+  auto& [row, issued] = queue_of(by, group);
+  ++issued;  // commits of one thread arrive in their order
   Signal tells = work_signal(by);
+  tells.queue = row, tells.queue_position = issued;
   tells.happened = tells.released =
       tells.happened.with(by.cta.place.cta, by.threads().warps, {{row, kAll, entry(issued, kAllFields)}});
   return tells;
@@ -303,13 +327,16 @@ void World::tensor_wait(const By& by, bool stores) {
   });
 }
 
-void World::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role) {
+void World::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const Cta* peer) {
   Warp& warp = by.threads();
+  if (peer != nullptr && role == Role::Allocation) check_begun(by, *peer, "allocates tensor memory together with");
   warp.act();
   Access access = made_by(by, role, Proxy::Tensor);
   access.writes = true;
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
+  if (role == Role::Allocation) by.cta.allocations[cells[0].begin] = number;
+  if (peer != nullptr && role == Role::Deallocation) check_pair_allocated(by, *peer, cells[0].begin, context);
   for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
 }
 

@@ -1,6 +1,8 @@
 // The heart: is what touched a place before ordered before what touches it now?
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <utility>
 
 #include "check/order/judge.h"
 #include "check/order/launches.h"
@@ -15,6 +17,11 @@ bool same_thread_row(const Access& before, const By& by) {
 /// What a relaxed flag tells by itself, in Knowledge::flags: of what has happened; and of what others have fenced, if its
 /// writer is in order with their fences.
 constexpr Fields kHappenedOnly = 1u << kHappened, kHeard = kHappenedOnly | 1u << kPerformed;
+
+/// No two lanes touch the same bytes. (Of addresses that are listed, that is not looked up.)
+bool are_apart(const Access& access) {
+  return access.addresses.empty() && std::abs(access.stride) >= static_cast<int64_t>(access.width);
+}
 
 /// Lane by lane.
 bool has_same_addresses(const Access& a, const Access& b) {
@@ -44,6 +51,10 @@ Access World::made_by(const By& by, Role role, Proxy proxy) const {
 /// Those of `lanes`, which made the access, of which `now_lanes` do not all know.
 Mask World::unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
                     Field field) const {
+  if (before.role == Role::TensorMap) {
+    if (map_is_read(before, context, now_lanes, clock, field)) return 0;
+    if (map_reads_.contains(static_cast<uint32_t>(before.detail))) return lanes;
+  }
   if (before.position == 0) return lanes;
   Mask rest = lanes & ~clock.known(before.cta, before.row, lanes, before.position, field);
   if (rest == 0 || before.cta != context.by.cta.place.cta || before.warp != context.warp.index) return rest;
@@ -110,6 +121,7 @@ bool World::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const 
 World::Verdict World::judge_tensor(const Access& before, const Access& now, const Context& context) const {
   const Knowledge& knows = context.knows;
   const Mask lanes = before.lanes;
+  if (before.role == Role::Allocation && same_thread_row(before, context.by)) return {};  // the warp has waited for it
   if (before.cta == now.cta && before.row == now.row && now.row >= context.by.cta.warps.size()) {
     const bool is_queue = before.role != Role::TensorLoad && before.role != Role::TensorStore;
     if (is_queue) {
@@ -128,6 +140,8 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
     return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, lanes);
   const Mask missing = unknown(before, lanes, context, context.lanes, knows.now, kHappened);
   if (missing == 0) return Verdict::habit_of(Habit::Tcgen05Fence, Lack::BeforeFence, lanes);
+  if (before.role == Role::Deallocation && now.role == Role::Deallocation)
+    return Verdict::habit_of(Habit::RepeatedDealloc, Lack::Everything, missing);
   if (before.role == Role::TensorLoad || before.role == Role::TensorStore) {
     Access issue = before;  // has its thread told, after it issued, without waiting?
     issue.row = before.warp, issue.position = before.issued;
@@ -154,6 +168,11 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
   }
   if (before.proxy == Proxy::Tensor) return judge_tensor(before, now, context);
 
+  // Each lane touches what it has touched itself, and nothing else.
+  if (same_thread_row(before, context.by) && before.width != 0 && now.proxy == Proxy::Generic &&
+      before.proxy == Proxy::Generic && are_apart(before) && has_same_addresses(before, now))
+    return {};
+
   const Knowledge& knows = context.knows;
   const bool is_raw = before.writes && now.reads;
   const Field order = is_raw ? kVisible : kHappened;
@@ -164,21 +183,28 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
   Mask lanes = before.lanes, now_lanes = context.lanes;
   const Mask all_missing = unknown(before, lanes, context, now_lanes, clock, order);
   Mask missing = all_missing;
-  if (missing != 0 && (before.width != 0 || now.width != 0)) {
+  // Of those that concern these bytes. A lane that touches them again by itself is in order with itself.
+  const auto missing_here = [&](Field field) {
     whole = false;
     lanes = before.lanes_at(begin, bytes);
     if (now.width != 0) now_lanes = now.lanes_at(begin, bytes) & context.lanes;
-    missing = unknown(before, lanes, context, now_lanes, clock, order);
-    if (missing != 0 && before.width != 0 && now.width != 0) {
-      const Mask own = by_themselves(before, now, missing, now_lanes, begin, bytes);
-      for (Mask rest = own; rest; rest &= rest - 1) {
-        const Mask lane = rest & -rest;
-        if (unknown(before, lane, context, lane, clock, order) == 0) missing &= ~lane;
-      }
+    Mask rest = unknown(before, lanes, context, now_lanes, clock, field);
+    if (rest == 0 || before.width == 0 || now.width == 0) return rest;
+    for (Mask own = by_themselves(before, now, rest, now_lanes, begin, bytes); own; own &= own - 1) {
+      const Mask lane = own & -own;
+      if (unknown(before, lane, context, lane, clock, field) == 0) rest &= ~lane;
     }
-  }
+    return rest;
+  };
+  const bool by_lanes = before.width != 0 || now.width != 0;
+  if (missing != 0 && by_lanes) missing = missing_here(order);
   if (missing != 0) {
     if (before.width != 0) missing = all_missing;  // for the report: of the whole access
+    if (before.role == Role::Allocation) {         // the address, which the whole warp has waited for
+      if (same_thread_row(before, context.by)) return {.whole = whole};
+      if (unknown(before, lanes, context, now_lanes, knows.now, kPassed) == 0)
+        return Verdict::habit_of(Habit::AllocationVisibility, Lack::Visibility, missing);
+    }
     if (context.tensor && unknown(before, lanes, context, now_lanes, knows.now, order) == 0)
       return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, missing);
     // Volatile accesses do not race; within a warp that stays together they count on lockstep.
@@ -193,16 +219,20 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
                     (before.role == Role::WgmmaOperand &&
                      warpgroup_is_done(before.issuer.cta, before.warp, before.position, knows.now))))
       return Verdict::habit_of(Habit::WarpgroupRelease, Lack::Everything, missing);
-    const bool own_warp =
-        before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && same_thread_row(before, context.by);
+    if (!before.writes && unknown(before, lanes, context, now_lanes, knows.now, kFollowed) == 0)
+      return Verdict::habit_of(Habit::CompletionRelease, Lack::Everything, missing);
+    const bool own_warp = before.proxy == Proxy::Generic && now.proxy == Proxy::Generic &&
+                          before.role != Role::TensorMap && same_thread_row(before, context.by);
     if (own_warp && context.warp.together(lanes | now_lanes))
       return Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing);
     return Verdict::error(rule, Lack::Everything, missing);
   }
 
-  if (!is_raw && findings_.strict() && before.proxy == Proxy::Generic &&
-      unknown(before, lanes, context, now_lanes, clock, kVisible) != 0)
-    return Verdict::error(Rule::StrictVisible, Lack::Visibility, lanes);
+  if (!is_raw && findings_.strict() && before.proxy == Proxy::Generic) {
+    Mask unseen = unknown(before, lanes, context, now_lanes, clock, kVisible);
+    if (unseen != 0 && by_lanes) unseen = missing_here(kVisible);
+    if (unseen != 0) return Verdict::error(Rule::StrictVisible, Lack::Visibility, unseen);
+  }
 
   // In order. Also across proxies?
   if (before.proxy == Proxy::Generic && now.proxy == Proxy::Async) {
@@ -235,7 +265,7 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
 
 // ---- the shadow
 
-void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context) {
+void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number, const Context& context) {
   uint32_t asked[4] = {};  // accesses that have been found to be in order, whatever the lanes
   size_t turn = 0;
   struct Transition {
@@ -261,10 +291,12 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
     found(verdict, before, number, context, shadow, begin, bytes);
     return false;
   };
-  if (context.global && launch_ != nullptr)
-    launch_->check_past(*this, accesses_[number], context.by, range, context.knows.now);
+  if (context.global && launch_ != nullptr) {
+    for (const Range& range : ranges)
+      launch_->check_past(*this, accesses_[number], context.by, range, context.knows.now);
+  }
   std::vector<uint32_t>& members = members_;
-  shadow.for_each(range.begin, range.end, [&](Cell& cell, uint64_t begin, uint32_t bytes) {
+  const auto touch_cell = [&](Cell& cell, uint64_t begin, uint32_t bytes) {
     const bool in_part = bytes < Shadow::kWord;
     if (atomic && !writes) {
       const std::span<const uint32_t> readers = sets_.members(cell.read);
@@ -320,8 +352,10 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
         continue;
       }
       const Access& earlier = accesses_[before];
-      const bool is_thread = earlier.proxy == Proxy::Generic && earlier.role != Role::CopyAsync;
+      const bool is_thread =
+          earlier.proxy == Proxy::Generic && earlier.role != Role::CopyAsync && earlier.role != Role::TensorMap;
       const bool same_row = earlier.cta == now.cta && earlier.row == now.row && earlier.position != 0 &&
+                            earlier.role != Role::TensorMap && now.role != Role::TensorMap &&
                             (earlier.lanes & ~now.lanes) == 0 && earlier.width == 0 && now.width == 0;
       if (same_row) continue;
       // Each of its lanes reads the same again.
@@ -348,7 +382,8 @@ void World::touch(Shadow& shadow, const Range& range, uint32_t number, const Con
     // Other cells that hold the same set get the same one; that lanes differ from cell to cell is possible with single
     // accesses only.
     if (from & kIsSet || accesses_[from].width == 0) last_read = {from, cell.read};
-  });
+  };
+  for (const Range& range : ranges) shadow.for_each(range.begin, range.end, touch_cell);
 }
 
 void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes,
@@ -381,22 +416,21 @@ void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, 
   for (Mask rest = lanes; rest; rest &= rest - 1) begins[count++] = address[std::countr_zero(rest)];
   const auto end = begins.begin() + static_cast<ptrdiff_t>(count);
   if (!std::is_sorted(begins.begin(), end)) std::sort(begins.begin(), end);
-  Range range{begins[0], begins[0] + bytes};
+  std::array<Range, 32> ranges;
+  size_t last_range = 0;
+  ranges[0] = {begins[0], begins[0] + bytes};
   for (auto begin = begins.begin() + 1; begin != end; ++begin) {
-    if (*begin > range.end) {
-      touch(shadow, range, number, context);
-      range.begin = *begin;
-    }
-    range.end = *begin + bytes;
+    if (*begin > ranges[last_range].end) ranges[++last_range].begin = *begin;
+    ranges[last_range].end = *begin + bytes;
   }
-  touch(shadow, range, number, context);
+  touch(shadow, std::span(ranges).first(last_range + 1), number, context);
 }
 
 void World::access(const By& by, const LaneAccess& what) {
   Warp& warp = by.threads();
   warp.act();
   flags_are_heard_ |= what.is_volatile && what.writes;
-  if (what.space == Space::Shared && what.target != &by.cta) check_begun(by, *what.target);
+  if (what.space == Space::Shared && what.target != &by.cta) check_begun(by, *what.target, "accesses shared memory of");
   Shadow& shadow = what.space == Space::Global ? global_ : what.target->shared;
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     Access access = made_by(by, what.role, Proxy::Generic);
@@ -442,15 +476,15 @@ void World::synchronise(const By& by, const LaneAccess& what) {
     } else {  // a fence before it releases what was before the fence
       const auto& fenced = warp.knowledge(lane).fenced;
       for (int scope = static_cast<int>(what.scope); scope >= 0 && !tells.released; --scope) {
-        const Fenced& fence = fenced[static_cast<size_t>(scope)];
-        if (fence.exists())
-          tells.released = fence.now.with(by.cta.place.cta, warp.warps, {{by.warp, self, fence.self}});
+        const Ref<const Fenced>& fence = fenced[static_cast<size_t>(scope)];
+        if (fence) tells.released = warp.released(*fence, self);
         tells.scope = static_cast<Scope>(scope);
       }
       // Right behind a fence that has released it all there is nothing else to hear.
       const Knowledge& knows = warp.knowledge(lane);
-      const Fenced& last = knows.fenced[static_cast<size_t>(Scope::Gpu)];
-      const bool all_released = last.exists() && last.now == knows.now && last.self.at[kHappened] + 1 >= warp.tick;
+      const Ref<const Fenced>& last = knows.fenced[static_cast<size_t>(Scope::Gpu)];
+      const bool all_released = last && last->now == knows.now && last->self[0].at[kHappened] + 1 >= warp.tick &&
+                                std::equal(last->self.begin() + 1, last->self.end(), knows.self.begin() + 1);
       if (flags_are_heard_ && !all_released) {
         warp.close(self, by.site, Event::Kind::TellsRelaxed);
         tells.flags = warp.published(self).join(knows.flags, kHappenedOnly);
@@ -473,36 +507,72 @@ std::vector<uint32_t> World::writers_of_map(uint64_t address) {
 }
 
 void World::release_maps(const By& by) {
-  by.threads().maps_released = std::max<Tick>(by.threads().close(by.lanes, by.site, Event::Kind::Fence), 1);
+  Warp& warp = by.threads();
+  warp.close(by.lanes, by.site, Event::Kind::Fence);
+  maps_released_ = maps_released_.join(warp.published(by.lanes));
 }
 
 void World::acquire_map(const By& by, uint64_t address) {
+  by.threads().act();
   auto& all = maps_[address];
   std::erase_if(all, [&](const AcquiredMap& each) { return each.cta == by.cta.place.cta && each.warp == by.warp; });
-  all.push_back({by.cta.place.cta, by.warp, writers_of_map(address)});
+  all.push_back({by.cta.place.cta, by.warp, by.threads().tick, writers_of_map(address)});
+}
+
+/// Has this warp, or another of its CTA that has told it since, acquired the map as `writer` left it? 0: as it is.
+bool World::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const {
+  const auto all = maps_.find(address);
+  if (all == maps_.end()) return false;
+  return std::any_of(all->second.begin(), all->second.end(), [&](const AcquiredMap& each) {
+    if (each.cta != by.cta.place.cta) return false;
+    if (writer != 0 && std::find(each.writers.begin(), each.writers.end(), writer) == each.writers.end()) return false;
+    return each.warp == by.warp || knows.now.known(each.cta, each.warp, kAll, each.tick, kHappened) != 0;
+  });
 }
 
 void World::use_map(const By& by, uint64_t address) {
-  std::vector<uint32_t> writers = writers_of_map(address);
-  if (writers.empty()) return;  // not written in this launch
   Warp& warp = by.threads();
+  warp.act();
+  const std::vector<uint32_t> writers = writers_of_map(address);
   Access use = made_by(by, Role::TensorMap, Proxy::Generic);
   use.reads = true;
-  const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, false, true};
+  const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const uint32_t number = record(std::move(use));
-  touch(global_, {address, address + 128}, number, context);
-  const auto& known = maps_[address];
-  const auto mine = std::find_if(known.begin(), known.end(), [&](const AcquiredMap& each) {
-    return each.cta == by.cta.place.cta && each.warp == by.warp;
-  });
+  accesses_[number].detail = number;
+  map_reads_.erase(number);  // of an access that is forgotten
+  used_map_ = {number, by.cta.place.cta, by.site, by.warp, by.lanes};
+  touch(global_, {address, address + 128}, number, Context{by, warp, knows, by.lanes, false, true});
+  if (writers.empty() && findings_.strict() && !is_acquired(by, knows, address, 0)) unacquired_map(by, address);
   for (const uint32_t each : writers) {
     const Access& write = accesses_[each];
-    const bool is_released = write.position <= ctas_.at(write.issuer.cta)->warps[write.warp].maps_released;
-    const bool is_acquired =
-        mine != known.end() && std::find(mine->writers.begin(), mine->writers.end(), each) != mine->writers.end();
-    if (is_released && is_acquired) continue;
+    const bool is_released =
+        maps_released_.known(write.cta, write.row, write.lanes, write.position, kHappened) == write.lanes;
+    if (is_released && is_acquired(by, knows, address, each)) continue;
     return unfenced_map(by, write, address, is_released);
   }
+}
+
+/// The use of a map by the operation that begins now; 0: it has none.
+uint32_t World::take_map(const By& by) {
+  const UsedMap used = std::exchange(used_map_, {});
+  const bool is_mine =
+      used.cta == by.cta.place.cta && used.warp == by.warp && used.lanes == by.lanes && used.site == by.site;
+  return is_mine ? used.access : 0;
+}
+
+/// Is it known in any of the ways in which it may be known?
+bool World::map_is_read(const Access& use, const Context& context, Mask now_lanes, const Clock& clock,
+                        Field field) const {
+  const auto found = map_reads_.find(static_cast<uint32_t>(use.detail));
+  if (found == map_reads_.end()) return false;
+  const Warp& warp = context.warp;
+  return std::any_of(found->second.ends.begin(), found->second.ends.end(), [&](const MapRead::End& end) {
+    if (end.position == 0) return false;
+    if (clock.known(end.cta, end.row, end.lanes, end.position, field) == end.lanes) return true;
+    const auto own = static_cast<size_t>(Own::BulkReads);
+    const bool is_own = end.cta == warp.place.cta && end.row == warp.rows[own] && end.lanes == now_lanes;
+    return is_own && context.knows.self[own].at[field] >= end.position;
+  });
 }
 
 // ---- what is no longer named is forgotten
@@ -520,10 +590,12 @@ void World::collect() {
     cta->shared.for_all(mark_cell);
     cta->tensor.for_all(mark_cell);
     for (auto& [offset, barrier] : cta->barriers) accesses_.mark(barrier.init);
+    for (auto& [cell, allocation] : cta->allocations) accesses_.mark(allocation);
   }
-  for (const Doubt& doubt : doubts_) accesses_.mark(doubt.before), accesses_.mark(doubt.now);
+  for (const auto& [id, doubt] : doubts_) accesses_.mark(doubt.before), accesses_.mark(doubt.now);
   accesses_.sweep();
   sets_.sweep();
+  std::erase_if(map_reads_, [&](const auto& each) { return accesses_[each.first].role != Role::TensorMap; });
 }
 
 }  // namespace sim::order

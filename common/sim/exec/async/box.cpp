@@ -37,7 +37,7 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
 }
 
-void place_tile(Box& box, bool is_store) {
+void place_tile(Box& box) {
   box.rows = 1;
   for (size_t i = 0; i < box.map.rank; ++i) {
     const uint32_t stride = i == 0 ? 1 : box.map.element_strides[i];
@@ -45,7 +45,7 @@ void place_tile(Box& box, bool is_store) {
     if (i > 0) box.rows *= box.count[i];
     box.begin[i] = box.coordinate[i];
     box.end[i] = box.coordinate[i] + int64_t{box.count[i]} * stride;
-    if (is_store && box.coordinate[i] < 0) {
+    if (box.is_store && box.coordinate[i] < 0) {
       throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
                                                   std::to_string(box.coordinate[i]) + " (dimension " +
                                                   std::to_string(i) + "): only loads may start outside"};
@@ -97,30 +97,16 @@ uint32_t swizzled(Swizzle mode, uint32_t address) {
   }
 }
 
-Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) {
-  Cluster& cluster = cluster_of(warp);
-  const size_t dimensions = operand.dimensions;
-  const uint64_t map_address = operand.map.of(warp, lane);
-  Box box;
-  for (size_t i = 0; i < dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
-  std::memcpy(&box.map, locate_map(cluster, map_address), sizeof box.map);
-  if (cluster.watchers.want(EventKind::Access)) {
-    uint64_t at[32];
-    at[lane] = map_address;
-    cluster.watchers.tell(AccessEvent{.warp = warp,
-                                      .lanes = 1u << lane,
-                                      .is_done = true,
-                                      .role = Role::TensorMap,
-                                      .address = at,
-                                      .bytes = sizeof(TensorMap),
-                                      .pc = warp.split().pc,
-                                      .is_own_instruction = false});
-  }
+namespace {
+
+/// What the map at `at` makes of an instruction's coordinates. Throws Fault if it cannot be one for them.
+void place(Box& box, const uint8_t* at, uint64_t address) {
+  std::memcpy(&box.map, at, sizeof box.map);
   if (box.map.magic != TensorMap::MAGIC)
     throw Fault{Status::IllegalInstruction,
-                "the 128 bytes at " + base::hex(map_address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
-  if (box.map.rank != dimensions) {
-    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(dimensions) +
+                "the 128 bytes at " + base::hex(address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
+  if (box.map.rank != box.dimensions) {
+    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(box.dimensions) +
                                                 " coordinates, but the tensor map has rank " +
                                                 std::to_string(box.map.rank)};
   }
@@ -129,18 +115,15 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32)
     throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
                                                 ") is not supported by the simulated device"};
-  if (box.map.is_im2col != operand.is_im2col) {
+  if (box.map.is_im2col != box.is_im2col) {
     throw Fault{Status::IllegalInstruction,
                 box.map.is_im2col ? "the tensor map is one for im2col, and the instruction has no .im2col"
                                   : "the instruction has .im2col, and the tensor map is not one for im2col"};
   }
-  if (box.map.is_im2col) {
+  if (box.is_im2col)
     place_pixels(box);
-    for (size_t i = 0; i + 2 < dimensions && operand.offsets[i] >= 0; ++i)
-      box.offset[i] = lanes<uint32_t>(warp, operand.offsets[i])[lane] & 0xFFFF;
-  } else {
-    place_tile(box, is_store);
-  }
+  else
+    place_tile(box);
   box.inner_bytes = box.count[0] * box.map.bits() / 8;
   box.shared_bytes = box.map.is_spread() ? box.count[0] : box.inner_bytes;
   box.pitch = std::max(span_bytes(box.map.swizzle_mode()), box.shared_bytes);
@@ -154,9 +137,42 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   }
   if (box.map.is_packed() && box.map.fills_with_nan())
     throw Fault{Status::IllegalInstruction, "packed tensors (16U4, 16U6) have no NaNs to fill with"};
-  if (is_store && box.map.element_type() == TensorDataType::FourSpread)
+  if (box.is_store && box.map.element_type() == TensorDataType::FourSpread)
     throw Fault{Status::IllegalInstruction, "TMA stores have no tensors of 16U4_ALIGN16B: only loads do"};
+}
+
+}  // namespace
+
+Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) {
+  Cluster& cluster = cluster_of(warp);
+  const uint64_t map_address = operand.map.of(warp, lane);
+  Box box;
+  box.map_address = in_param_window(map_address) ? 0 : map_address;
+  box.dimensions = operand.dimensions, box.is_im2col = operand.is_im2col, box.is_store = is_store;
+  for (size_t i = 0; i < box.dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
+  for (size_t i = 0; i + 2 < box.dimensions && operand.offsets[i] >= 0; ++i)
+    box.offset[i] = lanes<uint32_t>(warp, operand.offsets[i])[lane] & 0xFFFF;
+  const uint8_t* const map = locate_map(cluster, map_address);
+  if (cluster.watchers.want(EventKind::Access)) {
+    uint64_t at[32];
+    at[lane] = map_address;
+    cluster.watchers.tell(AccessEvent{.warp = warp,
+                                      .lanes = 1u << lane,
+                                      .is_done = true,
+                                      .role = Role::TensorMap,
+                                      .address = at,
+                                      .bytes = sizeof(TensorMap),
+                                      .pc = warp.split().pc,
+                                      .is_own_instruction = false});
+  }
+  place(box, map, map_address);
   return box;
+}
+
+void reread_map(Cluster& cluster, Box& box) {
+  if (box.map_address == 0 || cluster.launch->lenient) return;
+  const uint8_t* const map = locate_map(cluster, box.map_address);
+  if (std::memcmp(map, &box.map, sizeof box.map) != 0) place(box, map, box.map_address);
 }
 
 namespace {

@@ -24,6 +24,9 @@ struct TensorOperand {
 
 struct Box {
   TensorMap map;
+  uint64_t map_address = 0;  ///< in global memory; 0: among the parameters, where it stays as it is
+  uint8_t dimensions = 0;    ///< as the instruction has them
+  bool is_im2col = false, is_store = false;
   std::array<int64_t, 5> coordinate{};
   std::array<int64_t, 3> offset{};  ///< im2col: in the filter, width first
   std::array<uint32_t, 5> count{};  ///< elements per dimension: ceil(box / element stride)
@@ -50,6 +53,9 @@ struct Box {
 
 /// The box that a lane names. Throws Fault if the tensor map or the coordinates are impossible.
 Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store);
+/// The operation takes effect. In all schedules but the one that resembles hardware, a map in global memory is read
+/// only now: a map that has been modified since the issue makes another box.
+void reread_map(Cluster& cluster, Box& box);
 
 /// Where the swizzle puts the byte at this shared offset.
 uint32_t swizzled(Swizzle mode, uint32_t address);

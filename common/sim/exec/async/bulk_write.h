@@ -24,6 +24,7 @@ class BulkWrite final : public AsyncOperation {
   uint64_t group = 0;  ///< bulk group of the issuing lane
 
   void complete(Cluster& cluster) override;
+  bool writes_globally() const override { return true; }
   std::string describe() const override { return "TMA store: write of " + base::grouped(data.size()) + " bytes"; }
   Footprint footprint() const override { return {.bytes = data.size()}; }
 };

@@ -6,6 +6,7 @@
 #include "exec/core/access.h"
 #include "exec/core/report.h"
 #include "exec/sync/signal.h"
+#include "exec/tensor/wgmma.h"
 
 namespace sim {
 
@@ -58,6 +59,7 @@ Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_
                 std::string(what) + ": CTA rank " + std::to_string(rank) + " does not exist in this cluster"};
   Cta& cta = cluster.ctas[rank];
   shared_location(cluster, cta, rank << kSharedRankShift | offset, bytes, align, true, what);
+  check_warpgroups_have_read(cluster, cta, offset, bytes, what);
   if (offset + bytes > cta.barrier_low && offset < cta.barrier_high) {
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
       if (cta.barrier_index[slot] != 0)

@@ -20,7 +20,10 @@ void commit(CopyGroups& groups) {
   groups.groups.emplace_back();
   // Forget finished groups at the front; the open one stays.
   size_t done = 0;
-  while (done + 1 < groups.groups.size() && groups.groups[done].reads == 0 && groups.groups[done].writes == 0) ++done;
+  const auto is_done = [](const CopyGroups::Group& each) {
+    return each.reads == 0 && each.writes == 0 && each.maps == 0;
+  };
+  while (done + 1 < groups.groups.size() && is_done(groups.groups[done])) ++done;
   groups.groups.erase(groups.groups.begin(), groups.groups.begin() + static_cast<ptrdiff_t>(done));
   groups.first += done;
 }
@@ -30,7 +33,8 @@ bool done(const CopyGroups* groups, uint32_t pending, bool read_only, bool open)
   const size_t committed = groups->groups.size() - 1;
   const size_t must = committed > pending ? committed - pending : 0;
   for (size_t i = 0; i < must; ++i) {
-    if (groups->groups[i].reads > 0 || (!read_only && groups->groups[i].writes > 0)) return false;
+    const CopyGroups::Group& each = groups->groups[i];
+    if (each.reads > 0 || each.maps > 0 || (!read_only && each.writes > 0)) return false;
   }
   return !open || groups->groups.back().writes == 0;
 }
@@ -87,6 +91,14 @@ void finish_bulk_read(Warp& warp, int lane, uint64_t number) {
 }
 void finish_bulk_write(Warp& warp, int lane, uint64_t number) {
   --group(*warp.bulk[static_cast<size_t>(lane)], number).writes;
+}
+uint64_t begin_map_read(Warp& warp, int lane) {
+  CopyGroups& groups = groups_of(warp.bulk[static_cast<size_t>(lane)]);
+  ++groups.groups.back().maps;
+  return groups.first + groups.groups.size() - 1;
+}
+void finish_map_read(Warp& warp, int lane, uint64_t number) {
+  --group(*warp.bulk[static_cast<size_t>(lane)], number).maps;
 }
 void commit_bulk(Warp& warp, int lane) { commit(groups_of(warp.bulk[static_cast<size_t>(lane)])); }
 bool bulk_done(const Warp& warp, Mask mask, uint32_t pending, bool read_only) {

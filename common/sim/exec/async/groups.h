@@ -21,6 +21,9 @@ bool no_copies_in_flight(const Warp& warp, int lane);
 uint64_t begin_bulk(Warp& warp, int lane);
 void finish_bulk_read(Warp& warp, int lane, uint64_t group);
 void finish_bulk_write(Warp& warp, int lane, uint64_t group);
+/// A load's tensor map in global memory: a bulk group of the lane, too, reports when it has been read.
+uint64_t begin_map_read(Warp& warp, int lane);
+void finish_map_read(Warp& warp, int lane, uint64_t group);
 void commit_bulk(Warp& warp, int lane);
 bool bulk_done(const Warp& warp, Mask mask, uint32_t pending, bool read_only);
 void wake_bulk_waiters(Warp& warp);

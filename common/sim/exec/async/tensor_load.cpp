@@ -4,6 +4,7 @@
 
 #include "exec/async/box.h"
 #include "exec/async/destination.h"
+#include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"
@@ -32,8 +33,15 @@ class TensorLoad final : public AsyncOperation {
  public:
   Box box;
   Destination to;
+  Warp* warp = nullptr;
+  uint64_t group = 0;  ///< bulk group of the issuing lane, if the tensor map is in global memory
 
   void complete(Cluster& cluster) override {
+    reread_map(cluster, box);
+    if (box.map_address != 0) {
+      finish_map_read(*warp, origin.lane, group);
+      wake_bulk_waiters(*warp);
+    }
     if (!forgive_early_exit(cluster, origin, &to.credits)) return;
     if (!cluster.launch->moves_data) {
       for (const Credit& credit : to.credits) {
@@ -111,6 +119,8 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
                                      .box = &load->box,
                                      .bytes = bytes});
     if (w.alone) continue;
+    load->warp = &w;
+    if (load->box.map_address != 0) load->group = begin_map_read(w, lane);
     const Costs& costs = cluster.costs();
     submit(
         w, lane, std::move(load),

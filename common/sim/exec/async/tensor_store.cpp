@@ -47,6 +47,7 @@ class TensorStore final : public AsyncOperation {
 
   void complete(Cluster& cluster) override {
     Cta& cta = *warp->cta;
+    reread_map(cluster, box);
     store_source(cluster, cta, offset, box.footprint(), 128, "TMA store");
     auto write = std::make_unique<BulkWrite>();
     write->warp = warp, write->group = group;

@@ -75,7 +75,9 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
   if (cta.exited) {
     throw Fault{Status::LaunchFailure,
                 std::string(what) + ": " + subject(cta) +
-                    " has exited (cluster target block not present); a cluster barrier must keep it alive",
+                    (cluster.ctas.size() > 1
+                         ? " has exited (cluster target block not present); a cluster barrier must keep it alive"
+                         : " has exited; one of its threads must wait for this before it ends"),
                 lane};
   }
 }

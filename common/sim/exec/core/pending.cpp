@@ -50,6 +50,15 @@ void widen(PendingRegisters& pending, const Slot& slot) {
   pending.high = std::max(pending.high, slot.offset + slot.bytes);
 }
 
+/// Which of the registers that operations have still to read are among these.
+void overwrite(const PendingRegisters& pending, const std::vector<Slot>& written) {
+  for (const PendingRegisters::Operation& operation : pending.operations) {
+    for (size_t i = 0; operation.reads != nullptr && i < operation.reads->size(); ++i) {
+      for (const Slot& slot : written) *operation.stale |= uint32_t{overlap((*operation.reads)[i], slot)} << i;
+    }
+  }
+}
+
 bool reads(const Op& op, const std::vector<Slot>& slots) {
   for (const Slot& a : op.uses->reads) {
     for (const Slot& b : slots) {
@@ -91,6 +100,14 @@ uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load)
   return number;
 }
 
+void read_late(Warp& warp, const std::vector<Slot>& slots, uint32_t* stale) {
+  if (warp.alone) return;
+  PendingRegisters& pending = *warp.pending;
+  for (const Slot& slot : slots) widen(pending, slot);
+  pending.operations.back().reads = &slots;
+  pending.operations.back().stale = stale;
+}
+
 void complete_pending(Warp& warp, uint32_t number) {
   PendingRegisters& pending = *warp.pending;
   const auto found =
@@ -123,7 +140,11 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   const bool feeds_move =
       std::any_of(pending.moves.begin(), pending.moves.end(),
                   [&](const PendingRegisters::Move& move) { return reads(*move.op, op.uses->writes); });
-  if (read == 0) return written != 0 || feeds_move ? PendingCheck::Stall : PendingCheck::Execute;
+  if (read == 0) {
+    if (written != 0 || feeds_move) return PendingCheck::Stall;
+    if (!op.is_move) overwrite(pending, op.uses->writes);
+    return PendingCheck::Execute;
+  }
   if (op.is_move) {
     if (written != 0 || feeds_move) return PendingCheck::Stall;
     if (pending.carrier.empty())

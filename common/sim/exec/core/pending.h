@@ -24,6 +24,9 @@ struct PendingRegisters {
     uint32_t number;
     const std::vector<Slot>* slots;  ///< of the program
     bool is_load;                    ///< tcgen05.ld
+    /// Registers that it has still to read, and which of them, a bit each, have been given other values since.
+    const std::vector<Slot>* reads = nullptr;
+    uint32_t* stale = nullptr;
   };
   std::vector<Operation> operations;  ///< unfinished, in program order
   struct Move {
@@ -40,6 +43,8 @@ std::vector<Slot> joined(std::vector<Slot> slots);
 
 /// A new operation of this warp, a tcgen05.ld or a wgmma, that will write `slots`, which live as long as the program.
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load);
+/// The same operation reads these registers late: it is told which of them other instructions than moves overwrite.
+void read_late(Warp& warp, const std::vector<Slot>& slots, uint32_t* stale);
 /// The operation has written its registers: executes the moves that waited for it.
 void complete_pending(Warp& warp, uint32_t number);
 

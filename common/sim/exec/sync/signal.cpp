@@ -32,8 +32,10 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     const Fault gone{Status::LaunchFailure,
                      subject(cta) + " has exited, but " + where() + " is still signalled: " +
                          (is_own ? "somebody must wait for its last commit before"
-                                 : "the cluster needs a barrier after the last such signal has arrived (cluster target "
-                                   "block not present)")};
+                          : cluster.ctas.size() > 1
+                              ? "the cluster needs a barrier after the last such signal has arrived (cluster target "
+                                "block not present)"
+                              : "one of its threads must wait for the last such signal before it ends")};
     if (is_own && forgive(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin)) return;
     throw gone;
   }

@@ -13,6 +13,7 @@
 #include "exec/tensor/descriptor.h"
 #include "exec/tensor/metadata.h"
 #include "exec/tensor/types.h"
+#include "exec/tensor/wgmma.h"
 
 namespace sim {
 
@@ -31,6 +32,7 @@ struct WgmmaOperands {
   std::vector<Slot> written;                           ///< the same, as pending registers
   int32_t a = -1, b = -1;                              ///< slots of descriptors
   std::array<int32_t, 4> a_registers{-1, -1, -1, -1};  ///< slots, instead of a descriptor
+  std::vector<Slot> a_slots;                           ///< the same
   bool a_in_registers = false;
   PredicateOperand accumulate{};  ///< scale-d
   bool negate_a = false, negate_b = false, transpose_a = false, transpose_b = false;
@@ -71,15 +73,18 @@ struct Cta::Warpgroup {
     uint64_t a = 0, b = 0;                    // descriptors
     bool accumulate = false;
     uint32_t issued = 0;                // bit per warp
+    uint32_t done = 0;                  // bit per warp that has multiplied, if each does so by itself
     std::array<uint32_t, 4> pending{};  // numbers of the warps' pending registers
     struct Values {
       std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a;  // [warp][register][lane]
       std::array<std::array<uint32_t, 32>, 4> metadata;          // [warp][lane]
     };
     std::unique_ptr<Values> registers;  // those that it reads, if it reads any
+    std::array<uint32_t, 4> stale{};    // by warp: which of A's have been overwritten since, a bit each
     Origin origin;
   };
   std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
+  std::vector<std::shared_ptr<Entry>> torn;    // multiplied by some of the warps, and not yet by all
   uint64_t first = 0;                          // number of entries[0]
   std::array<uint64_t, 4> next{};              // number of each warp's next entry
   std::array<uint64_t, 4> groups{};            // committed, by warp
@@ -168,6 +173,8 @@ class Wgmma final : public AsyncOperation {
     }
     const uint64_t multiply_adds = operands().multiply_adds() / 4 * share.count;
     const bool is_exact = cluster.exact_arithmetic(multiply_adds);
+    take_overwritten();
+    if (share.count == 1) note_done(*cta->warpgroups[group]);
     if (!is_done_) multiply(is_exact);
     for (size_t warp = share.first; warp < share.first + share.count; ++warp)
       complete_pending(cta->warps[4 * group + warp], entry->pending[warp]);
@@ -194,6 +201,26 @@ class Wgmma final : public AsyncOperation {
   }
 
  private:
+  void note_done(Cta::Warpgroup& warpgroup) const {
+    const bool is_first = entry->done == 0;
+    entry->done |= 1u << share.first;
+    if (is_first)
+      warpgroup.torn.push_back(entry);
+    else if (entry->done == 0xF)
+      std::erase(warpgroup.torn, entry);
+  }
+
+  /// Registers of A that the program has overwritten too early are read as they are now.
+  void take_overwritten() {
+    for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
+      for (uint32_t rest = entry->stale[warp]; rest; rest &= rest - 1) {
+        const auto i = static_cast<size_t>(std::countr_zero(rest));
+        auto& to = entry->registers->a[warp][i];
+        std::memcpy(to.data(), lanes<uint32_t>(cta->warps[4 * group + warp], operands().a_registers[i]), sizeof to);
+      }
+    }
+  }
+
   void multiply(bool is_exact) {
     const WgmmaOperands& o = operands();
     if (o.is_sparse) return multiply_sparse(is_exact);
@@ -355,6 +382,39 @@ class Wgmma final : public AsyncOperation {
   bool is_done_ = false;       // with one before
 };
 
+}  // namespace
+
+void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what) {
+  if (cluster.launch->warpgroups_as_one) return;
+  for (size_t group = 0; group < cta.warpgroups.size(); ++group) {
+    if (!cta.warpgroups[group]) continue;
+    for (const auto& entry : cta.warpgroups[group]->torn) {
+      const WgmmaOperands& o = *entry->operands;
+      const auto overlaps = [&](const std::vector<Range>& ranges) {
+        return std::any_of(ranges.begin(), ranges.end(),
+                           [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
+      };
+      for (size_t warp = 0; warp < 4; ++warp) {
+        if (entry->done >> warp & 1) continue;
+        const bool reads =
+            overlaps(tensor::tile_ranges(o.tile_b(entry->b), 0, o.n)) ||
+            (o.is_sparse && overlaps(tensor::tile_ranges(o.tile_b_behind(entry->b), 0, o.n))) ||
+            (!o.a_in_registers && overlaps(tensor::tile_ranges(o.tile_a(entry->a), static_cast<int>(warp) * 16, 16)));
+        if (!reads) continue;
+        throw Fault{
+            Status::LaunchFailure,
+            std::string(what) + " overwrites what a wgmma of warp " + std::to_string(4 * group + warp) +
+                " has still to read. Another warp of its warpgroup has read it, and the ISA does not say that "
+                "the four complete together: a barrier of the four after wgmma.wait_group is required. Hardware "
+                "completes them as one, which --tolerate " +
+                text_of(Habit::WarpgroupRelease).name + " does, too"};
+      }
+    }
+  }
+}
+
+namespace {
+
 /// The entry at which this warp stands; it must agree with what the other warps of the group issue there. *share: those
 /// for which it can begin now, if *begins.
 std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands,
@@ -441,6 +501,7 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
     watchers.tell(told);
   }
   entry.pending[w.index % 4] = begin_pending(w, o.written, false);
+  if (o.a_in_registers && !cluster_of(w).launch->lenient) read_late(w, o.a_slots, &entry.stale[w.index % 4]);
   w.executed_at_effect = w.executed;
   if (!begins) return Flow::Next;
   auto operation = std::make_unique<Wgmma>();
@@ -526,7 +587,10 @@ void decode_mma_async(Decoder& d) {
   if (o.a_in_registers) {
     const auto list = d.elements(d.operand(1));
     if (list.size() != o.a_registers.size()) d.unsupported("A has four registers");
-    for (size_t i = 0; i < list.size(); ++i) o.a_registers[i] = d.source(list[i], Type::B32);
+    for (size_t i = 0; i < list.size(); ++i) {
+      o.a_registers[i] = d.source(list[i], Type::B32);
+      o.a_slots.push_back({o.a_registers[i], static_cast<uint16_t>(4 * 32)});
+    }
   } else {
     o.a = d.source(1, Type::B64);
   }

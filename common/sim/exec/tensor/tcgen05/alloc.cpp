@@ -1,17 +1,18 @@
 // tcgen05.alloc, dealloc, relinquish_alloc_permit.
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/report.h"
 #include "exec/tensor/tcgen05/group.h"
 
 namespace sim {
 namespace tcgen05 {
 namespace {
 
-/// Columns [first, first + columns) of tensor memory are the warp's from now on, or no longer.
-void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEvent::What what) {
+/// Columns [first, first + columns) of tensor memory are the warp's from now on, or no longer; `group`: cta_group.
+void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEvent::What what, int group) {
   const Watchers& watchers = cluster_of(w).watchers;
   if (!watchers.want(EventKind::Tensor)) return;
-  TensorAccesses accesses;
+  TensorAccesses accesses{.group = static_cast<uint32_t>(group)};
   for (const Range& range : tensor_range(0, 128, first, static_cast<int>(columns)))
     accesses.results.push_back({w.cta->rank, range});
   watchers.tell(TensorEvent{.what = what,
@@ -24,10 +25,10 @@ void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEv
 }
 
 /// The warp gets columns from `first` on, and their address in shared memory.
-void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns) {
+void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns, int group) {
   uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
   std::memcpy(at, &first, 4);
-  tell_of_columns(w, pc, first, columns, TensorEvent::What::Allocate);
+  tell_of_columns(w, pc, first, columns, TensorEvent::What::Allocate, group);
   if (!cluster.watchers.want(EventKind::Access)) return;
   uint64_t addresses[32] = {};
   const int lane = first_lane(w.live);
@@ -36,7 +37,7 @@ void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, 
                                     .lanes = 1u << lane,
                                     .is_done = true,
                                     .memory = AccessEvent::Memory::Shared,
-                                    .role = Role::Store,
+                                    .role = Role::Allocation,
                                     .address = addresses,
                                     .bytes = 4,
                                     .pc = pc,
@@ -66,7 +67,7 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   if (o.group == 1) {
     const int first = cta.tmem.allocate(static_cast<int>(columns));
     if (first < 0) return block(w, Wait::TmemAllocation, columns);
-    grant(cluster, w, w.split().pc, address, first, columns);
+    grant(cluster, w, w.split().pc, address, first, columns, 1);
     note_effect(w);
     return Flow::Next;
   }
@@ -89,20 +90,23 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
                                            peer.tmem.describe() + " are taken"};
   }
   Warp& peers = peer.warps[other.warp];
-  grant(cluster, w, w.split().pc, address, first, columns);
-  grant(cluster, peers, peers.splits[other.split].pc, other.address, first, columns);
+  grant(cluster, w, w.split().pc, address, first, columns, 2);
+  grant(cluster, peers, peers.splits[other.split].pc, other.address, first, columns, 2);
   note_effect(w);
   resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
          static_cast<uint64_t>(cluster.costs().remote_arrive));
   return Flow::Next;
 }
 
-void release(Cta& cta, uint32_t address, uint32_t columns) {
-  if (address >> 16 != 0 || !cta.tmem.release(static_cast<int>(address & 0xFFFF), static_cast<int>(columns))) {
-    throw Fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " +
-                                           base::hex(address) + " in CTA " + std::to_string(cta.rank) +
-                                           ": allocated are " + cta.tmem.describe()};
-  }
+void release(Warp& w, uint32_t address, uint32_t columns) {
+  Cta& cta = *w.cta;
+  const int first = static_cast<int>(address & 0xFFFF), count = static_cast<int>(columns);
+  if (address >> 16 == 0 && cta.tmem.release(first, count)) return;
+  const Fault fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " +
+                                               base::hex(address) + " in CTA " + std::to_string(cta.rank) +
+                                               ": allocated are " + cta.tmem.describe()};
+  const bool is_again = address >> 16 == 0 && cta.tmem.was_released(first, count);
+  if (!is_again || !forgive(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr)) throw fault;
 }
 
 struct DeallocOperands {
@@ -116,8 +120,8 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
-    tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate);
-    release(cta, address, columns);
+    tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate, 1);
+    release(w, address, columns);
     note_effect(w);
     // An allocation of another warp may have waited for these columns: it looks again.
     for (Warp& other : cta.warps) {
@@ -133,11 +137,11 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   const Cta::TmemRequest other = peer.tmem_deallocation;
   peer.tmem_deallocation = {};
   Warp& peers = peer.warps[other.warp];
-  tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate);
+  tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate, 2);
   tell_of_columns(peers, peers.splits[other.split].pc, tmem_column(other.address), other.columns,
-                  TensorEvent::What::Deallocate);
-  release(cta, address, columns);
-  release(peer, other.address, other.columns);
+                  TensorEvent::What::Deallocate, 2);
+  release(w, address, columns);
+  release(peers, other.address, other.columns);
   note_effect(w);
   resume(peer.warps[other.warp], static_cast<uint8_t>(other.split),
          static_cast<uint64_t>(cta.cluster->costs().remote_arrive));

@@ -1,0 +1,242 @@
+// Every way to wait for an operation, times every way to tell another thread that it is over: kernels made from both.
+// What is right must be silent; without the wait, or without the telling, it must be reported.
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+enum class Reach : uint8_t { Warp, Cta, Cluster, Grid };
+
+/// An operation that a thread starts and waits for, and what another thread does next to the memory that it uses.
+/// %r5 is a box in shared memory of the first CTA, %r6 an mbarrier of one arrival.
+/// %rd1 is global memory that holds zeros.
+struct Waiting {
+  const char* name;
+  const char* issue;
+  const char* wait;
+  const char* conflict;  ///< by another thread of the CTA
+  const char* remote;    ///< by one of another CTA of the cluster; %r7: the box's address there; "": cannot be
+  bool is_global;        ///< memory that every CTA reaches
+  bool is_blackwell = false;
+  const char* own_wait = nullptr;  ///< for `issue` alone, at the end
+};
+
+const std::string kWaitPhase =
+    "{ .reg .pred q; again: mbarrier.try_wait.parity.shared::cta.b64 q, [%r6], 0; @!q bra again; }";
+const std::string kLoadBulk =
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 16; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"
+    "::bytes [%r5], [%rd1+1024], 16, [%r6];";
+const std::string kStoreBulk =
+    "cp.async.bulk.global.shared::cta.bulk_group [%rd1+2048], [%r5], 16; cp.async.bulk.commit_group;";
+const std::string kReduceBulk =
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1+2048], [%r5], 16; cp.async.bulk.commit_group;";
+const std::string kCopy = "cp.async.ca.shared.global [%r5], [%rd1+1024], 16; cp.async.commit_group;";
+const std::string kCopyTensor =
+    "tcgen05.cp.cta_group::1.128x256b [%r9], %rd5; "
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
+    "[%r6];";
+constexpr const char* kLoadShared = "ld.shared.u32 %r20, [%r5];";
+constexpr const char* kLoadRemote = "ld.shared::cluster.u32 %r20, [%r7];";
+constexpr const char* kStoreShared = "st.shared.u32 [%r5], 7;";
+constexpr const char* kStoreRemote = "st.shared::cluster.u32 [%r7], 7;";
+constexpr const char* kStoreSource = "st.global.u32 [%rd1+1024], 7;";
+constexpr const char* kLoadResult = "ld.global.u32 %r20, [%rd1+2048];";
+
+const std::vector<Waiting> kWaits = {
+    {"a load's phase, then its bytes", kLoadBulk.c_str(), kWaitPhase.c_str(), kLoadShared, kLoadRemote, false},
+    {"a load's phase, then its source", kLoadBulk.c_str(), kWaitPhase.c_str(), kStoreSource, kStoreSource, true},
+    {"wait_group", kStoreBulk.c_str(), "cp.async.bulk.wait_group 0;", kLoadResult, kLoadResult, true},
+    {"wait_group of a reduction", kReduceBulk.c_str(), "cp.async.bulk.wait_group 0;", kLoadResult, kLoadResult, true},
+    {"wait_group.read", kStoreBulk.c_str(), "cp.async.bulk.wait_group.read 0;", kStoreShared, kStoreRemote, false,
+     false, "cp.async.bulk.wait_group 0;"},
+    {"cp.async.wait_group, then the bytes", kCopy.c_str(), "cp.async.wait_group 0;", kLoadShared, kLoadRemote, false},
+    {"cp.async.wait_all, then the source", kCopy.c_str(), "cp.async.wait_all;", kStoreSource, kStoreSource, true},
+    {"a commit's phase", kCopyTensor.c_str(), kWaitPhase.c_str(), kStoreShared, kStoreRemote, false, true},
+};
+
+/// How a thread, or a warp, tells another one. %r8: another mbarrier of one arrival; %rd2: a flag.
+struct Telling {
+  const char* name;
+  Reach reach;
+  bool by_warps;  ///< else by one lane of each
+  const char* writer;
+  const char* reader;
+  bool only_happened = false;  ///< enough for what is overwritten, not for what is read
+  bool is_blackwell = false;
+};
+
+const std::string kFlagAcquired =
+    "{ .reg .pred q; look: ld.acquire.SCOPE.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, "
+    "0; @q bra look; }";
+const std::string kFlagFenced =
+    "{ .reg .pred q; look: ld.relaxed.SCOPE.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, 0; "
+    "@q bra look; } fence.acq_rel.SCOPE;";
+const std::string kFlagVolatile =
+    "{ .reg .pred q; look: ld.volatile.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, 0; @q bra look; } membar.gl;";
+const std::string kFlagAtomic =
+    "{ .reg .pred q; look: atom.acq_rel.SCOPE.global.or.b32 %r30, [%rd2], 0; setp.eq.u32 q, "
+    "%r30, 0; @q bra look; }";
+const std::string kWaitOther =
+    "{ .reg .pred q; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 q, [%r8], 0; @!q bra again; }";
+
+/// By flags, at every scope.
+const std::vector<Telling> kFlags = {
+    {"st.release", Reach::Warp, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
+    {"fence and st.relaxed", Reach::Warp, false, "fence.acq_rel.SCOPE; st.relaxed.SCOPE.global.u32 [%rd2], 1;",
+     kFlagFenced.c_str()},
+    {"fence.sc and atom", Reach::Warp, false, "fence.sc.SCOPE; atom.relaxed.SCOPE.global.exch.b32 %r31, [%rd2], 1;",
+     kFlagAcquired.c_str()},
+    {"red.release", Reach::Warp, false, "red.release.SCOPE.global.add.u32 [%rd2], 1;", kFlagAtomic.c_str()},
+    {"atom.acq_rel", Reach::Warp, false, "atom.acq_rel.SCOPE.global.add.u32 %r31, [%rd2], 1;", kFlagFenced.c_str()},
+    {"membar and st.volatile", Reach::Warp, false, "membar.gl; st.volatile.global.u32 [%rd2], 1;",
+     kFlagVolatile.c_str()},
+};
+const std::vector<Telling> kOthers = {
+    {"bar.warp.sync", Reach::Warp, true, "bar.warp.sync -1;", ""},
+    {"bar.sync", Reach::Cta, true, "bar.sync 1, 64;", "bar.sync 1, 64;"},
+    {"bar.arrive", Reach::Cta, true, "bar.arrive 1, 64;", "bar.sync 1, 64;"},
+    {"bar.red", Reach::Cta, true, "bar.red.or.pred %p20, 1, 64, %p21;", "bar.red.or.pred %p20, 1, 64, %p21;"},
+    {"mbarrier.arrive", Reach::Cta, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
+    {"fence and mbarrier.arrive.relaxed", Reach::Cta, false,
+     "fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
+    {"mbarrier.arrive.relaxed", Reach::Cta, false, "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];",
+     kWaitOther.c_str(), true},
+    {"tcgen05.commit", Reach::Cta, false,
+     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];", kWaitOther.c_str(), false, true},
+    {"a barrier of the cluster", Reach::Cluster, true, "barrier.cluster.arrive.release.aligned;",
+     "barrier.cluster.arrive.release.aligned;"},
+    {"a relaxed barrier of the cluster", Reach::Cluster, true, "barrier.cluster.arrive.relaxed.aligned;",
+     "barrier.cluster.arrive.relaxed.aligned;", true},
+    {"a remote mbarrier.arrive", Reach::Cluster, false,
+     "mapa.shared::cluster.u32 %r32, %r8, 1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r32];",
+     kWaitOther.c_str()},
+};
+
+enum class Lacks : uint8_t { Nothing, Wait, Telling };
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+/// Labels are unique in a kernel.
+std::string labelled(std::string text, const std::string& suffix) {
+  return replaced(replaced(std::move(text), "again", "again_" + suffix), "look", "look_" + suffix);
+}
+
+/// The threads are lanes 0 and 1 of a warp, two warps of a CTA, or warps of two CTAs, in a cluster or not.
+std::string findings_of(const Waiting& what, const Telling& how, Reach reach, Lacks lacks) {
+  const bool is_blackwell = what.is_blackwell || how.is_blackwell, in_clusters = reach == Reach::Cluster;
+  const char* const scope = reach <= Reach::Cta ? "cta" : in_clusters ? "cluster" : "gpu";
+  const bool in_one_warp = reach == Reach::Warp, in_one_cta = reach <= Reach::Cta;
+  const bool by_cluster_barrier = std::string(how.writer).starts_with("barrier.cluster");
+  Source source;
+  source.target = is_blackwell ? "sm_100a" : "sm_90a";
+  source.parameters = ".param .u64 data";
+  source.prologue = ".shared .align 1024 .b8 box[8192];\n.shared .align 8 .b64 bars[2];\n.shared .b32 columns;\n";
+  const std::string alloc =
+      is_blackwell
+          ? "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32; "
+            "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; ld.shared.u32 %r9, "
+            "[columns]; "
+            "shr.u32 %r10, %r5, 4; cvt.u64.u32 %rd5, %r10; or.b64 %rd5, %rd5, 0x0000400800080000;"
+          : "";
+  const std::string dealloc =
+      is_blackwell ? "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p5 "
+                     "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;"
+                   : "";
+  const std::string wait = labelled(what.wait, "wait"),
+                    drain = labelled(what.own_wait ? what.own_wait : what.wait, "end");
+  const std::string writer = lacks == Lacks::Telling ? "" : replaced(labelled(how.writer, "tell"), "SCOPE", scope);
+  const std::string reader = lacks == Lacks::Telling ? "" : replaced(labelled(how.reader, "hear"), "SCOPE", scope);
+  const std::string pass = by_cluster_barrier && lacks != Lacks::Telling ? "barrier.cluster.wait.acquire.aligned;" : "";
+  const std::string conflict = in_clusters ? what.remote : what.conflict;
+  const bool apart = in_one_warp && lacks == Lacks::Telling;  // a barrier of the warp would tell
+  const auto of_lane = [&](const std::string& lane, const std::string& label, const std::string& code) {
+    return "setp.ne.u32 %p3, %r3, " + lane + "; @%p3 bra " + label + "; " + code + " " + label + ":" +
+           (apart ? "" : " bar.warp.sync -1;") + "\n";
+  };
+  source.body =
+      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, "
+      "31; "
+      "mov.u32 %r4, %ctaid.x; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; setp.ne.u32 %p21, %r1, %r1;\n"
+      "mapa.shared::cluster.u32 %r7, %r5, 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra ready;\n"
+      "mbarrier.init.shared::cta.b64 [%r6], 1; mbarrier.init.shared::cta.b64 [%r8], 1; "
+      "fence.mbarrier_init.release.cluster; ready: bar.warp.sync -1;\n" +
+      alloc + "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
+      // the writer: warp 0 of CTA 0; the reader: the next warp or CTA, or the next lane
+      "setp.ne.u32 %p2, %r4, 0; @%p2 bra another_cta; setp.ne.u32 %p2, %r2, 0; @%p2 bra another_warp;\n" +
+      of_lane("0", "issued",
+              what.issue + std::string(" ") + (lacks == Lacks::Wait ? "" : wait + " ") + (how.by_warps ? "" : writer)) +
+      (how.by_warps ? writer + pass : "") +
+      (in_one_warp ? of_lane("1", "heard", (how.by_warps ? "" : reader) + conflict) : "") +
+      of_lane("0", "drained", drain) + "bra.uni end;\n" + "another_warp: " +
+      (in_one_cta && !in_one_warp
+           ? (how.by_warps ? reader : "") + of_lane("0", "told", (how.by_warps ? "" : reader) + conflict)
+       : by_cluster_barrier && lacks != Lacks::Telling ? how.reader + pass
+                                                       : "") +
+      "bra.uni end;\nanother_cta: " +
+      (in_one_cta ? ""
+                  : (how.by_warps ? reader + pass : "") + "setp.ne.u32 %p2, %r2, 0; @%p2 bra end;\n" +
+                        of_lane("0", "known", (how.by_warps ? "" : reader) + conflict)) +
+      "end: bar.warp.sync -1; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
+      dealloc;
+  Options options;
+  options.check = Options::Check::On;
+  Bench bench(options, is_blackwell ? "b200" : "h200");
+  auto* const data = bench.upload(std::vector<uint32_t>(4096));
+  LaunchConfig config;
+  config.block = {64, 1, 1};
+  config.grid = {in_one_cta ? 1u : 2u, 1, 1};
+  config.cluster = {in_clusters ? 2u : 1u, 1, 1};
+  const Outcome outcome = bench.launch(source, config, data);
+  EXPECT_EQ(outcome.status, Status::Success) << outcome.report << source.body;
+  return outcome.report;
+}
+
+bool reads(const Waiting& what) { return std::string(what.conflict).starts_with("ld"); }
+
+void expect_row(const Waiting& what, const Telling& how, Reach reach) {
+  SCOPED_TRACE(std::string(what.name) + "; " + how.name);
+  const std::string right = findings_of(what, how, reach, Lacks::Nothing);
+  if (how.only_happened && reads(what))
+    EXPECT_NE(right.find("error (read after write)"), std::string::npos) << right;
+  else
+    EXPECT_EQ(right, "");
+  const bool waits_by_telling =
+      std::string(what.issue).find("tcgen05.commit") != std::string::npos && std::string(how.name) == "tcgen05.commit";
+  const std::string unwaited = waits_by_telling ? "sim: check: error" : findings_of(what, how, reach, Lacks::Wait);
+  EXPECT_NE(unwaited.find("sim: check: error"), std::string::npos) << unwaited;
+  const std::string untold = findings_of(what, how, reach, Lacks::Telling);
+  EXPECT_NE(untold.find("sim: check: error"), std::string::npos) << untold;
+}
+
+bool is_reached(const Waiting& what, Reach reach) { return reach != Reach::Grid || what.is_global; }
+
+TEST(OrderTable, EveryWaitAndEveryFlag) {
+  for (const Waiting& what : kWaits) {
+    for (const Telling& how : kFlags) {
+      for (const Reach reach : {Reach::Cta, Reach::Cluster, Reach::Grid}) {
+        if (is_reached(what, reach)) expect_row(what, how, reach);
+      }
+    }
+  }
+}
+
+TEST(OrderTable, EveryWaitAndEveryBarrier) {
+  for (const Waiting& what : kWaits) {
+    for (const Telling& how : kOthers) expect_row(what, how, how.reach);
+  }
+}
+
+TEST(OrderTable, AReadThatIsOverIsNoWriteThatIs) {
+  Waiting only_read = kWaits[4];  // wait_group.read, and what has been written is read
+  only_read.conflict = only_read.remote = kLoadResult;
+  for (const Telling& how : kFlags) {
+    const std::string found = findings_of(only_read, how, Reach::Grid, Lacks::Nothing);
+    EXPECT_NE(found.find("error (read after write)"), std::string::npos) << how.name << found;
+  }
+}
+
+}  // namespace
+}  // namespace sim::test
