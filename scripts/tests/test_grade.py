@@ -119,9 +119,9 @@ class Measures(unittest.TestCase):
         self.assertEqual(running.covered([], [(0, 1)]), 0)
 
     def test_a_report_is_told_in_its_first_words(self) -> None:
-        said = "sim: Simulated B200, 2 SMs\nsim: deadlock in kernel k: nobody can go on\n  CTA 0:\n    warp 0\nx WRONG"
+        said = "sim: Simulated B200, 2 SMs\nsim: deadlock in kernel k: no warp can go on\n  CTA 0:\n    warp 0\nx WRONG"
         self.assertEqual(Result(Run((), (1, 8, 8)), "hang", said).first_words,
-                         "sim: deadlock in kernel k: nobody can go on CTA 0:")
+                         "sim: deadlock in kernel k: no warp can go on CTA 0:")
         self.assertEqual(Result(Run((), (1, 8, 8)), "wrong", "a\nb is wrong\n").first_words, "b is wrong")
 
     def test_what_the_order_checker_says(self) -> None:

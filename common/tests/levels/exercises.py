@@ -107,7 +107,7 @@ class Level01(Exercise):
         self.assert_ends(ran, FAILED, "deadlock", "the mbarrier at offset 8 (`smem_empty`)")
         waits = r"warp 0 \(lane 0\) waits for the mbarrier at smem_empty(\[0\])? \(dynamic shared memory \+8\)"
         self.assertEqual(len(re.findall(waits, ran.said)), 2, ran.said)
-        self.assertIn("nobody has arrived in this phase", ran.said)
+        self.assertIn("no thread has arrived in this phase", ran.said)
 
     def test_3_forget_to_accumulate(self) -> None:
         words = "only k = 48 and up was accumulated"

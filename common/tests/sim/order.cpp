@@ -899,9 +899,9 @@ TEST(Order, WhoArrivesAtANamedBarrierKnowsThatItsTurnBeforeIsComplete) {
     ASSERT_FALSE(story.found().empty());
     const Finding finding = story.found()[0];
     EXPECT_STREQ(text_of(finding.rule).name, "phase known");
-    EXPECT_NE(finding.missing.find("counted in the turn before"), std::string::npos) << finding.missing;
-    EXPECT_NE(finding.missing.find(somebody_waits ? "Who waits at barrier 3: warp 1 at :11"
-                                                  : "Nobody waits (bar.sync) at barrier 3; others are shared with "
+    EXPECT_NE(finding.missing.find("counted in the phase before"), std::string::npos) << finding.missing;
+    EXPECT_NE(finding.missing.find(somebody_waits ? "Warps that wait at barrier 3: warp 1 at :11"
+                                                  : "No warp waits (bar.sync) at barrier 3; others are shared with "
                                                     "warp 1 at :9 (barrier 4)"),
               std::string::npos)
         << finding.missing;

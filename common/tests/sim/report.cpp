@@ -46,7 +46,7 @@ TEST(Deadlock, MbarrierNamesWhatIsMissingAndWhoHasArrived) {
        "mbarrier.try_wait.parity.shared::cta.b64", "PTX line", "level99/kernel.cuh:30"});
   expect_failure(run(kInit + "wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait;"),
                  Status::LaunchTimeout,
-                 {"the mbarrier at smem_full +8", "still needs 1 arrival", "nobody has arrived in this phase"});
+                 {"the mbarrier at smem_full +8", "still needs 1 arrival", "no thread has arrived in this phase"});
 }
 
 TEST(Deadlock, APhaseThatWasMissed) {

@@ -341,9 +341,9 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
     done = map->second.loads ? "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"
                              : "cp.async.bulk.commit_group and wait_group.read by its thread";
   }
-  if (!done.empty()) return "nobody knows that it is complete: " + done + ", " + between(before.site, now.site);
+  if (!done.empty()) return "no thread knows that it is complete: " + done + ", " + between(before.site, now.site);
   if (tells == nullptr)
-    return "nothing orders them, its warp has told nobody of it: " + link(before, context) + " " +
+    return "nothing orders them, its warp has told no thread of it: " + link(before, context) + " " +
            between(before.site, now.site);
   return "nothing orders them, the warp tells of it at " + names_.line(tells->site) +
          ", but nothing passes it on: " + link(before, context) + " " + between(tells->site, now.site);
@@ -577,10 +577,10 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
     finding.first = side(by);
-    finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its turn before is complete";
+    finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its last phase is complete";
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
     finding.missing =
-        "in another interleaving this arrival is counted in the turn before: a wait or a barrier, before " +
+        "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
         names_.line(by.site) + ", for something that comes after that turn. " + participants_of(by, id);
     return finding;
   });
@@ -613,14 +613,14 @@ std::string World::participants_of(const By& by, uint32_t id) const {
     if (each.waits) add(each, "");
   }
   const std::string barrier = "barrier " + std::to_string(id);
-  if (!groups.empty()) return "Who waits at " + barrier + ": " + text();
+  if (!groups.empty()) return "Warps that wait at " + barrier + ": " + text();
   for (uint32_t other = 0; other < by.cta.named.size(); ++other) {
     if (other == id || !has_come(other, by.warp)) continue;
     for (const auto& each : by.cta.named[other].participants) {
       if (each.warp != by.warp && !has_come(id, each.warp)) add(each, " (barrier " + std::to_string(other) + ")");
     }
   }
-  return "Nobody waits (bar.sync) at " + barrier + (groups.empty() ? "" : "; others are shared with " + text());
+  return "No warp waits (bar.sync) at " + barrier + (groups.empty() ? "" : "; others are shared with " + text());
 }
 
 void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {

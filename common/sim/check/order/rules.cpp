@@ -10,10 +10,11 @@ using enum Grounds;
 
 constexpr RuleText kRules[] = {
     {"read after write", Grade::Error, Text, "PTX ISA 8.10, causality order",
-     "Who reads what another thread wrote acquires what that thread released, at a scope that holds both. What a "
-     "phase of an mbarrier or a group counts itself is visible to whoever has waited for it."},
+     "A thread that reads what another wrote acquires what that thread released, at a scope that holds both. What a "
+     "phase of an mbarrier or a group counts itself is visible to a thread that has waited for it."},
     {"write after read", Grade::Error, Text, "PTX ISA 8.10, causality order",
-     "Who overwrites what another reads knows that the read is over. Any successful wait tells, relaxed ones too."},
+     "A thread that overwrites what another reads knows that the read is over. Any successful wait tells, relaxed ones "
+     "too."},
     {"write after write", Grade::Error, Text, "PTX ISA 8.10, causality order",
      "Two writes of one place are ordered, or both are atomic."},
     {"across proxies", Grade::Error, Text, "PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch",

@@ -63,7 +63,7 @@ std::string events_text(const Cluster& cluster, const std::vector<Mbarrier::Even
 }
 
 std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
-  return barrier.history.empty() ? "; nobody has arrived in this phase"
+  return barrier.history.empty() ? "; no thread has arrived in this phase"
                                  : "; so far: " + events_text(cluster, barrier.history);
 }
 

@@ -393,14 +393,13 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     const int d_lane = tmem_lane(mma->d);
     const bool layout_f = in.m / group == 64 && group == 1 && !mma->stationary;
     if ((layout_f ? d_lane & ~16 : d_lane) != 0) {
-      throw Fault{
-          Status::IllegalInstruction,
-          "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
-              " is required" +
-              (mma->d == ~0u ? ". The address is all ones, as memory is that nobody has written: tcgen05.alloc, "
-                               "and a barrier after it, come first"
-                             : ""),
-          lane};
+      throw Fault{Status::IllegalInstruction,
+                  "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
+                      " is required" +
+                      (mma->d == ~0u ? ". The address is all ones, as uninitialised memory is: tcgen05.alloc, "
+                                       "and a barrier after it, come first"
+                                     : ""),
+                  lane};
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
 
