@@ -70,12 +70,13 @@ class Layout(unittest.TestCase):
     def test_no_two_things_of_one_name(self) -> None:
         names = [path.stem for path in COMMANDS]
         modules = {path.stem for path in MODULES} | {path.parent.name for path in MODULES}
-        self.assertEqual(sorted(set(names) & modules), [])
+        self.assertEqual(sorted(set(names) & modules), ["site"])  # the command, and the package behind it
         self.assertEqual(len(set(names)), len(names))
 
     def test_no_path_is_edited(self) -> None:
-        for path in [*COMMANDS, *MODULES]:
-            self.assertNotIn("sys.path", path.read_text(encoding="utf-8"), path)
+        """But by what mkdocs loads, in its own environment: in PYTHONPATH site.py would hide Python's own site."""
+        editing = [path for path in [*COMMANDS, *MODULES] if "sys.path" in path.read_text(encoding="utf-8")]
+        self.assertEqual(editing, [support.SCRIPTS / "ladder" / "site" / "hooks.py"])
 
     def test_every_command_explains_itself(self) -> None:
         for path in COMMANDS:
