@@ -40,8 +40,6 @@ def parse() -> argparse.Namespace:
     run.add_argument("--texts", type=int, default=2000, metavar="N", help="mutated texts (default: %(default)s)")
     run.add_argument("--memory", type=command.whole_number, default=1500, metavar="MIB",
                      help="that a run may take (default: %(default)s)")
-    run.add_argument("--kernels", type=Path, metavar="FOLDER",
-                     help="the build with the levels whose PTX is mutated (default: --build)")
     run.add_argument("--keep", type=Path, metavar="FOLDER", help="for the texts that fail")
     fatbin = kinds.add_parser("fatbin", description="Damaged fat binaries.")
     fatbin.add_argument("--programs", type=int, default=1000, metavar="N",
@@ -51,6 +49,9 @@ def parse() -> argparse.Namespace:
                        help="of 32 rows of operands each (default: %(default)s)")
     model.add_argument("--gpu", choices=("b200", "h200"), default="b200", help="default: %(default)s")
     model.add_argument("--hardware", action="store_true", help="on the GPU of this machine: does the model hold there?")
+    for each in (ptx, run):
+        each.add_argument("--kernels", type=Path, metavar="FOLDER",
+                          help="the build with the levels whose PTX is mutated (default: --build)")
     for each in (ptx, run, fatbin, model):
         each.add_argument("--seed", type=int, default=1, metavar="S", help="default: %(default)s")
         shards.add_argument(each)
@@ -87,7 +88,8 @@ def fuzz(options: argparse.Namespace, output: Optional[TextIO]) -> list[trial.Re
         if options.lines:
             trial.lines(ptxas, simulator, options.seed, chosen(options.lines), records[0], deadline)
         if options.texts:
-            trial.texts(ptxas, simulator, options.build, options.seed, chosen(options.texts), records[1], deadline)
+            trial.texts(ptxas, simulator, options.kernels or options.build, options.seed, chosen(options.texts),
+                        records[1], deadline)
     elif options.kind == "run":
         records = [trial.Record("run", output)]
         kernels = options.kernels or options.build

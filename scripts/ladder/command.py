@@ -12,6 +12,11 @@ from typing import Callable, NoReturn, Optional
 EXIT_RIGHT, EXIT_WRONG, EXIT_USAGE, EXIT_SKIPPED = 0, 1, 2, 77
 EXIT_INTERRUPTED = 130
 
+# Commands that a change of the course needs and a reader does not; scripts/README.md lists them apart.
+FOR_MAINTAINERS = frozenset((
+    "calibrate", "constants", "cycles", "fuzz", "lint", "list_gpus", "merge", "needed", "observe", "predict",
+    "profile_levels", "ptx_index", "render", "without"))
+
 program = Path(sys.argv[0]).name  # how messages name this program
 
 
@@ -98,6 +103,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, description: Optional[str], prog: Optional[str] = None, epilog: Optional[str] = None):
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False,
                          formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def format_help(self) -> str:
+        maintains = Path(program).stem in FOR_MAINTAINERS
+        return super().format_help() + ("\nA change of the course needs this command; a reader does not.\n" * maintains)
 
     def error(self, message: str) -> NoReturn:
         give_up(EXIT_USAGE, f"{message} ({_called()} --help).")

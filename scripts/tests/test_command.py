@@ -7,6 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
+from ladder import command
 from tests import support
 
 COMMANDS = sorted(path for path in [*support.SCRIPTS.glob("*.py"), *(support.SCRIPTS / "autotune").glob("*.py")])
@@ -79,10 +80,16 @@ class Layout(unittest.TestCase):
         self.assertEqual(editing, [support.SCRIPTS / "ladder" / "site" / "hooks.py"])
 
     def test_every_command_explains_itself(self) -> None:
+        """And says, as scripts/README.md does, whether a reader of the course has a use for it."""
+        page = (support.SCRIPTS / "README.md").read_text(encoding="utf-8")
         for path in COMMANDS:
             answer = subprocess.run([sys.executable, "-B", path, "--help"], capture_output=True, text=True, check=False)
             self.assertEqual((answer.returncode, answer.stderr), (0, ""), path)
             self.assertIn("usage: ", answer.stdout)
+            maintains = path.stem in command.FOR_MAINTAINERS
+            self.assertEqual("A change of the course needs this command" in answer.stdout, maintains, path)
+            if path.parent == support.SCRIPTS and path.name != "run_levels.py":  # a part of run.sh
+                self.assertIn(f"`{path.name}", page.split("\n## For ")[2 if maintains else 1], path)
             answer = subprocess.run([sys.executable, "-B", path, "--colour"], capture_output=True, text=True,
                                     check=False)
             self.assertEqual(answer.returncode, 2, path)

@@ -9,7 +9,8 @@ from ladder.levels import names
 from tests import support
 
 TOP = {"common", "scripts", "docs", "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE"}
-DOTFILES = {".ci", ".clang-format", ".devcontainer", ".github", ".gitignore", ".mypy.ini", ".ruff.toml", ".shellcheckrc"}
+DOTFILES = {".ci", ".clang-format", ".devcontainer", ".github", ".gitignore", ".mypy.ini", ".ruff.toml",
+            ".shellcheckrc"}
 
 
 class Layout(unittest.TestCase):

@@ -20,31 +20,13 @@
 #include <iostream>
 #include <iterator>
 
-#include "ptx/rules/rules.h"
+#include "judged.h"
 #include "support.h"
 
 namespace sim::test {
 namespace {
 
 constexpr unsigned kSeconds = 10;
-
-std::string in_one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  std::replace(text.begin(), text.end(), '\t', ' ');
-  return text;
-}
-
-void judge(const std::string& text) {
-  std::string said;
-  try {
-    const auto module = ptx::parse(text, "text");
-    for (const ptx::RuleViolation& finding : ptx::check(*module))
-      said += "\t" + std::to_string(finding.line) + ": " + in_one_line(finding.message);
-  } catch (const ptx::SyntaxError& error) {
-    said = "\t" + std::to_string(error.line) + ": " + in_one_line(error.message);
-  }
-  std::puts(said.empty() ? "ok" : ("no" + said).c_str());
-}
 
 /// Memory and tensor maps that kernels are given.
 class Arguments {
@@ -146,7 +128,7 @@ int main(int argc, char** argv) {
   for (size_t begin = 0; begin < all.size();) {
     const size_t end = std::min(all.find('\0', begin), all.size());
     const std::string text = all.substr(begin, end - begin);
-    mode == "judge" ? judge(text) : run_apart(text);
+    mode == "judge" ? void(std::puts(judged(text).c_str())) : run_apart(text);
     begin = end + 1;
   }
   return 0;
