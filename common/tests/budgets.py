@@ -58,6 +58,8 @@ def measure(tests: list[dict[str, Any]], times: dict[str, int], found: dict[str,
     """Adds each test to its label."""
     for test in tests:
         properties = {entry["name"]: entry["value"] for entry in test["properties"]}
+        if "LABELS" not in properties:  # the cases of an executable that is not built
+            continue
         label = found[properties["LABELS"][0]]
         label.tests += 1
         command = test.get("command", [])  # none if it is not built
