@@ -291,6 +291,8 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
   const int threads = static_cast<int>(config.block[0] * config.block[1] * config.block[2]);
   int per_sm = max_active_blocks_per_sm(kernel, threads, config.dynamic_smem);
   if (size == 1) return per_sm * gpu_.sm_count;
+  // CUDA guide, "Thread Block Clusters": on a GPU with fewer SMs than 8, the largest cluster has as many blocks as SMs.
+  if (size > static_cast<uint32_t>(gpu_.sm_count)) return 0;
   per_sm = std::min(per_sm, gpu_.cluster_blocks_per_sm);
   if (gpu_.sm_groups.empty()) return per_sm * gpu_.sm_count / static_cast<int>(size);
   int clusters = 0, sms_left = gpu_.sm_count;

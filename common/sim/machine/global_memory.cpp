@@ -58,7 +58,9 @@ uint64_t GlobalMemory::place(uint64_t bytes, uint64_t alignment) {
       if (at > end || bytes > end - at) break;
       const auto before = last_before(live_, at + bytes - 1);
       const bool in_range = before != live_.end() && before->first >= range_.begin;
-      const uint64_t taken_to = in_range ? before->first + page_bytes(before->second.end - before->first) + GAP : 0;
+      uint64_t taken_to = in_range ? before->first + page_bytes(before->second.end - before->first) + GAP : 0;
+      const auto range = last_before(ranges_, at + bytes - 1);
+      if (range != ranges_.end()) taken_to = std::max(taken_to, range->second.end + GAP);
       if (taken_to <= at) return at;
       at = taken_to;
     }
@@ -105,7 +107,7 @@ bool GlobalMemory::adopt(void* pointer, uint64_t bytes, std::string label) {
 bool GlobalMemory::release(void* pointer) {
   std::unique_lock lock(mutex_);
   const auto found = live_.find(device_address(pointer));
-  if (found == live_.end()) return false;
+  if (found == live_.end() || found->second.kind == Kind::Mapped) return false;
   const Allocation& allocation = found->second;
   const uint64_t bytes = allocation.end - allocation.begin;
   if (allocation.kind != Kind::Adopted) pages::discard(allocation.begin, page_bytes(bytes));
@@ -116,6 +118,51 @@ bool GlobalMemory::release(void* pointer) {
   return true;
 }
 
+uint64_t GlobalMemory::reserve_range(uint64_t bytes, uint64_t alignment, std::string label) {
+  std::unique_lock lock(mutex_);
+  if (range_.begin == 0 || bytes > range_.bytes) return 0;
+  const uint64_t begin = place(bytes + GAP, alignment);
+  if (begin == 0) return 0;
+  cursor_ = begin + bytes + GAP;
+  freed_.erase(freed_.lower_bound(begin), freed_.lower_bound(cursor_));
+  ranges_[begin] = {.begin = begin, .end = begin + bytes, .label = std::move(label), .kind = Kind::Mapped};
+  return begin;
+}
+
+bool GlobalMemory::free_range(uint64_t begin, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  const auto found = ranges_.find(begin);
+  if (found == ranges_.end() || found->second.end - begin != bytes) return false;
+  freed_[begin] = found->second;
+  ranges_.erase(found);
+  return true;
+}
+
+std::optional<GlobalMemory::Allocation> GlobalMemory::range_of(uint64_t begin, uint64_t bytes) const {
+  std::shared_lock lock(mutex_);
+  const auto found = last_before(ranges_, begin);
+  if (found == ranges_.end() || begin >= found->second.end || bytes > found->second.end - begin) return {};
+  return found->second;
+}
+
+void GlobalMemory::set_accessible(const Allocation& range, const std::vector<Allocation>& parts) {
+  std::unique_lock lock(mutex_);
+  live_.erase(live_.lower_bound(range.begin), live_.lower_bound(range.end));
+  for (const Allocation& part : parts) live_[part.begin] = part;
+}
+
+bool GlobalMemory::charge(uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  if (bytes > capacity_ - used_) return false;
+  used_ += bytes;
+  return true;
+}
+
+void GlobalMemory::refund(uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  used_ -= bytes;
+}
+
 const GlobalMemory::Allocation* GlobalMemory::find(uint64_t address, uint64_t bytes) const {
   std::shared_lock lock(mutex_);
   const auto found = last_before(live_, address);
@@ -124,25 +171,41 @@ const GlobalMemory::Allocation* GlobalMemory::find(uint64_t address, uint64_t by
   return address <= allocation.end && bytes <= allocation.end - address ? &allocation : nullptr;
 }
 
-std::string GlobalMemory::describe(uint64_t address) const {
+std::string GlobalMemory::describe(uint64_t address, std::span<const uint64_t> given) const {
   std::shared_lock lock(mutex_);
   constexpr uint64_t kNullPage = 65'536;
   if (address < kNullPage) {
     return std::string("a null pointer") + (address == 0 ? "" : " plus " + std::to_string(address)) +
            "; did its allocation succeed, and was it handed to the kernel?";
   }
-  const auto holds = [&](const auto& map, const auto& entry) {
-    return entry != map.end() && address < entry->second.end;
+  const auto holds = [&](const auto& map, const auto& entry, uint64_t where) {
+    return entry != map.end() && where < entry->second.end;
   };
   const auto live = last_before(live_, address), freed = last_before(freed_, address);
-  if (holds(live_, live)) return relation(address, live->second);
-  if (holds(freed_, freed)) return relation(address, freed->second) + ", which has been freed";
+  if (holds(live_, live, address)) return relation(address, live->second);
+  if (const auto range = last_before(ranges_, address); holds(ranges_, range, address))
+    return relation(address, range->second) +
+           ", where nothing is mapped that kernels may access (cuMemMap, cuMemSetAccess)";
+  if (holds(freed_, freed, address)) return relation(address, freed->second) + ", which has been freed";
   if (!in_range(address)) {
     return base::hex(address) +
            ", which is not device memory; the host's own has to be copied to the device, or registered";
   }
 
-  // Between allocations: the nearer neighbour is the likely culprit.
+  // Between allocations. The one that the program indexed is likely what it has a pointer to: the nearest of these.
+  const Allocation* indexed = nullptr;
+  const auto distance = [&](const Allocation& to) {
+    return address < to.begin ? to.begin - address : address - to.end;
+  };
+  for (const uint64_t pointer : given) {
+    const auto found = last_before(live_, pointer);
+    if (!holds(live_, found, pointer) || (indexed != nullptr && distance(*indexed) <= distance(found->second)))
+      continue;
+    if (std::max(address, found->second.end) - std::min(address, found->second.begin) < capacity_)
+      indexed = &found->second;
+  }
+  if (indexed != nullptr) return relation(address, *indexed);
+  // Otherwise the nearer neighbour is the likely culprit.
   const auto next = live_.upper_bound(address);
   const bool has_previous = live != live_.end() && live->first >= range_.begin;
   const bool has_next = next != live_.end() && next->first < range_.begin + range_.bytes;

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "machine/pages.h"
 
@@ -22,8 +25,9 @@ class GlobalMemory {
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
   /// Kernels reach all kinds alike. Host: page-locked host memory, which takes nothing of the capacity. Adopted: host
-  /// memory that the program made itself and registered.
-  enum class Kind { Device, Managed, Host, Adopted };
+  /// memory that the program made itself and registered. Mapped: memory without an address of its own, at addresses
+  /// that were reserved for it (cuMemMap).
+  enum class Kind { Device, Managed, Host, Adopted, Mapped };
 
   struct Allocation {
     uint64_t begin = 0, end = 0;  ///< [begin, end): the bytes the program asked for
@@ -39,9 +43,23 @@ class GlobalMemory {
   void* allocate_zeroed(uint64_t bytes, std::string label, bool constant);
   /// Makes host memory at its own address reachable (cudaHostRegister); false if some of it already is.
   bool adopt(void* pointer, uint64_t bytes, std::string label);
-  /// False if `pointer` is not the start of a live allocation. Adopted memory is only forgotten.
+  /// False if `pointer` is not the start of a live allocation, or of a mapped one. Adopted memory is only forgotten.
   bool release(void* pointer);
 
+  /// Keeps addresses free for what is mapped there later: `bytes` (whole pages) at a multiple of `alignment`. 0 if
+  /// there are not so many.
+  uint64_t reserve_range(uint64_t bytes, uint64_t alignment, std::string label);
+  /// Gives a range back, with nothing mapped there. False if none begins there and has so many bytes.
+  bool free_range(uint64_t begin, uint64_t bytes);
+  /// The range that holds [begin, begin + bytes), without what is mapped there, or nothing.
+  std::optional<Allocation> range_of(uint64_t begin, uint64_t bytes) const;
+  /// What of a range kernels may access from now on, in place of what they could before.
+  void set_accessible(const Allocation& range, const std::vector<Allocation>& parts);
+  /// Memory that has no address yet counts as used, too. False if there is not so much left.
+  bool charge(uint64_t bytes);
+  void refund(uint64_t bytes);
+
+  bool is_blank() const { return blank_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
   /// Is this address in the device's range at all (live or not)?
@@ -49,8 +67,10 @@ class GlobalMemory {
   /// The live allocation that holds [address, address + bytes), or nullptr. The pointer stays valid until release. An
   /// address at the very end of an allocation belongs to it when `bytes` is 0.
   const Allocation* find(uint64_t address, uint64_t bytes) const;
-  /// "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x...)", for reports.
-  std::string describe(uint64_t address) const;
+  /// "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x...)", for reports. Of an address between two allocations
+  /// it is not known which of them was indexed: one that a pointer in `given` points into is likelier than its
+  /// neighbours.
+  std::string describe(uint64_t address, std::span<const uint64_t> given = {}) const;
 
  private:
   void* allocate(uint64_t bytes, std::string label, bool constant, Kind kind, bool zeroed);
@@ -61,8 +81,9 @@ class GlobalMemory {
   const pages::Range range_;
   uint64_t cursor_ = 0;
   mutable std::shared_mutex mutex_;
-  std::map<uint64_t, Allocation> live_;   // by begin
-  std::map<uint64_t, Allocation> freed_;  // for reports: what used to be there
+  std::map<uint64_t, Allocation> live_;    // by begin
+  std::map<uint64_t, Allocation> freed_;   // for reports: what used to be there
+  std::map<uint64_t, Allocation> ranges_;  // reserved addresses
 };
 
 }  // namespace sim

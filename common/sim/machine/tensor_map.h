@@ -1,6 +1,7 @@
 // A CUtensorMap as the simulated device stores it. The real content of the 128 bytes is opaque, so this one is ours.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace sim {
@@ -8,8 +9,8 @@ namespace sim {
 /// How 16-byte chunks (with atoms: larger ones) are permuted in shared memory. CUtensorMapSwizzle.
 enum class Swizzle : uint8_t { None, Bytes32, Bytes64, Bytes128, Bytes128Atom32, Bytes128Atom32Flip8, Bytes128Atom64 };
 
-/// CUtensorMapDataType. Of the last three, sixteen elements are packed in global memory. In shared memory they are as they
-/// were, or each sixteen begin 16 bytes.
+/// CUtensorMapDataType. Of the last three, sixteen elements are packed in global memory. In shared memory they are as
+/// they were, or each sixteen begin 16 bytes.
 enum class TensorDataType : uint8_t {
   U8,
   U16,
@@ -29,8 +30,8 @@ enum class TensorDataType : uint8_t {
   SixSpread,   ///< 16U6_ALIGN16B
 };
 
-/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/) and edited by tensormap.replace. Enums are
-/// bytes with the driver API's values.
+/// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/) and edited by tensormap.replace, which may
+/// also start from 128 zero bytes. Enums are bytes with the driver API's values.
 struct TensorMap {
   static constexpr uint32_t MAGIC = 0x54'4D'41'50;  // "TMAP"
 
@@ -38,7 +39,7 @@ struct TensorMap {
   uint8_t data_type;         ///< TensorDataType
   uint8_t rank;              ///< 1..5
   uint8_t unused;            ///< bit 21 of the second word: some libraries clear it for small tensors
-  uint8_t element_bytes;     ///< 1, 2, 4, 8; 0 of packed types
+  uint8_t atomicity;         ///< of 128-byte swizzles, as tensormap.replace numbers it: 16, 32, 32 with flip, 64 bytes
   uint32_t magic;            ///< MAGIC: anything else is not a tensor map
   uint64_t strides[4];       ///< bytes, dimensions 1..rank-1
   uint32_t dims_minus_1[5];  ///< elements, innermost first; a dimension may be 2^32
@@ -48,8 +49,8 @@ struct TensorMap {
   uint8_t swizzle;       ///< Swizzle
   uint8_t oob_fill;      ///< CUtensorMapFloatOOBfill: 0 zeros, 1 NaN
   uint8_t l2_promotion;  ///< CUtensorMapL2promotion: 0 none, then 64, 128, 256 bytes; only the timing model asks
-  /// Of an im2col map: dimensions are channels, up to three spatial ones (width first), images. box[0] is the channels of a
-  /// pixel. Filters are put at positions from `lower` to `upper` beyond the last place, in each spatial dimension.
+  /// Of an im2col map: dimensions are channels, up to three spatial ones (width first), images. box[0] is the channels
+  /// of a pixel. Filters are put at positions from `lower` to `upper` beyond the last place, in each spatial dimension.
   bool is_im2col;
   int16_t lower[3], upper[3];  ///< elements, width first
   uint16_t pixels;             ///< of a load, 1..1024
@@ -62,7 +63,8 @@ struct TensorMap {
   bool is_spread() const { return element_type() >= TensorDataType::FourSpread; }
   /// Of an element in global memory.
   uint32_t bits() const {
-    return !is_packed() ? 8u * element_bytes : element_type() == TensorDataType::SixSpread ? 6 : 4;
+    constexpr std::array<uint8_t, 16> BITS{8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+    return BITS[data_type % BITS.size()];
   }
 };
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) <= 64);

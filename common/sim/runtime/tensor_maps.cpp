@@ -189,7 +189,6 @@ TensorMap encode(const TensorMapArguments& a) {
   map.address = reinterpret_cast<uintptr_t>(a.global_address);
   map.data_type = static_cast<uint8_t>(a.data_type);
   map.rank = static_cast<uint8_t>(a.rank);
-  map.element_bytes = static_cast<uint8_t>(DATA_TYPES[a.data_type].bits / 8);  // 0: packed
   map.magic = TensorMap::MAGIC;
   for (cuuint32_t i = 0; i < a.rank; ++i) {
     if (i + 1 < a.rank) map.strides[i] = a.global_strides[i];
@@ -200,6 +199,8 @@ TensorMap encode(const TensorMapArguments& a) {
   if (a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE) map.element_strides[0] = 1;  // ignored, says the documentation
   map.interleave = static_cast<uint8_t>(a.interleave);
   map.swizzle = static_cast<uint8_t>(a.swizzle);
+  if (a.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+    map.atomicity = static_cast<uint8_t>(a.swizzle - CU_TENSOR_MAP_SWIZZLE_128B);
   map.oob_fill = static_cast<uint8_t>(a.oob_fill);
   map.l2_promotion = static_cast<uint8_t>(a.l2_promotion);
   return map;

@@ -79,7 +79,7 @@ TEST(TensorMaps, TheMapHoldsTheArguments) {
   EXPECT_EQ(map.magic, TensorMap::MAGIC);
   EXPECT_EQ(map.address, reinterpret_cast<uintptr_t>(device_pointer()));
   EXPECT_EQ(map.data_type, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
-  EXPECT_EQ(map.element_bytes, 2);
+  EXPECT_EQ(map.bits(), 16u);
   EXPECT_EQ(map.rank, 3);
   EXPECT_EQ(map.dims_minus_1[0], 255u);
   EXPECT_EQ(map.dims_minus_1[1], 127u);
@@ -102,7 +102,7 @@ TEST(TensorMaps, ElementBytes) {
     Case c;
     c.data_type = type;
     c.box[0] = 16;
-    EXPECT_EQ(c.encode(H200).map.element_bytes, bytes[type]) << type;
+    EXPECT_EQ(c.encode(H200).map.bits(), 8u * static_cast<unsigned>(bytes[type])) << type;
   }
 }
 

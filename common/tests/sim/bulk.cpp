@@ -516,6 +516,132 @@ TEST(TensorLoad, BothCtasOfAPairReportToTheLeader) {
   }
 }
 
+// ---- four rows, wherever they lie (tile::gather4, tile::scatter4)
+
+/// A matrix of 64 rows of 64 16-bit elements, and boxes of one row of it.
+struct Rows {
+  Case c{.dims = {64, 64}, .strides = {128}, .box = {32, 1}, .element_strides = {}, .at = {}};
+  explicit Rows(std::vector<int32_t> at, int swizzle = 0, uint32_t offset = 0) {
+    c.at = std::move(at), c.swizzle = swizzle, c.offset = offset;
+  }
+  /// Row `i` of the four: a load, or a store, of this one alone.
+  Case row(size_t i) const {
+    Case one = c;
+    one.at = {c.at[0], c.at[1 + i]};
+    one.offset = c.offset + static_cast<uint32_t>(i) * c.pitch();
+    return one;
+  }
+};
+
+const std::string kGather = ".shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
+
+TEST(FourRows, GatherBringsThemInOrder) {
+  for (const Options& options : all_schedules()) {
+    for (const int swizzle : {0, 1, 2, 3}) {
+      Rows rows({swizzle == 1 ? 48 : 32, 63, 5, 5, 64}, swizzle, 256);  // one twice, one outside
+      if (swizzle == 1) rows.c.box[0] = 16;
+      Bench bench(options);
+      const std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 11), before = random_bytes(kShared, 3);
+      const auto* device_tensor = bench.upload(tensor);
+      const auto* from = bench.upload(before);
+      auto* to = bench.allocate<uint8_t>(kShared);
+      const Source source =
+          shared_kernel("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd13, " + coordinates(5) +
+                        "]; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; cp.async.bulk.tensor.2d" +
+                        kGather + " [%r15], [%rd13, " + coordinates(5) + "], [%r9];" + kWait);
+      LaunchConfig config;
+      config.dynamic_smem = kShared;
+      expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to,
+                                  rows.c.offset, 4 * rows.c.inner(), kShared, nullptr));
+      std::vector<uint8_t> expected = before;
+      for (size_t i = 0; i < 4; ++i) expected = model_load(rows.row(i), tensor, expected);
+      EXPECT_EQ(std::vector<uint8_t>(to, to + kShared), expected) << swizzle;
+    }
+  }
+}
+
+TEST(FourRows, GatherToTheCtasOfTheMaskAndToAPair) {
+  for (const Options& options : all_schedules()) {
+    const Rows rows({8, 40, 3, 17, 0});
+    Bench bench(options);
+    const std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 6), before(2 * kShared, 1);
+    const auto* device_tensor = bench.upload(tensor);
+    const auto* from = bench.upload(before);
+    auto* to = bench.allocate<uint8_t>(2 * kShared);
+    // Rank 1 loads for both; with ::2 both report to the CTA whose mbarrier has the parity of the named one.
+    const Source source = shared_kernel(
+        "setp.eq.u32 %p5, %r7, 1; shl.b32 %r20, %r14, 1; @%p5 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
+        "%r20; "
+        "mov.u16 %h1, 3; @%p5 cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes"
+        ".multicast::cluster.cta_group::2 [%r15], [%rd13, " +
+        coordinates(5) + "], [%r9], %h1; @!%p5 bra sync; " + kWait);
+    LaunchConfig config;
+    config.grid = {2, 1, 1}, config.cluster = {2, 1, 1}, config.dynamic_smem = kShared;
+    expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to, 0u,
+                                4 * rows.c.inner(), kShared, nullptr));
+    std::vector<uint8_t> expected(kShared, 1);
+    for (size_t i = 0; i < 4; ++i) expected = model_load(rows.row(i), tensor, expected);
+    for (const size_t rank : {0, 1})
+      EXPECT_EQ(std::vector<uint8_t>(to + rank * kShared, to + (rank + 1) * kShared), expected) << rank;
+  }
+}
+
+TEST(FourRows, ScatterWritesWhatLiesInside) {
+  for (const Options& options : all_schedules()) {
+    for (const int swizzle : {0, 2}) {
+      const Rows rows({32, 9, 64, 2, 63}, swizzle, 128);
+      Bench bench(options);
+      const std::vector<uint8_t> shared = random_bytes(kShared, 3);
+      std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 17);
+      auto* device_tensor = bench.upload(tensor);
+      const auto* from = bench.upload(shared);
+      auto* to = bench.allocate<uint8_t>(kShared);
+      const Source source =
+          shared_kernel("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd13, " +
+                        coordinates(5) + "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
+      LaunchConfig config;
+      config.dynamic_smem = kShared;
+      expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to,
+                                  rows.c.offset, 4 * rows.c.inner(), kShared, nullptr));
+      for (size_t i = 0; i < 4; ++i) {
+        const Case one = rows.row(i);
+        for (uint32_t b = 0; b < one.inner() && one.at[1] < 64; ++b) {
+          tensor[static_cast<size_t>(one.at[1] * 128 + one.at[0] * 2) + b] =
+              shared[swizzle_bits(swizzle, kBase + one.offset + b) - kBase];
+        }
+      }
+      EXPECT_EQ(std::vector<uint8_t>(device_tensor, device_tensor + tensor.size()), tensor) << swizzle;
+    }
+  }
+}
+
+TEST(FourRows, Faults) {
+  const auto run = [](Case c, std::vector<int32_t> at, bool store) {
+    Bench bench;
+    auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes(), 0));
+    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
+    auto* to = bench.allocate<uint8_t>(kShared);
+    const Source source =
+        shared_kernel(store ? "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd13, " +
+                                  coordinates(5) + "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+                            : "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; cp.async.bulk.tensor.2d" +
+                                  kGather + " [%r15], [%rd13, " + coordinates(5) + "], [%r9];" + kWait);
+    LaunchConfig config;
+    config.dynamic_smem = kShared;
+    return bench.launch(source, config, make_map(c.spec(tensor)), pack(at), from, to, 0u, 4 * c.inner(), kShared,
+                        nullptr);
+  };
+  const Case right = Rows({}).c;
+  expect_success(run(right, {-8, -1, 0, 64, 7}, false));
+  expect_failure(run(right, {0, -1, 0, 1, 2}, true), Status::IllegalInstruction, {"negative coordinate -1"});
+  expect_failure(run(right, {3, 0, 1, 2, 3}, false), Status::IllegalInstruction, {"multiple of 16 bytes"});
+  Case high = right;
+  high.box[1] = 4;
+  expect_failure(run(high, {0, 0, 1, 2, 3}, false), Status::IllegalInstruction, {"has 4 rows", "need 1"});
+  Case deep{.dims = {64, 8, 8}, .strides = {128, 1024}, .box = {32, 1, 1}, .element_strides = {}, .at = {}};
+  expect_failure(run(deep, {0, 0, 1, 2, 3}, true), Status::IllegalInstruction, {"rank 2", "has rank 3"});
+}
+
 // ---- stores
 
 /// Stores a box and compares the whole tensor with the model.
@@ -1068,6 +1194,84 @@ TEST(TensorMapEdit, ReplacedFieldsTakeEffect) {
   const std::vector<uint8_t> expected =
       model_load(edited, {tensor.begin() + 512, tensor.end()}, std::vector<uint8_t>(kShared, 0));
   EXPECT_EQ(std::vector<uint8_t>(to, to + 256), std::vector<uint8_t>(expected.begin(), expected.begin() + 256));
+}
+
+/// All fields, as Triton's make_tensor_descriptor sets them in 128 zero bytes: a matrix of `columns` x 64 elements.
+std::string build_map(const std::string& at, const std::string& space, int elemtype, int columns, int swizzle) {
+  std::string text;
+  const auto set = [&](const std::string& field, const std::string& type, const std::string& value) {
+    text += "tensormap.replace.tile." + field + space + ".b1024." + type + " [" + at + "], " + value + ";\n";
+  };
+  const std::string pitch = std::to_string(columns * 2);
+  set("global_address", "b64", "%rd22"), set("rank", "b32", "1"), set("global_stride", "b64", "0, " + pitch);
+  set("box_dim", "b32", "0, 32"), set("box_dim", "b32", "1, 4");
+  set("global_dim", "b32", "0, " + std::to_string(columns)), set("global_dim", "b32", "1, 64");
+  set("element_stride", "b32", "0, 1"), set("element_stride", "b32", "1, 1");
+  set("elemtype", "b32", std::to_string(elemtype)), set("interleave_layout", "b32", "0");
+  set("swizzle_mode", "b32", std::to_string(swizzle)), set("fill_mode", "b32", "0");
+  return text;
+}
+
+TEST(TensorMapEdit, BuiltFromZeros) {
+  for (const int elemtype : {6, 10}) {  // F16, BF16
+    Bench bench;
+    const std::vector<uint8_t> tensor = random_bytes(64 * 256, 5);
+    const auto* device_tensor = bench.upload(tensor);
+    auto* map = bench.upload(std::vector<TensorMap>(1));
+    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
+    auto* to = bench.allocate<uint8_t>(kShared);
+    Coordinates pointer;
+    std::memcpy(pointer.at, &device_tensor, 8);
+    // Shared memory is zero: the map is built there by one thread, and copied by its warp.
+    const Source source = shared_kernel(
+        "add.u32 %r23, %r8, 16384; cvt.u64.u32 %rd23, %r23; ld.param.u64 %rd22, [at];\n" +
+        build_map("%rd23", ".shared::cta", elemtype, 128, 2) +
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd14], [%r23], 128; "
+        "fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
+        "%r14; mov.u32 %r40, 32; mov.u32 %r41, 3; "
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd14, {%r40, %r41}], "
+        "[%r9]; " +
+        kWait);
+    LaunchConfig config;
+    config.dynamic_smem = kShared, config.block = {1, 1, 1};
+    expect_success(bench.launch(source, config, TensorMap{}, pointer, from, to, 0u, 256u, kShared, map));
+    Case built{.dims = {128, 64}, .strides = {256}, .box = {32, 4}, .element_strides = {}, .at = {32, 3}};
+    built.swizzle = 2;
+    const std::vector<uint8_t> expected = model_load(built, tensor, std::vector<uint8_t>(kShared, 0));
+    EXPECT_EQ(std::vector<uint8_t>(to, to + 256), std::vector<uint8_t>(expected.begin(), expected.begin() + 256));
+  }
+}
+
+TEST(TensorMapEdit, WhatIsNotSetIsNamed) {
+  const auto run = [](const std::string& edit) {
+    Bench bench;
+    auto* map = bench.upload(std::vector<TensorMap>(1));
+    const auto* from = bench.upload(std::vector<uint8_t>(64 * 256, 0));
+    Coordinates pointer;
+    std::memcpy(pointer.at, &from, 8);
+    const Source source = shared_kernel("ld.param.u64 %rd22, [at];\n" + edit +
+                                        "fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; mov.u32 %r40, 0; "
+                                        "mov.u32 %r41, 0; "
+                                        "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes "
+                                        "[%r15], [%rd14, {%r40, %r41}], [%r9];");
+    LaunchConfig config;
+    config.dynamic_smem = kShared;
+    return bench.launch(source, config, TensorMap{}, pointer, from, from, 0u, 256u, 0u, map);
+  };
+  const auto without = [](const std::string& line) {
+    std::string text = build_map("%rd14", ".global", 6, 128, 0);
+    const size_t begin = text.find("tensormap.replace.tile." + line);
+    EXPECT_NE(begin, std::string::npos) << line;
+    return text.erase(begin, text.find('\n', begin) - begin);
+  };
+  expect_failure(run(without("rank")), Status::IllegalInstruction, {"2 coordinates", "rank 0"});
+  expect_failure(run(without("box_dim.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
+                 {"box_dim[1]", "is 0", "1 to 256"});
+  expect_failure(run(without("element_stride.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
+                 {"element_stride[1]", "is 0", "1 to 8"});
+  expect_failure(run(without("elemtype") + "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd14], 4;"),
+                 Status::IllegalInstruction, {"swizzle_mode 4"});
+  expect_failure(run(""), Status::IllegalInstruction, {"not a tensor map"});
 }
 
 }  // namespace

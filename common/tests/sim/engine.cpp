@@ -232,6 +232,24 @@ TEST(Grid, ClustersThatFitOnAnH200AsMeasured) {
   EXPECT_EQ(fit(2, 0), 528);
 }
 
+TEST(Grid, AClusterHasNoMoreBlocksThanTheGpuHasSms) {
+  for (const char* gpu : {"h200", "b200"}) {
+    Options options;
+    options.sms = 4;
+    Bench bench(options, gpu);
+    KernelInfo kernel;
+    kernel.max_threads = 1024;
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    const auto fit = [&](uint32_t size) {
+      config.cluster = {size, 1, 1};
+      return bench.device().max_active_clusters(kernel, config);
+    };
+    EXPECT_GT(fit(4), 0) << gpu;
+    EXPECT_EQ(fit(8), 0) << gpu;  // though each of the SMs has room for two of its blocks
+  }
+}
+
 // ---- what kernels print
 
 const char* const kSystemCalls = R"(

@@ -502,6 +502,118 @@ TEST(Matrix, StoresAreTheInverse) {
   }
 }
 
+/// Matrices of bytes: row p, whose address lane p gives, holds random ones. `body` is executed with the lane's address
+/// in %r8; afterwards, shared memory is in `memory` and %r10 to %r13 of each lane are returned.
+std::vector<uint32_t> run_bytes(const std::string& body, const std::vector<uint32_t>& rows,
+                                std::vector<uint8_t>& memory, const std::vector<uint32_t>& registers) {
+  Bench bench;
+  auto* bytes = bench.upload(memory);
+  const auto* addresses = bench.upload(rows);
+  auto* values = bench.upload(registers);
+  Source source;
+  source.prologue = ".shared .align 16 .b8 box[8192];\n";
+  source.parameters = ".param .u64 memory, .param .u64 rows, .param .u64 values";
+  source.body =
+      "ld.param.u64 %rd1, [memory]; ld.param.u64 %rd2, [rows]; ld.param.u64 %rd3, [values]; mov.u32 %r1, %tid.x; "
+      "mov.u32 %r2, 0; mov.u32 %r3, box; mul.wide.u32 %rd4, %r1, 4;\n"
+      "fill: mad.lo.u32 %r5, %r2, 32, %r1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd1, %rd5; ld.global.u32 %r6, "
+      "[%rd5]; mul.lo.u32 %r7, %r5, 4; add.u32 %r7, %r3, %r7; st.shared.u32 [%r7], %r6; add.u32 %r2, %r2, 1; "
+      "setp.lt.u32 %p1, %r2, 64; @%p1 bra fill;\n"
+      "bar.sync 0; add.s64 %rd2, %rd2, %rd4; ld.global.u32 %r8, [%rd2]; add.u32 %r8, %r3, %r8; mul.wide.u32 %rd4, %r1, "
+      "16; add.s64 %rd3, %rd3, %rd4; ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd3];\n" +
+      body +
+      "\nst.global.v4.u32 [%rd3], {%r10, %r11, %r12, %r13}; bar.sync 0; mov.u32 %r2, 0;\n"
+      "drain: mad.lo.u32 %r5, %r2, 32, %r1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd1, %rd5; mul.lo.u32 %r7, %r5, "
+      "4; add.u32 %r7, %r3, %r7; ld.shared.u32 %r6, [%r7]; st.global.u32 [%rd5], %r6; add.u32 %r2, %r2, 1; "
+      "setp.lt.u32 %p1, %r2, 64; @%p1 bra drain;";
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  expect_success(bench.launch(source, config, bytes, addresses, values));
+  memory.assign(bytes, bytes + 8192);
+  return {values, values + 128};
+}
+struct ByteMatrices {
+  std::vector<uint8_t> memory = std::vector<uint8_t>(8192);
+  std::vector<uint32_t> rows = MatrixFixture().row_address;
+  std::vector<uint32_t> registers = std::vector<uint32_t>(128);
+  ByteMatrices() {
+    Dice dice(12);
+    for (uint8_t& byte : memory) byte = static_cast<uint8_t>(dice.next());
+    for (uint32_t& value : registers) value = static_cast<uint32_t>(dice.next());
+  }
+  /// Element `i` of row `p`, of so many bits each.
+  uint8_t element(uint32_t p, uint32_t i, uint32_t bits) const {
+    uint32_t value = 0;
+    for (uint32_t b = 0; b < bits; ++b) value |= (memory[rows[p] + (i * bits + b) / 8] >> (i * bits + b) % 8 & 1u) << b;
+    return static_cast<uint8_t>(value);
+  }
+};
+std::string register_list(int count) {
+  return count == 1 ? "{%r10}" : count == 2 ? "{%r10, %r11}" : "{%r10, %r11, %r12, %r13}";
+}
+std::string format_of(uint32_t bits) { return bits == 8 ? ".b8" : bits == 4 ? ".b8x16.b4x16_p64" : ".b8x16.b6x16_p32"; }
+
+TEST(Matrix, SixteenColumnsOfBytes) {
+  for (const uint32_t bits : {8u, 4u, 6u}) {
+    for (const int count : {1, 2}) {
+      const ByteMatrices m;
+      std::vector<uint8_t> memory = m.memory;
+      const auto values = run_bytes("ldmatrix.sync.aligned.m16n16.x" + std::to_string(count) + ".trans.shared" +
+                                        format_of(bits) + " " + register_list(2 * count) + ", [%r8];",
+                                    m.rows, memory, m.registers);
+      for (uint32_t t = 0; t < 32; ++t) {
+        for (uint32_t j = 0; j < 4; ++j) {  // register j: columns 8 (j % 2) on, of matrix j / 2
+          uint32_t expected = m.registers[4 * t + j];
+          for (uint32_t i = 0; i < 4 && j < 2 * static_cast<uint32_t>(count); ++i) {
+            expected &= ~(0xFFu << 8 * i);
+            expected |= uint32_t{m.element(16 * (j / 2) + t % 4 * 4 + i, t / 4 + 8 * (j % 2), bits)} << 8 * i;
+          }
+          EXPECT_EQ(values[4 * t + j], expected) << bits << " x" << count << " lane " << t << " register " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Matrix, EightRowsOfPackedElements) {
+  for (const uint32_t bits : {4u, 6u}) {
+    for (const int count : {1, 2, 4}) {
+      const ByteMatrices m;
+      std::vector<uint8_t> memory = m.memory;
+      const auto values = run_bytes("ldmatrix.sync.aligned.m8n16.x" + std::to_string(count) + ".shared" +
+                                        format_of(bits) + " " + register_list(count) + ", [%r8];",
+                                    m.rows, memory, m.registers);
+      for (uint32_t t = 0; t < 32; ++t) {
+        for (uint32_t j = 0; j < static_cast<uint32_t>(count); ++j) {
+          uint32_t expected = 0;
+          for (uint32_t i = 0; i < 4; ++i) expected |= uint32_t{m.element(8 * j + t / 4, t % 4 * 4 + i, bits)} << 8 * i;
+          EXPECT_EQ(values[4 * t + j], expected) << bits << " x" << count << " lane " << t << " register " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Matrix, StoresOfBytesAreTransposed) {
+  for (const int count : {1, 2, 4}) {
+    const ByteMatrices m;
+    std::vector<uint8_t> memory = m.memory, expected = m.memory;
+    run_bytes("stmatrix.sync.aligned.m16n8.x" + std::to_string(count) + ".trans.shared.b8 [%r8], " +
+                  register_list(count) + ";",
+              m.rows, memory, m.registers);
+    // A lane holds rows t / 4 and 8 more of columns 2 (t % 4) and the next; each column becomes a row of memory.
+    for (uint32_t t = 0; t < 32; ++t) {
+      for (uint32_t j = 0; j < static_cast<uint32_t>(count); ++j) {
+        for (uint32_t i = 0; i < 4; ++i) {
+          expected[m.rows[8 * j + t % 4 * 2 + i % 2] + t / 4 + 8 * (i / 2)] =
+              static_cast<uint8_t>(m.registers[4 * t + j] >> 8 * i);
+        }
+      }
+    }
+    EXPECT_EQ(memory, expected) << count;
+  }
+}
+
 TEST(Matrix, MoveTransposes) {
   Bench bench;
   auto* out = bench.allocate<uint32_t>(32);

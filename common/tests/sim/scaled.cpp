@@ -497,8 +497,6 @@ TEST(Scaled, WhatIsNotKnownHasItsName) {
                                   tcgen05_descriptor(b), 0, kAccumulators, false);
     expect_failure(run.outcome, Status::IllegalInstruction, {name, "not simulated"});
   };
-  fails("tcgen05.cp.cta_group::1.4x256b [%r31], %rd6;", "tcgen05.cp.4x256b");
-  fails("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%r31], %rd6;", "tcgen05.cp .b8x16");
   fails("tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::lastuse [%r31], [%r16], %rd7, %r30, %p5;", ".ashift");
   fails("tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r31], %rd6, %rd7, [%r16], %r30, %p5;", "tcgen05.mma.ws.sp");
 }

@@ -254,7 +254,6 @@ TensorMap make_map(const MapSpec& spec) {
   map.address = reinterpret_cast<uint64_t>(spec.address);
   map.data_type = static_cast<uint8_t>(spec.data_type);
   map.rank = static_cast<uint8_t>(spec.dims.size());
-  map.element_bytes = static_cast<uint8_t>(spec.element_bytes);
   uint64_t stride = static_cast<uint64_t>(spec.element_bytes);
   for (size_t i = 0; i < spec.dims.size(); ++i) {
     map.dims_minus_1[i] = static_cast<uint32_t>(spec.dims[i] - 1);

@@ -674,6 +674,7 @@ TEST(Copy, ShapesAndBroadcasts) {
                            [](int r) {
                              return std::vector<int>{r % 32 + r / 32 * 64, r % 32 + r / 32 * 64 + 32};
                            }},
+                          {"4x256b", 4, 32, [](int r) { return std::vector<int>{32 * r}; }},
                           {"32x128b.warpx4", 32, 16, [](int r) {
                              return std::vector<int>{r, r + 32, r + 64, r + 96};
                            }}};
@@ -709,6 +710,60 @@ TEST(Copy, ShapesAndBroadcasts) {
       }
       EXPECT_TRUE(run.tmem == expected) << shape.name << " group " << group;
     }
+  }
+}
+
+const std::string kCommit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];";
+
+TEST(Copy, FourRowsGoToALaneOfEachQuarter) {
+  std::vector<uint8_t> shared(16 * 1024);
+  for (size_t i = 0; i < shared.size(); ++i) shared[i] = static_cast<uint8_t>(i * 7 + i / 256);
+  const OperandLayout layout = dense_layout(Swizzle::None, false, 4, 4, kBase);
+  const auto run = [&](uint32_t lane, const Tmem& start) {
+    return run_tensor(1,
+                      "add.u32 %r31, %r31, " + std::to_string(lane << 16) +
+                          "; tcgen05.cp.cta_group::1.4x256b [%r31], %rd6; " + kCommit,
+                      true, shared, start, tcgen05_descriptor(layout), 0, 0, 100, false);
+  };
+  const Tmem start = random_tmem(1, 3);
+  const Result right = run(31, start);  // the row that tcgen05.shift leaves
+  expect_success(right.outcome);
+  Tmem expected = start;
+  for (int row = 0; row < 4; ++row) {
+    const std::vector<uint32_t> words = read_row(shared, kBase, layout, Element::TF32, row);
+    for (size_t i = 0; i < 8; ++i) expected[cell(0, static_cast<size_t>(31 + 32 * row), 100 + i)] = words[i];
+  }
+  EXPECT_TRUE(right.tmem == expected);
+  expect_failure(run(32, start).outcome, Status::IllegalInstruction, {"tcgen05.cp.4x256b at lane 32", "0 to 31"});
+}
+
+TEST(Copy, UnpacksSixteenElements) {
+  // In each 16 bytes sixteen packed elements, the first in the lowest bits, and padding.
+  for (const uint32_t bits : {4u, 6u}) {
+    std::vector<uint8_t> shared(16 * 1024);
+    Dice dice(bits);
+    for (uint8_t& byte : shared) byte = static_cast<uint8_t>(dice.next());
+    const OperandLayout layout = dense_layout(Swizzle::None, false, 4, 128, kBase);
+    const Tmem start = random_tmem(1, 3);
+    const Result run = run_tensor(1,
+                                  std::string("tcgen05.cp.cta_group::1.128x256b.b8x16.") +
+                                      (bits == 4 ? "b4x16_p64" : "b6x16_p32") + " [%r31], %rd6; " + kCommit,
+                                  true, shared, start, tcgen05_descriptor(layout), 0, 0, 100, false);
+    expect_success(run.outcome);
+    Tmem expected = start;
+    for (int row = 0; row < 128; ++row) {
+      const std::vector<uint32_t> packed = read_row(shared, kBase, layout, Element::TF32, row);
+      for (size_t half = 0; half < 2; ++half) {
+        uint8_t bytes[16] = {};
+        for (uint32_t i = 0; i < 16 * bits; ++i) {
+          const uint32_t bit = packed[4 * half + i / 32] >> i % 32 & 1;
+          bytes[i / bits] = static_cast<uint8_t>(bytes[i / bits] | bit << (i % bits + (bits == 4 ? 2 : 0)));
+        }
+        for (size_t word = 0; word < 4; ++word)
+          std::memcpy(&expected[cell(0, static_cast<size_t>(row), 100 + 4 * half + word)], bytes + 4 * word, 4);
+      }
+    }
+    EXPECT_TRUE(run.tmem == expected) << bits;
   }
 }
 

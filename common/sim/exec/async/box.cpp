@@ -37,6 +37,31 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
 }
 
+/// What cuTensorMapEncodeTiled refuses, and tensormap.replace lets pass: a kernel may have set a field to anything, or,
+/// starting from zeros, not at all.
+void check_fields(const TensorMap& map) {
+  const auto require = [](bool holds, const char* field, size_t i, uint64_t value, const char* range) {
+    if (holds) return;
+    throw Fault{Status::IllegalInstruction, std::string(field) + "[" + std::to_string(i) + "] of the tensor map is " +
+                                                std::to_string(value) + "; it must be " + range};
+  };
+  for (size_t i = 0; i < map.rank; ++i) {
+    require(map.box[i] >= 1 && map.box[i] <= 256, "box_dim", i, map.box[i], "1 to 256 (elements)");
+    const uint8_t stride = map.element_strides[i];
+    require(i == 0 || (stride >= 1 && stride <= 8), "element_stride", i, stride, "1 to 8");
+    if (i + 1 < map.rank)
+      require(map.strides[i] % 16 == 0, "global_stride", i, map.strides[i], "a multiple of 16 (bytes)");
+  }
+  if (map.address % 16 != 0) {
+    throw Fault{Status::MisalignedAddress,
+                "global_address of the tensor map is " + base::hex(map.address) + "; it must be a multiple of 16"};
+  }
+  const uint32_t inner = map.box[0] * map.bits() / 8, span = span_bytes(map.swizzle_mode());
+  require(map.is_packed() || inner % 16 == 0, "box_dim", 0, map.box[0], "a multiple of 16 bytes");
+  require(map.is_spread() || span == 0 || inner <= span, "box_dim", 0, map.box[0],
+          "at most as many bytes as the swizzle spans");
+}
+
 void place_tile(Box& box) {
   box.rows = 1;
   for (size_t i = 0; i < box.map.rank; ++i) {
@@ -50,6 +75,22 @@ void place_tile(Box& box) {
                                                   std::to_string(box.coordinate[i]) + " (dimension " +
                                                   std::to_string(i) + "): only loads may start outside"};
     }
+  }
+}
+
+/// tile::gather4 and tile::scatter4: four rows of a matrix, wherever they lie (PTX ISA, "Tiled scatter4/gather4").
+void place_rows(Box& box) {
+  constexpr uint32_t ROWS = 4;
+  if (box.map.box[1] != 1) {
+    throw Fault{Status::IllegalInstruction, "the box of the tensor map has " + std::to_string(box.map.box[1]) +
+                                                " rows: tile::gather4 and tile::scatter4 need 1 (boxDim[1])"};
+  }
+  box.rows = ROWS;
+  box.count = {box.map.box[0], ROWS};
+  for (size_t i = 0; box.is_store && i <= ROWS; ++i) {
+    if (box.coordinate[i] >= 0) continue;
+    throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
+                                                std::to_string(box.coordinate[i]) + ": only loads may start outside"};
   }
 }
 
@@ -74,7 +115,10 @@ TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
   if (operand.elements.size() < 2) d.unsupported("coordinates are required");
   const auto list = d.elements(operand.elements[1]);
   if (list.size() > tensor.coordinates.size()) d.unsupported("more than five coordinates");
-  tensor.dimensions = static_cast<uint8_t>(list.size());
+  tensor.takes_rows = d.has("tile::gather4") || d.has("tile::scatter4");
+  if (tensor.takes_rows && list.size() != tensor.coordinates.size())
+    d.unsupported("five coordinates are required: {x, y0, y1, y2, y3}");
+  tensor.dimensions = static_cast<uint8_t>(tensor.takes_rows ? 2 : list.size());
   for (size_t i = 0; i < list.size(); ++i) tensor.coordinates[i] = d.source(list[i], ptx::Type::S32);
   tensor.is_im2col = d.has("im2col") || d.has("im2col_no_offs");
   return tensor;
@@ -106,10 +150,12 @@ void place(Box& box, const uint8_t* at, uint64_t address) {
     throw Fault{Status::IllegalInstruction,
                 "the 128 bytes at " + base::hex(address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
   if (box.map.rank != box.dimensions) {
-    throw Fault{Status::IllegalInstruction, "the instruction names " + std::to_string(box.dimensions) +
-                                                " coordinates, but the tensor map has rank " +
-                                                std::to_string(box.map.rank)};
+    throw Fault{Status::IllegalInstruction,
+                (box.takes_rows ? std::string("tile::gather4 and tile::scatter4 need a tensor map of rank 2")
+                                : "the instruction names " + std::to_string(box.dimensions) + " coordinates") +
+                    ", but the tensor map has rank " + std::to_string(box.map.rank)};
   }
+  check_fields(box.map);
   if (box.map.interleave != 0)
     throw Fault{Status::IllegalInstruction, "interleaved tensor maps are not supported by the simulated device"};
   if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32)
@@ -122,6 +168,8 @@ void place(Box& box, const uint8_t* at, uint64_t address) {
   }
   if (box.is_im2col)
     place_pixels(box);
+  else if (box.takes_rows)
+    place_rows(box);
   else
     place_tile(box);
   box.inner_bytes = box.count[0] * box.map.bits() / 8;
@@ -149,7 +197,9 @@ Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store) 
   Box box;
   box.map_address = in_param_window(map_address) ? 0 : map_address;
   box.dimensions = operand.dimensions, box.is_im2col = operand.is_im2col, box.is_store = is_store;
-  for (size_t i = 0; i < box.dimensions; ++i) box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
+  box.takes_rows = operand.takes_rows;
+  for (size_t i = 0; i < operand.coordinates.size() && operand.coordinates[i] >= 0; ++i)
+    box.coordinate[i] = lanes<int32_t>(warp, operand.coordinates[i])[lane];
   for (size_t i = 0; i + 2 < box.dimensions && operand.offsets[i] >= 0; ++i)
     box.offset[i] = lanes<uint32_t>(warp, operand.offsets[i])[lane] & 0xFFFF;
   const uint8_t* const map = locate_map(cluster, map_address);

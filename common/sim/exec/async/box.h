@@ -14,8 +14,9 @@ struct TensorOperand {
   Address map;
   std::array<int32_t, 5> coordinates{-1, -1, -1, -1, -1};  ///< slots
   std::array<int32_t, 3> offsets{-1, -1, -1};              ///< slots; -1: none
-  uint8_t dimensions = 0;
+  uint8_t dimensions = 0;                                  ///< of the tensor
   bool is_im2col = false;
+  bool takes_rows = false;  ///< tile::gather4, tile::scatter4: the coordinates are {x, y0, y1, y2, y3}
 
   static TensorOperand decode(Decoder& d, const ptx::Operand& operand);
   /// With .im2col, the operand behind the others names where in the filter each pixel is taken from.
@@ -33,6 +34,7 @@ struct Box {
   /// Between which the outer dimensions are walked through, the second fastest. im2col: the same for every load, wherever
   /// in between it starts, and images never end.
   std::array<int64_t, 5> begin{}, end{};
+  bool takes_rows = false;                               ///< row i of four is the tensor's row coordinate[1 + i]
   uint32_t inner_bytes = 0;                              ///< of one row of the box in global memory
   uint32_t shared_bytes = 0;                             ///< in shared memory: more, if its elements are spread
   uint32_t pitch = 0;                                    ///< from row to row in shared memory
@@ -46,7 +48,7 @@ struct Box {
   Footprint outline() const {
     return {.bytes = bytes(),
             .tensor = map.address,
-            .coordinates = {coordinate.begin(), coordinate.begin() + map.rank},
+            .coordinates = {coordinate.begin(), coordinate.begin() + (takes_rows ? 5 : map.rank)},
             .extent = {count.begin(), count.begin() + map.rank}};
   }
 };
@@ -71,6 +73,7 @@ void for_rows(const Box& box, F f) {
   std::array<int64_t, 5> at = box.coordinate;
   for (uint32_t row = 0; row < box.rows; ++row) {
     bool inside = true;
+    if (box.takes_rows) at[1] = box.coordinate[1 + row];
     int64_t address = static_cast<int64_t>(map.address) + start;
     for (size_t i = 1; i < map.rank; ++i) {
       const int64_t x = at[i] + (i <= box.offset.size() ? box.offset[i - 1] : 0);

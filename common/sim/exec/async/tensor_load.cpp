@@ -23,10 +23,9 @@ void fill_outside(const TensorMap& map, uint8_t* bytes, size_t count) {
     return;
   }
   // The NaN that TMA fills with (BF16: 0x7FF7, measured).
-  for (size_t i = 0; i < count; i += map.element_bytes) {
-    const uint64_t nan = map.element_bytes == 2 ? 0x7FF7 : map.element_bytes == 4 ? 0x7FF7'FFFF : 0x7FF7'FFFF'FFFF'FFFF;
-    std::memcpy(bytes + i, &nan, std::min<size_t>(map.element_bytes, count - i));
-  }
+  const size_t element = map.bits() / 8;
+  const uint64_t nan = element == 2 ? 0x7FF7 : element == 4 ? 0x7FF7'FFFF : 0x7FF7'FFFF'FFFF'FFFF;
+  for (size_t i = 0; i < count; i += element) { std::memcpy(bytes + i, &nan, std::min(element, count - i)); }
 }
 
 class TensorLoad final : public AsyncOperation {

@@ -1,4 +1,7 @@
 // tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel edits itself.
+#include <algorithm>
+#include <array>
+
 #include "exec/async/destination.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
@@ -15,8 +18,10 @@ enum class Field : uint8_t {
   GlobalDim,
   GlobalStride,
   ElementStride,
+  ElementType,
   Interleave,
   SwizzleMode,
+  SwizzleAtomicity,
   FillMode
 };
 bool is_indexed(Field field) { return field >= Field::BoxDim && field <= Field::ElementStride; }
@@ -29,7 +34,20 @@ struct Replace {
   Field field;
   bool in_shared = false;  ///< .shared::cta
 };
+/// The ISA numbers element types otherwise than the driver: FP32 that flushes subnormals comes before FP64 and BF16.
+uint8_t element_type(uint64_t number) {
+  constexpr std::array<TensorDataType, 3> MOVED{TensorDataType::F32Ftz, TensorDataType::F64, TensorDataType::BF16};
+  return number >= 8 && number <= 10 ? static_cast<uint8_t>(MOVED[number - 8]) : static_cast<uint8_t>(number);
+}
+
+/// Is this memory blank? Triton's make_tensor_descriptor builds its tensor maps from 128 zero bytes, and hardware takes
+/// them (measured on an H100).
+bool is_blank(const uint8_t* bytes) {
+  return std::all_of(bytes, bytes + sizeof(TensorMap), [](uint8_t byte) { return byte == 0; });
+}
+
 void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
+  constexpr auto SWIZZLE_128B = static_cast<uint8_t>(Swizzle::Bytes128);
   switch (field) {
     case Field::GlobalAddress: map.address = value; break;
     case Field::Rank: map.rank = static_cast<uint8_t>(value + 1); break;
@@ -40,7 +58,16 @@ void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
       break;
     case Field::ElementStride: map.element_strides[i] = static_cast<uint8_t>(value); break;
     case Field::Interleave: map.interleave = static_cast<uint8_t>(value); break;
-    case Field::SwizzleMode: map.swizzle = static_cast<uint8_t>(value); break;
+    case Field::ElementType: map.data_type = element_type(value); break;
+    case Field::SwizzleMode:
+      if (value > SWIZZLE_128B)
+        throw Fault{Status::IllegalInstruction, "tensormap.replace: swizzle_mode 4 (96 bytes) is not simulated"};
+      map.swizzle = static_cast<uint8_t>(value == SWIZZLE_128B ? value + map.atomicity : value);
+      break;
+    case Field::SwizzleAtomicity:
+      map.atomicity = static_cast<uint8_t>(value);
+      if (map.swizzle >= SWIZZLE_128B) map.swizzle = static_cast<uint8_t>(SWIZZLE_128B + value);
+      break;
     case Field::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
 }
@@ -73,8 +100,11 @@ Flow replace(Warp& w, const Replace& o, Mask m) {
                             : global_location(cluster, address, 128, 64, true, "tensormap.replace");
     TensorMap map;
     std::memcpy(&map, at, sizeof map);
-    if (map.magic != TensorMap::MAGIC)
-      throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are not a tensor map", lane};
+    if (is_blank(at)) map.magic = TensorMap::MAGIC;
+    if (map.magic != TensorMap::MAGIC) {
+      throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are neither a tensor map nor all zero",
+                  lane};
+    }
     if (o.dimension > 4)
       throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(o.dimension), lane};
     set_field(map, o.field, o.dimension, number(w, o.value, is_wide(o.field), lane));
@@ -115,8 +145,10 @@ void decode_replace(Decoder& d) {
                                                                    {"global_dim", Field::GlobalDim},
                                                                    {"global_stride", Field::GlobalStride},
                                                                    {"element_stride", Field::ElementStride},
+                                                                   {"elemtype", Field::ElementType},
                                                                    {"interleave_layout", Field::Interleave},
                                                                    {"swizzle_mode", Field::SwizzleMode},
+                                                                   {"swizzle_atomicity", Field::SwizzleAtomicity},
                                                                    {"fill_mode", Field::FillMode}};
   Replace o{.map = d.address(0), .field = d.one_of(kFields, "this field"), .in_shared = d.has("shared::cta")};
   const bool indexed = is_indexed(o.field);

@@ -35,16 +35,28 @@ const GlobalMemory::Allocation* find_allocation(Cluster& cluster, uint64_t addre
   return found;
 }
 
+/// What may be a pointer among the kernel's parameters.
+std::vector<uint64_t> given_pointers(const Launch& launch) {
+  std::vector<uint64_t> pointers(launch.parameters.size() / sizeof(uint64_t));
+  if (!pointers.empty()) std::memcpy(pointers.data(), launch.parameters.data(), pointers.size() * sizeof(uint64_t));
+  return pointers;
+}
+
 void check_global(Cluster& cluster, uint64_t address, uint64_t bytes, bool write, const char* what, int lane) {
   const GlobalMemory::Allocation* found = find_allocation(cluster, address, bytes);
   if (found == nullptr) {
     throw Fault{Status::IllegalAddress,
                 std::string(what) + " of " + std::to_string(bytes) + " bytes at " + base::hex(address) + ": " +
-                    cluster.launch->memory->describe(address),
+                    cluster.launch->memory->describe(address, given_pointers(*cluster.launch)),
                 lane};
   }
   if (write && found->constant) {
-    throw Fault{Status::IllegalAddress, std::string(what) + " to constant memory (" + found->label + ")", lane};
+    throw Fault{Status::IllegalAddress,
+                std::string(what) +
+                    (found->kind == GlobalMemory::Kind::Mapped ? " to memory that kernels may only read ("
+                                                               : " to constant memory (") +
+                    found->label + ")",
+                lane};
   }
 }
 

@@ -60,15 +60,13 @@ bool fits(const std::vector<std::string_view>& words, const std::vector<std::str
 
 /// What the ISA has and nobody here knows, by its own name. The words stand among the modifiers.
 struct Missing {
-  std::string_view opcode, words, what;
+  std::string_view opcode, words, what;  ///< `what`: in the plural
 };
 constexpr Missing kMissing[] = {
     {"mma", "block_scale", "products with scaled blocks"},
-    {"tcgen05", "cp.4x256b", "copies into the last rows of a shifted matrix (tcgen05.cp.4x256b)"},
-    {"tcgen05", "cp.b8x16", "copies that unpack (tcgen05.cp .b8x16)"},
     {"tcgen05", "mma.ashift", "products with shifted rows of A (tcgen05.mma .ashift)"},
     {"tcgen05", "mma.ws.sp", "products of a sparse A with B at rest (tcgen05.mma.ws.sp)"},
-    {"multimem", "", "multicast memory (multimem)"},
+    {"multimem", "", "accesses to multicast memory (multimem)"},
     {"tex", "", "textures"},
     {"tld4", "", "textures"},
     {"txq", "", "textures"},

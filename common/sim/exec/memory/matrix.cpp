@@ -1,5 +1,10 @@
-// ldmatrix, stmatrix, movmatrix: 8x8 matrices of 16-bit elements. In registers, lane l holds row l / 4, columns
-// 2 (l % 4) and the next; in memory each row has an address of its own, which any lane may give.
+// ldmatrix, stmatrix, movmatrix: matrices whose rows of 16 bytes each have an address of their own, which any lane may
+// give. With 16-bit elements a matrix has 8 rows, and in registers lane l holds row l / 4, columns 2 (l % 4) and the
+// next.
+//
+// The ISA shows the layouts of 8-bit elements in figures. Here they are what CUTLASS's layouts say
+// (Copy_Traits<SM100_U8x8_LDSM_T>, <SM100_SU4_DU8x16_x1_LDSM_N>, <SM100_U8x4_STSM_T>); its byte shuffle behind
+// ldmatrix.m16n16 and public measurements on an sm_120a agree with them.
 #include "exec/core/families.h"
 #include "exec/memory/operand.h"
 
@@ -7,37 +12,76 @@ namespace sim {
 namespace {
 
 using ptx::Type;
-using Tile = uint16_t[8][8];
 
-/// The two elements of a lane, transposed or not.
-uint32_t fragment(const Tile& tile, int lane, bool transposed) {
-  const int r = lane / 4, c = 2 * (lane % 4);
-  return transposed ? tile[c][r] | static_cast<uint32_t>(tile[c + 1][r]) << 16
-                    : tile[r][c] | static_cast<uint32_t>(tile[r][c + 1]) << 16;
+constexpr uint32_t kRowBytes = 16;
+using Row = uint8_t[kRowBytes];
+
+/// How the elements of a matrix lie in a lane's registers.
+enum class Fragment : uint8_t {
+  Halves,              ///< 16 bits: two of a row
+  HalvesTransposed,    ///< two of a column
+  Bytes,               ///< 8 bits: four of a row (m8n16)
+  BytesTransposed,     ///< four of a column, in a second register of the column eight further (m16n16)
+  BytesTransposed16x8  ///< two of a column, and two of the column eight further (stmatrix's m16n8)
+};
+
+/// The byte of a matrix that byte `i` of a lane's register `number` of this matrix is.
+uint8_t& element(Row* rows, Fragment fragment, int lane, int number, int i) {
+  const int high = lane / 4, low = lane % 4;
+  switch (fragment) {
+    case Fragment::Halves: return rows[high][4 * low + i];
+    case Fragment::HalvesTransposed: return rows[2 * low + i / 2][2 * high + i % 2];
+    case Fragment::Bytes: return rows[high][4 * low + i];
+    case Fragment::BytesTransposed: return rows[4 * low + i][high + 8 * number];
+    default: return rows[2 * low + i % 2][high + 8 * (i / 2)];
+  }
 }
-void set_fragment(Tile& tile, int lane, bool transposed, uint32_t value) {
-  const int r = lane / 4, c = 2 * (lane % 4);
-  (transposed ? tile[c][r] : tile[r][c]) = static_cast<uint16_t>(value);
-  (transposed ? tile[c + 1][r] : tile[r][c + 1]) = static_cast<uint16_t>(value >> 16);
+uint32_t fragment_of(Row* rows, Fragment fragment, int lane, int number) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value |= uint32_t{element(rows, fragment, lane, number, i)} << 8 * i;
+  return value;
+}
+void set_fragment(Row* rows, Fragment fragment, int lane, uint32_t value) {
+  for (int i = 0; i < 4; ++i) element(rows, fragment, lane, 0, i) = static_cast<uint8_t>(value >> 8 * i);
+}
+
+/// Sixteen elements of so many bits, packed at the start of a row: each into the low bits of a byte, as a comment in
+/// CUTLASS says of .b4x16_p64.
+void unpack(Row& row, uint32_t bits) {
+  Row packed;
+  std::memcpy(packed, row, sizeof packed);
+  for (uint32_t i = 0; i < kRowBytes; ++i) {
+    const uint32_t at = i * bits, two = packed[at / 8] | uint32_t{packed[at / 8 + 1]} << 8;
+    row[i] = static_cast<uint8_t>(two >> at % 8 & ((1u << bits) - 1));
+  }
 }
 
 struct Matrices {
   MemoryOperand at;
   std::array<int32_t, 4> registers;
-  uint8_t count;
-  bool transposed;
-  Mask rows() const { return count == 4 ? kAllLanes : (1u << (8 * count)) - 1; }  ///< lanes that give addresses
+  Fragment fragment;
+  uint8_t count, height;  ///< matrices, and the rows of each in memory
+  uint8_t packed = 0;     ///< bits of a packed element; 0: not packed
+  int registers_each = 1;
+  Mask rows() const {  ///< lanes that give addresses
+    const int all = count * height;
+    return all == 32 ? kAllLanes : (1u << all) - 1;
+  }
 };
 
 Flow ldmatrix(Warp& w, const Matrices& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   Access access;
-  resolve(w, o.at, 16, o.rows(), AccessKind::Load, &access);
-  for (size_t j = 0; j < o.count; ++j) {
-    Tile tile;
-    for (size_t r = 0; r < 8; ++r) std::memcpy(tile[r], access.host[8 * j + r], 16);
-    auto* d = lanes<uint32_t>(w, o.registers[j]);
-    for (int lane = 0; lane < 32; ++lane) d[lane] = fragment(tile, lane, o.transposed);
+  resolve(w, o.at, kRowBytes, o.rows(), AccessKind::Load, &access);
+  Row rows[32];
+  for (size_t i = 0; i < size_t{o.count} * o.height; ++i) {
+    std::memcpy(rows[i], access.host[i], kRowBytes);
+    if (o.packed != 0) unpack(rows[i], o.packed);
+  }
+  for (int j = 0; j < o.count * o.registers_each; ++j) {
+    Row* const matrix = rows + j / o.registers_each * o.height;
+    auto* d = lanes<uint32_t>(w, o.registers[static_cast<size_t>(j)]);
+    for (int lane = 0; lane < 32; ++lane) d[lane] = fragment_of(matrix, o.fragment, lane, j % o.registers_each);
   }
   return Flow::Next;
 }
@@ -45,21 +89,21 @@ Flow ldmatrix(Warp& w, const Matrices& o, Mask m) {
 Flow stmatrix(Warp& w, const Matrices& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   Access access;
-  resolve(w, o.at, 16, o.rows(), AccessKind::Store, &access);
-  Tile tiles[4];
+  resolve(w, o.at, kRowBytes, o.rows(), AccessKind::Store, &access);
+  Row rows[32];
   for (size_t j = 0; j < o.count; ++j) {
     const auto* s = lanes<uint32_t>(w, o.registers[j]);
-    for (int lane = 0; lane < 32; ++lane) set_fragment(tiles[j], lane, o.transposed, s[lane]);
-    for (size_t r = 0; r < 8; ++r) std::memcpy(access.host[8 * j + r], tiles[j][r], 16);
+    for (int lane = 0; lane < 32; ++lane) set_fragment(rows + j * o.height, o.fragment, lane, s[lane]);
   }
+  for (size_t i = 0; i < size_t{o.count} * o.height; ++i) std::memcpy(access.host[i], rows[i], kRowBytes);
   cluster_of(w).watchers.tell(StoreEvent{.cluster = cluster_of(w),
                                          .warp = &w,
                                          .is_done = true,
                                          .changed = true,
                                          .lanes = o.rows(),
                                          .host = access.host,
-                                         .values = reinterpret_cast<const uint8_t*>(tiles),
-                                         .bytes = sizeof tiles[0][0]});
+                                         .values = reinterpret_cast<const uint8_t*>(rows),
+                                         .bytes = kRowBytes});
   note_effect(w);
   return Flow::Next;
 }
@@ -70,24 +114,34 @@ struct MoveMatrix {
 };
 Flow movmatrix(Warp& w, const MoveMatrix& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
-  Tile tile;
-  for (int lane = 0; lane < 32; ++lane) set_fragment(tile, lane, false, lanes<uint32_t>(w, o.a)[lane]);
-  for (int lane = 0; lane < 32; ++lane) lanes<uint32_t>(w, o.d)[lane] = fragment(tile, lane, true);
+  Row rows[8];
+  for (int lane = 0; lane < 32; ++lane) set_fragment(rows, Fragment::Halves, lane, lanes<uint32_t>(w, o.a)[lane]);
+  for (int lane = 0; lane < 32; ++lane)
+    lanes<uint32_t>(w, o.d)[lane] = fragment_of(rows, Fragment::HalvesTransposed, lane, 0);
   return Flow::Next;
 }
 
 template <bool LOADS>
 void decode_matrices(Decoder& d) {
-  d.ignore({"x1", "shared", "shared::cta"});
-  if (!d.has("m8n8")) d.unsupported("only m8n8 matrices of 16-bit elements");
-  if (d.last_type() != Type::B16) d.unsupported("only .b16 elements");
-  const int count = d.has("x4") ? 4 : d.has("x2") ? 2 : 1;
-  Matrices o{};
-  o.at = {.address = d.address(LOADS ? 1 : 0), .space = ptx::Space::Shared};
-  o.count = static_cast<uint8_t>(count);
-  o.transposed = d.has("trans");
+  d.ignore({"x1", "shared", "shared::cta", "b8", "b16", "b8x16"});
+  const bool transposed = d.has("trans");
+  Matrices o{.at = {.address = d.address(LOADS ? 1 : 0), .space = ptx::Space::Shared}, .height = 8};
+  o.count = d.has("x4") ? 4 : d.has("x2") ? 2 : 1;
+  if (d.has("m8n8")) {
+    o.fragment = transposed ? Fragment::HalvesTransposed : Fragment::Halves;
+  } else if (d.has("m8n16")) {
+    o.fragment = Fragment::Bytes;
+  } else if (d.has("m16n16")) {
+    o.fragment = Fragment::BytesTransposed, o.height = 16, o.registers_each = 2;
+  } else if (d.has("m16n8")) {
+    o.fragment = Fragment::BytesTransposed16x8;
+  } else {
+    d.unsupported("this shape is unknown");
+  }
+  o.packed = d.has("b4x16_p64") ? 4 : d.has("b6x16_p32") ? 6 : 0;
   const auto list = d.operand(LOADS ? 0 : 1).elements;
-  if (list.size() != o.count) d.unsupported("the number of registers does not match the number of matrices");
+  if (list.size() != static_cast<size_t>(o.count * o.registers_each))
+    d.unsupported("the number of registers does not match the number of matrices");
   for (size_t i = 0; i < list.size(); ++i)
     o.registers[i] = LOADS ? d.destination(list[i], 4) : d.source(list[i], Type::B32);
   d.emit(LOADS ? execution<ldmatrix> : execution<stmatrix>, o);

@@ -8,8 +8,9 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-/// Which lanes of tensor memory get a row.
-enum class Spread : uint8_t { None, Warpx4, Warpx2_02_13, Warpx2_01_23 };
+/// Which lanes of tensor memory get a row. The ISA does not say it of 4x256b: row i goes to the i-th quarter, into the
+/// lane that the address names there, as TVM's published tests have it, and as users of Triton found on hardware.
+enum class Spread : uint8_t { None, Warpx4, Warpx2_02_13, Warpx2_01_23, Quarters };
 struct Shape {
   int rows, bytes;  ///< bytes of a row
 };
@@ -17,9 +18,23 @@ struct CopyOperands {
   TmemOperand to;
   int32_t source = -1;  ///< slot of a descriptor
   Shape shape{};
+  uint8_t packed = 0;  ///< bits of the source's elements, sixteen in 16 bytes; 0: as they are
   Spread spread = Spread::None;
   int group = 1;
 };
+
+/// 16 bytes that begin with sixteen packed elements: a byte for each. Those of four bits go to bits 5 to 2, as the
+/// tensor cores read FP4 in bytes; those of six bits to the low ones. The ISA shows it in figures; this is how TVM's
+/// published tests have it.
+void unpack(uint8_t* bytes, uint32_t bits) {
+  uint8_t packed[16];
+  std::memcpy(packed, bytes, sizeof packed);
+  for (uint32_t i = 0; i < 16; ++i) {
+    const uint32_t at = i * bits, two = packed[at / 8] | uint32_t{packed[at / 8 + 1]} << 8;
+    const uint32_t element = two >> at % 8 & ((1u << bits) - 1);
+    bytes[i] = static_cast<uint8_t>(bits == 4 ? element << 2 : element);
+  }
+}
 
 class TmemCopy final : public AsyncOperation {
  public:
@@ -40,6 +55,7 @@ class TmemCopy final : public AsyncOperation {
       for (int row = 0; row < o.shape.rows; ++row) {
         uint8_t bytes[32];
         tensor::read_row(cta, source, row, bytes);
+        for (int i = 0; i < o.shape.bytes && o.packed != 0; i += 16) unpack(bytes + i, o.packed);
         for (const int lane : lanes_of(row)) {
           for (int word = 0; word < words; ++word)
             std::memcpy(&cta.tmem.column(column0 + word)[lane], bytes + 4 * word, 4);
@@ -55,12 +71,24 @@ class TmemCopy final : public AsyncOperation {
     switch (operands->spread) {
       case Spread::Warpx4: return {row, 32 + row, 64 + row, 96 + row};
       case Spread::Warpx2_02_13: return {row, 64 + row};
+      case Spread::Quarters: return {tmem_lane(address) + 32 * row};
       case Spread::Warpx2_01_23: return {row % 32 + 64 * (row / 32), row % 32 + 64 * (row / 32) + 32};
       case Spread::None: break;
     }
     return {row};
   }
 };
+
+/// The lanes that a copy writes, as ranges of tensor memory.
+std::vector<Range> written(const CopyOperands& o, uint32_t address) {
+  const int column = tmem_column(address), words = o.shape.bytes / 4;
+  if (o.spread != Spread::Quarters) return tensor_range(0, 128, column, words);
+  std::vector<Range> ranges;
+  for (int row = 0; row < o.shape.rows; ++row) {
+    for (const Range& range : tensor_range(tmem_lane(address) + 32 * row, 1, column, words)) ranges.push_back(range);
+  }
+  return ranges;
+}
 
 Flow copy(Warp& w, const CopyOperands& o, Mask m) {
   require(w);
@@ -72,6 +100,12 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
     if (o.group == 2) peer_of(*w.cta, "tcgen05.cp");
     copy->rank = leader_of(*w.cta, o.group);
     copy->address = o.to.of(w, lane);
+    if (o.spread == Spread::Quarters && tmem_lane(copy->address) > 31) {
+      throw Fault{Status::IllegalInstruction,
+                  "tcgen05.cp.4x256b at lane " + std::to_string(tmem_lane(copy->address)) +
+                      ": its rows go to this lane and every 32nd after it, so it must be 0 to 31",
+                  lane};
+    }
     copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
     copy->source.k_bytes = o.shape.bytes;
     if (cluster.watchers.want(EventKind::Operands)) {
@@ -80,8 +114,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
         const uint32_t rank = copy->rank + static_cast<uint32_t>(c);
         for (const Range& range : tensor::tile_ranges(copy->source, 0, o.shape.rows))
           seen.operands.push_back({rank, range});
-        for (const Range& range : tensor_range(0, 128, tmem_column(copy->address), o.shape.bytes / 4))
-          seen.results.push_back({rank, range});
+        for (const Range& range : written(o, copy->address)) seen.results.push_back({rank, range});
       }
       cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
                                         .cluster = cluster,
@@ -98,19 +131,23 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
 }
 
 void decode_copy(Decoder& d) {
-  static constexpr std::pair<std::string_view, Shape> kShapes[] = {
-      {"128x256b", {128, 32}}, {"128x128b", {128, 16}}, {"64x128b", {64, 16}}, {"32x128b", {32, 16}}};
+  static constexpr std::pair<std::string_view, Shape> kShapes[] = {{"128x256b", {128, 32}},
+                                                                   {"4x256b", {4, 32}},
+                                                                   {"128x128b", {128, 16}},
+                                                                   {"64x128b", {64, 16}},
+                                                                   {"32x128b", {32, 16}}};
   CopyOperands o;
   o.group = group_of(d);
   o.shape = d.one_of(kShapes, "this shape");
-  o.spread = static_cast<Spread>(1 + d.which({"warpx4", "warpx2::02_13", "warpx2::01_23"}));
+  o.spread = static_cast<Spread>(1 + d.which({"warpx4", "warpx2::02_13", "warpx2::01_23", "4x256b"}));
+  o.packed = d.has("b4x16_p64") ? 4 : d.has("b6x16_p32") ? 6 : 0;
   o.to = TmemOperand::decode(d, 0);
   o.source = d.source(1, ptx::Type::B64);
   d.emit<copy>(o);
 }
 
 constexpr Mnemonic kMnemonics[] = {{"tcgen05.cp", decode_copy}};
-constexpr std::string_view kIgnored[] = {"cta_group::1"};
+constexpr std::string_view kIgnored[] = {"cta_group::1", "b8x16"};
 
 }  // namespace
 }  // namespace tcgen05
