@@ -123,6 +123,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     answer.devicePointer = address;
     switch (found->kind) {
       case Kind::Device:
+      case Kind::Mapped:
         answer.type = cudaMemoryTypeDevice;
         answer.hostPointer = nullptr;
         break;

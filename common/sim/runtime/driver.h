@@ -21,11 +21,13 @@ CUresult without_trace(Body&& body) {
   return as_result(error);
 }
 
-/// Calls the runtime function that does the same.
+/// Calls the runtime function that does the same. Messages name the driver's function in its place.
 template <typename... Parameters, typename... Arguments>
-CUresult as_runtime(cudaError_t (*function)(Parameters...), Arguments... arguments) {
+CUresult as_runtime_in(const char* caller, cudaError_t (*function)(Parameters...), Arguments... arguments) {
+  const CalledAs name(caller);
   return without_trace([&] { return function(arguments...); });
 }
+#define as_runtime(...) as_runtime_in(__func__, __VA_ARGS__)
 
 /// The frame of a driver function that has no such namesake.
 template <typename Body>

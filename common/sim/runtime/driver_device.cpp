@@ -1,5 +1,10 @@
 // The driver's versions, errors, devices and contexts.
+#include <dlfcn.h>
+
 #include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
 
 #include "runtime/attributes.h"
 #include "runtime/driver.h"
@@ -27,9 +32,32 @@ CUcontext the_context() {
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 
-// Tables of functions that NVIDIA's own libraries share and nobody has documented. They go on without those that are missing.
-CUresult cuGetExportTable(const void** functions, const CUuuid*) {
+namespace {
+
+/// The table that NVIDIA's runtime asks for first, in 13.0 of the toolkit and in 13.4 of cuda-python alike.
+bool is_the_runtimes(const CUuuid& table) {
+  constexpr unsigned char FIRST[] = {0xF8, 0xCF, 0xF9, 0x51, 0x21, 0x46, 0x8B, 0x4E,
+                                     0xB9, 0xE2, 0xFB, 0x46, 0x9E, 0x7C, 0x0D, 0xD9};
+  static_assert(sizeof FIRST == sizeof table.bytes);
+  return std::memcmp(table.bytes, FIRST, sizeof FIRST) == 0;
+}
+
+}  // namespace
+
+// Tables of functions that NVIDIA's own libraries share, without documentation. Most go on without those that are
+// missing; the static runtime cannot. It is inside cuBLAS and its like, and in cuda-python's cuda.bindings.runtime:
+// they give the program an error that says nothing of the cause.
+CUresult cuGetExportTable(const void** functions, const CUuuid* table) {
   if (functions != nullptr) *functions = nullptr;
+  Dl_info caller{};
+  if (table != nullptr && is_the_runtimes(*table) && dladdr(__builtin_return_address(0), &caller) != 0) {
+    const std::string_view path = caller.dli_fname;
+    say(format(
+        "%s calls the device through the static CUDA runtime inside it. That one needs private functions of "
+        "NVIDIA's driver, so these calls fail: do without the library, link the shared runtime in its place (nvcc "
+        "-cudart shared), use the driver API (cuda-python: cuda.bindings.driver, cuda.core), or use a GPU.",
+        std::string(path.substr(path.rfind('/') + 1)).c_str()));
+  }
   return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -10,10 +10,14 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+  const CalledAs name(__func__);
   return cuModuleLoadData(module, image);
 }
 
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return cuModuleLoadData(module, image); }
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  const CalledAs name(__func__);
+  return cuModuleLoadData(module, image);
+}
 
 CUresult cuModuleLoad(CUmodule* module, const char* file) {
   return as_runtime(cudaLibraryLoadFromFile, reinterpret_cast<cudaLibrary_t*>(module), file, nullptr, nullptr, 0,
@@ -40,22 +44,29 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*,
                            void**, unsigned) {
+  const CalledAs name(__func__);
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), code);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit_option*, void**, unsigned, CUlibraryOption*,
                                void**, unsigned) {
+  const CalledAs name(__func__);
   return cuModuleLoad(reinterpret_cast<CUmodule*>(library), file);
 }
 
-CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload(reinterpret_cast<CUmodule>(library)); }
-
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  return cuModuleGetFunction(reinterpret_cast<CUfunction*>(kernel), reinterpret_cast<CUmodule>(library), name);
+CUresult cuLibraryUnload(CUlibrary library) {
+  const CalledAs name(__func__);
+  return cuModuleUnload(reinterpret_cast<CUmodule>(library));
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
-  return cuModuleGetGlobal(address, bytes, reinterpret_cast<CUmodule>(library), name);
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* kernel_name) {
+  const CalledAs name(__func__);
+  return cuModuleGetFunction(reinterpret_cast<CUfunction*>(kernel), reinterpret_cast<CUmodule>(library), kernel_name);
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* variable) {
+  const CalledAs name(__func__);
+  return cuModuleGetGlobal(address, bytes, reinterpret_cast<CUmodule>(library), variable);
 }
 
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {

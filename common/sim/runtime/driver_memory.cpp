@@ -15,8 +15,9 @@ namespace {
 
 /// The runtime gives a null pointer for 0 bytes; the driver refuses.
 template <typename Allocate>
-CUresult allocate_with(CUdeviceptr* address, size_t bytes, Allocate&& allocate) {
+CUresult allocate_with(const char* caller, CUdeviceptr* address, size_t bytes, Allocate&& allocate) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CalledAs name(caller);
   void* pointer = nullptr;
   const CUresult error = without_trace([&] { return allocate(&pointer); });
   if (error == CUDA_SUCCESS) *address = reinterpret_cast<CUdeviceptr>(pointer);
@@ -26,19 +27,21 @@ CUresult allocate_with(CUdeviceptr* address, size_t bytes, Allocate&& allocate) 
 }  // namespace
 
 CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
-  return allocate_with(address, bytes, [&](void** pointer) { return cudaMalloc(pointer, bytes); });
+  return allocate_with(__func__, address, bytes, [&](void** pointer) { return cudaMalloc(pointer, bytes); });
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
-  return allocate_with(address, bytes, [&](void** pointer) { return cudaMallocManaged(pointer, bytes, flags); });
+  return allocate_with(__func__, address, bytes,
+                       [&](void** pointer) { return cudaMallocManaged(pointer, bytes, flags); });
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  return allocate_with(address, bytes, [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
+  return allocate_with(__func__, address, bytes,
+                       [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  return allocate_with(address, bytes,
+  return allocate_with(__func__, address, bytes,
                        [&](void** pointer) { return cudaMallocFromPoolAsync(pointer, bytes, pool, stream); });
 }
 
@@ -57,7 +60,7 @@ CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 CUresult cuMemFreeHost(void* pointer) { return as_runtime(cudaFreeHost, pointer); }
 
 CUresult cuMemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned) {
-  return allocate_with(address, width * height,
+  return allocate_with(__func__, address, width * height,
                        [&](void** pointer) { return cudaMallocPitch(pointer, pitch, width, height); });
 }
 
@@ -106,7 +109,8 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return answer(on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return answer(address);
       case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (allocation->kind == Kind::Device) throw Refusal{cudaErrorInvalidValue, ""};
+        if (allocation->kind == Kind::Device || allocation->kind == Kind::Mapped)
+          throw Refusal{cudaErrorInvalidValue, ""};
         return answer(pointer_to(address));
       case CU_POINTER_ATTRIBUTE_IS_MANAGED: return answer(unsigned{allocation->kind == Kind::Managed});
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return answer(int{0});
@@ -260,6 +264,11 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream
   return fill_in_order("cuMemsetD32Async", units(to, value, 4, count), stream);
 }
 
+// A write in the order of a stream. Memory is sequentially consistent, so barriers before it change nothing.
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned) {
+  return fill_in_order("cuStreamWriteValue32", units(to, value, 4, 1), stream);
+}
+
 // For programs compiled with --default-stream per-thread.
 SIM_PER_THREAD(cuMemcpyAsync, _ptsz)
 SIM_PER_THREAD(cuMemcpy2D_v2, _ptds)
@@ -282,5 +291,6 @@ SIM_PER_THREAD(cuMemsetD8Async, _ptsz)
 SIM_PER_THREAD(cuMemsetD16Async, _ptsz)
 SIM_PER_THREAD(cuMemsetD32Async, _ptsz)
 SIM_PER_THREAD(cuMemAllocAsync, _ptsz)
+SIM_PER_THREAD(cuStreamWriteValue32_v2, _ptsz)
 SIM_PER_THREAD(cuMemAllocFromPoolAsync, _ptsz)
 SIM_PER_THREAD(cuMemFreeAsync, _ptsz)

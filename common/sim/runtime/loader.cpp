@@ -1,10 +1,11 @@
 // build/sim/libsim_loader.so: lets the dynamic loader give a program the simulated device where no search path can.
 //
 // Two kinds of programs do not find our libcudart.so.13 by themselves. Some ask for NVIDIA's by a path of their own (an
-// RPATH, an absolute name). Others, nvcc's default, have the runtime inside: they are linked with libcudart_static.a. The
-// loader tells auditing libraries (rtld-audit(7), glibc) of every object that it looks for and maps, before any code of it
-// runs. So names are replaced while they are looked up, and a static runtime's functions, which the object's symbol table
-// names, begin with a jump to ours. scripts/sim.sh names this library in LD_AUDIT, and preloads libcudart.so.13.
+// RPATH, an absolute name). Others, nvcc's default, have the runtime inside: they are linked with libcudart_static.a.
+// The loader tells auditing libraries (rtld-audit(7), glibc) of every object that it looks for and maps, before any
+// code of it runs. So names are replaced while they are looked up, and a static runtime's functions, which the object's
+// symbol table names, begin with a jump to ours. scripts/sim.sh names this library in LD_AUDIT, and preloads
+// libcudart.so.13.
 //
 // It is loaded beside the program, into a namespace of its own, and sees nothing of it but mapped memory and files.
 #include <dlfcn.h>
@@ -145,6 +146,8 @@ struct Loader {
   std::vector<Function> ours;    // sorted
   uint64_t runtime_base = 0;     // of our libcudart.so.13, once it is mapped
   std::vector<Object> replaced;  // found, and not yet redirected
+  std::string unreachable;       // libraries whose own runtime cannot be found, which have still to be named
+  bool has_warned = false;
 };
 
 Loader& loader() {
@@ -201,7 +204,9 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
     return 0;
   }
   if (symbols.has_kernels && symbols.all.empty() && !symbols.imports_runtime) {
-    give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + ADVICE);
+    if (is_program)
+      give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + ADVICE);
+    loader().unreachable += (loader().unreachable.empty() ? "" : ", ") + std::string(base_name(name));
   }
   if (!file.empty()) munmap(const_cast<std::byte*>(file.data()), file.size());
   return 0;
@@ -211,4 +216,14 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
 SIM_EXPORT void la_activity(uintptr_t*, unsigned int activity) {
   if (activity != LA_ACT_CONSISTENT || loader().runtime_base == 0) return;
   for (const Object& object : std::exchange(loader().replaced, {})) redirect(object);
+  // Many programs link such libraries, cuBLAS above all, and never call them: that is no reason to end here. If one
+  // does call the device, cuGetExportTable says so.
+  if (!loader().unreachable.empty() && !std::exchange(loader().has_warned, true)) {
+    std::fprintf(
+        stderr,
+        "sim: warning: %s: linked with the static CUDA runtime and stripped, so the simulated device cannot take "
+        "the runtime's place. Its own calls of the device will fail; everything else runs.\n",
+        loader().unreachable.c_str());
+  }
+  loader().unreachable.clear();
 }

@@ -191,17 +191,37 @@ void require_pointer(const void* pointer, const char* parameter) {
   if (pointer == nullptr) refuse(cudaErrorInvalidValue, "%s is a null pointer.", parameter);
 }
 
-cudaError_t explain(const char* call) {
+namespace {
+
+/// The function that the calling thread is in, if it is another than the one that does the work.
+std::string& called_as() {
+  static thread_local std::string name;
+  return name;
+}
+
+}  // namespace
+
+CalledAs::CalledAs(const char* name) : before_(called_as()) {
+  if (!before_.empty()) return;  // the outermost is what the program called
+  std::string_view plain = name;
+  if (const std::size_t version = plain.rfind("_v"); version != plain.npos) plain = plain.substr(0, version);
+  called_as() = plain;
+}
+
+CalledAs::~CalledAs() { called_as() = before_; }
+
+cudaError_t explain(const char* function) {
+  const std::string call = called_as().empty() ? function : called_as();
   try {
     throw;
   } catch (const Refusal& refusal) {
-    if (!refusal.sentence.empty()) say(std::string(call) + ": " + refusal.sentence);
+    if (!refusal.sentence.empty()) say(call + ": " + refusal.sentence);
     return refusal.error;
   } catch (const std::bad_alloc&) {
-    say(std::string(call) + ": the host is out of memory.");
+    say(call + ": the host is out of memory.");
     return cudaErrorMemoryAllocation;
   } catch (const std::exception& error) {
-    say(std::string(call) + ": " + error.what() + ".");
+    say(call + ": " + error.what() + ".");
     return cudaErrorUnknown;
   }
 }

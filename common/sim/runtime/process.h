@@ -110,6 +110,19 @@ cudaError_t& last_error();
 /// Turns the exception in flight into the error to return, and says its sentence, prefixed with the call's name.
 cudaError_t explain(const char* call);
 
+/// While it lives, messages of this thread name the function that the program called, and not the one that does it.
+/// `name` is a function of the driver as the library defines it, perhaps with its version.
+class CalledAs {
+ public:
+  explicit CalledAs(const char* name);
+  ~CalledAs();
+  CalledAs(const CalledAs&) = delete;
+  CalledAs& operator=(const CalledAs&) = delete;
+
+ private:
+  std::string before_;
+};
+
 namespace detail {
 template <typename Body>
 cudaError_t run(const char* call, bool settles, bool needs_context, Body&& body) {

@@ -31,7 +31,13 @@ void Binary::read() {
       case Format::Container:
         containers_ = {read_container({static_cast<const uint8_t*>(data_), readable_bytes(data_)})};
         break;
-      case Format::Machine: problem_ = "is machine code without PTX, and PTX is what the simulated device runs"; break;
+      case Format::Machine:
+        problem_ =
+            "is machine code without PTX, and PTX is what the simulated device runs. Ask its compiler for PTX: nvcc "
+            "with "
+            "-gencode arch=compute_100a,code=compute_100a, NVRTC with nvrtcGetPTX, nvJitLink with -ptx, cuda.core with "
+            "compile(\"ptx\"), CuPy with CUPY_COMPILE_WITH_PTX=1 in the environment";
+        break;
       case Format::Other: {
         const auto* text = static_cast<const char*>(data_);
         bare_text_.assign(text, strnlen(text, readable_bytes(data_)));

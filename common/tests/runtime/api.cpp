@@ -755,6 +755,176 @@ TEST_F(Api, LibrariesFromText) {
   EXPECT_EQ(load(nullptr), cudaErrorInvalidValue);
 }
 
+TEST_F(Api, MessagesNameTheDriversFunction) {
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  CUfunction function = nullptr;
+  const auto says = [&](const char* start, auto&& body) {
+    const std::string report = said(body);
+    EXPECT_TRUE(report.starts_with(std::string("sim: ") + start + ": ")) << report;
+    return report;
+  };
+  const std::string machine = says("cuModuleLoadData", [&] { cuModuleLoadData(&module, "\177ELF code"); });
+  for (const char* remedy : {"CUPY_COMPILE_WITH_PTX=1", "compile(\"ptx\")", "nvrtcGetPTX", "nvJitLink"})
+    EXPECT_NE(machine.find(remedy), std::string::npos) << machine;
+  says("cuModuleLoadDataEx", [&] { cuModuleLoadDataEx(&module, "\177ELF and", 0, nullptr, nullptr); });
+  says("cuLibraryLoadData",
+       [&] { cuLibraryLoadData(&library, "\177ELF or", nullptr, nullptr, 0, nullptr, nullptr, 0); });
+  const std::string text = test::ptx();
+  ASSERT_EQ(cuModuleLoadData(&module, text.c_str()), CUDA_SUCCESS);
+  says("cuModuleGetFunction", [&] { EXPECT_NE(cuModuleGetFunction(&function, module, "missing"), CUDA_SUCCESS); });
+  CUdeviceptr memory = 0;
+  says("cuMemAlloc", [&] { EXPECT_EQ(cuMemAlloc(&memory, 1ull << 51), CUDA_ERROR_OUT_OF_MEMORY); });
+  EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+// ------------------------------------------------------------------------------------------------------ virtual memory
+
+constexpr CUmemAllocationProp kOnDevice{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+constexpr CUmemAccessDesc kReadWrite{.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+TEST_F(Api, VirtualMemoryGrowsAndMoves) {
+  size_t unit = 0, free_before = 0, free_now = 0, total = 0;
+  ASSERT_EQ(cuMemGetAllocationGranularity(&unit, &kOnDevice, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), CUDA_SUCCESS);
+  int supported = 0;
+  EXPECT_EQ(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0), CUDA_SUCCESS);
+  EXPECT_EQ(supported, 1);
+  ASSERT_EQ(cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+  CUdeviceptr range = 0, other = 0;
+  ASSERT_EQ(cuMemAddressReserve(&range, 4 * unit, 0, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(range % unit, 0u);
+  CUmemGenericAllocationHandle first = 0, second = 0;
+  ASSERT_EQ(cuMemCreate(&first, unit, &kOnDevice, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemCreate(&second, unit, &kOnDevice, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemGetInfo(&free_now, &total), CUDA_SUCCESS);
+  EXPECT_EQ(free_before - free_now, 2 * unit);
+
+  // Two pieces side by side are one piece of memory, once they may be accessed.
+  std::vector<char> bytes(2 * unit);
+  EXPECT_NE(cuMemcpyHtoD(range, bytes.data(), 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range, unit, 0, first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range + unit, unit, 0, second, 0), CUDA_SUCCESS);
+  EXPECT_NE(cuMemcpyHtoD(range, bytes.data(), 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemSetAccess(range, 2 * unit, &kReadWrite, 1), CUDA_SUCCESS);
+  unsigned char fresh = 0;
+  EXPECT_EQ(cuMemcpyDtoH(&fresh, range + 5, 1), CUDA_SUCCESS);
+  EXPECT_EQ(fresh, 0xFF);  // poison
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i % 251);
+  ASSERT_EQ(cuMemcpyHtoD(range, bytes.data(), bytes.size()), CUDA_SUCCESS);
+  EXPECT_NE(cuMemcpyHtoD(range + 1, bytes.data(), bytes.size()), CUDA_SUCCESS);
+  unsigned long long flags = 0;
+  EXPECT_EQ(cuMemGetAccess(&flags, &kReadWrite.location, range + unit + 7), CUDA_SUCCESS);
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  cudaPointerAttributes attributes{};
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(range + unit)), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+  EXPECT_NE(cuMemFree(range), CUDA_SUCCESS);
+
+  // The content belongs to the memory and not to the address; and the memory lives as long as it is mapped.
+  EXPECT_EQ(cuMemRelease(second), CUDA_SUCCESS);
+  CUmemGenericAllocationHandle again = 0;
+  EXPECT_EQ(cuMemRetainAllocationHandle(&again, reinterpret_cast<void*>(range + unit + 100)), CUDA_SUCCESS);
+  EXPECT_EQ(again, second);
+  ASSERT_EQ(cuMemUnmap(range + unit, unit), CUDA_SUCCESS);
+  EXPECT_NE(cuMemcpyDtoH(&fresh, range + unit, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAddressReserve(&other, unit, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(other, unit, 0, again, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemSetAccess(other, unit, &kReadWrite, 1), CUDA_SUCCESS);
+  std::vector<char> back(unit);
+  ASSERT_EQ(cuMemcpyDtoH(back.data(), other, unit), CUDA_SUCCESS);
+  EXPECT_TRUE(std::equal(back.begin(), back.end(), bytes.begin() + static_cast<long>(unit)));
+
+  EXPECT_EQ(cuMemUnmap(other, unit), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemUnmap(range, unit), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(first), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(again), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(range, 4 * unit), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(other, unit), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemGetInfo(&free_now, &total), CUDA_SUCCESS);
+  EXPECT_EQ(free_before, free_now);
+}
+
+TEST_F(Api, VirtualMemoryIsSharedByFile) {
+  constexpr size_t kUnit = size_t{2} << 20;
+  CUmemAllocationProp shared = kOnDevice;
+  shared.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  CUmemGenericAllocationHandle first = 0, second = 0;
+  ASSERT_EQ(cuMemCreate(&first, kUnit, &shared, 0), CUDA_SUCCESS);
+  int file = -1;
+  ASSERT_EQ(cuMemExportToShareableHandle(&file, first, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemImportFromShareableHandle(&second, reinterpret_cast<void*>(static_cast<intptr_t>(file)),
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+            CUDA_SUCCESS);
+  CUdeviceptr range = 0;
+  ASSERT_EQ(cuMemAddressReserve(&range, 2 * kUnit, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range, kUnit, 0, first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range + kUnit, kUnit, 0, second, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemSetAccess(range, 2 * kUnit, &kReadWrite, 1), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWriteValue32(nullptr, range + 64, 12345, CU_STREAM_WRITE_VALUE_DEFAULT), CUDA_SUCCESS);
+  unsigned value = 0;
+  EXPECT_EQ(cuMemcpyDtoH(&value, range + kUnit + 64, 4), CUDA_SUCCESS);
+  EXPECT_EQ(value, 12345u);
+  EXPECT_EQ(cuMemUnmap(range, 2 * kUnit), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(first), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(second), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(range, 2 * kUnit), CUDA_SUCCESS);
+  const std::string report = said([&] {
+    EXPECT_EQ(cuMemImportFromShareableHandle(&second, reinterpret_cast<void*>(intptr_t{999}),
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+              CUDA_ERROR_INVALID_VALUE);
+  });
+  EXPECT_NE(report.find("999 is no file descriptor"), std::string::npos) << report;
+}
+
+TEST_F(Api, VirtualMemoryRefusesWhatIsWrong) {
+  constexpr size_t kUnit = size_t{2} << 20;
+  CUdeviceptr range = 0;
+  CUmemGenericAllocationHandle memory = 0;
+  const auto fails = [&](CUresult error, const char* text, auto&& body) {
+    const std::string report = said([&] { EXPECT_EQ(body(), error) << text; });
+    EXPECT_NE(report.find(text), std::string::npos) << report;
+  };
+  const CUresult invalid = CUDA_ERROR_INVALID_VALUE;
+  fails(invalid, "cuMemAddressReserve: size is 100 bytes; it must be a multiple of 2,097,152",
+        [&] { return cuMemAddressReserve(&range, 100, 0, 0, 0); });
+  fails(invalid, "alignment is 3; it must be 0 or a power of two",
+        [&] { return cuMemAddressReserve(&range, kUnit, 3, 0, 0); });
+  fails(invalid, "flags is 1", [&] { return cuMemAddressReserve(&range, kUnit, 0, 0, 1); });
+  fails(invalid, "ptr is a null pointer", [&] { return cuMemAddressReserve(nullptr, kUnit, 0, 0, 0); });
+  ASSERT_EQ(cuMemAddressReserve(&range, 3 * kUnit, 8 * kUnit, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(range % (8 * kUnit), 0u);
+
+  CUmemAllocationProp other = kOnDevice;
+  other.location.id = 1;
+  fails(CUDA_ERROR_INVALID_DEVICE, "one simulated device", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
+  other = kOnDevice, other.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  fails(CUDA_ERROR_NOT_SUPPORTED, "location.type", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
+  other = kOnDevice, other.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+  fails(CUDA_ERROR_NOT_SUPPORTED, "requestedHandleTypes", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
+  fails(invalid, "size is 1 byte", [&] { return cuMemCreate(&memory, 1, &kOnDevice, 0); });
+  fails(CUDA_ERROR_OUT_OF_MEMORY, "out of device memory",
+        [&] { return cuMemCreate(&memory, size_t{1} << 50, &kOnDevice, 0); });
+  ASSERT_EQ(cuMemCreate(&memory, 2 * kUnit, &kOnDevice, 0), CUDA_SUCCESS);
+
+  fails(invalid, "offset is 4096; it must be 0", [&] { return cuMemMap(range, kUnit, 4096, memory, 0); });
+  fails(invalid, "cuMemCreate was asked for", [&] { return cuMemMap(range, 3 * kUnit, 0, memory, 0); });
+  fails(invalid, "one cuMemAddressReserve", [&] { return cuMemMap(range + 2 * kUnit, 2 * kUnit, 0, memory, 0); });
+  fails(invalid, "no handle that cuMemCreate returned", [&] { return cuMemMap(range, kUnit, 0, memory + 9, 0); });
+  ASSERT_EQ(cuMemMap(range, 2 * kUnit, 0, memory, 0), CUDA_SUCCESS);
+  fails(invalid, "mapped already", [&] { return cuMemMap(range + kUnit, kUnit, 0, memory, 0); });
+  fails(invalid, "whole mappings", [&] { return cuMemSetAccess(range, kUnit, &kReadWrite, 1); });
+  fails(invalid, "whole mappings", [&] { return cuMemSetAccess(range, 3 * kUnit, &kReadWrite, 1); });
+  fails(invalid, "whole mappings", [&] { return cuMemUnmap(range + kUnit, kUnit); });
+  fails(invalid, "still mapped", [&] { return cuMemAddressFree(range, 3 * kUnit); });
+  EXPECT_EQ(cuMemUnmap(range, 2 * kUnit), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(memory), CUDA_SUCCESS);
+  fails(invalid, "it has been released", [&] { return cuMemRelease(memory); });
+  fails(invalid, "not what cuMemAddressReserve returned", [&] { return cuMemAddressFree(range, kUnit); });
+  EXPECT_EQ(cuMemAddressFree(range, 3 * kUnit), CUDA_SUCCESS);
+}
+
 TEST_F(Api, DriverModulesAndLaunches) {
   CUmodule module = nullptr;
   CUfunction function = nullptr;

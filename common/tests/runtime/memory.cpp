@@ -67,6 +67,18 @@ TEST(GlobalMemory, CapacityCountsDeviceMemoryOnly) {
   EXPECT_NE(memory.allocate(1000, "again"), nullptr);
 }
 
+TEST(GlobalMemory, WhatWasIndexedIsLikelierThanTheNeighbour) {
+  GlobalMemory memory(GiB);
+  auto* const indexed = static_cast<char*>(memory.allocate(64 * 1024, "cudaMalloc #1"));
+  memory.allocate(10, "variable $str$3", true);
+  const uintptr_t bad = address(indexed) + 80 * 1024;
+  EXPECT_NE(memory.describe(bad).find("$str$3"), std::string::npos) << memory.describe(bad);
+  const uintptr_t given[] = {7, address(indexed) + 16};
+  EXPECT_EQ(memory.describe(bad, given).find("16,384 bytes past the end of cudaMalloc #1"), 0u)
+      << memory.describe(bad, given);
+  EXPECT_NE(memory.describe(bad, std::span(given, 1)).find("$str$3"), std::string::npos);
+}
+
 TEST(GlobalMemory, FindWantsTheWholeRange) {
   GlobalMemory memory(GiB);
   auto* const pointer = static_cast<char*>(memory.allocate(100, "a", true));

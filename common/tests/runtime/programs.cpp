@@ -123,6 +123,20 @@ TEST(Programs, ADamagedFatBinaryIsNamedBeforeItIsNeeded) {
       << ending.output;
 }
 
+TEST(Programs, ALibraryWithAHiddenRuntimeFailsOnlyWhenItIsCalled) {
+  const Ending idle = sim(SIM_PROGRAMS "/runtime_hidden_program");
+  EXPECT_EQ(idle.code, 0) << idle.output;
+  EXPECT_TRUE(idle.says("own: 0, 1")) << idle.output;
+  EXPECT_TRUE(idle.says("warning: libruntime_hidden_library.so: linked with the static CUDA runtime")) << idle.output;
+  EXPECT_FALSE(idle.says("calls the device through")) << idle.output;
+  const Ending called = sim(SIM_PROGRAMS "/runtime_hidden_program call");
+  EXPECT_EQ(called.code, 0) << called.output;
+  EXPECT_TRUE(called.says("own: 0, 1")) << called.output;
+  EXPECT_TRUE(called.says("hidden: -1")) << called.output;
+  EXPECT_TRUE(called.says("libruntime_hidden_library.so calls the device through the static CUDA runtime inside it"))
+      << called.output;
+}
+
 TEST(Programs, AStrippedStaticRuntimeCannotBeFound) {
   const std::string stripped = scratch("stripped");
   ASSERT_EQ(shell("strip -o " + stripped + " " + PROGRAMS + "static").code, 0);
