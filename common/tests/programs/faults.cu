@@ -5,6 +5,10 @@
 #include <cstring>
 
 __global__ void store(int* to, int offset) { to[offset + threadIdx.x] = 7; }
+__global__ void far(int* to, int offset) {
+  if (offset < 0) printf("a string, which lies behind what the host has allocated\n");
+  to[offset + threadIdx.x] = 7;
+}
 __global__ void forever(volatile int* flag) {
   while (*flag == 0) {}
 }
@@ -33,6 +37,7 @@ int main(int, char** arguments) {
   if (is("null")) store<<<1, 32>>>(nullptr, 4);
   if (is("host")) store<<<1, 32>>>(host, 0);
   if (is("end")) store<<<2, 32>>>(device, 230);
+  if (is("far")) far<<<1, 32>>>(device, 5000);
   if (is("freed")) cudaFree(device), store<<<1, 32>>>(device, 0);
   if (is("misaligned")) store<<<1, 32>>>(reinterpret_cast<int*>(reinterpret_cast<char*>(device) + 2), 0);
   if (is("forever")) forever<<<1, 32>>>(device);

@@ -46,6 +46,24 @@ class Programs(unittest.TestCase):
                     self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
                     self.assertNotIn("sim: check", done.stderr)
 
+    def test_four_rows_and_small_elements(self) -> None:
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                done = run("matrix_forms", sim=("--gpu", "b200", *schedule))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(done.stdout.count("PASSED"), 3, done.stdout)
+                self.assertNotIn("warning", done.stderr)
+                self.assertNotIn("sim: check", done.stderr)
+
+    def test_tensor_maps_that_Triton_builds_on_the_device(self) -> None:
+        for gpu, arch in (("h200", 90), ("b200", 100)):
+            for schedule in SCHEDULES:
+                with self.subTest(gpu=gpu, schedule=schedule):
+                    ptx = Path(__file__).parent / f"triton_descriptor_sm{arch}.ptx"
+                    done = run("triton", str(ptx), sim=("--gpu", gpu, *schedule))
+                    self.assertEqual((done.returncode, done.stdout), (0, "PASSED\n"), done.stderr)
+                    self.assertNotIn("sim: check", done.stderr)
+
     def test_narrow_types(self) -> None:
         for schedule in SCHEDULES:
             with self.subTest(schedule=schedule):
@@ -156,6 +174,9 @@ class Faults(unittest.TestCase):
     def test_leaving_too_early(self) -> None:
         self.expect("exit", "unspecified launch failure", "CTA (0), rank 0 of its cluster, has exited",
                     "rank 1 of its cluster")
+
+    def test_what_was_indexed_is_named(self) -> None:
+        self.expect("far", "an illegal memory access was encountered", "past the end of cudaMalloc #1 (1,000 bytes")
 
     def test_an_unknown_instruction(self) -> None:
         self.expect("unknown", "an illegal instruction was encountered", "does not know the instruction 'multimem.red")
