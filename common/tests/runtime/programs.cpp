@@ -323,6 +323,7 @@ TEST(Symbols, AllOfTheToolkitsUnderTheSameVersion) {
     EXPECT_TRUE(name == "libcudart.so.13" || name.ends_with(VERSION)) << name;
     EXPECT_TRUE(name.starts_with("cu") || name.starts_with("__cuda") || name.starts_with("lib") ||
                 name.starts_with("sim_note_useful_flops@@") || name.starts_with("sim_name_shared@@") ||
+                name.starts_with("sim_generated@@") || name.starts_with("sim_describe_result@@") ||
                 name.starts_with("sim_predicts@@"))
         << name;
   }
