@@ -30,7 +30,7 @@ cudaError_t launch_variant(const autotune::Problem& problem, cudaStream_t stream
   return production::launch<TUNED>(p, stream);
 #else
   constexpr production::TileShape TUNED = {TUNED_BLOCK_M,   TUNED_BLOCK_N, TUNED_STAGES, TUNED_CLUSTER_M,
-                                        TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};
+                                           TUNED_CLUSTER_N, TUNED_GROUP,   TUNED_SPLIT};
   return production::launch<TUNED>(p, stream);
 #endif
 }

@@ -53,7 +53,8 @@ class Bench(support.Sandbox):
                      '#!/bin/sh\nexec "${0%/*/*}/bin/level02_tma_swizzle_sm90" "$@"\n')
         self.assert_exit(0, self.run_with_gpus("bench.py", H200, "--no-build", "--ablations"))
         rows = self.rows("docs/results/h200_ablations.csv")
-        self.assertEqual([(r["level"], r["optimisation"], r["option"], r["expected"], r["reason"], r["m"]) for r in rows],
+        columns = ("level", "optimisation", "option", "expected", "reason", "m")
+        self.assertEqual([tuple(r[c] for c in columns) for r in rows],
                          [("level02_tma_swizzle", what, *told, m) for m in ("4096", "8192")
                           for what, told in (("as it is", ("", "", "")),
                                              ("plain", ("ablations/plain_sm90", "slower", "Banks.")))])

@@ -156,7 +156,8 @@ class OnHardware(unittest.TestCase):
     """What an H200 did, beside what the checker says."""
 
     def test_what_ever_failed_there_is_an_error_here(self) -> None:
-        measured, now = (data.read_rows(files.ROOT / path)[1] for path in (on_hardware.WITHOUT, on_hardware.NEEDED))
+        now = data.read_rows(files.ROOT / on_hardware.NEEDED)[1]
+        measured = on_hardware.read_without(Context(files.ROOT, []))
         verdicts: dict[tuple[str, ...], set[str]] = {}  # of a site, in the configurations that are studied
         for row in now:
             verdicts.setdefault(key_of({**row, "config": ""}), set()).add(row["found_by"])
@@ -223,7 +224,7 @@ class Table(unittest.TestCase):
 
     def lines(self, rows: list[data.Fields]) -> list[str]:
         with mock.patch.object(synchronisation, "read", lambda _, path: rows if path == on_hardware.NEEDED else []), \
-                mock.patch.object(synchronisation, "measured_on", lambda _: {}), \
+                mock.patch.object(synchronisation, "read_without", lambda _: []), \
                 mock.patch.object(labels, "of_kernel", lambda *_: self.NUMBERED):
             table = synchronisation.table(Context(files.ROOT, []), {"level": "8", "arch": "sm90"})
         return [line for line in table.splitlines() if line.startswith("| [")]

@@ -6,8 +6,10 @@ import sys
 import unittest
 
 from ladder.context import Context
+from ladder.levels import description, names
 from ladder.pages.blocks import profiled
 from ladder.results import data, profiling
+from ladder.sim import observations
 from tests import support
 
 H200 = [("NVIDIA H200", 90)]
@@ -105,7 +107,7 @@ class Counters(support.Sandbox):
 
 
 class Timers(unittest.TestCase):
-    """On the simulated device, which knows the truth: the timeline of the kernel without timers."""
+    """On the simulated device, which knows the truth: the trace of the kernel without timers, at the same clock."""
 
     def test_timers_say_what_the_simulated_device_says(self) -> None:
         output = support.BUILD / "timers_of_the_test.json"
@@ -114,7 +116,10 @@ class Timers(unittest.TestCase):
                                output, "--build", support.BUILD], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         timed = json.loads(output.read_text(encoding="utf-8"))
-        true = json.loads((data.FOLDER / f"sim_timeline_{profiling.TIMED}.json").read_text(encoding="utf-8"))
+        levels = observations.Levels(support.ROOT, support.BUILD)
+        level = names.find_level(str(profiling.TIMED_LEVEL), names.all_levels())
+        described = description.describe(description.ask(levels.program(level, profiling.TIMED_ARCH)))[0]
+        true = json.loads(observations.observe_timeline(levels, described, timed=False))
         self.assertEqual(timed["kind"], "modelled")  # not to be mixed up with what a GPU says
         self.assertEqual(timed["tiles"], true["tiles"])
         self.assertEqual(timed["shape"], true["shape"])

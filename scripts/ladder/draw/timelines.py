@@ -85,7 +85,7 @@ def _x(time: float, end: int) -> float:
 
 
 def _tiles_of(tracks: list[dict[str, Any]], tiles: int) -> list[list[int]]:
-    """Per track, which tiles its epilogues belong to: all of them, or those that it took alternately with other warps."""
+    """Per track, which tiles its epilogues belong to: all, or those that it took alternately with other warps."""
     shared = sorted(begin for t in tracks for begin, _ in t.get("epilogues", []) if len(t["epilogues"]) < tiles)
     return [list(range(tiles)) if len(t.get("epilogues", [])) >= tiles else
             [shared.index(begin) for begin, _ in t.get("epilogues", [])] for t in tracks]

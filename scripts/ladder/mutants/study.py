@@ -202,7 +202,7 @@ class Study:
         return self.prove(site)
 
     def run_unchecked(self, site: Site) -> Fields:
-        """The row of a site, of runs without the order checker in several schedules: what the machine itself notices."""
+        """The row of a site, of runs without the order checker in several schedules: what the machine notices."""
         for case in self.cases(site):
             for schedule in ((), *SCHEDULES):
                 verdict = self.run(Change(site.places), case, judge.UNCHECKED, *schedule)

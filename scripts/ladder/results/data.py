@@ -147,6 +147,19 @@ def measured(folder: Path, what: str) -> list[Path]:
     return [path for path in sorted(folder.glob(f"*_{what}.csv")) if kind_of(path) == "measured"]
 
 
+def of_record(results: Sequence[Result]) -> list[Result]:
+    """All that is reported or modelled, and of each architecture what was measured on one GPU: the one on which most
+    levels were, and of several such the latest."""
+    measured: dict[int, dict[str, list[Result]]] = {}
+    for result in results:
+        if result.series.kind == "measured":
+            measured.setdefault(result.series.arch, {}).setdefault(result.series.gpu, []).append(result)
+    chosen = {arch: max(gpus, key=lambda gpu: (len({r.level for r in gpus[gpu]}),
+                                               max(r.fields.get("date", "") for r in gpus[gpu])))
+              for arch, gpus in measured.items()}
+    return [r for r in results if r.series.kind != "measured" or chosen[r.series.arch] == r.series.gpu]
+
+
 def load_results(folder: Path = FOLDER) -> list[Result]:
     """The results of all files in `folder` that have the columns of results. Left out are ablations, which measure
     something else than the level as it is, and the files of SHAPES, of random shapes and of a level's

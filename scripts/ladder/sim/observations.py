@@ -113,11 +113,12 @@ def timeline_shape(description: Description) -> Shape:
     return (description.tile_m * ctas * tiles, description.tile_n, description.tile_k * TIMELINE_K_BLOCKS)
 
 
-def observe_timeline(levels: Levels, description: Description) -> str:
+def observe_timeline(levels: Levels, description: Description, timed: bool = True) -> str:
+    """In the timing model's cycles; otherwise in those that the kernel itself reads from its clock when it is simulated."""
     shape = timeline_shape(description)
     trace = levels.simulate(description.level, description.arch,
                             [*shape_arguments(shape), "--config", description.config],
-                            ["--sms", str(TIMELINE_SMS[description.arch]), "--timing"], "--trace")
+                            ["--sms", str(TIMELINE_SMS[description.arch]), *(["--timing"] if timed else [])], "--trace")
     reduced = traces.reduce(trace)
     head = {"level": description.level, "arch": description.arch, "config": description.config,
             "shape": list(shape), **reduced}

@@ -23,10 +23,10 @@ from ladder.mutants.judge import Case
 from ladder.mutants.labels import code_of
 from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
 from ladder.mutants.study import Kernel
+from ladder.results import data
 from ladder.results.data import Fields
 from ladder.web import recordings
 
-WITHOUT = files.ROOT / files.RESULTS / "h200_without.csv"
 WARM_UPS = ("one_mma", "tma_load")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
 
@@ -104,7 +104,8 @@ def write_level(level: str, arch: int, folder: Path, build: Path, with_labs: boo
 def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
     needed = {key_of(row): row for row in study.recorded(study.OUTPUT)}
     ways = _by_site(study.recorded(weaken.OUTPUT))
-    hardware = _by_site(study.recorded(WITHOUT))
+    hardware = _by_site([row for path in data.measured(files.ROOT / files.RESULTS, "without")
+                         for row in data.read_rows(path)[1]])
     located = kernel.labels.located
     found = []
     for site in kernel.sites:

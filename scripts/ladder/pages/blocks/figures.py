@@ -30,15 +30,18 @@ def _figures(found: table.Table) -> str:
 
 
 def progression(context: Context, options: Options) -> str:
-    """size=EDGE arch=sm90|sm100: the whole ladder at one size, every series in columns of its own."""
+    """size=EDGE arch=sm90|sm100 gpu=NAME: the whole ladder at one size, as reported and on one measured GPU: that of
+    record, or the one whose name has this in it."""
     edge = int(options.pop("size", str(data.DEFAULT_EDGE)))
-    archs = take_archs(options, names.ARCHES)
-    return _figures(table.progression(context.results, context.levels(), edge, archs=archs))
+    archs, gpu = take_archs(options, names.ARCHES), options.pop("gpu", "")
+    results = [r for r in context.results if gpu.lower() in r.series.gpu.lower()] if gpu else (
+        data.of_record(context.results))
+    return _figures(table.progression(results, context.levels(), edge, archs=archs))
 
 
 def level(context: Context, options: Options) -> str:
     """level=N: one level at all sizes, with confidence intervals where there are any."""
-    return _figures(table.by_size(context.results, take_level(context, options)))
+    return _figures(table.by_size(data.of_record(context.results), take_level(context, options)))
 
 
 def at_random(context: Context) -> str:

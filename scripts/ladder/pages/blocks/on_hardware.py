@@ -1,4 +1,4 @@
-"""What an H200 did without a fence, a barrier or a wait of a kernel, and what NVIDIA's tools said."""
+"""What a GPU did without a fence, a barrier or a wait of a kernel, and what NVIDIA's tools said."""
 from __future__ import annotations
 
 import re
@@ -17,7 +17,6 @@ from ladder.results import data
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
 
-WITHOUT = RESULTS / "h200_without.csv"
 WITHOUT_TOOLS = RESULTS / "h200_without_tools.csv"
 NEEDED = RESULTS / "needed.csv"
 
@@ -31,6 +30,22 @@ def read(context: Context, path: Path) -> list[Fields]:
     return context.once(str(path), load)
 
 
+def read_all(context: Context) -> list[Fields]:
+    """The rows of all files GPU_without.csv."""
+    return [row for path in data.measured(context.root / RESULTS, "without")
+            for row in read(context, path.relative_to(context.root))]
+
+
+def read_without(context: Context) -> list[Fields]:
+    """What was measured last of each kernel, on one GPU each."""
+    rows = read_all(context)
+    last: dict[tuple[str, str], tuple[str, str]] = {}  # by kernel: date and GPU
+    for row in rows:
+        kernel = row["level"], row["arch"]
+        last[kernel] = max(last.get(kernel, ("", "")), (row["date"], row["gpu"]))
+    return [row for row in rows if row["gpu"] == last[row["level"], row["arch"]][1]]
+
+
 # --- on hardware ------------------------------------------------------------------------------------------------------
 
 
@@ -38,6 +53,7 @@ def read(context: Context, path: Path) -> list[Fields]:
 class OnHardware:
     """What launches of a kernel without one site came to."""
 
+    gpu: str
     runs: Sequence[int]
     wrong: Sequence[int]
 
@@ -48,24 +64,29 @@ class OnHardware:
         return "always" if list(self.wrong) == list(self.runs) else "sometimes"
 
 
-def measured_on(context: Context) -> dict[Key, OnHardware]:
-    """By the sites."""
+def by_site(rows: Sequence[Fields]) -> dict[Key, OnHardware]:
+    """Of one GPU for each kernel."""
     found: dict[Key, list[Fields]] = {}
-    for row in read(context, WITHOUT):
+    for row in rows:
         if row["site"] and row["runs"]:
             found.setdefault(key_of(row), []).append(row)
-    return {key: OnHardware([int(row["runs"]) for row in some], [int(row["wrong"]) for row in some])
+    return {key: OnHardware(some[0]["gpu"], [int(row["runs"]) for row in some], [int(row["wrong"]) for row in some])
             for key, some in found.items()}
 
 
 def without(context: Context, options: Options) -> str:
     """[level=N]: wrong launches of the kernels that were ever wrong, size by size; how many others never were."""
-    rows = read(context, WITHOUT)
+    rows = read_without(context)
     if "level" in options:
         level = take_level(context, options)
         rows = [row for row in rows if row["level"] == level]
     if not rows:
         raise ValueError("nothing was removed from this level")
+    gpus = dict.fromkeys(row["gpu"] for row in rows)
+    return "\n".join(_of_one_gpu(context, [row for row in rows if row["gpu"] == gpu]) for gpu in gpus)
+
+
+def _of_one_gpu(context: Context, rows: Sequence[Fields]) -> str:
     sizes = list(dict.fromkeys(_size(row) for row in rows))
     wrong: dict[Key, dict[shapes.Shape, Fields]] = {}
     for row in rows:

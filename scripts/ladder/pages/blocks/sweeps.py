@@ -278,7 +278,7 @@ def ranked_changes(context: Context, options: Options) -> str:
     for name, row in points.items():
         base = next(each for each in points if name.startswith(each))
         first = next(iter(points)) if base == name else base
-        changes = ", ".join(f"`{p.macro}={row[p.name]}`" for p in kernel.parameters
+        changes = ", ".join(f"`{p.macro.removeprefix('TUNED_')}={row[p.name]}`" for p in kernel.parameters
                             if row[p.name] != points[first][p.name])
         lines.append([f"**{name}**" if base == name else "", changes or "the notes' shape",
                       *(f"{speeds[name, size]:.0f} ({speeds[name, size] / speeds[first, size]:.3f})" for size in sizes),

@@ -14,7 +14,7 @@ from ladder.levels import names
 from ladder.levels.names import ARCH_NAMES
 from ladder.mutants import judge, labels, study, weaken
 from ladder.mutants.sites import key_of
-from ladder.pages.blocks.on_hardware import NEEDED, measured_on, read
+from ladder.pages.blocks.on_hardware import NEEDED, by_site, read, read_without
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
@@ -48,10 +48,10 @@ def _folded(summary: str, content: str) -> str:
 
 def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> str:
     """A row for the sites of one instruction that have the same kind of outcome, in the same configurations."""
-    measured = measured_on(context)
+    measured = by_site(read_without(context))
     now = labels.of_kernel(context.root, level, arch)
     kernel = context.link(names.kernel_path(Path(), level, arch))
-    hopper = any(key[:2] == (level, str(arch)) for key in measured)
+    gpu = next((found.gpu for key, found in measured.items() if key[:2] == (level, str(arch))), "")
     configs = sorted({row["config"] for row in rows})
     alike: dict[tuple[int, str, str], list[Fields]] = {}
     for row in rows:
@@ -71,13 +71,13 @@ def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> s
         shared = [f"`{instruction}`", re.split("[: ]", word)[0]]
         if len(configs) > 1:
             shared.append(_which([row["config"] for row in some], configs))
-        if hopper:
+        if gpu:
             shared.append(_words({config: one.word for config, one in found.items()}))
         lines.setdefault(tuple(shared), []).append(
             (line, _orders(some), f"{word} ({', '.join(details)})" if details else word))
     heads = ["line", "instruction", "orders", "without it", *(["in"] if len(configs) > 1 else []),
-             *(["wrong on an H200"] if hopper else [])]
-    missed = (f"\nRequired, and yet no launch on an H200 was wrong without them: lines {', '.join(silent)}. "
+             *([f"wrong on {gpu}"] if gpu else [])]
+    missed = (f"\nRequired, and yet no launch on {gpu} was wrong without them: lines {', '.join(silent)}. "
               "Testing would not reveal that these are missing.\n")
     rows_of_page = [[", ".join(f"[{line}]({kernel}#L{line})" for line, _, _ in sites), instruction,
                      _each((line, orders) for line, orders, _ in sites),
@@ -130,7 +130,7 @@ def _which(some: Sequence[str], configs: Sequence[str]) -> str:
 
 
 def _words(words: Mapping[str, str]) -> str:
-    """What an H200 did, which was asked with some of the configurations."""
+    """What a GPU did, which was asked with some of the configurations."""
     by_word: dict[str, list[str]] = {}
     for config, word in words.items():
         by_word.setdefault(word, []).append(config)

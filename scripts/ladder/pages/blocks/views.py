@@ -273,7 +273,8 @@ def bursts(context: Context) -> list[Section]:
 def sanitized_mutants(context: Context) -> list[Section]:
     """What compute-sanitizer's tools said of kernels that lack one fence, barrier or wait."""
     rows = [row for row in on_hardware.read(context, on_hardware.WITHOUT_TOOLS) if row["site"]]
-    measured = on_hardware.measured_on(context)
+    gpus = {row["gpu"] for row in rows}
+    measured = on_hardware.by_site([row for row in on_hardware.read_all(context) if row["gpu"] in gpus])
     failing = {key for key, found in measured.items() if any(found.wrong)}
     lines = []
     for tool in dict.fromkeys(row["tool"] for row in rows):
