@@ -91,7 +91,7 @@ void Observer::began(Cta& cta) {
   ctas_.back()->memory = cta.smem.data();
 }
 
-/// Findings are reported with the time of the warp or operation that acts. Clusters that take turns share the checker.
+/// Findings are reported with the time of the warp or operation that acts. Clusters that alternate share the checker.
 void Observer::on(const ScheduleEvent& event) {
   using What = ScheduleEvent::What;
   switch (event.what) {
@@ -177,7 +177,7 @@ void Observer::on(const BarrierEvent& event) {
       if (event.what == What::Invalidate) world_->barrier_invalidate(who(), event.barrier.id);
       break;
     case BarrierName::Kind::Named:
-      // __syncthreads() is no .aligned instruction to who writes it: compilers see to that.
+      // __syncthreads() is no .aligned instruction to its author: compilers see to that.
       if (event.is_aligned && event.expected != 0) world_->aligned(who());
       world_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
       break;

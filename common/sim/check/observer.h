@@ -63,7 +63,7 @@ class Observer final : public Watcher, private order::Witness {
   const Fragments& fragments_;
   FragmentWatch registers_;
   std::vector<order::Cta*> ctas_;  // by rank
-  // Who acts, for the time of a finding.
+  // The acting thread, for the time of a finding.
   const Warp* acting_ = nullptr;
   uint64_t completes_at_ = 0;
 };
@@ -82,7 +82,7 @@ class OrderWatcher final : public LaunchWatcher {
   order::LaunchCheck& check_;
   const Fragments fragments_;
   const bool reports_;
-  std::unique_ptr<order::World> world_;  // of all clusters, if they take turns
+  std::unique_ptr<order::World> world_;  // of all clusters, if they alternate
 };
 
 }  // namespace sim

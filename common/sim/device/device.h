@@ -47,7 +47,7 @@ struct Options {
       return name.find(part) != name.npos || kernel.find(part) != kernel.npos;
     });
   }
-  Habits tolerated;                          ///< what hardware forgives and nobody is to speak of
+  Habits tolerated;                          ///< tolerated violations that are not reported
   bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
   std::string counters_file;                 ///< where to write counters at exit; empty: do not count
   std::string trace_file;                    ///< where to write a trace at exit; empty: do not trace
@@ -142,7 +142,7 @@ class Device {
   /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
   static std::vector<KernelInfo> kernels_of(std::string_view text);
 
-  /// The order of launches, copies and the host; null if nobody checks it.
+  /// The order of launches, copies and the host; null if it is not checked.
   order::Launches* launches() { return launches_.get(); }
 
   /// A further watcher (machine/watcher.h) of the launches that follow. It must outlive them.

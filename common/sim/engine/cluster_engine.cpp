@@ -15,14 +15,14 @@ namespace {
 
 constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of what happens next
 constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about to happen
-// Instructions without effect before a warp is suspected of spinning; before one that sees nobody else may run on alone; and
+// Instructions without effect before a warp is suspected of spinning; before one without others in sight may run on alone; and
 // before one that watches the clock need not do so all the time. Many warps must not take longer than few until they are
 // known for what they are: each has its share of so much of the patience, but never fewer than these. A warp that does not
 // write is reported without proof if it has executed kIdleLonger.
 constexpr uint64_t kSuspicious = 1u << 16, kComputesLong = 1u << 18, kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
 constexpr uint64_t kFewestSuspicious = 1u << 10, kShareOfPatience = 32;
-// Who meets at barriers again and again, has so many times the patience: many a program computes in registers from one barrier
-// to the next. What a turn costs counts as so many instructions.
+// Warps that meet at barriers again and again get so many times the patience: many programs compute in registers from one barrier
+// to the next. The cost of a slice counts as so many instructions.
 constexpr uint64_t kPatienceWithBarriers = 3, kTurnWork = 8;
 // Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
@@ -102,7 +102,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   cta.index = {cluster_index[0] * size[0] + rank % size[0], cluster_index[1] * size[1] + rank / size[0] % size[1],
                cluster_index[2] * size[2] + rank / size[0] / size[1]};
   cta.sm = (cluster_.number * launch_.cluster_size() + rank) % static_cast<uint32_t>(launch_.gpu->sm_count);
-  cta.smem.assign(launch_.smem_bytes, 0xFF);  // NaN: nobody wrote it
+  cta.smem.assign(launch_.smem_bytes, 0xFF);  // NaN: uninitialised
   cta.barrier_index.assign(launch_.smem_bytes / 8 + 1, 0);
 
   const uint32_t threads = launch_.threads_per_cta(), count = (threads + 31) / 32;
@@ -113,7 +113,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   if (!storage) storage = std::make_unique_for_overwrite<uint8_t[]>(per_warp * count + 64);
   auto* registers_at = reinterpret_cast<uint8_t*>(base::round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
   const bool has_stack =
-      launch_.local_bytes > program.local_bytes;  // what nobody calls for takes no memory of the host
+      launch_.local_bytes > program.local_bytes;  // what is not called for takes no memory of the host
   if (!has_stack) std::memset(registers_at, 0xFF, per_warp * count);
   cta.warps = std::vector<Warp>(count);
 
@@ -190,7 +190,7 @@ void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, con
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
-  if (walking_) return;  // nobody waits for it
+  if (walking_) return;  // without waiters
   if (!operation->only_arrives()) ++cluster_.progress;
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;
@@ -237,7 +237,7 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When
   ++in_flight_;
   if (when.order != nullptr) {
     when.order->waiting.push_back(scheduled);
-    if (when.order->waiting.size() > 1) return;  // its turn comes when its predecessors are done
+    if (when.order->waiting.size() > 1) return;  // it starts when its predecessors are done
   }
   operations_.push_back(std::move(scheduled));
   std::push_heap(operations_.begin(), operations_.end(), later());
@@ -463,7 +463,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     if (warp.idle() > schedule_.patience)
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     warp.spin_check_at = warp.executed + std::min(warp.idle() / 4, kIdleLong);
-    // Whoever writes in vain may wait for others to go on, but takes part in what gets nowhere.
+    // A warp that writes in vain may wait for others to go on, but takes part in what makes no progress.
     const auto gets_nowhere = [&] {
       const bool takes_part = warp.writes_in_vain || warp.idle() > std::min(kIdleLonger, schedule_.patience / 4);
       return takes_part && futile_work().without_effect > schedule_.patience;
@@ -500,7 +500,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     }
     if (!computes || lap.watches_clock || warp.idle() < share_of_patience(kComputesLong)) return;
     // It computes, and neither sees others nor is seen. It may as well go on at once: if it never ends, that need not be
-    // found out in turns with others that do not end either.
+    // found out alternately with others that do not end either.
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
     while (warp.executed < until) {
       run_until(warp, warp.time + kLongSlice);

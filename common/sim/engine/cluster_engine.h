@@ -66,7 +66,7 @@ class ClusterEngine final : public Scheduler {
   /// Called when the cluster is Idle and other clusters may have changed something.
   void poke();
   /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that
-  /// has been tried for long enough: the more clusters take turns on this thread, the fewer times.
+  /// has been tried for long enough: the more clusters alternate on this thread, the fewer times.
   void pass_time(uint64_t clusters);
 
   /// Does any lane wait for the launch before?

@@ -15,7 +15,7 @@ constexpr uint64_t kQuantum = 64;  // turns of a cluster before the next one get
 // Turns for which a write waits for other clusters: some of these may never rest, and wait for it.
 constexpr uint32_t kLongestHold = 64;
 
-/// All clusters of all launches that have started, in turns, on one thread.
+/// All clusters of all launches that have started, alternating on one thread.
 class InTurns {
  public:
   InTurns(std::span<GridLaunch> launches, const Schedule& schedule)
@@ -143,7 +143,7 @@ class InTurns {
         any_moved = true;
       }
     }
-    // Whoever polls looks again after every round in which somebody moved. If nobody did, only time can pass.
+    // Polling warps look again after every round with progress. Without progress, only time can pass.
     for (Slot& slot : slots_) {
       if (!slot.active) continue;
       if (any_moved)

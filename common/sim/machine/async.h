@@ -1,4 +1,4 @@
-// Asynchronous operations and the one who decides when they take effect.
+// Asynchronous operations, and what decides when they take effect.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Mark;
 struct Warp;
 enum class Habit : uint8_t;
 
-/// Who issued an operation, for reports and traces.
+/// The issuer of an operation, for reports and traces.
 struct Origin {
   uint8_t cta_rank = 0;
   uint16_t warp = 0;
@@ -53,7 +53,7 @@ class AsyncOperation {
   /// Takes effect now. May submit further operations (a store's write after its read). Throws Fault.
   virtual void complete(Cluster& cluster) = 0;
   /// `next` follows this one in its queue. True: complete() of this one does the work of both, in their order, and that of
-  /// `next` only tells that it is done. Asked where nobody looks for what takes effect between the two.
+  /// `next` only tells that it is done. Asked where no warp looks for what takes effect between the two.
   virtual bool takes_along(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
   /// It writes global memory: the latest schedule lets everybody else go on before.
   virtual bool writes_globally() const { return false; }

@@ -26,7 +26,7 @@ namespace sim {
 
 struct Program;  // exec/core/program.h
 
-/// Instructions, and what it costs to wake warps, of everybody who could get further, since somebody last did.
+/// Instructions, and what it costs to wake warps, of all warps that could get further, since the last progress.
 struct FutileWork {
   uint64_t without_effect = 0;    ///< arrivals at barriers are effects
   uint64_t without_progress = 0;  ///< they are not: Cluster::progress
@@ -48,8 +48,7 @@ struct Launch {
   uint64_t grid_workspace = 0;  ///< global address of a cooperative grid's barrier, as cooperative groups expect it
   std::vector<LaunchWatcher*> watchers;
   std::vector<SharedName> shared_names;  ///< if the program has told any
-  /// False: TMA and tensor cores do all but move and multiply data. For who wants to know what is demanded, not what comes
-  /// out.
+  /// False: TMA and tensor cores do all but move and multiply data. For watchers of what is demanded, not of what comes out.
   bool moves_data = true;
 
   /// A wgmma is executed for the four warps of its warpgroup at once, as hardware does and the ISA does not promise.
@@ -74,7 +73,7 @@ struct Launch {
   std::atomic<uint32_t> ended = 0;  ///< clusters
   bool done() const { return ended.load() == cluster_count(); }
 
-  uint32_t together = 1;   ///< clusters at a time that take turns
+  uint32_t together = 1;   ///< clusters at a time that alternate
   FutileWork futile_work;  ///< of all clusters (ordered mode)
   uint64_t frees = 0;      ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.

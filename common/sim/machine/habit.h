@@ -36,7 +36,7 @@ enum class Habit : uint8_t {
 struct HabitText {
   const char* name;      ///< of --tolerate
   bool in_state;         ///< a state bit shows it: a warning in every default run; the others need --check
-  const char* sentence;  ///< what the program does, and who relies on it
+  const char* sentence;  ///< what the program does, and which libraries rely on it
 };
 const HabitText& text_of(Habit habit);
 std::optional<Habit> find_habit(std::string_view name);

@@ -24,7 +24,7 @@ struct Mbarrier {
   };
   std::vector<Waiter> waiters;
 
-  /// Who has contributed to this phase, and to the one before, for reports. Only the first few are kept.
+  /// The contributors to this phase, and to the one before, for reports. Only the first few are kept.
   struct Event {
     enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
     uint8_t cta_rank;

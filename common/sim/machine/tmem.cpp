@@ -7,7 +7,7 @@ namespace sim {
 uint32_t* Tmem::cells() {
   if (!cells_) {
     cells_ = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(LANES) * COLUMNS);
-    std::fill_n(cells_.get(), static_cast<size_t>(LANES) * COLUMNS, POISON);  // NaN: nobody wrote it
+    std::fill_n(cells_.get(), static_cast<size_t>(LANES) * COLUMNS, POISON);  // NaN: uninitialised
   }
   return cells_.get();
 }

@@ -12,7 +12,7 @@ class Tmem {
  public:
   static constexpr int LANES = 128;
   static constexpr int COLUMNS = 512;
-  static constexpr uint32_t POISON = 0xFFFF'FFFF;  ///< NaN: what nobody wrote, or somebody is about to write
+  static constexpr uint32_t POISON = 0xFFFF'FFFF;  ///< NaN: uninitialised, or about to be written
 
   /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk
   /// lanes.

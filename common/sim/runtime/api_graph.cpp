@@ -244,7 +244,7 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
   return call("cudaGraphKernelNodeGetAttribute", [&](Process&) {
     const Launch& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
     cudaKernelNodeAttrValue& answer = result(value, "value_out");
-    answer = {};  // hints, which change nothing, are those that nobody has set
+    answer = {};  // hints, which change nothing, are those that are not set
     if (attribute == cudaLaunchAttributeClusterDimension)
       answer.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
     if (attribute == cudaLaunchAttributeCooperative) answer.cooperative = launch.cooperative;

@@ -19,7 +19,7 @@ bool capture_graph(cudaStream_t stream, Graph& graph);
 bool capture_record(cudaStream_t stream, cudaEvent_t event);
 bool capture_wait(cudaStream_t stream, cudaEvent_t event);
 
-/// Nobody can wait for a stream that is captured: refuses, and the capture is lost.
+/// A stream that is captured cannot be waited for: refuses, and the capture is lost.
 void refuse_while_captured(cudaStream_t stream);
 void refuse_while_any_is_captured();
 

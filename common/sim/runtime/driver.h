@@ -2,7 +2,7 @@
 // enough of the rest for a program that loads PTX and launches it itself. Most functions are their runtime namesakes.
 //
 // The functions live in libcudart.so.13, beside the state that they share. libcuda.so.1 is an empty library that
-// depends on it: whoever links it or looks a name up in it finds the name there.
+// depends on it: a program that links it or looks a name up in it finds the name there.
 #pragma once
 
 #include "runtime/process.h"

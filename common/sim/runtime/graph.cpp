@@ -29,7 +29,7 @@ std::unordered_map<const Graph*, std::shared_ptr<Graph>>& graphs_of_program() {
   return all;
 }
 
-/// Who depends on whom, by index of the nodes.
+/// Dependencies, by index of the nodes.
 struct Dependents {
   std::vector<size_t> counts;  ///< of dependencies
   std::vector<std::vector<size_t>> of;
@@ -122,7 +122,7 @@ class Planner {
   std::vector<Step> steps;
 
  private:
-  /// The stream of a step before it that nobody has gone on in yet, or a fresh one.
+  /// The stream of a step before it that no other step continues, or a fresh one.
   void choose_lane(Step& step) {
     is_last_.push_back(true);
     for (const size_t before : step.after) {

@@ -178,7 +178,7 @@ SIM_EXPORT unsigned int la_version(unsigned int) {
   return LAV_CURRENT;
 }
 
-/// Who asks for the runtime or the driver's library, by whatever path, gets those of this folder.
+/// A request for the runtime or the driver's library, by whatever path, gets those of this folder.
 SIM_EXPORT char* la_objsearch(const char* name, uintptr_t*, unsigned int) {
   static std::string path;  // what is returned is copied by the loader, under its lock
   const std::string_view wanted = base_name(name);

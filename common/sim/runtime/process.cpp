@@ -111,7 +111,7 @@ void Process::settle() {
   const Outcome outcome = device_->settle();
   if (is_recorded) recorder_->took_effect();
   const cudaError_t error = conclude(outcome);
-  // The launch was accepted before: nobody is there to be told of a refusal but whoever asks next.
+  // The launch was accepted before: only the next call can report a refusal.
   if (error != cudaSuccess && !is_fault(outcome.status)) fault(error, outcome.report);
   if (error != cudaSuccess && aborts_on_error()) abort();
 }

@@ -23,7 +23,7 @@ void DemandRecorder::note_at(const Warp& warp, uint32_t pc, DemandStep::What wha
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
   auto& [steps, pcs, places] = demands_of(warp);
-  // Accesses in a row are one step; but the loads of a loop's next turn wait for those of the one before.
+  // Accesses in a row are one step; but the loads of a loop's next iteration wait for those of the one before.
   const bool is_load = what == DemandStep::What::GlobalLoad || what == DemandStep::What::CachedLoad;
   const bool is_access = is_load || what == DemandStep::What::Shared || what == DemandStep::What::GlobalStore;
   if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot &&

@@ -35,12 +35,12 @@ class TraceRecorder final : public Watcher {
   void woken(const Warp& warp);
   void submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free);
   void takes_effect(uint64_t number, uint64_t now);
-  /// The operation that took effect is over: nobody acts until somebody is said to.
+  /// The operation that took effect is over: there is no actor until the next is set.
   void is_done() { actor_ = {}, acting_ = nullptr; }
 
   uint32_t linear(uint32_t rank) const;
   TraceEvent& add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end);
-  /// Who acts now.
+  /// The actor now.
   Actor actor() const;
 
   const Cluster& cluster_;

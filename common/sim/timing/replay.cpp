@@ -71,7 +71,7 @@ struct Unit {
   }
 };
 
-/// The schedulers of an SM: warps issue in turns, and so many cycles of theirs in a window are all that there are.
+/// The schedulers of an SM: warps issue alternately, and so many cycles of theirs in a window are all that there are.
 struct Schedulers {
   std::vector<Tick> used;  ///< by window
   Tick busy = 0;
@@ -248,7 +248,7 @@ class Replay {
     clusters_[&cluster] = std::move(owner);
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
-    // Who may be granted more goes on as if all were granted, until it is refused.
+    // A cluster that may be granted more goes on as if all were granted, until it is refused.
     const size_t index = grid.grants.empty() ? grid.kind_of[number] : kinds_[launch].size() - 1;
     const ClusterClass& kind = kinds_[launch][index];
     cluster.kind = &kind;
@@ -345,7 +345,7 @@ class Replay {
     for (;;) {
       const DemandStep& step = (*actor.gang->steps)[actor.step];
       if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
-      // Whoever is ahead of the others lets them go first where a unit is shared: units serve in the order of time.
+      // A warp that is ahead of others lets them go first where a unit is shared: units serve in the order of time.
       if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
       ClusterLog* const log = actor.cluster->log;  // whose cluster may be gone afterwards
       const uint32_t gang = gang_of(actor);

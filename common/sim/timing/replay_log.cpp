@@ -207,7 +207,7 @@ class Events {
     if (completes) completions_[key(told.barrier)].push_back(number);
   }
 
-  /// Whoever completes the phase that a warp waits for ends the wait.
+  /// The arrival that completes the phase that a warp waits for ends the wait.
   void release_waits() {
     for (const auto& [number, step] : waits_) {
       TraceEvent& wait = events_[number];

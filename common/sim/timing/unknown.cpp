@@ -44,7 +44,7 @@ void TaintTracker::on(const AccessEvent& event) {
   switch (event.memory) {
     case AccessEvent::Memory::Constant: break;
     case AccessEvent::Memory::Global:
-      // What kernels have written is not there, and which allocations they write nobody tells.
+      // What kernels have written is not there, and which allocations they write is unknown.
       if (loads) loaded_ |= event.lanes;
       break;
     case AccessEvent::Memory::Shared:

@@ -1,4 +1,4 @@
-// What a run without data does not know: values that come from memory which nobody has filled, and what follows from them.
+// What a run without data does not know: values that come from uninitialised memory, and what follows from them.
 // They are followed through registers and memory. Kernels may compute with them and store them; where one decides which way
 // a lane goes, or what it accesses, the run ends with a sentence: what the kernel demands cannot be told.
 #pragma once

@@ -1,4 +1,4 @@
-// One access of memory, as the shadow remembers it: who, how, from which instruction, and which bytes are whose.
+// One access of memory, as the shadow remembers it: thread, kind, instruction, and bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using sim::Scope;
 /// The path to memory.
 enum class Proxy : uint8_t { Generic, Async, Tensor };
 
-/// A CTA's place in the grid: who is in one scope with whom.
+/// A CTA's position in the grid, which decides about scopes.
 struct Place {
   uint32_t cta = 0, cluster = 0;
 };
@@ -71,7 +71,7 @@ class Accesses {
   Access& operator[](uint32_t number) { return slots_[number]; }
   const Access& operator[](uint32_t number) const { return slots_[number]; }
 
-  /// Forgets those that nobody marks between these two calls.
+  /// Forgets those that are not marked between these two calls.
   bool crowded() const { return live_ >= limit_; }
   void begin_marking();
   void mark(uint32_t number) { marked_[number] = true; }

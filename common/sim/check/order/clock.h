@@ -25,7 +25,7 @@ enum Field : uint8_t {
   kReaderShared,   ///< kAsyncShared, if any thread's proxy fence on the way will do
   kReaderGlobal,   ///< the same of kAsyncGlobal
   kPassed,         ///< its waits are over, whatever became of its accesses: asynchronous completion tells that much
-  kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has carried it out, whoever tells of it
+  kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has performed it, whatever passes it on
   kFollowed,       ///< it was known to be over when an asynchronous operation was issued that has completed
   kFields
 };
@@ -118,7 +118,7 @@ class Clock {
   /// What the completion of an operation tells, if its thread knew this: all of channels. Of threads it tells that they
   /// have passed their waits, and that the operation followed what they had done.
   [[nodiscard]] Clock channels() const;
-  /// After a proxy fence of somebody who knows this: what is visible to it is fenced, if readers may fence (kReader..).
+  /// After a proxy fence of a thread that knows this: what is visible to it is fenced, if readers may fence (kReader..).
   [[nodiscard]] Clock fenced(Fields readers) const;
   /// Is anything known to have happened in this CTA?
   bool knows(uint32_t cta) const;

@@ -46,7 +46,7 @@ const char* noun(const Access& access) {
   return "";
 }
 
-/// What makes the end of such an operation known to its thread, or to whoever waits.
+/// What makes the end of such an operation known to its thread, or to waiting threads.
 std::string completion(const Access& access) {
   switch (access.role) {
     case Role::CopyAsync: return "cp.async.wait_group";
@@ -381,7 +381,7 @@ std::string World::lanes_that_told(const Access& before, Mask missing, Field fie
          ", or an arrival of each";
 }
 
-/// Who knows of it, and how could whoever accesses now have been told?
+/// Which threads know of it, and how could the accessing thread have learned of it?
 std::string World::who_knows(const Access& before, Mask missing, Field field, const Context& context) const {
   if (before.position == 0) return "";
   const auto holds = [&](const Clock& clock, Mask lanes) {
@@ -399,8 +399,8 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
       return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
              " that it is over, " + lanes_text(context.lanes) + " not: __syncwarp() before " + here;
   }
-  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp has waited
-  // before, or nobody has.
+  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp, or no warp,
+  // has waited before.
   const auto mbarrier_tells = [&](bool any) -> std::string {
     for (const auto& [offset, barrier] : context.by.cta.barriers) {
       const bool counts_it = barrier.row == before.row && before.cta == context.by.cta.place.cta;
@@ -586,7 +586,7 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
   });
 }
 
-/// Who waits at a named barrier; if nobody does, who could be meant to: the warps that share another one with this warp.
+/// The warps that wait at a named barrier; if none does, those that could: the warps that share another one with this warp.
 std::string World::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // where, and warps
   const auto add = [&](const Cta::Named::Participant& each, const std::string& barrier) {
@@ -658,7 +658,7 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
   });
 }
 
-/// Nobody may still look at an mbarrier that is taken away.
+/// No thread may still read an mbarrier that is invalidated.
 void World::check_unwaited(const By& by, uint32_t offset, const Barrier& barrier) {
   const Clock knows = by.threads().published(by.lanes);
   for (const Barrier::Waiter& each : barrier.waiters) {
@@ -849,7 +849,7 @@ void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<u
   Habit habit = Habit::kCount;
   if (own && access.role == Role::BulkStore) habit = Habit::ExitWithOwnStores;
   if (own && (access.role == Role::BulkLoad || access.role == Role::CopyAsync)) habit = Habit::ExitWithOwnLoads;
-  if (access.role == Role::WgmmaOperand && own) return;  // its results would be missing: nobody can do without a wait
+  if (access.role == Role::WgmmaOperand && own) return;  // its results would be missing: the wait is required
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const bool is_habit = habit != Habit::kCount;
   const uint32_t line = names_.first_of_line(access.site);

@@ -1,11 +1,11 @@
-// What world_*.cpp share: who asks, and the answer.
+// What world_*.cpp share: the accessing thread, and the answer.
 #pragma once
 
 #include "check/order/world.h"
 
 namespace sim::order {
 
-/// Who accesses now, and what it knows.
+/// The accessing thread, and what it knows.
 struct World::Context {
   const By& by;
   const Warp& warp;

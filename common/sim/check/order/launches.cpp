@@ -340,7 +340,7 @@ void Launches::wait_for(StreamName name, const Ended& event) {
   Stream& stream = streams_[name.id];
   stream.blocking = name.blocking;
   stream.next.add(event);
-  stream.all.add(event);  // whoever waits for the stream waits for it, too
+  stream.all.add(event);  // a wait for the stream waits for it, too
   stream.last_is_launch = false;
 }
 

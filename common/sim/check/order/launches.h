@@ -56,7 +56,7 @@ class LaunchCheck {
   Past past_;  // its own clusters that have ended
   std::mutex mutex_;
   bool waited_ = false;
-  std::map<uint32_t, std::unique_ptr<World>> ended_;  // whose turn has not come
+  std::map<uint32_t, std::unique_ptr<World>> ended_;  // that are not due yet
   uint32_t turn_ = 0;
 };
 

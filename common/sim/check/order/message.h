@@ -1,4 +1,4 @@
-// What travels with a synchronisation: arrivals gather in a phase of a barrier, and whoever waits for it learns from all.
+// What travels with a synchronisation: arrivals gather in a phase of a barrier, and each waiting thread acquires all of them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Signal {
   Clock released;  ///< empty if it is relaxed and no fence came before
   Clock flags;     ///< see Knowledge::flags
   Scope scope = Scope::Cta;
-  bool unscoped = false;  ///< of asynchronous work: visible to whoever waits
+  bool unscoped = false;  ///< of asynchronous work: visible to each waiting thread
   Place from;
   uint16_t warp = 0;
   Mask lanes = 0;
@@ -28,7 +28,7 @@ struct Signal {
 
 class Message {
  public:
-  /// Who has contributed, for reports; the first few.
+  /// The contributors, for reports; the first few.
   struct Contributor {
     Place from;
     uint16_t warp;

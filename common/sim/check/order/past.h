@@ -1,4 +1,4 @@
-// Who touched global memory in launches, and in clusters, that have come to an end: the last writer and some readers since, of
+// The accesses to global memory in launches, and in clusters, that have ended. It keeps the last writer and some readers since, of
 // cells of 16 bytes; and of intervals, where they are long, as the host's are, or no whole words.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Who wrote each place last, and who has read it since: flat pages of 16-byte cells, split into words on demand.
+// The last writer of each location, and its readers since: flat pages of 16-byte cells, split into words on demand.
 #pragma once
 
 #include <algorithm>

@@ -203,7 +203,7 @@ void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   const Signal tells = signal(by, true, Scope::Cta);
   if (!whole_cta) {
     if (barrier.row == 0) barrier.row = by.cta.rows++;
-    // Only who knows that the phase before is complete can be sure to arrive in this one.
+    // Only a thread that knows that the phase before is complete is sure to arrive in this one.
     check_generation_known(by, id, barrier, tells.happened);
     note_participant(barrier, by, false);
     barrier.counted[0].push_back({by.cta.place.cta, by.warp, by.lanes, tells.tick});
@@ -323,7 +323,7 @@ void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
 
 void World::phase_complete(Cta& target, uint32_t offset) {
   Barrier& barrier = target.barriers[offset];
-  // Who waited for the phase before must be known to have done so: it could find the parity flipped again otherwise.
+  // The waits for the phase before must be known to be over: it could find the parity flipped again otherwise.
   for (const Barrier::Waiter& waiter : barrier.waiters) {
     const Mask missing =
         waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kPassed);
@@ -352,7 +352,7 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
     check_phase_known({by.cta, by.warp, lanes, by.site}, by.cta, offset, barrier, knows.now, barrier.completed - 1,
                       "waits for");
   });
-  if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, nobody has arrived in it
+  if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, without arrivals
     note_waiter(by, barrier);
     return;
   }

@@ -1,5 +1,5 @@
-// The checker of clusters that can affect one another: what their threads know, who touched which place, what is in
-// flight. It is told what happens, in the order in which it happens, and never changes it. One thread uses it.
+// The checker of clusters that can affect one another: what their threads know, the accesses to each location, what is
+// in flight. It is told what happens, in the order in which it happens, and never changes it. One thread uses it.
 #pragma once
 
 #include <array>
@@ -66,10 +66,10 @@ struct Barrier {
     Tick wgmma_issued;  ///< by this warp until then
   };
   std::vector<Waiter> waiters;  ///< successful waits for the phase before the running one
-  uint32_t waited_at = 0;       ///< where the last of them all was; 0: nobody has waited
+  uint32_t waited_at = 0;       ///< where the last of them all was; 0: no wait yet
   uint64_t waiting_warps = 0;   ///< those that have waited, by their index
   bool has_waited(uint16_t warp) const { return waiting_warps >> (warp % 64) & 1; }
-  /// Arrivals in phases that nobody has waited for: they must be over before the CTA exits.
+  /// Arrivals in phases without a wait: they must be over before the CTA exits.
   struct Arrival {
     uint32_t cta;
     uint16_t row;
@@ -101,7 +101,7 @@ struct Cta {
       uint32_t site;
       bool waits;
     };
-    std::vector<Participant> participants;  ///< who has come there so far, for reports
+    std::vector<Participant> participants;  ///< the arrivals so far, for reports
   };
   std::array<Named, 16> named;
   std::map<uint32_t, std::pair<uint16_t, Tick>>
@@ -111,7 +111,7 @@ struct Cta {
   bool exited = false;
 };
 
-/// Who does something: lanes of a warp, at an instruction.
+/// An actor: lanes of a warp, at an instruction.
 struct By {
   Cta& cta;
   uint16_t warp;
@@ -153,9 +153,9 @@ class World {
   World(Findings& findings, const Names& names, Clock start);
   ~World();
 
-  /// Who is told from now on; nullptr: nobody.
+  /// The listener from now on; nullptr: none.
   void call(Witness* witness) { witness_ = witness; }
-  /// A finding, for all who want to know.
+  /// A finding, for all listeners.
   template <class Make>
   void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0, uint64_t times = 1) {
     findings_.add(key, cluster, ++tellings_, bytes, make, lacks, times);
@@ -165,7 +165,7 @@ class World {
   // ---- life
   Cta& begin(Place place, uint32_t rank, uint32_t threads);
   void exit(const By& by);
-  /// Its last thread has exited: nobody may need its memory, and nothing may be on its way there.
+  /// Its last thread has exited: no thread may need its memory, and no operation may be in flight to it.
   void end(Cta& cta);
 
   // ---- order among threads
@@ -327,7 +327,7 @@ class World {
   Side side(const Access& access) const;
   std::string who(const By& by) const;
   std::string who(const Access& access) const;
-  // Whoever uses a barrier must know that it exists, and in which phase it is.
+  // A thread that uses a barrier must know that it exists, and in which phase it is.
   void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
                     bool asynchronous);
   void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal);
@@ -397,7 +397,7 @@ class World {
   std::unordered_map<uint32_t, std::vector<uint32_t>> doubts_of_;  // of an access
   uint32_t last_doubt_ = 0;
   std::map<Findings::Key, Finding> doubtful_;
-  /// By address of a tensor map: who has acquired what these accesses wrote there.
+  /// By address of a tensor map: the threads that have acquired what these accesses wrote there.
   struct AcquiredMap {
     uint32_t cta;
     uint16_t warp;

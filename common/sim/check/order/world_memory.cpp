@@ -90,8 +90,8 @@ Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, M
   return result;
 }
 
-/// Volatile data behind a flag: no race, but who has read the flag and has not acquired what was written before it may
-/// still read what was there before. (A read-modify-write finds the newest; other relaxed accesses are trusted to do
+/// Volatile data behind a flag: no race, but a thread that has read the flag and has not acquired the writes before it
+/// may still read the old data. (A read-modify-write finds the newest; other relaxed accesses are trusted to do
 /// without order.)
 World::Verdict World::judge_volatile(const Access& before, const Access& now, const Context& context) const {
   const Knowledge& knows = context.knows;
@@ -152,7 +152,7 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
                                Lack::Everything, lanes);
     }
   }
-  // Both CTAs of a pair allocate together, but nothing says that whoever has its columns knows that the peer has.
+  // Both CTAs of a pair allocate together, but nothing says that a CTA with its columns knows that the peer has its own.
   if (before.role == Role::Allocation && now.role != Role::Deallocation &&
       before.issuer.cta != context.by.cta.place.cta && before.issuer.cluster == context.by.cta.place.cluster)
     return Verdict::habit_of(Habit::PairAllocation, Lack::Everything, missing);
@@ -309,8 +309,8 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
     for (const uint32_t before : sets_.members(cell.write)) in_order(before, begin, bytes);
     if (writes) {
       for (const uint32_t before : sets_.members(cell.read)) in_order(before, begin, bytes);
-      // Of the word, others keep their bytes. An ordinary write remains behind an atomic one: who is in order with that
-      // one, since both are atomic, need not be with what its thread did before.
+      // Of the word, others keep their bytes. An ordinary write remains behind an atomic one: a thread that is ordered
+      // with the atomic one, since both are atomic, need not be ordered with what its thread did before.
       members.clear();
       for (const uint32_t before : sets_.members(cell.write)) {
         if (before == number) return;
@@ -339,7 +339,7 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
       cell.read = last_read.to;
       return;
     }
-    // Whoever is after this reader is after those that it knows to be over. (The completion of an asynchronous operation
+    // An access after this reader is after those that it knows to be over. (The completion of an asynchronous operation
     // tells nothing of threads.) Asked now and then only: where many read, hardly any is forgotten.
     const bool forgets = std::has_single_bit(sets_.members(cell.read).size());
     const Access& now = accesses_[number];

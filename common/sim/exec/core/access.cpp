@@ -299,7 +299,7 @@ bool reaches_further(Warp& warp, const Access& access, uint32_t bytes, Mask mask
     reach = {low, high};
     return false;
   }
-  // By little more than it knows already is no progress: whoever jumps about finds the ends of a place bit by bit.
+  // By little more than it knows already is no progress: random accesses find the ends of a location bit by bit.
   const ptrdiff_t little = (reach.high - reach.low) / 64;
   if (reach.low - low <= little && high - reach.high <= little) return false;
   reach = {std::min(low, reach.low), std::max(high, reach.high)};

@@ -58,7 +58,7 @@ bool fits(const std::vector<std::string_view>& words, const std::vector<std::str
   return found == words.size();
 }
 
-/// What the ISA has and nobody here knows, by its own name. The words stand among the modifiers.
+/// What the ISA has and this device does not, by its own name. The words stand among the modifiers.
 struct Missing {
   std::string_view opcode, words, what;  ///< `what`: in the plural
 };

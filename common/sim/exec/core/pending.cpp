@@ -150,7 +150,7 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
     if (pending.carrier.empty())
       pending.carrier.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
     pending.moves.push_back({read, &op, mask});
-    for (const Slot& slot : op.uses->reads) widen(pending, slot);  // which nobody may change meanwhile
+    for (const Slot& slot : op.uses->reads) widen(pending, slot);  // which may not change meanwhile
     for (const Slot& slot : op.uses->writes) {
       widen(pending, slot);
       for (uint32_t& carried : units_of(pending, slot)) carried = read;

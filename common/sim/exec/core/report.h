@@ -16,11 +16,11 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
 /// does not want to hear of it. `warp` and `origin` as in Scheduler::remark.
 bool forgive(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
 
-/// Nothing can move and nothing is in flight: who waits for what, what is missing, who has arrived.
+/// Nothing can move and nothing is in flight: which warp waits for what, what is missing, which threads have arrived.
 std::string explain_deadlock(const Cluster& cluster);
 
 enum class Spin : uint8_t {
-  Proven,     ///< it came by with exactly the same registers, and nobody else can move
+  Proven,     ///< it came by with exactly the same registers, and no other warp can move
   Suspected,  ///< it has done nothing new for long
   Meeting,    ///< it and all others have done nothing but meet at barriers for long
 };

@@ -80,7 +80,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
                   advance);
   if (!advance) return;
   watchers.tell(PhaseEvent{cluster, name});
-  // Whoever waits here waits for the phase that has just completed: any other would not have made it wait.
+  // A warp that waits here waits for the phase that has just completed: any other would not have made it wait.
   std::vector<Mbarrier::Waiter> woken;
   woken.swap(barrier->waiters);
   if (!woken.empty()) barrier->observed = true;

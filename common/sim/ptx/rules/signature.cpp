@@ -34,7 +34,7 @@ class Catalogue {
     return catalogue;
   }
 
-  /// The signatures of the instruction's opcode, of which `*parts` are its own modifiers; nullptr: nobody knows it.
+  /// The signatures of the instruction's opcode, of which `*parts` are its own modifiers; nullptr: it is unknown.
   const std::vector<Signature>* find(const Instruction& instruction, size_t* parts) {
     const std::lock_guard lock(mutex_);
     std::string opcode = instruction.opcode;
