@@ -1,10 +1,10 @@
 // Floating point in 32 and 64 bits, and in pairs of 32 bits.
 #include <array>
-#include <cfenv>
 #include <cmath>
 
 #include "exec/arithmetic/half.h"
 #include "exec/arithmetic/lanewise.h"
+#include "exec/arithmetic/rounding.h"
 #include "exec/core/families.h"
 
 namespace sim {
@@ -35,10 +35,13 @@ constexpr auto kStyled = []<class... A>(A... operands) {
     if constexpr (STYLE.flush) return flush_subnormal(value);
     return value;
   };
-  const auto result = static_cast<T>(F(input(operands)...));
+  const T result = rounded<F>(input(static_cast<T>(operands))...);
   if constexpr (std::is_same_v<T, float>) return finished<STYLE>(result);
   return result;
 };
+
+template <auto F>
+constexpr auto kRounded = [](auto... operands) { return rounded<F>(operands...); };
 
 /// Pairs of FP32 in 64 bits.
 template <int N, auto F>
@@ -68,18 +71,14 @@ struct Loop {
 template <auto F>
 constexpr Loop kLoop{F, sim::execution<F>};
 
-/// Directed rounding, rare: through the host's rounding mode.
 struct DirectedOperands {
   Registers r;
   int mode;
   Flow (*lanes)(Warp&, const Registers&, Mask);
 };
 Flow directed(Warp& w, const DirectedOperands& o, Mask m) {
-  const int before = std::fegetround();
-  std::fesetround(o.mode);
-  const Flow flow = o.lanes(w, o.r, m);
-  std::fesetround(before);
-  return flow;
+  const RoundingMode mode(o.mode);
+  return o.lanes(w, o.r, m);
 }
 void emit_rounded(Decoder& d, const Loop& loop, const Registers& r) {
   static constexpr std::array kModes{FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
@@ -91,7 +90,7 @@ void emit_rounded(Decoder& d, const Loop& loop, const Registers& r) {
 /// Sums, products and their like: for FP32 with .ftz and .sat.
 template <int N, auto F, bool PAIRS>
 Loop arithmetic(Decoder& d, Type type) {
-  if (type == Type::F64) return kLoop<lanewise<double, double, N, F>>;
+  if (type == Type::F64) return kLoop<lanewise<double, double, N, kRounded<F>>>;
   const bool flush = d.has("ftz"), saturate = d.has("sat"), pair = type == Type::F32x2;
   if (pair && !PAIRS) return {};
   const auto styled = [&]<Style STYLE>() {
@@ -150,9 +149,9 @@ Flow mixed(Warp& w, const Registers& o, Mask m) {
   const auto wide = [](uint32_t bits) { return H::widen(static_cast<uint16_t>(bits)); };
   for_lanes(m, [&](int i) {
     if constexpr (N == 2)
-      d[i] = finished<STYLE>(F(wide(a[i]), last[i]));
+      d[i] = finished<STYLE>(rounded<F>(wide(a[i]), last[i]));
     else
-      d[i] = finished<STYLE>(F(wide(a[i]), wide(b[i]), last[i]));
+      d[i] = finished<STYLE>(rounded<F>(wide(a[i]), wide(b[i]), last[i]));
   });
   return Flow::Next;
 }

@@ -1,8 +1,8 @@
 // mma.sync with FP64: m8n8k4, and m16n8k4, 8 and 16. One fused multiply-add per product, in the order of k.
 #include <algorithm>
-#include <cfenv>
 #include <cmath>
 
+#include "exec/arithmetic/rounding.h"
 #include "exec/core/op.h"
 #include "exec/tensor/mma.h"
 #include "exec/tensor/types.h"
@@ -11,6 +11,8 @@ namespace sim {
 namespace {
 
 using ptx::Type;
+
+constexpr auto kFma = [](auto x, auto y, auto z) { return std::fma(x, y, z); };
 
 struct DoubleMma {
   size_t rows = 8, k = 4;
@@ -33,7 +35,7 @@ struct DoubleMma {
       for (size_t k = 0; k < depth; ++k) {
         // Of several NaNs, hardware hands on B's, else that of the sum.
         double& sum = sums[i][lane];
-        sum = std::isnan(column[k]) ? column[k] : std::isnan(sum) ? sum : std::fma(row[k], column[k], sum);
+        sum = std::isnan(column[k]) ? column[k] : std::isnan(sum) ? sum : rounded<kFma>(row[k], column[k], sum);
       }
       if (std::isnan(sums[i][lane])) sums[i][lane] += 0;  // quiet
     }
@@ -51,10 +53,8 @@ Flow mma_f64(Warp& w, const DoubleMma& o, Mask m) {
   }
   double results[4][32];
   for (size_t i = 0; i < o.c.size(); ++i) std::copy_n(lanes<double>(w, o.c[i]), 32, results[i]);
-  const int before = std::fegetround();
-  std::fesetround(o.rounding);
+  const RoundingMode mode(o.rounding);
   multiply_f64(a, b, o.k, o.c.size(), results);
-  std::fesetround(before);
   for (size_t i = 0; i < o.d.size(); ++i) std::copy_n(results[i], 32, lanes<double>(w, o.d[i]));
   tensor::count_multiply_adds(cluster_of(w), o.rows * 8 * o.k);
   return Flow::Next;
