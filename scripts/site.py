@@ -92,6 +92,8 @@ def call(*line: str | Path) -> None:
 def build(output: Path, pages_only: bool) -> None:
     if output.exists() and (not output.is_dir() or (any(output.iterdir()) and not (output / "search").is_dir())):
         raise command.UsageError(f"-o {output}: a new or empty folder is needed, or one that site.py has made.")
+    if VENV.resolve().is_relative_to(output.resolve()):
+        raise command.UsageError(f"-o {output}: the generator itself lies in there; the default is {WORK / 'html'}.")
     python = install()
     if not pages_only:
         call(files.SCRIPTS / "build.sh")

@@ -320,7 +320,8 @@ class Reports(Browsing):
             self.assertEqual(self.ask("run.operations.filter((i) => run.line[i] < 0 || !run.nameOf(i)).length"), 0)
             self.assertGreater(self.ask("run.operations.filter((i) => run.detail(i).length === 3).length"), 100)
             # The tensor core executes one MMA at a time. (A commit takes no unit: it may lie within one.)
-            mmas = "run.tracks.find((t) => t.name === 'tensor core').events.filter((e) => !/commit/.test(run.nameOf(e)))"
+            mmas = ("run.tracks.find((t) => t.name === 'tensor core').events"
+                    ".filter((e) => !/commit/.test(run.nameOf(e)))")
             self.assertGreater(self.ask(f"{mmas}.length"), 10)
             self.assertEqual(self.ask(f"{mmas}.filter((e, i, all) => i && run.begin[e] + 1 < "
                                       "run.endOf[all[i - 1]]).length"), 0)

@@ -114,7 +114,7 @@ def timeline_shape(description: Description) -> Shape:
 
 
 def observe_timeline(levels: Levels, description: Description, timed: bool = True) -> str:
-    """In the timing model's cycles; otherwise in those that the kernel itself reads from its clock when it is simulated."""
+    """In the timing model's cycles; otherwise in those that the simulated kernel reads from its clock."""
     shape = timeline_shape(description)
     trace = levels.simulate(description.level, description.arch,
                             [*shape_arguments(shape), "--config", description.config],
