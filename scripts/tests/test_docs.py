@@ -60,7 +60,7 @@ class Statements(unittest.TestCase):
         return rows
 
     def test_level_08_beside_cublas(self) -> None:
-        self.assertIn("is level with cuBLAS or ahead of it at all five sizes: its default and the best algorithm",
+        self.assertIn("matches or beats both cuBLAS's default and the best algorithm of cublasLt at all five sizes",
                       support.words("README.md"))
         for size, row in self.measured(data.of_record(data.load_results()), "level08_deep_pipeline").items():
             self.assertGreaterEqual(float(row["ratio_cublas"]), 1, size)
