@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import unittest
 from pathlib import Path
 from typing import Any, Optional
 
@@ -176,3 +177,22 @@ class Browser:
         """CPU time of the page's thread, scripts and drawing, so far: the same on a busy machine."""
         metrics = {metric["name"]: metric["value"] for metric in self.call("Performance.getMetrics")["metrics"]}
         return float(metrics["TaskDuration"])
+
+
+class PageTest(unittest.TestCase):
+    """A test of pages in a browser: none has a problem, and none asks for anything but its own files."""
+
+    browser: Browser
+    own: tuple[str, ...]  # how addresses begin that a page may ask for
+
+    def tearDown(self) -> None:
+        self.assertEqual(self.browser.problems, [])
+        self.assertEqual([url for url in self.browser.requests if not url.startswith(self.own)], [])
+
+    def text(self, selector: str) -> str:
+        return str(self.browser.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+    def picture(self, name: str) -> None:
+        """Into the folder that LADDER_PICTURES names, if it names one."""
+        if "LADDER_PICTURES" in os.environ:
+            self.browser.picture(Path(os.environ["LADDER_PICTURES"]) / f"{name}.png")

@@ -6,7 +6,6 @@ LADDER_PICTURES names a folder for pictures of them. Exit code 77: there is no b
 """
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import unittest
@@ -23,7 +22,7 @@ from ladder.explorer.page import Page, render
 from ladder.explorer.record import Choice
 from ladder.levels import names
 from ladder.levels.description import ask
-from tests.browser import Browser, find_browser
+from tests.browser import Browser, PageTest, find_browser
 from tests.test_explore import HAZARD, event, run_of, small_trace, trace, trace_with_a_report
 
 PAGES_MEGABYTES = 20
@@ -34,11 +33,11 @@ NO_LABS = {"arch": 100, "tiles": [], "workers": 1, "l2_megabytes": 1,
            "orders": [{"name": "", "m_blocks": 1, "n_blocks": 1, "tile_m": 1, "tile_n": 1, "k": 1, "tiles": None}]}
 
 
-class Browsing(unittest.TestCase):
+class Browsing(PageTest):
     """Tests that share a browser and a folder for pages."""
 
-    browser: Browser
     folder: Path
+    own = ("file:", "data:")
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -50,16 +49,9 @@ class Browsing(unittest.TestCase):
         cls.browser = Browser(browser)
         cls.addClassCleanup(cls.browser.close)
 
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.problems, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith(("file:", "data:"))], [])
-
     def ask(self, expression: str) -> Any:
         return self.browser.evaluate("(() => { const run = explorer.run, timeline = explorer.active; "
                                      f"return {expression}; }})()")
-
-    def text(self, selector: str) -> str:
-        return str(self.browser.evaluate(f"document.querySelector({selector!r}).innerText"))
 
     def place_of(self, event: int) -> tuple[float, float]:
         """Where an event of the active timeline is on the screen."""
@@ -71,10 +63,6 @@ class Browsing(unittest.TestCase):
                         " box.y + timeline.rowOf.get(run.trackOf[event]) - timeline.scroller.scrollTop + 9]; }"
                         f")({event})")
         return x, y
-
-    def picture(self, name: str) -> None:
-        if "LADDER_PICTURES" in os.environ:
-            self.browser.picture(Path(os.environ["LADDER_PICTURES"]) / f"{name}.png")
 
 
 class Pages(Browsing):

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
-from tests.browser import Browser, find_browser
+from tests.browser import Browser, PageTest, find_browser
 from tests.firefox import Firefox, find_firefox
 
 SITE = Path(os.environ.get("LADDER_SITE", files.BUILD / "site" / "html"))
@@ -60,10 +60,9 @@ class Server:
         self._server.server_close()
 
 
-class Browsing(unittest.TestCase):
+class Browsing(PageTest):
     """Tests that share a browser and a server."""
 
-    browser: Browser
     server: Server
 
     @classmethod
@@ -72,6 +71,7 @@ class Browsing(unittest.TestCase):
         if program is None:
             raise unittest.SkipTest("there is no Chromium: scripts/setup.sh installs one where it may")
         cls.server = Server(SITE)
+        cls.own = (cls.server.address, "data:", "blob:")
         cls.addClassCleanup(cls.server.close)
         cls.browser = Browser(program, *DESK)
         cls.addClassCleanup(cls.browser.close)
@@ -81,11 +81,6 @@ class Browsing(unittest.TestCase):
         self.browser.requests.clear()
         self.browser.resize(*DESK)
 
-    def tearDown(self) -> None:
-        self.assertEqual(self.browser.problems, [])
-        self.assertEqual([url for url in self.browser.requests
-                          if not url.startswith((self.server.address, "data:", "blob:"))], [])
-
     def open(self, page: str) -> None:
         self.browser.call("Page.navigate", url="about:blank")  # an address that differs behind # only loads nothing
         self.browser.call("Page.navigate", url=self.server.address + page)
@@ -93,13 +88,6 @@ class Browsing(unittest.TestCase):
 
     def value(self, expression: str) -> Any:
         return self.browser.evaluate(expression)
-
-    def text(self, selector: str) -> str:
-        return str(self.value(f"document.querySelector({json.dumps(selector)}).innerText"))
-
-    def picture(self, name: str) -> None:
-        if "LADDER_PICTURES" in os.environ:
-            self.browser.picture(Path(os.environ["LADDER_PICTURES"]) / f"{name}.png")
 
     # --- a playground's page ----------------------------------------------------------------------------------------
 
