@@ -24,4 +24,20 @@ enum class Status : int {
   NotSupported = 801,
 };
 
+/// The kernel ran and broke its context, so that the program can ask for nothing more; false also if it never started.
+constexpr bool is_fault(Status status) {
+  switch (status) {
+    case Status::IllegalAddress:
+    case Status::LaunchTimeout:
+    case Status::Assert:
+    case Status::IllegalInstruction:
+    case Status::MisalignedAddress:
+    case Status::InvalidAddressSpace:
+    case Status::InvalidPc:
+    case Status::HardwareStackError:
+    case Status::LaunchFailure: return true;
+    default: return false;
+  }
+}
+
 }  // namespace sim

@@ -19,22 +19,6 @@ using base::grouped;
 using base::in_bytes;
 using Why = Refused::Why;
 
-/// Ends a context: the program could ask for nothing more.
-bool is_fault(Status status) {
-  switch (status) {
-    case Status::IllegalAddress:
-    case Status::LaunchTimeout:
-    case Status::Assert:
-    case Status::IllegalInstruction:
-    case Status::MisalignedAddress:
-    case Status::InvalidAddressSpace:
-    case Status::InvalidPc:
-    case Status::HardwareStackError:
-    case Status::LaunchFailure: return true;
-    default: return false;
-  }
-}
-
 std::string with_edits(std::string text, uint32_t unit, const std::vector<Edit>& edits) {
   std::map<uint32_t, const Edit*> by_line;
   for (const Edit& edit : edits) {

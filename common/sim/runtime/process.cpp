@@ -85,26 +85,6 @@ Device& Process::device() {
   return *device_;
 }
 
-namespace {
-
-/// Does this status mean that the kernel ran and broke the context, rather than that it never started?
-bool is_fault(Status status) {
-  switch (status) {
-    case Status::IllegalAddress:
-    case Status::LaunchTimeout:
-    case Status::Assert:
-    case Status::IllegalInstruction:
-    case Status::MisalignedAddress:
-    case Status::InvalidAddressSpace:
-    case Status::InvalidPc:
-    case Status::HardwareStackError:
-    case Status::LaunchFailure: return true;
-    default: return false;
-  }
-}
-
-}  // namespace
-
 void Process::settle() {
   if (!device_) return;
   const bool is_recorded = recorder_ && recorder_->settles();
