@@ -116,12 +116,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
           seen.operands.push_back({rank, range});
         for (const Range& range : written(o, copy->address)) seen.results.push_back({rank, range});
       }
-      cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
-                                        .cluster = cluster,
-                                        .warp = &w,
-                                        .lanes = 1u << lane,
-                                        .pc = w.split().pc,
-                                        .accesses = &seen});
+      tell_moved(w, lane, seen);
     }
     const When when = when_moved(w, lane, copy->rank);
     submit(w, lane, std::move(copy), when);

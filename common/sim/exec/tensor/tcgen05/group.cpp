@@ -34,6 +34,16 @@ Cta& alive(Cluster& cluster, uint32_t rank, const char* who) {
   return cta;
 }
 
+void tell_moved(Warp& w, int lane, TensorAccesses& seen) {
+  Cluster& cluster = cluster_of(w);
+  cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
+                                    .cluster = cluster,
+                                    .warp = &w,
+                                    .lanes = 1u << lane,
+                                    .pc = w.split().pc,
+                                    .accesses = &seen});
+}
+
 TmemOperand TmemOperand::decode(Decoder& d, size_t index) {
   const ptx::Operand& address = d.operand(index);
   return {d.source(d.inside(address, 0), ptx::Type::B32), static_cast<uint32_t>(address.value)};

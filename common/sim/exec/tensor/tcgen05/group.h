@@ -34,6 +34,9 @@ inline When when_moved(Warp& warp, int lane, uint32_t leader) {
           .order = &queue_of(warp, lane)};
 }
 
+/// Tells watchers of operands what a copy or a shift of this lane reads and writes.
+void tell_moved(Warp& warp, int lane, TensorAccesses& seen);
+
 /// [tensor memory address + offset]: lane in the upper half, column in the lower.
 struct TmemOperand {
   int32_t slot = -1;

@@ -61,12 +61,7 @@ Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
           seen.results.push_back({rank, range});
         }
       }
-      cluster.watchers.tell(TensorEvent{.what = TensorEvent::What::Move,
-                                        .cluster = cluster,
-                                        .warp = &w,
-                                        .lanes = 1u << lane,
-                                        .pc = w.split().pc,
-                                        .accesses = &seen});
+      tell_moved(w, lane, seen);
     }
     const When when = when_moved(w, lane, shift->rank);
     submit(w, lane, std::move(shift), when);
