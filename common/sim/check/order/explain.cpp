@@ -399,8 +399,8 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
       return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
              " that it is over, " + lanes_text(context.lanes) + " not: __syncwarp() before " + here;
   }
-  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp, or no warp,
-  // has waited before.
+  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp, or no
+  // warp, has waited before.
   const auto mbarrier_tells = [&](bool any) -> std::string {
     for (const auto& [offset, barrier] : context.by.cta.barriers) {
       const bool counts_it = barrier.row == before.row && before.cta == context.by.cta.place.cta;
@@ -456,35 +456,37 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
 
 // ---- barriers
 
-void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
+template <class Kind, class Missing>
+void World::about_init(Kind kind, const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const char* what,
+                       Missing missing) {
   const Access& init = accesses_[barrier.init];
-  const Findings::Key key =
-      Findings::key(Rule::BarrierExists, names_.first_of_line(init.site), names_.first_of_line(by.site));
+  const Findings::Key key = Findings::key(kind, names_.first_of_line(init.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
     finding.first = side(init);
     finding.second = side(by);
-    finding.what = "uses an mbarrier of whose initialisation it does not know";
+    finding.what = what;
     finding.where = names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " +
-                      names_.line(init.site) + " and " + names_.line(by.site);
+    finding.missing = missing(names_.line(init.site), names_.line(by.site));
     return finding;
   });
 }
 
+void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
+  about_init(Rule::BarrierExists, by, target, offset, barrier,
+             "uses an mbarrier of whose initialisation it does not know",
+             [&](const std::string& init, const std::string& use) {
+               return "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " + init +
+                      " and " + use;
+             });
+}
+
 void World::initialised_twice(const By& by, uint32_t offset, const Barrier& barrier) {
-  const Access& init = accesses_[barrier.init];
-  const Findings::Key key =
-      Findings::key(Rule::BarrierLifetime, names_.first_of_line(init.site), names_.first_of_line(by.site));
-  tell(key, by.cta.place.cluster, 8, [&] {
-    Finding finding;
-    finding.first = side(init);
-    finding.second = side(by);
-    finding.what = "initialises an mbarrier that is still valid since the first";
-    finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
-    finding.missing = "mbarrier.inval of it, after its last use and before " + names_.line(by.site);
-    return finding;
-  });
+  about_init(Rule::BarrierLifetime, by, by.cta, offset, barrier,
+             "initialises an mbarrier that is still valid since the first",
+             [](const std::string&, const std::string& again) {
+               return "mbarrier.inval of it, after its last use and before " + again;
+             });
 }
 
 void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
@@ -510,19 +512,12 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
 
 void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
   if (findings_.tolerates(Habit::InitFence)) return;
-  const Access& init = accesses_[barrier.init];
-  const Findings::Key key =
-      Findings::key(Habit::InitFence, names_.first_of_line(init.site), names_.first_of_line(by.site));
-  tell(key, by.cta.place.cluster, 8, [&] {
-    Finding finding;
-    finding.first = side(init);
-    finding.second = side(by);
-    finding.what = "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced";
-    finding.where = names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = "fence.mbarrier_init by the thread that initialises, after " + names_.line(init.site) +
+  about_init(Habit::InitFence, by, target, offset, barrier,
+             "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced",
+             [](const std::string& init, const std::string&) {
+               return "fence.mbarrier_init by the thread that initialises, after " + init +
                       " and before the barrier that lets others use it";
-    return finding;
-  });
+             });
 }
 
 /// A phase is complete once all its arrivals have been made: what knows of these knows of the phase, by whatever way.
@@ -533,9 +528,8 @@ bool World::knows_all(const Clock& knows, const std::vector<Counted>& arrivals, 
 }
 
 void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
-                              Tick position, const char* does) {
+                              Tick position, bool waits) {
   if (knows.known(target.place.cta, barrier.row, kAll, position, kHappened) == kAll) return;
-  const bool waits = does[0] == 'w';
   const std::vector<Counted>& arrivals = barrier.counted[1 + barrier.completed - position];
   by.threads().close();
   const auto known = [&](Field field) {
@@ -556,7 +550,8 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
     Finding finding;
     finding.first = side(by);
     const std::string phase = std::to_string(barrier.completed - barrier.first - (waits ? 1 : 0));
-    finding.what = std::string(does) + " phase " + phase + " without knowing that the phase before it is complete";
+    finding.what = std::string(waits ? "waits for" : "arrives in") + " phase " + phase +
+                   " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing =
         waits ? "a phase two earlier has the same parity and would satisfy this wait as well: a wait "
@@ -586,7 +581,8 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
   });
 }
 
-/// The warps that wait at a named barrier; if none does, those that could: the warps that share another one with this warp.
+/// The warps that wait at a named barrier; if none does, those that could: the warps that share another one with this
+/// warp.
 std::string World::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // where, and warps
   const auto add = [&](const Cta::Named::Participant& each, const std::string& barrier) {

@@ -300,7 +300,7 @@ void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
   Barrier& barrier = target.barriers[offset];
   const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.site};
   if (barrier.completed > barrier.first)
-    check_phase_known(by, target, offset, barrier, signal.happened, barrier.completed, "arrives in");
+    check_phase_known(by, target, offset, barrier, signal.happened, barrier.completed, false);
   else if (!signal.unscoped)
     check_exists(by, target, offset, barrier, signal);
   barrier.open.add(signal);
@@ -350,7 +350,7 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
     }
     // A phase two before this one has the same parity.
     check_phase_known({by.cta, by.warp, lanes, by.site}, by.cta, offset, barrier, knows.now, barrier.completed - 1,
-                      "waits for");
+                      true);
   });
   if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, without arrivals
     note_waiter(by, barrier);

@@ -332,11 +332,14 @@ class World {
                     bool asynchronous);
   void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal);
   void barrier_write(const By& by, uint32_t offset, Barrier& barrier);
+  template <class Kind, class Missing>
+  void about_init(Kind kind, const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const char* what,
+                  Missing missing);
   void initialised_twice(const By& by, uint32_t offset, const Barrier& barrier);
   void missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
   void unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
   void check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
-                         Tick position, const char* does);
+                         Tick position, bool waits);
   static bool knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field);
   void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
   std::string participants_of(const By& by, uint32_t id) const;
