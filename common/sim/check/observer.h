@@ -16,8 +16,8 @@ namespace sim {
 
 class Observer final : public Watcher, private order::Witness {
  public:
-  /// `world`: the checker of all clusters of the launch; null: each has one of its own, which `launch` gets when it ends.
-  /// `reports`: other watchers are told of findings (ReportEvent).
+  /// `world`: the checker of all clusters of the launch; null: each has one of its own, which `launch` gets when it
+  /// ends. `reports`: other watchers are told of findings (ReportEvent).
   Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Fragments& fragments, bool reports);
 
   const uint8_t* steps() const override { return fragments_.steps(); }

@@ -162,9 +162,9 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
 
 constexpr uint64_t kMostLocalBytes = 512 * 1024;  // of a thread
 
-/// What calls of the program's routines may take of each thread's local memory. It is what the host allows, and enough for
-/// one call of each routine, so that only recursion can ask for more. It is no more than a thread can have: thousands of
-/// routines (nvcc -G) do not all call one another.
+/// What calls of the program's routines may take of each thread's local memory. It is what the host allows, and enough
+/// for one call of each routine, so that only recursion can ask for more. It is no more than a thread can have:
+/// thousands of routines (nvcc -G) do not all call one another.
 uint64_t stack_bytes(const Program& program, uint64_t allowed) {
   if (program.routines.empty()) return 0;
   uint64_t frames = 0;
@@ -361,7 +361,8 @@ void Device::validate(Pending& pending, const KernelInfo& kernel) const {
   }
 }
 
-/// What it runs with: GPU, memory, arguments, and what the user has chosen. Throws Outcome if there is no memory for it.
+/// What it runs with: GPU, memory, arguments, and what the user has chosen. Throws Outcome if there is no memory for
+/// it.
 void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* arguments) {
   const LaunchConfig& config = pending.config;
   Launch& launch = pending.launch;

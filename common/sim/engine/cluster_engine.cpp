@@ -15,14 +15,14 @@ namespace {
 
 constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of what happens next
 constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about to happen
-// Instructions without effect before a warp is suspected of spinning; before one without others in sight may run on alone; and
-// before one that watches the clock need not do so all the time. Many warps must not take longer than few until they are
-// known for what they are: each has its share of so much of the patience, but never fewer than these. A warp that does not
-// write is reported without proof if it has executed kIdleLonger.
+// Instructions without effect before a warp is suspected of spinning; before one without others in sight may run on
+// alone; and before one that watches the clock need not do so all the time. Many warps must not take longer than few
+// until they are known for what they are: each has its share of so much of the patience, but never fewer than these. A
+// warp that does not write is reported without proof if it has executed kIdleLonger.
 constexpr uint64_t kSuspicious = 1u << 16, kComputesLong = 1u << 18, kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
 constexpr uint64_t kFewestSuspicious = 1u << 10, kShareOfPatience = 32;
-// Warps that meet at barriers again and again get so many times the patience: many programs compute in registers from one barrier
-// to the next. The cost of a slice counts as so many instructions.
+// Warps that meet at barriers again and again get so many times the patience: many programs compute in registers from
+// one barrier to the next. The cost of a slice counts as so many instructions.
 constexpr uint64_t kPatienceWithBarriers = 3, kTurnWork = 8;
 // Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;

@@ -48,7 +48,8 @@ struct Launch {
   uint64_t grid_workspace = 0;  ///< global address of a cooperative grid's barrier, as cooperative groups expect it
   std::vector<LaunchWatcher*> watchers;
   std::vector<SharedName> shared_names;  ///< if the program has told any
-  /// False: TMA and tensor cores do all but move and multiply data. For watchers of what is demanded, not of what comes out.
+  /// False: TMA and tensor cores do all but move and multiply data. For watchers of what is demanded, not of what comes
+  /// out.
   bool moves_data = true;
 
   /// A wgmma is executed for the four warps of its warpgroup at once, as hardware does and the ISA does not promise.

@@ -36,8 +36,8 @@ class GlobalMemory {
     Kind kind = Kind::Device;
   };
 
-  /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reads of uninitialised memory show
-  /// up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
+  /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reads of uninitialised memory
+  /// show up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
   void* allocate(uint64_t bytes, std::string label, bool constant = false, Kind kind = Kind::Device);
   /// The same, filled with zeros: a module's variable. Untouched pages take no memory of the host.
   void* allocate_zeroed(uint64_t bytes, std::string label, bool constant);

@@ -1,9 +1,9 @@
 // L2, what leads to it, and DRAM, as all SMs share them. Time is in ticks, so that everything is a whole number.
 //
 // L2 has two halves. Every line has its home in one of them, which alone asks DRAM for it; SMs read from the half that their
-// GPC is at, and what has its home in the other one is kept in both. So each half holds all that its own SMs read, and gets it
-// at a rate of its own, be it from DRAM or from the other half. CTAs that share what they load help one another across
-// halves with DRAM, but not with this.
+// GPC is at, and what has its home in the other one is kept in both. So each half holds all that its own SMs read, and
+// gets it at a rate of its own, be it from DRAM or from the other half. CTAs that share what they load help one another
+// across halves with DRAM, but not with this.
 #pragma once
 
 #include <algorithm>

@@ -24,8 +24,9 @@ struct GridDemands {
   std::vector<uint32_t> executed;             ///< by kind: the cluster that it is known from
   std::vector<uint32_t> kind_of;              ///< by cluster
   std::vector<std::vector<BoxPlace>> places;  ///< by cluster: of all its loads, by rank, then by warp, then in order
-  /// Where clusters take over others' work (cluster launch control), by kind: the work of how many others. Kind 0 is that of none,
-  /// the last kind that of most. The places of a cluster are those of its own work then. Empty: none does.
+  /// Where clusters take over others' work (cluster launch control), by kind: the work of how many others. Kind 0 is
+  /// that of none, the last kind that of most. The places of a cluster are those of its own work then. Empty: none
+  /// does.
   std::vector<uint32_t> grants;
   double from_dram = 0;  ///< of the bytes that ordinary loads ask L2 for: those that come from DRAM
   bool only_last_loads =

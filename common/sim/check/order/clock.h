@@ -118,7 +118,8 @@ class Clock {
   /// What the completion of an operation tells, if its thread knew this: all of channels. Of threads it tells that they
   /// have passed their waits, and that the operation followed what they had done.
   [[nodiscard]] Clock channels() const;
-  /// After a proxy fence of a thread that knows this: what is visible to it is fenced, if readers may fence (kReader..).
+  /// After a proxy fence of a thread that knows this: what is visible to it is fenced, if readers may fence
+  /// (kReader..).
   [[nodiscard]] Clock fenced(Fields readers) const;
   /// Is anything known to have happened in this CTA?
   bool knows(uint32_t cta) const;

@@ -1,4 +1,5 @@
-// What travels with a synchronisation: arrivals gather in a phase of a barrier, and each waiting thread acquires all of them.
+// What travels with a synchronisation: arrivals gather in a phase of a barrier, and each waiting thread acquires all of
+// them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The accesses to global memory in launches, and in clusters, that have ended. It keeps the last writer and some readers since, of
-// cells of 16 bytes; and of intervals, where they are long, as the host's are, or no whole words.
+// The accesses to global memory in launches, and in clusters, that have ended. It keeps the last writer and some
+// readers since, of cells of 16 bytes; and of intervals, where they are long, as the host's are, or no whole words.
 #pragma once
 
 #include <array>

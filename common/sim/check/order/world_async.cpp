@@ -249,8 +249,8 @@ void World::wgmma_wait(const By& by, uint32_t pending) {
   const size_t group = committed - 1 - pending;
   if (group < warp.wgmma_forgotten) return;
   const Tick position = warp.wgmma_groups[group - warp.wgmma_forgotten].position;
-  // If the warpgroup completes as one, a thread that has waited knows that the other warps' parts are done, and what their
-  // threads did before they began them; not what these had waited for.
+  // If the warpgroup completes as one, a thread that has waited knows that the other warps' parts are done, and what
+  // their threads did before they began them; not what these had waited for.
   constexpr Fields kAsOne = 1u << kGroupHappened;
   std::vector<Clock::Update> learnt{{warp.wgmma_row, kAll, entry(position, kDone)}};
   for (uint16_t i = by.warp / 4 * 4; i < by.warp / 4 * 4 + 4 && i < by.cta.warps.size(); ++i) {

@@ -152,7 +152,8 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
                                Lack::Everything, lanes);
     }
   }
-  // Both CTAs of a pair allocate together, but nothing says that a CTA with its columns knows that the peer has its own.
+  // Both CTAs of a pair allocate together, but nothing says that a CTA with its columns knows that the peer has its
+  // own.
   if (before.role == Role::Allocation && now.role != Role::Deallocation &&
       before.issuer.cta != context.by.cta.place.cta && before.issuer.cluster == context.by.cta.place.cluster)
     return Verdict::habit_of(Habit::PairAllocation, Lack::Everything, missing);
