@@ -79,8 +79,9 @@ class Bench(support.Sandbox):
         for _ in range(2):  # the second time its rows are replaced
             self.assert_exit(0, self.run_with_gpus(*tiles, "--sizes", "100x208x72,512"))
         self.assertEqual([(r["m"], r["config"], r["chosen"], r["tflops"]) for r in self.rows(name)],
-                         [("100", "128x64", "yes", "650.5"), ("100", "256x128", "no", "700.5"),
-                          ("512", "128x64", "yes", "650.5"), ("512", "256x128", "no", "700.5")])
+                         [("100", "128x64", "128x64", "650.5"), ("100", "256x128", "128x64", "700.5"),
+                          ("512", "128x64", "128x64", "650.5"), ("512", "256x128", "128x64", "700.5")])
+        self.assertEqual(len((self.root / name).read_text().splitlines()), 3, "a line for each shape")
         self.assert_exit(0, self.run_with_gpus(*tiles))  # those that are recorded
         timed = [call for call in self.calls() if "--list-choices" not in call]
         self.assertTrue(all("--bench" in call and "--config all" in call for call in timed))

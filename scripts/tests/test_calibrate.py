@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
-from unittest import mock
 
 from ladder import files
 from ladder.results import calibration, data, derivation
@@ -49,40 +48,26 @@ class Calibrate(support.Sandbox):
         self.assertEqual(self.calls(), list(calibration.EXPERIMENTS))
         two = [r for r in self.rows() if r["experiment"] in ("latency", "sync")]
         self.assertEqual([(r["experiment"], r["quantity"]) for r in two],
-                         [("latency", "latency")] * 2 + [("sync", "round trip")] * 2)
+                         [("latency", "latency"), ("latency", "curiosity")] * 2
+                         + [("sync", "round trip"), ("sync", "curiosity")] * 2)
         first = next(r for r in self.rows() if r["experiment"] == "latency")
         self.assertEqual([first[c] for c in ("setting", "value", "unit", "kind", "gpu", "commit")],
                          ["size=1", "10", "cycles", "measured", "NVIDIA H200", "abc1234"])
 
     def test_all_that_constants_are_derived_from_is_kept_and_nothing_else(self) -> None:
-        read: set[tuple[str, str]] = set()
-
-        class Seen(dict[tuple[str, str, str], float]):
-            def __getitem__(self, key: tuple[str, str, str]) -> float:
-                read.add((key[0], key[2]))
-                return super().__getitem__(key)
-
-            def get(self, key: tuple[str, str, str], default: float = 0.0) -> float:  # type: ignore[override]
-                read.add((key[0], key[2]))
-                return super().get(key, default)
-
-        def settings(rows: derivation.Rows, experiment: str, quantity: str) -> list[str]:
-            read.add((experiment, quantity))
-            return asked(rows, experiment, quantity)
-
-        asked = derivation.Rows.settings
-        rows = derivation.Rows(data.read_rows(files.ROOT / files.RESULTS / "h200_calibration.csv")[1])
-        rows.values = Seen(rows.values)
-        with mock.patch.object(derivation, "Rows", lambda _: rows), \
-                mock.patch.object(type(rows), "settings", settings):
-            derivation.derived(data.read_rows(files.ROOT / derivation.CONSTANTS / "h200.csv")[1], [])
-        self.assertEqual(read, {(name, one) for name, kept in calibration.QUANTITIES.items() for one in kept})
+        rows = data.read_rows(files.ROOT / files.RESULTS / "h200_calibration.csv")[1]
+        self.assertEqual(derivation.needed(rows), rows)
+        one = next(row for row in rows if row["experiment"] == "load")
+        more = [*rows, {**one, "setting": "source=nowhere"}, {**one, "experiment": "tensor", "setting": "of no rule"}]
+        self.assertEqual(derivation.needed(more), [*rows, more[-1]])
+        missing = [row for row in more if row is not one]
+        self.assertEqual(derivation.needed(missing), missing, "constants cannot be derived: all is kept")
 
     def test_an_experiment_is_replaced_and_the_others_are_kept(self) -> None:
         self.assert_exit(0, self.calibrate("--experiments", "latency,sync", LADDER_COMMIT="old"))
         self.assert_exit(0, self.calibrate("--experiments", "sync", LADDER_COMMIT="new"))
         self.assertEqual([(r["experiment"], r["commit"]) for r in self.rows()],
-                         [("latency", "old")] * 2 + [("sync", "new")] * 2)
+                         [("latency", "old")] * 4 + [("sync", "new")] * 4)
 
     def test_what_fails_leaves_no_rows_and_the_rest_goes_on(self) -> None:
         for behaviour, words in (("cuda", "CUDA ERROR"), ("silent", "it printed no rows"),

@@ -215,6 +215,18 @@ class Tables(support.Sandbox):
         data.write_rows(path, ["a", "b"], rows)
         self.assertEqual(data.read_rows(path), (["a", "b"], [{"a": 'say "x", y', "b": ""}, {"a": "1", "b": ""}]))
 
+    def test_configurations_share_a_line(self) -> None:
+        path, columns = self.root / "c.csv", ["m", "gpu", "tflops of *", "ratio_cublas of *"]
+        rows = [{"m": "8", "gpu": "x", "config": config, "tflops": tflops, "ratio_cublas": "0.5"}
+                for config, tflops in (("64x64", "2"), ("128x64", "3"))] + [
+                {"m": "16", "gpu": "x", "config": "128x64", "tflops": "4", "ratio_cublas": ""}]
+        data.write_rows(path, columns, rows)
+        self.assertEqual(path.read_text(encoding="utf-8").splitlines()[1:], ["8,x,2,0.5,3,0.5", "16,x,,,4,"])
+        self.assertEqual(data.read_rows(path), (columns, rows))
+        self.write("c.csv", "m,tflops of a,tflops of b\n8,1,lots\n")
+        with self.assertRaisesRegex(files.DataError, "c.csv:2: tflops must be a number above 0, not 'lots'"):
+            data.read_rows(path)
+
     def test_command_line(self) -> None:
         for arguments, words in (((), "modelled: Simulated B200"), (("--markdown",), "|---|--:"),
                                  (("--level", 2), "512"), (("--level", "level02"), "512"),
@@ -233,6 +245,12 @@ class Tables(support.Sandbox):
 
 class Recorded(unittest.TestCase):
     """The files in docs/results themselves."""
+
+    MOST_BYTES = 3_000_000
+
+    def test_they_are_small(self) -> None:
+        self.assertLess(sum(path.stat().st_size for path in data.FOLDER.iterdir()), self.MOST_BYTES,
+                        "record what something reads: docs/contributing.md")
 
     def test_every_file_of_results_can_be_read(self) -> None:
         self.assertTrue(data.load_results())

@@ -18,21 +18,17 @@ from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
 from ladder.levels import programs
 from ladder.results import data, measure
 from ladder.results.data import Fields
+from ladder.results.derivation import needed
 
-# What is recorded: what the constants are derived from. A program's spread (low, high, samples) is printed, not kept.
+# A program's spread (low, high, samples) is printed, not kept.
 COLUMNS = ("experiment", "setting", "quantity", "value", "unit", "kind", "gpu", "date", "commit")
 MEASURED_COLUMNS = (*COLUMNS[:4], "low", "high", "samples", "unit")
-QUANTITIES = {
-    "topology": ("clock", "multiprocessors"), "clocks": ("clock",), "latency": ("issue", "latency"),
-    "load": ("bytes per SM", "clock"), "residency": ("latency of a line", "share of lines"),
-    "halves": ("bytes of a half", "clock"), "stores": ("TMA store: source read", "later tile of 128x128"),
-    "sync": ("one of a row", "round trip"), "launch": ("gap between CTAs on an SM", "gap between launches"),
-    "power": ("FLOP per cycle of all SMs", "bytes received per cycle by all SMs", "clock", "power by energy",
-              "sustained clock")}
 
 # Seconds after which an experiment is ended as hung; most take a few.
 EXPERIMENTS = {"topology": 60, "clocks": 30, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60,
                "load": 120, "residency": 120, "halves": 60, "power": 240}
+
+
 class ExperimentFailed(Exception):
     """An experiment that has no rows; the message says what happened to it."""
 
@@ -77,16 +73,15 @@ class Calibration:
         return read_printed(printed, MEASURED_COLUMNS, self.date, self.commit)
 
     def record(self, experiment: str, rows: Sequence[Fields]) -> None:
-        """In the place of what the file holds of the same GPU and experiment; only QUANTITIES, if it has any."""
-        found = {row["gpu"] for row in rows}
-        kept_quantities = QUANTITIES.get(experiment)
-        rows = [{column: row[column] for column in COLUMNS} for row in rows
-                if kept_quantities is None or row["quantity"] in kept_quantities]
+        """In the place of what the file holds of the same GPU and experiment; what constants are derived from."""
         order = list(EXPERIMENTS)
         with files.locked(self.output):
             old = data.read_rows(self.output)[1]
-            kept = [row for row in old if row["experiment"] != experiment or row["gpu"] not in found]
-            merged = sorted([*kept, *rows], key=lambda row: (row["gpu"], order.index(row["experiment"])))
+            gpu = rows[0]["gpu"]
+            others = [row for row in old if row["gpu"] != gpu]
+            mine = [row for row in old if row["gpu"] == gpu and row["experiment"] != experiment]
+            merged = sorted([*others, *needed([*mine, *rows])],
+                            key=lambda row: (row["gpu"], order.index(row["experiment"])))
             data.write_rows(self.output, COLUMNS, merged)
 
 

@@ -16,12 +16,14 @@ from ladder.results.data import Fields
 WHAT = "choice"
 FILE = f"{WHAT}.csv"
 TIMEOUT_S = 60  # for a program's answer, which it gives at once
-COLUMNS = (*data.COLUMNS, "config", "chosen", "verdict", "rounds", "budget_s", "cublaslt_algorithm", "sm_mhz",
-           "power_w", "driver", "cuda", "cublas", "date", "commit")
+# A line for all configurations that were timed in the same rounds; `chosen` is the one that the level chooses.
+COLUMNS = ("level", "arch", "m", "n", "k", "kind", "gpu", "chosen", "verdict", "rounds", "budget_s", "cublaslt_tflops",
+           "cublaslt_algorithm", "sm_mhz", "power_w", "driver", "cuda", "cublas", "date", "commit", "tflops of *",
+           "ratio_cublaslt of *")
 
 
 def load(folder: Path = data.FOLDER) -> list[data.Result]:
-    return data.load_measured(folder, WHAT)
+    return [result for path in data.measured(folder, WHAT) for result in data.results_of(path, data.read_rows(path)[1])]
 
 
 def shapes(folder: Path = data.FOLDER) -> list[Shape]:
@@ -34,15 +36,15 @@ def shapes(folder: Path = data.FOLDER) -> list[Shape]:
 
 def with_choices(rows: Sequence[Fields], ask_level: Callable[[str, int, Sequence[Shape]], Mapping[Shape, str]]
                  ) -> list[Fields]:
-    """The rows of a file, each saying whether its level chooses its configuration. `ask_level` says what a level of one
+    """The rows of a file, each saying what its level chooses at its shape. `ask_level` says what a level of one
     architecture chooses at some shapes."""
     shapes_of: dict[tuple[str, int], dict[Shape, None]] = {}
     results = list(map(data.to_result, rows))
     for result in results:
         shapes_of.setdefault((result.level, result.series.arch), {})[result.shape] = None
     choices = {program: ask_level(*program, list(asked)) for program, asked in shapes_of.items()}
-    chosen = [choices[result.level, result.series.arch][result.shape] for result in results]
-    return [{**row, "chosen": "yes" if row["config"] == config else "no"} for row, config in zip(rows, chosen)]
+    return [{**row, "chosen": choices[result.level, result.series.arch][result.shape]}
+            for row, result in zip(rows, results)]
 
 
 def ask(command: Sequence[str], asked: Sequence[Shape], environment: Optional[Mapping[str, str]] = None
@@ -95,7 +97,7 @@ def judge(results: Iterable[data.Result]) -> dict[data.Series, list[Judged]]:
         groups.setdefault((result.series, result.shape), []).append(result)
     judged: dict[data.Series, list[Judged]] = {}
     for (series, _), group in groups.items():
-        for chosen in (result for result in group if result.fields["chosen"] == "yes"):
+        for chosen in (result for result in group if result.fields["chosen"] == result.fields["config"]):
             judged.setdefault(series, []).append(Judged(chosen, max(group, key=speed), len(group)))
     return judged
 

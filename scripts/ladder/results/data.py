@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,10 @@ SHAPES: tuple[shapes.Shape, ...] = (
     *(shapes.cube(edge) for edge in (1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)),
     (4096, 14336, 4096), (8192, 28672, 8192), (8192, 8192, 28672), (2000, 7000, 5000), (1000, 1000, 8192),
     (16, 8192, 8192), (128, 8192, 8192), (512, 8192, 8192))
+
+# Configurations that were tried together share a line, in which each has a column: "tflops of 128x64" holds the
+# `tflops` of the row whose `config` is 128x64. "tflops of *" stands for all such columns.
+OF_CONFIG = re.compile(r"(\w+) of (\S+)")
 
 Fields = dict[str, str]  # a row: column name to text
 
@@ -81,8 +86,8 @@ class Result:
 
 
 def read_rows(path: Path) -> tuple[list[str], list[Fields]]:
-    """Column names and rows of a CSV file; lines that start with # are comments. Raises DataError, with the line and
-    the column, for what cannot be right."""
+    """Column names and rows of a CSV file; lines that start with # are comments. Of many configurations in a line, each
+    has a row. Raises DataError, with the line and the column, for what cannot be right."""
     text = files.read_text(path)
     # Comments become empty lines, which are no rows, so that the reader counts the lines of the file.
     reader = csv.reader("\n" if line.startswith("#") else line for line in io.StringIO(text, newline=""))
@@ -95,23 +100,49 @@ def read_rows(path: Path) -> tuple[list[str], list[Fields]]:
                 if len(set(columns)) < len(columns):
                     raise DataError(f"{path}:{reader.line_num}: two columns have one name.")
             elif fields:
-                rows.append(_row(columns, fields, path, reader.line_num))
+                rows += _rows(columns, fields, path, reader.line_num)
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}.") from None
-    return columns, rows
+    return list(dict.fromkeys(OF_CONFIG.sub(r"\1 of *", column) for column in columns)), rows
 
 
-def _row(columns: Sequence[str], fields: Sequence[str], path: Path, line: int) -> Row:
+def _rows(columns: Sequence[str], fields: Sequence[str], path: Path, line: int) -> list[Fields]:
+    """What a line says: a row, or one for each configuration of which it says anything."""
     if len(fields) != len(columns):
         raise DataError(f"{path}:{line}: this row has {len(fields)} fields, and the header {len(columns)}.")
-    row = Row(dict(zip(columns, fields)), path, line)
-    if wrong := checks.complaint(row):
-        raise DataError(f"{place_of(row)}{wrong}.")
-    return row
+    shared: Fields = {}
+    configs: dict[str, Fields] = {}
+    for column, text in zip(columns, fields):
+        if match := OF_CONFIG.fullmatch(column):
+            configs.setdefault(match[2], {"config": match[2]})[match[1]] = text
+        else:
+            shared[column] = text
+    found: list[Fields] = []
+    for figures in configs.values() if configs else [{}]:
+        row = Row({**shared, **figures}, path, line)
+        if wrong := checks.complaint(row):
+            raise DataError(f"{place_of(row)}{wrong}.")
+        if not configs or any(text for name, text in figures.items() if name != "config"):
+            found.append(row)
+    return found
+
+
+def _in_lines(columns: Sequence[str], rows: Iterable[Fields]) -> tuple[list[str], list[Fields]]:
+    """Columns and lines of rows that share a line where they differ in nothing but their configuration's figures."""
+    figures = [match[1] for column in columns if (match := OF_CONFIG.fullmatch(column))]
+    shared = [column for column in columns if not OF_CONFIG.fullmatch(column)]
+    lines: dict[tuple[str, ...], Fields] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row.get(column, "") for column in shared), {c: row.get(c, "") for c in shared})
+        line.update({f"{figure} of {row['config']}": row.get(figure, "") for figure in figures})
+    of_configs = dict.fromkeys(column for line in lines.values() for column in line if column not in shared)
+    return [*shared, *of_configs], list(lines.values())
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Fields]) -> str:
     """A CSV file; what a row does not say is empty."""
+    if any(map(OF_CONFIG.fullmatch, columns)):
+        columns, rows = _in_lines(columns, rows)
     output = io.StringIO()
     writer = csv.DictWriter(output, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -169,16 +200,19 @@ def load_results(folder: Path = FOLDER) -> list[Result]:
 
 
 def load_measured(folder: Path, what: str) -> list[Result]:
-    """The results of the files GPU_`what`.csv: "shapes" are those at SHAPES, "random" those at shapes drawn at random,
-    "choice" those of a level's configurations."""
+    """The results of the files GPU_`what`.csv: "shapes" are those at SHAPES, "random" those at shapes drawn at
+    random."""
     return [result for path in measured(folder, what) for result in load_file(path)]
 
 
 def load_file(path: Path) -> list[Result]:
     """The results of one file; none if its columns are others."""
     columns, rows = read_rows(path)
-    if not set(COLUMNS) <= set(columns) or "optimisation" in columns:
-        return []
+    return results_of(path, rows) if set(COLUMNS) <= set(columns) and "optimisation" not in columns else []
+
+
+def results_of(path: Path, rows: Iterable[Fields]) -> list[Result]:
+    """The rows of a file as results. Raises DataError for a speed that its GPU cannot reach."""
     results = list(map(to_result, rows))
     peaks = _peaks(path.with_name("gpus.csv"))
     for result in results:

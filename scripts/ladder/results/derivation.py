@@ -3,15 +3,15 @@ scripts/calibrate.py has recorded. A constant's value is rounded to three digits
 machine; all others (reported, fitted, assumed) stay as they are in the file."""
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log
 from pathlib import Path
 from statistics import median
-from typing import Callable
+from typing import Callable, Optional
 
-from ladder.results.calibration import EXPERIMENTS
 from ladder.results.data import Fields
 
 CONSTANTS = Path("common/sim/timing/constants")
@@ -25,17 +25,27 @@ NO_ENERGY_CASES = ("mma256_zeros",)
 CAPPED_W = 675.0  # a case that draws more is held back by the limit
 
 
+Key = tuple[str, str, str]
+
+
+def key_of(row: Fields) -> Key:
+    return row["experiment"], row["setting"], row["quantity"]
+
+
 class Rows:
-    """Measurements by experiment, setting and quantity."""
+    """Measurements by experiment, setting and quantity; notes which of them are read."""
 
     def __init__(self, rows: Iterable[Fields]) -> None:
-        self.values: dict[tuple[str, str, str], float] = {}
+        self.values: dict[Key, float] = {}
         for row in rows:
-            self.values.setdefault((row["experiment"], row["setting"], row["quantity"]), float(row["value"]))
+            self.values.setdefault(key_of(row), float(row["value"]))
+        self.read: set[Key] = set()
 
-    def __call__(self, experiment: str, setting: str, quantity: str) -> float:
-        """Raises KeyError for what was not measured."""
-        return self.values[experiment, setting, quantity]
+    def __call__(self, experiment: str, setting: str, quantity: str, default: Optional[float] = None) -> float:
+        """Raises KeyError for what was not measured, unless there is a default."""
+        key = experiment, setting, quantity
+        self.read.add(key)
+        return self.values[key] if default is None else self.values.get(key, default)
 
     def settings(self, experiment: str, quantity: str) -> list[str]:
         return [key[1] for key in self.values if key[0] == experiment and key[2] == quantity]
@@ -71,7 +81,7 @@ def _case(rows: Rows, setting: str, clock: float) -> tuple[float, list[float], f
     """Of a measurement of power: the clock beside the one at which energies are given; FLOP/s, bytes/s from L2, to SMs
     and from DRAM; watts."""
     def of(quantity: str) -> float:
-        return rows.values.get(("power", setting, quantity), 0.0)
+        return rows("power", setting, quantity, 0.0)
     hertz = of("sustained clock") * 1e6
     received = of("bytes received per cycle by all SMs") * hertz
     from_l2 = received / 2 if "multicast2" in setting else received
@@ -289,21 +299,34 @@ RULES = {
 }
 
 
+def needed(rows: Sequence[Fields]) -> list[Fields]:
+    """The rows of one GPU that constants are derived from. Of an experiment that has no rule, or whose rules miss a
+    measurement (another GPU has other settings), all."""
+    measured = Rows(rows)
+    complete = {rule.experiment for rule in RULES.values()}
+    for rule in RULES.values():
+        try:
+            rule.value(measured, defaultdict(lambda: 1.0))  # the other constants do not change what is read
+        except (LookupError, ValueError, ArithmeticError):
+            complete.discard(rule.experiment)
+    return [row for row in rows if row["experiment"] not in complete or key_of(row) in measured.read]
+
+
 def text_of(value: float) -> str:
     """Three digits; four where they are those of a whole number."""
     return f"{value:.4g}" if value >= 1000 and value < 1e5 else f"{value:.3g}"
 
 
 def derived(constants: Iterable[Fields], rows: Iterable[Fields],
-            experiments: Container[str] = tuple(EXPERIMENTS)) -> list[Fields]:
-    """The constants, those with a rule of one of these experiments as the rows have them. Raises KeyError for a
-    measurement that is missing."""
+            experiments: Optional[Container[str]] = None) -> list[Fields]:
+    """The constants, those with a rule of one of these experiments (default: of any) as the rows have them. Raises
+    KeyError for a measurement that is missing."""
     known = [dict(row) for row in constants]
     measured = Rows(rows)
     values = {row["name"]: float(row["value"]) for row in known}
     for row in known:
         rule = RULES.get(row["name"])
-        if rule is not None and rule.experiment in experiments:
+        if rule is not None and (experiments is None or rule.experiment in experiments):
             row.update(value=text_of(rule.value(measured, values)), kind="measured",
                        source=f"calibrate.py {rule.source}")
     return known

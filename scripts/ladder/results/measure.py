@@ -213,7 +213,7 @@ class Measurement:
 
     def record(self, task: Task, row: Fields) -> None:
         if self.settings.all_configs:
-            merge(self.output, choice.COLUMNS, {c: row.get(c, "") for c in choice.COLUMNS}, (*RESULT_KEY, "config"))
+            merge(self.output, choice.COLUMNS, row, (*RESULT_KEY, "config"))
         elif self.settings.ablations:
             merge(self.output, ablations.COLUMNS, ablations.row_of(task.ablation, row), (*RESULT_KEY, "optimisation"))
         elif task.init and self.digests:

@@ -29,7 +29,7 @@ RECORD = RESULTS / "modelled.csv"
 OTHERS = RESULTS / "modelled_others.csv"
 # All configurations of a level, where they were timed alternately.
 TILES, TIMED_TILES = RESULTS / "modelled_tiles.csv", RESULTS / "h200_choice.csv"
-TILE_COLUMNS = ("level", "arch", "m", "n", "k", "config", "tflops", "cycles", "sm_mhz", "limit", "error", "kind", "gpu")
+TILE_COLUMNS = ("level", "arch", "m", "n", "k", "kind", "gpu", "tflops of *")
 SHAPES, CYCLES, PUBLIC = RESULTS / "h200_shapes.csv", RESULTS / "h200_cycles.csv", RESULTS / "b200_public.csv"
 # By the ways in which levels are timed: at work all the time, and for a moment.
 MODES = {"": "cap", "burst_": "burst"}
@@ -151,9 +151,7 @@ def run_all(point: Point, program: Path, build: Path) -> list[Fields]:
     fixed = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
              "kind": "modelled", "gpu": point.gpu}
     flops = 2.0 * int(fixed["m"]) * int(fixed["n"]) * int(fixed["k"])
-    return [{**fixed, "config": config, "tflops": text_of(1e-6 * flops / float(each["us"])),
-             **{name: text_of(each[key]) for name, key in (("cycles", "cycles"), ("sm_mhz", "mhz"), ("limit", "limit"),
-                                                           ("error", "error"))}}
+    return [{**fixed, "config": config, "tflops": text_of(1e-6 * flops / float(each["us"]))}
             for config, each in zip(configs, found)]
 
 
