@@ -58,7 +58,7 @@ struct Smem {
   static constexpr int SMEM_EMPTY = 8;
   static constexpr int TMEM_FULL = 16;
   static constexpr int TMEM_ADDRESS = 24;  // where tcgen05.alloc leaves its result
-  static constexpr int A = 1024;           // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int A = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int B = A + Config::A_BYTES;
   static constexpr int BYTES = B + Config::B_BYTES;
 };
@@ -100,9 +100,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     ptx::mbarrier_init(tmem_full, 1);
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp_idx == 0) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -110,7 +110,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
   // Step 3: the main loop. One stage: load, wait, multiply, wait.
@@ -146,9 +146,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   if (is_control_thread) {
     if (is_leader) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
-    ptx::mbarrier_wait(smem_empty, phase ^ 1);  // the last commit has arrived: nothing points at this CTA any more
+    ptx::mbarrier_wait(smem_empty, phase ^ 1);  // the last commit has arrived: no MMA uses this CTA any more
   }
-  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, and not in the loop below
+  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
   ptx::mbarrier_wait(tmem_full, 0);
@@ -158,14 +158,14 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   for (int column = 0; column < Config::BLOCK_N; ++column) {
     float value[1];
     ptx::tcgen05_ld_32x32b(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
-    ptx::tcgen05_wait_ld(value);                                             // undefined before
+    ptx::tcgen05_wait_ld(value);                                             // before it the registers are undefined
     const int col = n_block * Config::BLOCK_N + column;
     if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value[0]);
   }
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
-  __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
+  __syncwarp();  // the cluster barrier requires converged warps; the branch above may split them
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
@@ -175,7 +175,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,

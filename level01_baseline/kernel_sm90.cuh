@@ -48,11 +48,11 @@ struct Config {
 // Byte offsets from the start of dynamic shared memory.
 struct Smem {
   static constexpr int SMEM_FULL = 0;
-  static constexpr int A = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int A = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int B = A + Config::A_BYTES;
   static constexpr int BYTES = B + Config::B_BYTES;
-  // The kernel asks for more than half of an SM's shared memory so that one CTA runs per SM. Three would fit, and would
-  // hide one another's waits: this ladder wants to show what a kernel does about waiting, so it pins one (see README).
+  // The kernel requests more than half of an SM's shared memory, so that one CTA runs per SM. Three would fit and
+  // hide one another's waits. The ladder shows how one CTA can hide them itself, so it pins one (see README).
   static constexpr int PINNED_BYTES = 116 * 1024;
 };
 static_assert(Smem::BYTES == 33'792);
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   descriptor.start_address = base + Smem::B;
   const uint64_t b_desc = descriptor.encode();
   constexpr uint32_t A_HALF_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from rows 0..63 of A to rows 64..127
-  float accumulators[2][Config::WGMMA_N / 2];                               // [which 64 rows][fragment]
+  float accumulators[2][Config::WGMMA_N / 2];                               // [upper or lower 64 rows][fragment]
   uint32_t phase = 0;  // parity of the barrier's phase in this iteration of the loop
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     if (is_control_thread) {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
       ptx::cp_async_bulk_tensor_2d_g2s(base + Smem::B, &map_b, k_block * Config::BLOCK_K, b_row, smem_full);
     }
     ptx::mbarrier_wait(smem_full, phase);  // the operands have arrived
-    __syncwarp();                          // wgmma wants converged warps
+    __syncwarp();                          // wgmma requires converged warps
     ptx::wgmma_fence();                    // orders earlier accesses of the accumulators before the MMAs
 #pragma unroll
     for (int kk = 0; kk < Config::BLOCK_K / Config::WGMMA_K; ++kk) {
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,

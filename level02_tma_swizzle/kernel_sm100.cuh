@@ -2,8 +2,8 @@
 //
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma.
 // New in this level: four stages instead of one, filled ahead by the same control thread; and both CTAs' loads report
-// to the leader's barrier, so the cluster barrier in the loop is gone. How the operands lie in shared memory is chosen
-// at compile time: one executable holds the kernel for all four swizzles.
+// to the leader's barrier, so the cluster barrier in the loop is gone. The layout of the operands in shared memory is
+// chosen at compile time: one executable holds the kernel for all four swizzles.
 //
 //   thread 0 of both CTAs, TMA --- smem_full ---> the leader's thread 0 (MMAs)
 //   MMAs --- smem_empty ---> thread 0 of both CTAs (refill the stage)
@@ -60,7 +60,7 @@ struct Smem {
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
   static constexpr int TMEM_FULL = SMEM_EMPTY + 8 * Config::NUM_STAGES;
   static constexpr int TMEM_ADDRESS = TMEM_FULL + 8;  // where tcgen05.alloc leaves its result
-  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
 static_assert(Smem::BYTES == 99'328);
@@ -107,9 +107,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     ptx::mbarrier_init(tmem_full, 1);
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp_idx == 0) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -117,13 +117,13 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
   // Step 3: the main loop, on a ring of stages that the control thread fills ahead of the MMAs.
   if (is_control_thread) {
-    // [L02] How a stage's A and B lie in shared memory, and how they are loaded: slabs one swizzle span wide, a box
-    // each.
+    // [L02] Layout and loads of a stage's A and B: slabs one swizzle span wide, each loaded as one box. Rows of a slab
+    // are one span apart.
     constexpr mma::KMajorTile A_TILE{SWIZZLE, Config::BLOCK_M, Config::BLOCK_K};
     constexpr mma::KMajorTile B_TILE{SWIZZLE, Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K};
     const auto fill = [&](int stage, int k_block) {
@@ -175,14 +175,14 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
     }
     if (is_leader) ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
-    // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
-    // never filled passes: its barrier is in its first phase, and the parity asked for is that of the phase before.)
+    // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (The
+    // wait for a stage that was never filled passes: its barrier is in phase 0, and the wait names the one before.)
     for (int i = 0; i < Config::NUM_STAGES; ++i) {
       ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
     }
   }
-  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, and not in the loop below
+  __syncwarp();  // lanes 1 to 31 of the control thread's warp wait here, not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
   ptx::mbarrier_wait(tmem_full, 0);
@@ -192,14 +192,14 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   for (int column = 0; column < Config::BLOCK_N; ++column) {
     float value[1];
     ptx::tcgen05_ld_32x32b(tmem + ((warp_idx * 32) << 16) + column, value);  // warp w reaches lanes 32w .. 32w + 31
-    ptx::tcgen05_wait_ld(value);                                             // undefined before
+    ptx::tcgen05_wait_ld(value);                                             // before it the registers are undefined
     const int col = n_block * Config::BLOCK_N + column;
     if (row < m && col < n) d[static_cast<int64_t>(row) * ldd + col] = __float2bfloat16_rn(value[0]);
   }
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
-  __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
+  __syncwarp();  // the cluster barrier requires converged warps; the branch above may split them
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
@@ -209,7 +209,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 template <mma::Swizzle SWIZZLE>
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   constexpr int BOX_COLS = mma::swizzle_span_bytes(SWIZZLE) / 2;  // [L02] one span wide

@@ -2,7 +2,7 @@
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: four stages instead of one. The control thread starts
 // the loads of the next K blocks while the tensor core works on this one, and one group of wgmmas is always in flight.
-// How the operands lie in shared memory is chosen at compile time: the executable holds the kernel for each of the four
+// The layout of the operands in shared memory is chosen at compile time: one executable holds the kernel for all four
 // swizzles.
 //
 //   thread 0, TMA --- smem_full ---> all threads (MMAs, then epilogue)
@@ -53,7 +53,7 @@ struct Config {
 struct Smem {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
-  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
 static_assert(Smem::BYTES == 132'096);
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   __syncthreads();  // the barriers exist before any thread waits on them
 
   // Step 3: the main loop, on a ring of stages that the control thread fills ahead of the MMAs.
-  // [L02] How a stage's A and B lie in shared memory, and how they are loaded: slabs one swizzle span wide, a box each.
+  // [L02] Layout and loads of a stage's A and B: slabs one swizzle span wide, each loaded as one box.
   constexpr mma::KMajorTile A_TILE{SWIZZLE, Config::BLOCK_M, Config::BLOCK_K};
   constexpr mma::KMajorTile B_TILE{SWIZZLE, Config::BLOCK_N, Config::BLOCK_K};
   const auto fill = [&](int stage, int k_block) {
@@ -127,12 +127,12 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
                                                   .stride_byte_offset = B_TILE.stride_byte_offset(),
                                                   .swizzle = SWIZZLE}
                               .encode();
-  float accumulators[2][Config::WGMMA_N / 2];  // [which 64 rows][fragment]
+  float accumulators[2][Config::WGMMA_N / 2];  // [upper or lower 64 rows][fragment]
   int stage = 0;
   uint32_t phase = 0;  // parity of the barriers' phase in this pass through the ring
   for (int k_block = 0; k_block < k_blocks; ++k_block) {
     ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-    __syncwarp();                                 // wgmma wants converged warps
+    __syncwarp();                                 // wgmma requires converged warps
     ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
     const uint64_t a_stage = mma::advance(a_desc, stage * Config::STAGE_BYTES);
     const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     }
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();  // [L02] this K block's MMAs run on; those of the block before are done,
-    if (k_block > 0) {           // in all four warps once each has said so: then its stage is filled again
+    if (k_block > 0) {           // in all four warps once each has arrived: then its stage is filled again
       const int done_stage = stage == 0 ? Config::NUM_STAGES - 1 : stage - 1;
       const uint32_t done_phase = stage == 0 ? phase ^ 1 : phase;
       const int next_k_block = k_block - 1 + Config::NUM_STAGES;
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 template <mma::Swizzle SWIZZLE>
 cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;

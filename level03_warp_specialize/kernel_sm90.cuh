@@ -36,10 +36,10 @@ struct Config {
   static constexpr int BLOCK_M = 128;  // tile of D per CTA
   static constexpr int BLOCK_N = 128;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
-  static constexpr int WGMMA_M = 64;  // of the 128 rows: each consumer has its half
+  static constexpr int WGMMA_M = 64;  // rows of a consumer, half of the tile's 128
   static constexpr int WGMMA_N = 128;
   static constexpr int WGMMA_K = 16;
-  // More fit. But a deep ring lets CTAs drift apart, and L2 loses what neighbours share (README of level 03).
+  // More stages fit, but with a deep ring CTAs drift apart, and L2 loses the panels that they share (see README).
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0 is the producer
@@ -51,7 +51,7 @@ struct Config {
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
 };
-// A warpgroup that asks for more registers than the others have given back waits for ever.
+// A warpgroup that requests more registers than the others have released waits for ever.
 constexpr bool registers_suffice(int producer, int consumer) {
   return producer + Config::NUM_CONSUMERS * consumer <= (1 + Config::NUM_CONSUMERS) * Config::LAUNCH_REGISTERS;
 }
@@ -62,7 +62,7 @@ static_assert(registers_suffice(40, 232) && !registers_suffice(40, 240));
 struct Smem {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
-  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+  static constexpr int STAGES = 1024;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
 static_assert(Smem::BYTES == 132'096);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: role of this thread, and the CTA's tile.
-  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
+  // [L03] All lanes of a warp have the same role. The broadcast tells the compiler so: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -109,9 +109,9 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   }
   __syncthreads();  // the barriers exist before any thread waits on them
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role. Each role has its position in the ring: a stage, and its barriers' parity.
   if (warpgroup_idx == 0) {                             // [L03] producer
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although one thread does the work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // required of the whole warpgroup, although one thread works
     if (warp_idx == 0 && ptx::elect_sync()) {
       int stage = 0;
       uint32_t phase = 0;
@@ -127,14 +127,14 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   } else {  // [L03] consumers
     ptx::setmaxnreg_inc<Config::CONSUMER_REGISTERS>();
     const int consumer = static_cast<int>(warpgroup_idx) - 1;
-    const uint32_t a_rows = consumer * Config::WGMMA_M * Config::BLOCK_K * 2;  // bytes from the first row to mine
+    const uint32_t a_rows = consumer * Config::WGMMA_M * Config::BLOCK_K * 2;  // bytes of A before this consumer's rows
     mma::SmemDescriptorSm90 descriptor{.start_address = stage_a(0) + a_rows,
                                        .stride_byte_offset = 8 * 128,  // from 8 rows of 128 bytes to the next 8
                                        .swizzle = mma::Swizzle::B128};
     const uint64_t a_desc = descriptor.encode();
     descriptor.start_address = stage_b(0);
     const uint64_t b_desc = descriptor.encode();
-    // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'.
+    // Each warp arrives for itself: its MMAs may be done before the others'. At K block 0 it has no stage to release.
     const auto release_stage_before = [&](int stage) {
       if (lane_idx == 0) ptx::mbarrier_arrive(smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1));
     };
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     uint32_t phase = 0;
     for (int k_block = 0; k_block < k_blocks; ++k_block) {
       ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-      __syncwarp();                                 // wgmma wants converged warps
+      __syncwarp();                                 // wgmma requires converged warps
       ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
       const uint64_t a_stage = mma::advance(a_desc, stage * Config::STAGE_BYTES);
       const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,

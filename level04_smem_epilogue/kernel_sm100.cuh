@@ -45,7 +45,7 @@ struct Config {
   static constexpr int UMMA_M = 256;  // the MMA counts the rows of both CTAs
   static constexpr int UMMA_N = 128;
   static constexpr int UMMA_K = 16;
-  static constexpr int NUM_STAGES = 8;  // the producer has its own warp now: let it run further ahead
+  static constexpr int NUM_STAGES = 8;  // the producer has its own warp now and can run further ahead
   static constexpr int NUM_THREADS = 128;
   static constexpr int TMEM_COLUMNS = 128;  // one FP32 accumulator of BLOCK_N columns
   static constexpr int STORE_N = 4;         // BF16 elements in one store: 8 bytes; 32 lanes cover a row of the tile
@@ -66,7 +66,7 @@ struct Smem {
   static constexpr int TMEM_ADDRESS = TMEM_FULL + 8;  // where tcgen05.alloc leaves its result
   static constexpr int CD = 1024;                     // [L04] the tile on its way out
   static constexpr int STAGES =
-      CD + Config::CD_BYTES;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+      CD + Config::CD_BYTES;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
 static_assert(Smem::BYTES == 230'400 && Smem::BYTES <= 232'448);
@@ -112,9 +112,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     ptx::mbarrier_init(tmem_full, 1);
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp_idx == 0) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -122,10 +122,10 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role. Each role has its position in the ring: a stage, and its barriers' parity.
   if (warp_idx == 0) {  // [L03] TMA warp, in both CTAs
     if (ptx::elect_sync()) {
       int stage = 0;
@@ -141,8 +141,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
                                                             full);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
       }
-      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
-      // stage that was never filled passes at once, as in the first pass.)
+      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits.
+      // (The wait for a stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -173,7 +173,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(tmem_full, 0b11);  // D is complete in both CTAs
     }
   }
-  __syncwarp();  // the lanes that were not elected wait here, and not in the loop below
+  __syncwarp();  // the lanes that were not elected wait here, not in the loop below
 
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts its row and stages it in shared memory.
   ptx::mbarrier_wait(tmem_full, 0);
@@ -182,11 +182,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
     float values[Config::STORE_N];
     ptx::tcgen05_ld_32x32b(tmem + ((warp_idx * 32) << 16) + column, values);  // warp w reaches lanes 32w .. 32w + 31
-    ptx::tcgen05_wait_ld(values);                                             // undefined before
+    ptx::tcgen05_wait_ld(values);                                             // before it the registers are undefined
     const uint2 packed = {ptx::cvt_rn_bf16x2_f32(values[1], values[0]), ptx::cvt_rn_bf16x2_f32(values[3], values[2])};
     *reinterpret_cast<uint2*>(smem + Smem::CD + threadIdx.x * Config::CD_PITCH + column * 2) = packed;
   }
-  __syncthreads();  // [L04] the tile is complete: rows change hands, from a thread each to a warp each
+  __syncthreads();  // [L04] the tile is complete: a thread has written each row, a warp will read it
   const int col = n_block * Config::BLOCK_N + lane_idx * Config::STORE_N;
   for (int row_in_tile = warp_idx; row_in_tile < Config::BLOCK_M; row_in_tile += Config::NUM_THREADS / 32) {
     const uint2 packed = *reinterpret_cast<const uint2*>(smem + Smem::CD + row_in_tile * Config::CD_PITCH +
@@ -197,7 +197,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
-  __syncwarp();  // the cluster barrier wants converged warps, whatever became of the branch above
+  __syncwarp();  // the cluster barrier requires converged warps; the branch above may split them
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
@@ -207,7 +207,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,

@@ -16,7 +16,7 @@ inline harness::Description describe() {
   d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS,
                                  Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS,
                                  Config::SWIZZLE_GROUP_SIZE);
-  d.smem = {{"cd", "D on its way out, a piece per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS,
+  d.smem = {{"cd", "D on its way out, a buffer per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS,
              Config::CD_PITCH},
             harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,

@@ -14,10 +14,10 @@ inline harness::Description describe() {
   d.threads = Config::NUM_THREADS;
   d.smem_bytes = d.request_bytes = Smem::BYTES;
   d.tmem_columns = Config::TMEM_COLUMNS, d.tmem_address = Smem::TMEM_ADDRESS;
-  d.constants = LADDER_CONSTANTS(Config::BAND_M, Config::UMMA_M, Config::UMMA_N, Config::UMMA_K, Config::NUM_BANDS,
+  d.constants = LADDER_CONSTANTS(Config::SUBTILE_M, Config::UMMA_M, Config::UMMA_N, Config::UMMA_K, Config::M_SUBTILES,
                                  Config::NUM_ACCUMULATORS, Config::FIRST_EPILOGUE_WARP, Config::STORE_N,
                                  Config::SWIZZLE_GROUP_SIZE);
-  d.smem = {{"cd", "band of D on its way out", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
+  d.smem = {{"cd", "store sub-tile of D on its way out", Smem::CD, Config::CD_BYTES, 1, Config::CD_PITCH},
             harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
   d.barriers = {
       {"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, Config::CTA_GROUP, Config::CTA_GROUP * Config::STAGE_BYTES,
@@ -27,12 +27,12 @@ inline harness::Description describe() {
        0},
       {"tmem_empty", Smem::TMEM_EMPTY, Config::NUM_ACCUMULATORS, 1, 0, "one thread of the epilogue", "MMA warp", 1}};
   d.named_barriers = {{"EPILOGUE_BARRIER", Config::EPILOGUE_BARRIER, 1, Config::EPILOGUE_THREADS,
-                       "the band of D is in shared memory; TMA has read it"}};
+                       "the sub-tile of D is in shared memory; TMA has read it"}};
   d.roles = {{"warp 0 of each CTA", "TMA loads (one elected lane)"},
              {"warp 1 of the leader CTA", "MMAs for the pair (one elected lane)"},
              {"warp 2 of each CTA", "allocates and frees tensor memory"},
-             {"warps 4 to 7 of the leader CTA", "epilogue: one row of the band per thread into shared memory"},
-             {"thread 128 of the leader CTA", "hands each band to TMA"}};
+             {"warps 4 to 7 of the leader CTA", "epilogue: one row of a sub-tile per thread into shared memory"},
+             {"thread 128 of the leader CTA", "hands each sub-tile to TMA"}};
   d.tile_at = harness::tile_order<tile_coordinates>;
   return d;
 }

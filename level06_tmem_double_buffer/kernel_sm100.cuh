@@ -3,8 +3,8 @@
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma. New in
 // this level: the epilogue has warps of its own, and tensor memory holds two accumulators that the MMA warp fills
 // alternately. No role waits for a whole tile any more: the three roles pass buffers on, each at its own pace. A tile
-// is 256 rows high now, multiplied as two M sub-tiles (bands) of 128, which gives the epilogue longer to finish. Both
-// CTAs still hold the same tile.
+// is 256 rows high now, multiplied as two M sub-tiles of 128, which gives the epilogue more time. Both CTAs still hold
+// the same tile.
 //
 //   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps
 //   MMA warp --- tmem_full ---> epilogue warps --- tmem_empty ---> MMA warp
@@ -40,9 +40,9 @@ namespace level06 {
 // ------------------------------------------------------------------------------------------------------- configuration
 
 struct Config {
-  static constexpr int CTA_GROUP = 2;  // CTAs that share one MMA, and the cluster's size
-  static constexpr int BLOCK_M = 256;  // tile of D per cluster; also the rows of A per CTA
-  static constexpr int BAND_M = 128;   // [L06] rows that one MMA adds to the accumulator of a CTA: the lanes of TMEM
+  static constexpr int CTA_GROUP = 2;    // CTAs that share one MMA, and the cluster's size
+  static constexpr int BLOCK_M = 256;    // tile of D per cluster; also the rows of A per CTA
+  static constexpr int SUBTILE_M = 128;  // [L06] rows of an M sub-tile, which one MMA computes for a CTA: TMEM's lanes
   static constexpr int BLOCK_N = 128;
   static constexpr int BLOCK_K = 64;  // 128 bytes of K per row: exactly one span of the 128-byte swizzle
   static constexpr int UMMA_M = 256;  // the MMA counts the rows of both CTAs
@@ -53,8 +53,8 @@ struct Config {
   static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes
   static constexpr int EPILOGUE_THREADS = 128;
   static constexpr int EPILOGUE_BARRIER = 1;  // number of their own bar.sync
-  static constexpr int NUM_BANDS = BLOCK_M / BAND_M;
-  static constexpr int ACCUMULATOR_COLUMNS = NUM_BANDS * BLOCK_N;
+  static constexpr int M_SUBTILES = BLOCK_M / SUBTILE_M;
+  static constexpr int ACCUMULATOR_COLUMNS = M_SUBTILES * BLOCK_N;
   static constexpr int NUM_ACCUMULATORS = 2;  // [L06]
   static constexpr int TMEM_COLUMNS = NUM_ACCUMULATORS * ACCUMULATOR_COLUMNS;
   static constexpr int STORE_N = 8;             // BF16 elements in one store to shared memory: 16 bytes
@@ -62,10 +62,10 @@ struct Config {
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;              // per CTA: all 256 rows
   static constexpr int B_BYTES = BLOCK_N / CTA_GROUP * BLOCK_K * 2;  // per CTA: its 64 of the 128 rows
-  static constexpr int BAND_BYTES = BAND_M * BLOCK_K * 2;            // of A
+  static constexpr int SUBTILE_BYTES = SUBTILE_M * BLOCK_K * 2;      // of A
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_PITCH = BLOCK_N * 2;        // bytes from row to row of the staged tile
-  static constexpr int CD_BYTES = BAND_M * CD_PITCH;  // one band: the second reuses the buffer
+  static constexpr int CD_PITCH = BLOCK_N * 2;           // bytes from row to row of the staged tile
+  static constexpr int CD_BYTES = SUBTILE_M * CD_PITCH;  // one sub-tile: the second reuses the buffer
 };
 
 // Byte offsets from the start of dynamic shared memory, the same in both CTAs: one descriptor serves the pair.
@@ -78,7 +78,7 @@ struct Smem {
       TMEM_EMPTY + 8 * Config::NUM_ACCUMULATORS;  // where tcgen05.alloc leaves its result
   static constexpr int CD = 1024;                 // [L04] the tile on its way out
   static constexpr int STAGES =
-      CD + Config::CD_BYTES;  // the 128-byte swizzle repeats every 1,024 bytes: operands start on that
+      CD + Config::CD_BYTES;  // the 128-byte swizzle repeats every 1,024 bytes: operands are aligned to that
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
 static_assert(Smem::BYTES == 197'632);
@@ -143,9 +143,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp_idx == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -153,11 +153,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
   // Step 3: the main loop, once per role. [L06] Each role has its own persistent tile loop [L05] and its own position
-  // in the rings: a stage or an accumulator, and the parity of its barriers' phase, carried on from tile to tile.
+  // in the rings, which it keeps from tile to tile: a stage or an accumulator, and the parity of its barriers' phase.
   if (warp_idx == 0) {  // [L03] TMA warp, in both CTAs
     if (ptx::elect_sync()) {
       int stage = 0;
@@ -179,8 +179,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
-      // stage that was never filled passes at once, as in the first pass.)
+      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits.
+      // (The wait for a stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -200,17 +200,18 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       for (int tile = first_tile; tile < tiles; tile += num_clusters) {
         ptx::mbarrier_wait(tmem_empty(buffer),
                            tmem_phase ^ 1);      // [L06] the epilogue has read it; the first wait passes
-        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
+        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next fence
         const uint32_t accumulator = tmem + buffer * Config::ACCUMULATOR_COLUMNS;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
           ptx::tcgen05_fence_after_thread_sync();       // orders the MMAs after the wait
-          for (int band = 0; band < Config::NUM_BANDS; ++band) {
+          for (int subtile = 0; subtile < Config::M_SUBTILES; ++subtile) {
             for (int kk = 0; kk < Config::BLOCK_K / Config::UMMA_K; ++kk) {
               const uint32_t bytes = stage * Config::STAGE_BYTES + kk * Config::UMMA_K * 2;
-              ptx::tcgen05_mma_f16<Config::CTA_GROUP>(
-                  accumulator + band * Config::BLOCK_N, mma::advance(a_desc, bytes + band * Config::BAND_BYTES),
-                  mma::advance(b_desc, bytes), instruction.encode(), k_block > 0 || kk > 0);
+              ptx::tcgen05_mma_f16<Config::CTA_GROUP>(accumulator + subtile * Config::BLOCK_N,
+                                                      mma::advance(a_desc, bytes + subtile * Config::SUBTILE_BYTES),
+                                                      mma::advance(b_desc, bytes), instruction.encode(),
+                                                      k_block > 0 || kk > 0);
             }
           }
           ptx::tcgen05_commit_multicast<Config::CTA_GROUP>(smem_empty(stage), 0b11);  // both CTAs may refill the stage
@@ -221,7 +222,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       }
     }
   } else if (warp_idx >= Config::FIRST_EPILOGUE_WARP && is_leader) {  // [L06] epilogue warps, in the leader
-    // Step 4: epilogue. TMEM lane = row of the band; each thread converts its row and stages it in shared memory.
+    // Step 4: epilogue. TMEM lane = row of the M sub-tile; each thread converts its row and stages it in shared memory.
     const uint32_t thread = threadIdx.x - Config::FIRST_EPILOGUE_WARP * 32;
     const uint32_t lanes = (warp_idx % 4 * 32) << 16;  // warp w reaches lanes 32 (w % 4) .. 32 (w % 4) + 31
     int buffer = 0;
@@ -229,17 +230,17 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     for (int tile = first_tile; tile < tiles; tile += num_clusters) {
       const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
-      __syncwarp();  // the warp leaves the wait as one; the __syncwarp() below would be early enough
+      __syncwarp();  // converges the warp after the wait; the __syncwarp() below would suffice
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
-      for (int band = 0; band < Config::NUM_BANDS; ++band) {
-        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read what was staged before,
+      for (int subtile = 0; subtile < Config::M_SUBTILES; ++subtile) {
+        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the previous sub-tile,
         __syncwarp();
-        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and now every thread knows
+        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and every thread may overwrite it
         for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
           float values[Config::STORE_N];
-          ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + band * Config::BLOCK_N + column,
-                                 values);
-          ptx::tcgen05_wait_ld(values);  // undefined before
+          ptx::tcgen05_ld_32x32b(
+              tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + subtile * Config::BLOCK_N + column, values);
+          ptx::tcgen05_wait_ld(values);  // before it the registers are undefined
           const uint4 packed = {
               ptx::cvt_rn_bf16x2_f32(values[1], values[0]), ptx::cvt_rn_bf16x2_f32(values[3], values[2]),
               ptx::cvt_rn_bf16x2_f32(values[5], values[4]), ptx::cvt_rn_bf16x2_f32(values[7], values[6])};
@@ -247,22 +248,22 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
         }
         ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before tmem_empty
         ptx::fence_proxy_async_shared();          // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the band is complete
+        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the sub-tile is complete
         if (thread == 0) {
           ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N,
-                                           m_block * Config::BLOCK_M + band * Config::BAND_M, base + Smem::CD);
+                                           m_block * Config::BLOCK_M + subtile * Config::SUBTILE_M, base + Smem::CD);
           ptx::cp_async_bulk_commit_group();
         }
       }
-      if (thread == 0) ptx::mbarrier_arrive(tmem_empty(buffer));  // [L06] all have read both bands: the MMAs may go on
+      if (thread == 0) ptx::mbarrier_arrive(tmem_empty(buffer));  // [L06] all have read both sub-tiles
       if (++buffer == Config::NUM_ACCUMULATORS) buffer = 0, tmem_phase ^= 1;
     }
     if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive TMA's reads
   }
-  __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
+  __syncwarp();  // the lanes that were not elected wait here: what follows requires converged warps
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
-  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so did the last fence
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
@@ -272,7 +273,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
@@ -281,7 +282,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = mma::encode_tensor_map_2d(&map_b, problem.b, problem.n, problem.k, problem.k,
                                      Config::BLOCK_N / Config::CTA_GROUP, Config::BLOCK_K, mma::Swizzle::B128);
   if (status != cudaSuccess) return status;
-  status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::BAND_M,
+  status = mma::encode_tensor_map_2d(&map_d, problem.d, problem.m, problem.n, problem.ldd, Config::SUBTILE_M,
                                      Config::BLOCK_N, mma::Swizzle::None);
   if (status != cudaSuccess) return status;
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);

@@ -11,7 +11,7 @@
 //   name            arrivals per phase                   arrives                              waits
 //   smem_full[s]    1, plus STAGE_BYTES bytes            producer (arrive.expect_tx), TMA     the tile's consumer
 //   smem_empty[s]   4                                    one lane of each of its warps        producer
-// Named barriers: a consumer's own before and after it stores, and its turn, at which the other consumer arrives.
+// Named barriers per consumer: one where its warps meet around a store, one where it waits for its turn.
 #pragma once
 
 #include <cuda.h>
@@ -42,7 +42,7 @@ struct Config {
   static constexpr int WGMMA_M = 64;  // two instructions, one above the other, make the 128 rows
   static constexpr int WGMMA_N = 128;
   static constexpr int WGMMA_K = 16;
-  // More fit. But a deep ring lets CTAs drift apart, and L2 loses what neighbours share (README of level 03).
+  // More stages fit, but with a deep ring CTAs drift apart, and L2 loses the panels that they share (see README).
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0 is the producer
@@ -56,10 +56,10 @@ struct Config {
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_PITCH = BLOCK_N * 2;         // bytes from row to row: TMA wants them without gaps
+  static constexpr int CD_PITCH = BLOCK_N * 2;         // bytes from row to row: TMA requires rows without gaps
   static constexpr int CD_BYTES = BLOCK_M * CD_PITCH;  // per consumer
 };
-// A warpgroup that asks for more registers than the others have given back waits for ever.
+// A warpgroup that requests more registers than the others have released waits for ever.
 constexpr bool registers_suffice(int producer, int consumer) {
   return producer + Config::NUM_CONSUMERS * consumer <= (1 + Config::NUM_CONSUMERS) * Config::LAUNCH_REGISTERS;
 }
@@ -71,7 +71,7 @@ struct Smem {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
   static constexpr int CD = 1024;  // [L04] the tile on its way out, each consumer has its own
-  // On a multiple of 1,024, where the swizzle's pattern starts.
+  // A multiple of 1,024, where the swizzle's pattern starts.
   static constexpr int STAGES = CD + Config::NUM_CONSUMERS * Config::CD_BYTES;
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: role of this thread, and the CTA's tiles.
-  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
+  // [L03] All lanes of a warp have the same role. The broadcast tells the compiler so: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -132,13 +132,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
   }
   __syncthreads();  // the barriers exist before any thread waits on them
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role. Each role has its position in the ring: a stage, and its barriers' parity.
   if (warpgroup_idx == 0) {                             // [L03] producer
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although one thread does the work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // required of the whole warpgroup, although one thread works
     if (warp_idx == 0 && ptx::elect_sync()) {
       int stage = 0;
       uint32_t phase = 0;
-      // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on.
+      // [L05] Persistent tile loop. The ring does not restart with a tile: stage and phase are kept.
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
         const int a_row = m_block * Config::BLOCK_M;
@@ -161,28 +161,28 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
     const uint64_t a_desc = descriptor.encode();
     descriptor.start_address = stage_b(0);
     const uint64_t b_desc = descriptor.encode();
-    // Each warp reports for itself: that its own MMAs are done says nothing about the other warps'.
+    // Each warp arrives for itself: its MMAs may be done before the others'. At K block 0 it has no stage to release.
     const auto release_stage_before = [&](int stage) {
       if (lane_idx == 0) ptx::mbarrier_arrive(smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1));
     };
     constexpr uint32_t A_HALF_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from rows 0..63 of A to rows 64..127
-    float accumulators[2][Config::WGMMA_N / 2];                               // [which 64 rows][fragment]
+    float accumulators[2][Config::WGMMA_N / 2];                               // [upper or lower 64 rows][fragment]
     int stage = 0;
     uint32_t phase = 0;
     bool is_my_turn = consumer == 0;  // [L06] consumer 0 has the CTA's first tile, consumer 1 the second, and so on
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, is_my_turn = !is_my_turn) {
-      if (!is_my_turn) {  // step over the other's K blocks in the ring
+      if (!is_my_turn) {  // skip the other consumer's K blocks in the ring
         stage += k_blocks % Config::NUM_STAGES;
         phase ^= k_blocks / Config::NUM_STAGES & 1;
         if (stage >= Config::NUM_STAGES) stage -= Config::NUM_STAGES, phase ^= 1;
         continue;
       }
-      // Wait until the other consumer has issued its MMAs: then it has seen every stage before this one filled.
-      // Earlier, the awaited parity could be that of two wrap-arounds ago. The CTA's first tile has none before it.
+      // Wait until the other consumer has issued its MMAs, and so has seen every stage before this one filled. An
+      // earlier wait could pass on the parity of two wrap-arounds ago. The CTA's first tile has no other before it.
       if (tile != blockIdx.x) ptx::bar_sync(Config::TURN_BARRIER + consumer, 256);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-        __syncwarp();                                 // wgmma wants converged warps
+        __syncwarp();                                 // wgmma requires converged warps
         ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
         const uint64_t a_stage = mma::advance(a_desc, stage * Config::STAGE_BYTES);
         const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
       }
       const bool is_last = tile + gridDim.x >= tiles;
-      if (!is_last) ptx::bar_arrive(Config::TURN_BARRIER + 1 - consumer, 256);  // [L06] the other may issue its own
+      if (!is_last) ptx::bar_arrive(Config::TURN_BARRIER + 1 - consumer, 256);  // [L06] now it is the other's turn
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[1]);  // all MMAs are done: the accumulators are readable
       release_stage_before(stage);                                 // the last one, before the epilogue begins
 
@@ -223,14 +223,14 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         }
       }
       ptx::fence_proxy_async_shared();                       // [L05] orders this thread's stores before TMA's reads
-      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // all four warps' rows are there
+      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // all four warps' rows are written
       if (warp_idx % 4 == 0 && ptx::elect_sync()) {
         ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N, m_block * Config::BLOCK_M, cd);
         ptx::cp_async_bulk_commit_group();
         ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile,
       }
       __syncwarp();
-      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and now all know; so would the turn's barrier
+      ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and all know; the turn barrier suffices, too
     }
   }
 
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,

@@ -17,7 +17,7 @@ inline harness::Description describe() {
   d.constants = LADDER_CONSTANTS(Config::WGMMA_M, Config::WGMMA_N, Config::WGMMA_K, Config::NUM_CONSUMERS,
                                  Config::LAUNCH_REGISTERS, Config::PRODUCER_REGISTERS, Config::CONSUMER_REGISTERS,
                                  Config::CD_N, Config::SWIZZLE_GROUP_SIZE, Config::B_LOAD_ROWS);
-  d.smem = {{"cd", "D on its way out, a piece per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS,
+  d.smem = {{"cd", "D on its way out, a buffer per consumer", Smem::CD, Config::CD_BYTES, Config::NUM_CONSUMERS,
              Config::CD_PITCH},
             harness::ring("stages of A and B", Smem::STAGES, Config::NUM_STAGES, Config::A_BYTES, Config::B_BYTES)};
   d.barriers = {{"smem_full", Smem::SMEM_FULL, Config::NUM_STAGES, 1, Config::STAGE_BYTES,
@@ -31,7 +31,7 @@ inline harness::Description describe() {
   d.roles = {
       {"warpgroup 0 (producer) of each CTA", "TMA loads (one elected lane): A for itself, half of B for both CTAs"},
       {"warpgroups 1 and 2 (consumers) of each CTA", "MMAs and epilogue of every other tile, alternately"},
-      {"one elected lane of each consumer", "hands its tile to TMA, piece by piece"}};
+      {"one elected lane of each consumer", "hands its tile to TMA, one store sub-tile at a time"}};
   d.tile_at = harness::tile_order<tile_coordinates>;
   return d;
 }

@@ -14,7 +14,7 @@
 //                                                        (both CTAs')
 //   smem_empty[s]   8                                    a lane for each of its warps, in     producer
 //                                                        both CTAs
-// Named barriers: a consumer's own before and after it stores, and its turn, at which the other consumer arrives.
+// Named barriers per consumer: one where its warps meet around a store, one where it waits for its turn.
 #pragma once
 
 #include <cuda.h>
@@ -58,14 +58,14 @@ struct Config {
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
-  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_SIZE;  // [L07] of B, that one CTA loads for both
+  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_SIZE;  // [L07] rows of B that one CTA loads for both
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_N = BLOCK_N / 2;   // [L07] a piece of D: the rows of one instruction, half its columns
+  static constexpr int CD_N = BLOCK_N / 2;   // [L07] a store sub-tile: the rows of one instruction, half its columns
   static constexpr int CD_PITCH = CD_N * 2;  // bytes from row to row: 8 rows start in different banks
   static constexpr int CD_BYTES = WGMMA_M * CD_PITCH;  // per consumer
 };
-// A warpgroup that asks for more registers than the others have given back waits for ever.
+// A warpgroup that requests more registers than the others have released waits for ever.
 constexpr bool registers_suffice(int producer, int consumer) {
   return producer + Config::NUM_CONSUMERS * consumer <= (1 + Config::NUM_CONSUMERS) * Config::LAUNCH_REGISTERS;
 }
@@ -76,8 +76,8 @@ static_assert(registers_suffice(40, 232) && !registers_suffice(40, 240));
 struct Smem {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
-  static constexpr int CD = 1024;  // [L04] the tile on its way out, a piece per consumer
-  // On a multiple of 1,024, where the swizzle's pattern starts.
+  static constexpr int CD = 1024;  // [L04] the tile on its way out, a store sub-tile per consumer
+  // A multiple of 1,024, where the swizzle's pattern starts.
   static constexpr int STAGES = CD + Config::NUM_CONSUMERS * Config::CD_BYTES;
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
@@ -119,7 +119,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: role of this thread, and the CTA's tiles.
-  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
+  // [L03] All lanes of a warp have the same role. The broadcast tells the compiler so: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -147,17 +147,17 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role. Each role has its position in the ring: a stage, and its barriers' parity.
   if (warpgroup_idx == 0) {                             // [L03] producer
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although one thread does the work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // required of the whole warpgroup, although one thread works
     if (warp_idx == 0 && ptx::elect_sync()) {
       int stage = 0;
       uint32_t phase = 0;
-      // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on.
+      // [L05] Persistent tile loop. The ring does not restart with a tile: stage and phase are kept.
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
         const int a_row = m_block * Config::BLOCK_M;
@@ -171,14 +171,14 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more pass through the ring, until all arrivals are here; none may come after this CTA exits. (A
-      // stage that was never filled passes at once, as in the first pass.)
+      // Drain: one more pass through the ring, until all arrivals have come; none may come after this CTA exits.
+      // (The wait for a stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
       }
     }
-    __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
+    __syncwarp();  // the lanes that were not elected wait here: what follows requires converged warps
   } else {         // [L03] consumers
     ptx::setmaxnreg_inc<Config::CONSUMER_REGISTERS>();
     const int consumer = static_cast<int>(warpgroup_idx) - 1;
@@ -190,29 +190,29 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     const uint64_t b_desc = descriptor.encode();
     // Each warp arrives for itself: the end of its own MMAs says nothing about the other warps'. [L07] It arrives in
     // both CTAs, a lane for each: both load into both. The arrivals pass on no data and need no release at cluster
-    // scope.
+    // scope. A tile's last stage is released after its loop, so at K block 0 there is none to release.
     const auto release_stage_before = [&](int stage) {
       const uint32_t empty = smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1);
       if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, lane_idx));
     };
     constexpr uint32_t A_HALF_BYTES = Config::WGMMA_M * Config::BLOCK_K * 2;  // from rows 0..63 of A to rows 64..127
-    float accumulators[2][Config::WGMMA_N / 2];                               // [which 64 rows][fragment]
+    float accumulators[2][Config::WGMMA_N / 2];                               // [upper or lower 64 rows][fragment]
     int stage = 0;
     uint32_t phase = 0;
     bool is_my_turn = consumer == 0;  // [L06] consumer 0 has the CTA's first tile, consumer 1 the second, and so on
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, is_my_turn = !is_my_turn) {
-      if (!is_my_turn) {  // step over the other's K blocks in the ring
+      if (!is_my_turn) {  // skip the other consumer's K blocks in the ring
         stage += k_blocks % Config::NUM_STAGES;
         phase ^= k_blocks / Config::NUM_STAGES & 1;
         if (stage >= Config::NUM_STAGES) stage -= Config::NUM_STAGES, phase ^= 1;
         continue;
       }
-      // Wait until the other consumer has issued its MMAs: then it has seen every stage before this one filled.
-      // Earlier, the awaited parity could be that of two wrap-arounds ago. The CTA's first tile has none before it.
+      // Wait until the other consumer has issued its MMAs, and so has seen every stage before this one filled. An
+      // earlier wait could pass on the parity of two wrap-arounds ago. The CTA's first tile has no other before it.
       if (tile != blockIdx.x) ptx::bar_sync(Config::TURN_BARRIER + consumer, 256);
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-        __syncwarp();                                 // wgmma wants converged warps
+        __syncwarp();                                 // wgmma requires converged warps
         ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
         const uint64_t a_stage = mma::advance(a_desc, stage * Config::STAGE_BYTES);
         const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
@@ -231,7 +231,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
       }
       const bool is_last = tile + gridDim.x >= tiles;
-      if (!is_last) ptx::bar_arrive(Config::TURN_BARRIER + 1 - consumer, 256);  // [L06] the other may issue its own
+      if (!is_last) ptx::bar_arrive(Config::TURN_BARRIER + 1 - consumer, 256);  // [L06] now it is the other's turn
       ptx::wgmma_wait_group<0>(accumulators[0], accumulators[1]);  // all MMAs are done: the accumulators are readable
       release_stage_before(stage);                                 // the last one, before the epilogue begins
 
@@ -242,39 +242,39 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
       const uint32_t cd = base + Smem::CD + consumer * Config::CD_BYTES;
       const uint32_t cd_row = cd + row_in_cd * Config::CD_PITCH + lane_idx / 16 * 16;
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
-      for (int piece = 0; piece < 4; ++piece) {                              // [L07]
-        const int half = piece / 2, first = piece % 2 * (Config::CD_N / 2);  // [which 64 rows][first of the fragments]
-        const auto pair = [&](int i) {
+      for (int subtile = 0; subtile < 4; ++subtile) {                            // [L07]
+        const int half = subtile / 2, first = subtile % 2 * (Config::CD_N / 2);  // [which 64 rows][first fragment]
+        const auto pack = [&](int i) {
           return ptx::cvt_rn_bf16x2_f32(accumulators[half][first + i + 1], accumulators[half][first + i]);
         };
 #pragma unroll
         for (int i = 0; i < Config::CD_N / 2 - 4; i += 8) {  // 16 columns: rows 0-7, rows 8-15, both again 8 columns on
-          ptx::stmatrix_x4(cd_row + i / 8 * 32, pair(i), pair(i + 2), pair(i + 4), pair(i + 6));
+          ptx::stmatrix_x4(cd_row + i / 8 * 32, pack(i), pack(i + 2), pack(i + 4), pack(i + 6));
         }
-        ptx::stmatrix_x2(cd_row + Config::CD_N / 16 * 32, pair(Config::CD_N / 2 - 4), pair(Config::CD_N / 2 - 2));
+        ptx::stmatrix_x2(cd_row + Config::CD_N / 16 * 32, pack(Config::CD_N / 2 - 4), pack(Config::CD_N / 2 - 2));
         ptx::fence_proxy_async_shared();                       // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // all four warps' rows are there
+        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // all four warps' rows are written
         if (warp_idx % 4 == 0 && ptx::elect_sync()) {
-          ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N + piece % 2 * Config::CD_N,
+          ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N + subtile % 2 * Config::CD_N,
                                            m_block * Config::BLOCK_M + half * Config::WGMMA_M, cd);
           ptx::cp_async_bulk_commit_group();
-          ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the piece,
+          ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the sub-tile,
         }
         __syncwarp();
-        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and now every thread knows: it may be overwritten
+        ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and every thread may overwrite it
       }
     }
   }
 
   // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // the drain has seen to that by itself, and so would this alone
+  ptx::barrier_cluster_wait();  // redundant: the drain has waited for all of that
 }
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
@@ -289,7 +289,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many CTAs as there are SMs, but no more than there are tiles. [L07] Both numbers made even.
+  // [L05] As many CTAs as there are SMs, but no more than there are tiles. [L07] Whole pairs: both numbers are even.
   int device = 0, num_sms = 0;
   status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;

@@ -1,9 +1,9 @@
 // Level 08, Blackwell: tiles of 128 rows and a ring of 8 stages, a swizzled tile on its way out, an early tmem_empty.
 //
 // D[M,N] = A[M,K] * B[N,K]^T, BF16 in and out, FP32 accumulation, on pairs of CTAs that share one tcgen05.mma. New in
-// this level: a CTA's tile is 128 rows high, so a stage is smaller and 8 of them fit; there are no bands. The tile
-// leaves in two parts of 64 columns through two buffers, swizzled by 128 bytes, so that the 16-byte stores of a warp
-// spread over all banks. Each epilogue warp releases its part of the accumulator as soon as it has read it.
+// this level: a CTA's tile is 128 rows high, one M sub-tile, so a stage is smaller and 8 of them fit. The tile leaves
+// as two store sub-tiles of 64 columns through two buffers, with the 128-byte swizzle, so that the 16-byte stores of a
+// warp spread over all banks. Each epilogue warp releases the accumulator for itself, as soon as it has read its rows.
 //
 //   TMA warps --- smem_full ---> MMA warp --- smem_empty ---> TMA warps          (both CTAs; the MMA warp: the leader)
 //   MMA warp --- tmem_full ---> epilogue warps --- tmem_empty ---> MMA warp
@@ -35,7 +35,7 @@
 #include "common/ptx/tma.cuh"
 
 // An option, for example nvcc -DTC_UTIL_PERCENT=85.
-#ifndef TC_UTIL_PERCENT  // below 100: the MMA warp waits after each K block, then idles for the rest of this share
+#ifndef TC_UTIL_PERCENT  // below 100: idle cycles after each K block limit the tensor core's utilisation to this
 #define TC_UTIL_PERCENT 100
 #endif
 
@@ -61,18 +61,18 @@ struct Config {
   static constexpr int TMEM_EMPTY_ARRIVALS =
       CTA_GROUP * EPILOGUE_THREADS / 32;        // [L08] every epilogue warp of the pair
   static constexpr int STORE_N = 8;             // BF16 elements in one store to shared memory: 16 bytes
-  static constexpr int STORE_BLOCK_N = 64;      // [L08] columns that leave together: 128 bytes, the swizzle's span
-  static constexpr int NUM_STORE_STAGES = 2;    // [L08] buffers for them
+  static constexpr int STORE_BLOCK_N = 64;      // [L08] columns of a store sub-tile: 128 bytes, the swizzle's span
+  static constexpr int NUM_STORE_STAGES = 2;    // [L08] buffers for store sub-tiles
   static constexpr int SWIZZLE_GROUP_SIZE = 8;  // m-blocks that a group of tiles covers before n advances
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;              // per CTA: all its rows
   static constexpr int B_BYTES = BLOCK_N / CTA_GROUP * BLOCK_K * 2;  // per CTA: its 64 of the 128 rows
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-  static constexpr int CD_PITCH = STORE_BLOCK_N * 2;   // bytes from row to row of a staged part of the tile
-  static constexpr int CD_BYTES = BLOCK_M * CD_PITCH;  // one of them
+  static constexpr int CD_PITCH = STORE_BLOCK_N * 2;   // bytes from row to row of a store sub-tile
+  static constexpr int CD_BYTES = BLOCK_M * CD_PITCH;  // a store sub-tile
 
-  // [L08] Cycles to idle after the MMAs of a K block for the tensor core to be busy this share of the time. An MMA
-  // computes two columns per cycle.
+  // [L08] Cycles that the MMA warp idles after a K block's MMAs, so that the tensor core is busy for TC_UTIL percent of
+  // the time. An MMA computes two columns per cycle.
   static constexpr int TC_UTIL = TC_UTIL_PERCENT;
   static constexpr int MMA_CYCLES = BLOCK_K / UMMA_K * UMMA_N / 2;
   static constexpr int IDLE_CYCLES = MMA_CYCLES * (100 - TC_UTIL) / TC_UTIL;
@@ -164,9 +164,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     ptx::mbarrier_init(base + Smem::MMA_IDLE, 1);
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp_idx == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -174,11 +174,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   const uint32_t tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
   // Step 3: the main loop, once per role. [L06] Each role has its own persistent tile loop [L05] and its own position
-  // in the rings: a stage or an accumulator, and the parity of its barriers' phase, carried on from tile to tile.
+  // in the rings, which it keeps from tile to tile: a stage or an accumulator, and the parity of its barriers' phase.
   if (warp_idx == 0) {  // [L03] TMA warp, in both CTAs
     if (ptx::elect_sync()) {
       int stage = 0;
@@ -200,8 +200,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (A
-      // stage that was never filled passes at once, as in the first pass.)
+      // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits.
+      // (The wait for a stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -221,7 +221,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       for (int tile = first_tile; tile < tiles; tile += num_ctas) {
         ptx::mbarrier_wait(tmem_empty(buffer),
                            tmem_phase ^ 1);      // [L06] the epilogue has read it; the first wait passes
-        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
+        ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next fence
         const uint32_t accumulator = tmem + buffer * Config::BLOCK_N;
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           ptx::mbarrier_wait(smem_full(stage), phase);  // both CTAs' operands have arrived
@@ -254,31 +254,31 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     for (int tile = first_tile; tile < tiles; tile += num_ctas) {
       const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
       ptx::mbarrier_wait(tmem_full(buffer), tmem_phase);
-      __syncwarp();  // the warp leaves the wait as one; the __syncwarp() below would be early enough
+      __syncwarp();  // converges the warp after the wait; the __syncwarp() below would suffice
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
-      for (int first = 0; first < Config::BLOCK_N; first += Config::STORE_BLOCK_N) {  // [L08] of the columns
-        // TMA has read what was staged in this buffer before; what is in the other may still be on its way.
+      for (int first = 0; first < Config::BLOCK_N; first += Config::STORE_BLOCK_N) {  // [L08] a store sub-tile
+        // TMA has read the sub-tile staged in this buffer before; its reads of the other buffer may still be pending.
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
         __syncwarp();
-        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and now every thread knows
+        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread may write there
         const int cd = Smem::CD + store_stage * Config::CD_BYTES;
         for (int i = 0; i < Config::STORE_BLOCK_N / Config::STORE_N; ++i) {
           float values[Config::STORE_N];
           ptx::tcgen05_ld_32x32b(tmem + lanes + buffer * Config::BLOCK_N + first + i * Config::STORE_N, values);
-          ptx::tcgen05_wait_ld(values);  // undefined before
+          ptx::tcgen05_wait_ld(values);  // before it the registers are undefined
           const uint4 packed = {
               ptx::cvt_rn_bf16x2_f32(values[1], values[0]), ptx::cvt_rn_bf16x2_f32(values[3], values[2]),
               ptx::cvt_rn_bf16x2_f32(values[5], values[4]), ptx::cvt_rn_bf16x2_f32(values[7], values[6])};
           const uint32_t chunk = i ^ (thread % 8);  // [L08] the 128-byte swizzle, as TMA will undo it, of row `thread`
           *reinterpret_cast<uint4*>(smem + cd + thread * Config::CD_PITCH + chunk * 16) = packed;
         }
-        ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before tmem_empty
+        ptx::tcgen05_fence_before_thread_sync();  // orders TMEM loads before the last sub-tile's tmem_empty
         if (first + Config::STORE_BLOCK_N == Config::BLOCK_N) {
           __syncwarp();  // [L08] all lanes of this warp have read their rows: it need not wait for the other warps
           if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_cluster(ptx::pair_leader_address(tmem_empty(buffer)));
         }
         ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] all rows are there
+        ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // [L04] the sub-tile is complete
         if (thread == 0) {
           ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N + first, m_block * Config::BLOCK_M,
                                            base + cd);
@@ -290,10 +290,10 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     }
     if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive TMA's reads
   }
-  __syncwarp();  // the lanes that were not elected wait here: what follows wants converged warps
+  __syncwarp();  // the lanes that were not elected wait here: what follows requires converged warps
 
   // Step 5: tear down. No CTA may exit, or free TMEM, while its peer still needs it.
-  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so did the last fence
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
@@ -303,7 +303,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
@@ -332,7 +332,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   if (status != cudaSuccess) return status;
   const int m_blocks = padded_m_blocks(problem.m);
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
-  config.gridDim = std::min(Config::CTA_GROUP * clusters, m_blocks * n_blocks);  // even, as both are
+  config.gridDim = std::min(Config::CTA_GROUP * clusters, m_blocks * n_blocks);  // even: both terms are
   return cudaLaunchKernelEx(&config, gemm_sm100, map_a, map_b, map_d, problem.m, problem.n, problem.k);
 }
 

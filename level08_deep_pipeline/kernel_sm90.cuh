@@ -1,8 +1,8 @@
 // Level 08, Hopper: both consumers share one tile of 128x256, and warps of their own store it.
 //
 // The twin of kernel_sm100.cuh, step by step. New in this level: each consumer multiplies 64 rows of the tile by all of
-// its 256 columns, so that a byte of A serves more products. D leaves in two halves through one buffer, swizzled by 128
-// bytes. A store warp per consumer waits for TMA, and the consumer continues with its next tile.
+// its 256 columns, so that a byte of A serves more products. D leaves in two halves through one buffer, with the
+// 128-byte swizzle. A store warp per consumer waits for TMA, while the consumer continues with its next tile.
 //
 //   producer --- smem_full ---> consumers --- smem_empty ---> producers of both CTAs
 //   consumer c --- D_FULL ---> store warp c --- D_EMPTY ---> consumer c
@@ -13,8 +13,8 @@
 //                                                        (both CTAs')
 //   smem_empty[s]   16                                   a lane for each consumer warp, in    producer
 //                                                        both CTAs
-// Named barriers, one of each per consumer: D_FULL, where its store warp waits for a half of its rows of D, and
-// D_EMPTY, where the consumer waits until TMA has read the half before.
+// Named barriers, one of each per consumer: at D_FULL its store warp waits for a half of its rows of D; at D_EMPTY the
+// consumer waits until TMA has read the half before.
 #pragma once
 
 #include <cuda.h>
@@ -50,17 +50,17 @@ struct Config {
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
   static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
-  static constexpr int PRODUCER_REGISTERS = 40;
+  static constexpr int PRODUCER_REGISTERS = 40;  // [L08] room for store warps; 24 and 240 do not spill, either
   static constexpr int CONSUMER_REGISTERS = 232;
   static constexpr int SWIZZLE_GROUP_SIZE = 16;       // m-blocks that a group of tiles covers before n advances
-  static constexpr int FIRST_STORE_WARP = 1;          // [L08] consumer c's is warp 1 + c
+  static constexpr int FIRST_STORE_WARP = 1;          // [L08] the store warp of consumer c is warp 1 + c
   static constexpr int D_FULL_BARRIER = 1;            // [L08] consumer c's rows of half of D are written: number 1 + c
-  static constexpr int D_EMPTY_BARRIER = 3;           // [L08] and TMA has read them: number 3 + c
-  static constexpr int D_BARRIER_THREADS = 128 + 32;  // those of the consumer and of its store warp
+  static constexpr int D_EMPTY_BARRIER = 3;           // [L08] TMA has read them: number 3 + c
+  static constexpr int D_BARRIER_THREADS = 128 + 32;  // the consumer's and its store warp's
 
   static constexpr int A_BYTES = BLOCK_M * BLOCK_K * 2;
   static constexpr int B_BYTES = BLOCK_N * BLOCK_K * 2;
-  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_SIZE;  // [L07] of B, that one CTA loads for both
+  static constexpr int B_LOAD_ROWS = BLOCK_N / CLUSTER_SIZE;  // [L07] rows of B that one CTA loads for both
   static constexpr int B_LOAD_BYTES = B_LOAD_ROWS * BLOCK_K * 2;
   static constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
   static constexpr int CD_N = BLOCK_N / 2;             // [L08] half of the columns of D leave at a time
@@ -69,7 +69,7 @@ struct Config {
   static constexpr int CD_PITCH = STORE_BLOCK_N * 2;   // bytes from row to row
   static constexpr int STORE_BYTES = WGMMA_M * CD_PITCH;
 };
-// A warpgroup that asks for more registers than the others have given back waits for ever.
+// A warpgroup that requests more registers than the others have released waits for ever.
 constexpr bool registers_suffice(int producer, int consumer) {
   return producer + Config::NUM_CONSUMERS * consumer <= (1 + Config::NUM_CONSUMERS) * Config::LAUNCH_REGISTERS;
 }
@@ -80,8 +80,8 @@ static_assert(registers_suffice(40, 232) && !registers_suffice(40, 240));
 struct Smem {
   static constexpr int SMEM_FULL = 0;                                    // NUM_STAGES barriers
   static constexpr int SMEM_EMPTY = SMEM_FULL + 8 * Config::NUM_STAGES;  // NUM_STAGES barriers
-  static constexpr int CD = 1024;  // [L04] half of the tile on its way out, on a multiple of 1,024, as the stages
-  // On a multiple of 1,024, where the swizzle's pattern starts.
+  static constexpr int CD = 1024;                                        // [L04] half of the tile on its way out
+  // CD and STAGES are multiples of 1,024, where the swizzle's pattern starts.
   static constexpr int STAGES = CD + Config::NUM_CONSUMERS * Config::CD_BYTES;
   static constexpr int BYTES = STAGES + Config::NUM_STAGES * Config::STAGE_BYTES;  // a stage is A, then B
 };
@@ -123,7 +123,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
   extern __shared__ __align__(1024) uint8_t smem[];
 
   // Step 1: role of this thread, and the CTA's tiles.
-  // [L03] Roles are the same in all lanes of a warp. A broadcast shows it to the compiler: branches are uniform.
+  // [L03] All lanes of a warp have the same role. The broadcast tells the compiler so: branches are uniform.
   const uint32_t warp_idx = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane_idx = threadIdx.x % 32;
   const uint32_t warpgroup_idx = warp_idx / 4;
@@ -151,17 +151,17 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist
 
-  // Step 3: the main loop, once per role. Both walk the same ring: a stage, and the parity of its barriers' phase.
+  // Step 3: the main loop, once per role. Each role has its position in the ring: a stage, and its barriers' parity.
   if (warpgroup_idx == 0) {                             // [L03] producer
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although few threads work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // required of the whole warpgroup, although few threads work
     if (warp_idx == 0 && ptx::elect_sync()) {
       int stage = 0;
       uint32_t phase = 0;
-      // [L05] Persistent tile loop. The ring does not start afresh with a tile: stage and phase carry on.
+      // [L05] Persistent tile loop. The ring does not restart with a tile: stage and phase are kept.
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto [m_block, n_block] = tile_coordinates(tile, m_blocks, n_blocks);
         const int a_row = m_block * Config::BLOCK_M;
@@ -175,8 +175,8 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
           if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
         }
       }
-      // Drain: one more pass through the ring, until all arrivals are here; none may come after this CTA exits. (A
-      // stage that was never filled passes at once, as in the first pass.)
+      // Drain: one more pass through the ring, until all arrivals have come; none may come after this CTA exits.
+      // (The wait for a stage that was never filled passes at once, as in the first pass.)
       for (int i = 0; i < Config::NUM_STAGES; ++i) {
         ptx::mbarrier_wait(smem_empty(stage), phase ^ 1);
         if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
@@ -192,20 +192,20 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
         for (int half = 0; half < 2; ++half) {
           ptx::bar_arrive(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the buffer is free
           ptx::bar_sync(Config::D_FULL_BARRIER + consumer,
-                        Config::D_BARRIER_THREADS);  // all four warps' rows are there
+                        Config::D_BARRIER_THREADS);  // all four warps' rows are written
           if (ptx::elect_sync()) {
             for (int column = 0; column < Config::CD_N; column += Config::STORE_BLOCK_N) {
               ptx::cp_async_bulk_tensor_2d_s2g(&map_d, n_block * Config::BLOCK_N + half * Config::CD_N + column, row,
                                                cd + column / Config::STORE_BLOCK_N * Config::STORE_BYTES);
             }
             ptx::cp_async_bulk_commit_group();
-            ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the half: it may be overwritten
+            ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the half, which may be overwritten now
           }
           __syncwarp();  // the lanes that were not elected wait here
         }
       }
     }
-    __syncwarp();  // what follows wants converged warps
+    __syncwarp();  // what follows requires converged warps
   } else {         // [L03] consumers
     ptx::setmaxnreg_inc<Config::CONSUMER_REGISTERS>();
     const int consumer = static_cast<int>(warpgroup_idx) - 1;
@@ -218,7 +218,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     const uint64_t b_desc = descriptor.encode();
     // Each warp arrives for itself: the end of its own MMAs says nothing about the other warps'. [L07] It arrives in
     // both CTAs, a lane for each: both load into both. The arrivals pass on no data and need no release at cluster
-    // scope.
+    // scope. A tile's last stage is released after its loop, so at K block 0 there is none to release.
     const auto release_stage_before = [&](int stage) {
       const uint32_t empty = smem_empty(stage == 0 ? Config::NUM_STAGES - 1 : stage - 1);
       if (lane_idx < Config::CLUSTER_SIZE) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, lane_idx));
@@ -229,7 +229,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
       for (int k_block = 0; k_block < k_blocks; ++k_block) {
         ptx::mbarrier_wait(smem_full(stage), phase);  // the operands have arrived
-        __syncwarp();                                 // wgmma wants converged warps
+        __syncwarp();                                 // wgmma requires converged warps
         ptx::wgmma_fence();                           // orders earlier accesses of the accumulators before the MMAs
         const uint64_t a_stage = mma::advance(a_desc, stage * Config::STAGE_BYTES);
         const uint64_t b_stage = mma::advance(b_desc, stage * Config::STAGE_BYTES);
@@ -251,7 +251,7 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
       // [L08] half of the columns at a time, and its store warp hands them to TMA.
       const uint32_t row_in_cd = warp_idx % 4 * 16 + lane_idx % 16;
       const uint32_t cd_row = base + Smem::CD + consumer * Config::CD_BYTES + row_in_cd * Config::CD_PITCH;
-      const auto pair = [&](int i) { return ptx::cvt_rn_bf16x2_f32(accumulators[i + 1], accumulators[i]); };
+      const auto pack = [&](int i) { return ptx::cvt_rn_bf16x2_f32(accumulators[i + 1], accumulators[i]); };
 #pragma unroll  // registers have no run-time index: every access of the accumulators must be unrolled
       for (int half = 0; half < 2; ++half) {
         ptx::bar_sync(Config::D_EMPTY_BARRIER + consumer, Config::D_BARRIER_THREADS);  // TMA has read the half before
@@ -260,24 +260,24 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
           const int i = (half * Config::CD_N + column) / 2;          // the first of their fragments
           // [L08] The 128-byte swizzle, as TMA will undo it: 16-byte chunk c of row r lies at chunk c ^ (r % 8).
           const uint32_t chunk = (column % Config::STORE_BLOCK_N / 8 + lane_idx / 16) ^ (row_in_cd % 8);
-          ptx::stmatrix_x4(cd_row + column / Config::STORE_BLOCK_N * Config::STORE_BYTES + chunk * 16, pair(i),
-                           pair(i + 2), pair(i + 4), pair(i + 6));
+          ptx::stmatrix_x4(cd_row + column / Config::STORE_BLOCK_N * Config::STORE_BYTES + chunk * 16, pack(i),
+                           pack(i + 2), pack(i + 4), pack(i + 6));
         }
         ptx::fence_proxy_async_shared();  // [L05] orders this thread's stores before TMA's reads
-        ptx::bar_arrive(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // and the store warp reads
+        ptx::bar_arrive(Config::D_FULL_BARRIER + consumer, Config::D_BARRIER_THREADS);  // the store warp may read them
       }
     }
   }
 
   // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // the drain has seen to that by itself, and so would this alone
+  ptx::barrier_cluster_wait();  // redundant: the drain has waited for all of that
 }
 
 // -------------------------------------------------------------------------------------------------------------- launch
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   CUtensorMap map_a, map_b, map_d;
   cudaError_t status = mma::encode_tensor_map_2d(&map_a, problem.a, problem.m, problem.k, problem.k, Config::BLOCK_M,
@@ -292,7 +292,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many CTAs as there are SMs, but no more than there are tiles. [L07] Both numbers made even.
+  // [L05] As many CTAs as there are SMs, but no more than there are tiles. [L07] Whole pairs: both numbers are even.
   int device = 0, num_sms = 0;
   status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;
@@ -300,7 +300,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   if (status != cudaSuccess) return status;
   const int m_blocks = padded_m_blocks(problem.m);
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
-  // [L08] Nor more than its waves of tiles need: 2,048 tiles take 16 waves on 128 SMs as on 132.
+  // [L08] If fewer CTAs take as many waves, fewer run: 2,048 tiles take 16 waves on 128 SMs, and on 132, too.
   const int pairs = m_blocks * n_blocks / Config::CLUSTER_SIZE, most = std::max(num_sms / Config::CLUSTER_SIZE, 1);
   const int waves = (pairs + most - 1) / most;
   gemm_sm90<<<(pairs + waves - 1) / waves * Config::CLUSTER_SIZE, Config::NUM_THREADS, Smem::BYTES, stream>>>(

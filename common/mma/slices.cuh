@@ -1,4 +1,4 @@
-// A product whose K is cut into slices: how the warps of several CTAs, which have multiplied one slice each, add up.
+// Split-K: the warps of several CTAs, each of which has multiplied one slice of K, add up their sums.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,24 +10,24 @@
 
 namespace mma {
 
-/// What a kernel is told of its slices.
+/// The slices of a product, as a kernel needs them.
 struct Slices {
-  int count;           ///< of K: one CTA of a tile has one
-  float4* sums;        ///< [tile][slice][fragments / 4][thread], at least as many as there are
+  int count;           ///< slices of K: each CTA of a tile computes one
+  float4* sums;        ///< [tile][slice][fragments / 4][thread], or more
   uint32_t* counters;  ///< [tile][warp]: zero, before and after
   __nv_bfloat16* d;    ///< row-major D[m, n]
   int m, n;            ///< of the product, whose transpose D may be; n of D is a multiple of 8
   std::int64_t ldd;    ///< elements from row to row, a multiple of 2
 };
 
-/// Leaves `accumulators`, the sums of one slice of K of a tile, in global memory; THREADS threads of a CTA have such,
-/// and this one is number `thread` of them. Returns true in the warp that arrives last: there `accumulators` are then
-/// the sums of all slices, added in the slices' order. No warp waits.
+/// Stores `accumulators`, the sums of one slice of K of a tile, to global memory. THREADS threads of a CTA do so, and this
+/// one is number `thread` of them. Returns true in the warp that arrives last: there `accumulators` are then the sums of
+/// all slices, added in the slices' order. No warp waits.
 /// Executed by: a whole warp, the same one of every CTA of the tile.
-template <int THREADS, int BANDS, int FRAGMENTS>
-__device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices, int tile,
+template <int THREADS, int SUBTILES, int FRAGMENTS>
+__device__ __forceinline__ bool sum_slices(float (&accumulators)[SUBTILES][FRAGMENTS], const Slices& slices, int tile,
                                            int slice, int thread) {
-  constexpr int FOURS = BANDS * FRAGMENTS / 4;
+  constexpr int FOURS = SUBTILES * FRAGMENTS / 4;
   if (slices.count == 1) return true;
   float4* const sums = slices.sums + tile * slices.count * FOURS * THREADS + thread;
   const auto four = [&](int i) { return &accumulators[i * 4 / FRAGMENTS][i * 4 % FRAGMENTS]; };
@@ -41,8 +41,8 @@ __device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENT
   if (before + 1 < static_cast<uint32_t>(slices.count)) return false;
   __syncwarp();  // orders lane 0's count, which has seen all others, before what follows in all lanes
 #pragma unroll
-  for (int i = 0; i < BANDS * FRAGMENTS; ++i) four(i / 4)[i % 4] = 0;
-  constexpr int AT_ONCE = FOURS < 32 ? 32 / FOURS : 1;  // so many slices' loads are in flight: L2 takes long to answer
+  for (int i = 0; i < SUBTILES * FRAGMENTS; ++i) four(i / 4)[i % 4] = 0;
+  constexpr int AT_ONCE = FOURS < 32 ? 32 / FOURS : 1;  // slices whose loads are in flight: L2's latency is long
 #pragma unroll AT_ONCE
   for (int s = 0; s < slices.count; ++s) {
 #pragma unroll
@@ -54,25 +54,25 @@ __device__ __forceinline__ bool sum_slices(float (&accumulators)[BANDS][FRAGMENT
   return true;
 }
 
-/// Executed by: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and band, as BF16: `row` and `col` are
-/// those of the warp's first element in D, bands follow one another after 64 rows. Nothing outside of D. With
+/// Executed by: a whole warp. Stores the fragments of a wgmma, 16 rows per warp and M sub-tile, as BF16, but nothing
+/// outside of D. `row` and `col` are those of the warp's first element in D; M sub-tiles are 64 rows apart. With
 /// TRANSPOSED, these rows are columns of D.
-template <bool TRANSPOSED, int BANDS, int FRAGMENTS>
-__device__ __forceinline__ void store_fragments(const float (&accumulators)[BANDS][FRAGMENTS], const Slices& slices,
+template <bool TRANSPOSED, int SUBTILES, int FRAGMENTS>
+__device__ __forceinline__ void store_fragments(const float (&accumulators)[SUBTILES][FRAGMENTS], const Slices& slices,
                                                 int row, int col) {
   const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-  for (int band = 0; band < BANDS; ++band) {
+  for (int subtile = 0; subtile < SUBTILES; ++subtile) {
 #pragma unroll
     for (int i = 0; i < FRAGMENTS; i += 2) {  // two columns of row lane / 4, then of the row 8 below; then 8 columns on
-      const int r = row + band * 64 + i / 2 % 2 * 8 + lane / 4, c = col + i / 4 * 8 + lane % 4 * 2;
-      const uint32_t pair = ptx::cvt_rn_bf16x2_f32(accumulators[band][i + 1], accumulators[band][i]);
+      const int r = row + subtile * 64 + i / 2 % 2 * 8 + lane / 4, c = col + i / 4 * 8 + lane % 4 * 2;
+      const uint32_t packed = ptx::cvt_rn_bf16x2_f32(accumulators[subtile][i + 1], accumulators[subtile][i]);
       if constexpr (TRANSPOSED) {
-        const auto halves = reinterpret_cast<const __nv_bfloat16*>(&pair);
+        const auto halves = reinterpret_cast<const __nv_bfloat16*>(&packed);
         for (int j = 0; j < 2; ++j)
           if (r < slices.m && c + j < slices.n) slices.d[(c + j) * slices.ldd + r] = halves[j];
       } else if (r < slices.m && c < slices.n) {
-        *reinterpret_cast<uint32_t*>(slices.d + r * slices.ldd + c) = pair;
+        *reinterpret_cast<uint32_t*>(slices.d + r * slices.ldd + c) = packed;
       }
     }
   }

@@ -40,7 +40,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   using Smem = SmemOf<Config>;
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: the role of this warp, and the place of this CTA.
+  // Step 1: the role of this warp, and the position of this CTA.
   const uint32_t warp = threadIdx.x / 32;
   Cta<Config> cta(params, smem);
 
@@ -63,9 +63,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     }
     ptx::fence_mbarrier_init();  // orders the inits before TMA, the tensor core and the peer use the barriers
   }
-  __syncwarp();  // the cluster barrier wants converged warps
+  __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the next one would do, too
+  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
   if (warp == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(cta.base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -73,11 +73,11 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   ptx::tcgen05_fence_before_thread_sync();  // orders the allocation before the barrier
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();             // TMEM is allocated in both CTAs, its address visible to every thread
-  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; they have later ones, too
+  ptx::tcgen05_fence_after_thread_sync();  // orders tcgen05 operations after the barrier; so do the later fences
   cta.tmem = *reinterpret_cast<const uint32_t*>(smem + Smem::TMEM_ADDRESS);
 
   // Step 3: the main loop, once per role. [L06] Each role has its own persistent tile loop [L05] and its own position
-  // in the rings: a stage or an accumulator, and the parity of its barriers' phase, carried on from tile to tile.
+  // in the rings, which it keeps from tile to tile: a stage or an accumulator, and the parity of its barriers' phase.
   if (warp == 0) {
     if (ptx::elect_sync()) produce<Config>(cta);
   } else if (warp == 1 && cta.is_leader) {
@@ -88,7 +88,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   __syncwarp();  // the lanes that were not elected wait here: what follows requires converged warps
 
   // Step 4: the end. No CTA may exit, or free TMEM, while its peer still needs it.
-  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so does the one above
+  ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier; so did the last fence
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads

@@ -1,17 +1,17 @@
 // The production kernel for Hopper: D = A * B^T of any shape, in large tiles that clusters of two, four or eight CTAs
 // share.
 //
-//   producer     --smem_full---> consumers   a K block is loaded; or, without bytes, a stage is handed to D
+//   producer     --smem_full---> consumers   a K block is loaded; or, without bytes, a stage is reserved for D
 //   consumers    --smem_empty--> producers   of the whole multicast group: a stage may be loaded again
-//   store warps  --smem_empty--> producers   the same of a stage that held D
+//   store warps  --smem_empty--> producers   of the whole multicast group: a stage that held D may be loaded again
 //   consumer     --D_FIRST, D_REST--> its store warp   a part of D is in shared memory
-//   store warp   --D_EMPTY-----> its consumer          TMA has read it
+//   store warp   --D_EMPTY-----> its consumer          TMA has read D
 //
 // A consumer multiplies a part of the tile's rows, so that a tile may be as large as the registers of two or three
-// warpgroups. Every byte of A and B serves more products then, and at the power limit bytes are time. D leaves through
-// what shared memory is left beside the ring, and through stages of the ring, which the producer hands to it like a K
-// block. Large clusters share both A and B; smaller fallback clusters run beside them on SMs that no large one fits.
-// Where tiles are few, K is split.
+// warpgroups. Every byte of A and B then serves more products; at the power limit fewer bytes mean a higher clock. D
+// leaves through the shared memory beside the ring, and through stages of the ring that the producer reserves for it.
+// Large clusters share both A and B; smaller fallback clusters run beside them, on SMs that no large one fits. Where
+// tiles are few, K is split.
 //
 // Barriers (one of each per CTA and stage, in shared memory)
 //   name            arrivals per phase                   arriving                               waiting
@@ -43,8 +43,8 @@ template <class Config>
 __global__ void __launch_bounds__(Config::NUM_THREADS, 1) gemm_sm90(const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) uint8_t smem[];
 
-  // Step 1: the role of this warp, and the place of this CTA. [L03] Roles are the same in all lanes of a warp. A
-  // broadcast makes that visible to the compiler: their loops need no vector registers.
+  // Step 1: the role of this warp, and the position of this CTA. [L03] All lanes of a warp have the same role. The
+  // broadcast tells the compiler so: loops over tiles and stages need no vector registers.
   const uint32_t warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warpgroup = warp / 4;
@@ -68,15 +68,15 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1) gemm_sm90(const __grid
   } else {
     __syncthreads();  // the barriers exist before any thread waits on them
   }
-  // A product begins when the launch before it has ended: orders all that that one did to memory before what follows.
-  // Then the next launch may start: another part of this product, or the next one, which sets itself up meanwhile. That
-  // orders nothing.
+  // A product begins when the launch before it has ended: this wait orders that launch's accesses to memory before
+  // those below. Then the next launch may start and set itself up: another part of this product, or the next product.
+  // Permitting it orders nothing.
   if (!params.secondary) ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
 
   // Step 3: the main loop, once per role.
   if (warpgroup == 0) {
-    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // a whole warpgroup must, although few threads work
+    ptx::setmaxnreg_dec<Config::PRODUCER_REGISTERS>();  // required of the whole warpgroup, although few threads work
     if (warp == 0 && ptx::elect_sync()) produce<Config>(cta);
     const int consumer = static_cast<int>(warp) - Config::FIRST_STORE_WARP;
     if (!Config::SPLITS_K && consumer >= 0 && consumer < Config::NUM_CONSUMERS) store<Config>(cta, consumer);
@@ -86,13 +86,13 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1) gemm_sm90(const __grid
   }
 
   // Step 4: the end. No CTA may exit while another one still loads into it, or arrives at its barriers: the producer's
-  // drain has waited for that. A secondary launch ends after the one that it runs beside: waiting for the second launch
-  // covers both. Orders everything that the other stored before that end.
-  __syncwarp();  // the wait holds up a whole warp: not before its elected lane has done its work
+  // drain has waited for that. A secondary launch ends after its primary, so waiting for the secondary covers both.
+  // This wait orders everything that the primary stored before the end of the secondary.
+  __syncwarp();  // the wait blocks a whole warp: its elected lane has to be done first
   if (params.secondary) ptx::griddepcontrol_wait();
 }
 
-/// Which of TILES a problem gets on this GPU.
+/// The index in TILES of the tile for a problem on this GPU.
 inline int choose_tile(const harness::Problem& problem) {
   return choose_tile(problem.m, problem.n, problem.k, count_sms());
 }

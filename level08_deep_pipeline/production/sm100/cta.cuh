@@ -1,4 +1,4 @@
-// What all roles of a CTA share: where it stands in its pair, its tiles, its barriers and its memory.
+// State that all roles of a CTA share: its position in the pair, its tiles, barriers and memory.
 #pragma once
 
 #include <cuda.h>

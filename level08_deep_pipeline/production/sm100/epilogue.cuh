@@ -21,13 +21,13 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, uint32_t warp) {
   for (auto walk = cta.tile_walk(); walk.has_tile(); walk.next()) {
     const auto [m_block, n_block] = tile_coordinates<Config>(walk.tile, cta.m_blocks, cta.n_blocks);
     ptx::mbarrier_wait(cta.tmem_full(buffer), tmem_phase);
-    __syncwarp();  // the warp leaves the wait as one; the __syncwarp() below would be early enough
+    __syncwarp();                            // converges the warp after the wait; the __syncwarp() below would suffice
     ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
     for (int subtile = 0; subtile < Config::M_SUBTILES * Config::BLOCK_N / Config::STORE_BLOCK_N; ++subtile) {  // [L08]
       const int m_subtile = subtile / (Config::BLOCK_N / Config::STORE_BLOCK_N);
       const int first_column = subtile % (Config::BLOCK_N / Config::STORE_BLOCK_N) * Config::STORE_BLOCK_N;
       const bool is_last = subtile == Config::M_SUBTILES * Config::BLOCK_N / Config::STORE_BLOCK_N - 1;
-      // TMA has read the sub-tile that was staged in this buffer before; the others may still be on their way.
+      // TMA has read the sub-tile staged in this buffer before; its reads of other buffers may still be pending.
       if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
       __syncwarp();
       ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread may write there
@@ -37,7 +37,7 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, uint32_t warp) {
         ptx::tcgen05_ld_32x32b(cta.tmem + lanes + buffer * Config::ACCUMULATOR_COLUMNS + m_subtile * Config::BLOCK_N +
                                    first_column + i * Config::STORE_N,
                                values);
-        ptx::tcgen05_wait_ld(values);  // undefined before
+        ptx::tcgen05_wait_ld(values);  // before it the registers are undefined
         const uint4 packed = {
             ptx::cvt_rn_bf16x2_f32(values[1], values[0]), ptx::cvt_rn_bf16x2_f32(values[3], values[2]),
             ptx::cvt_rn_bf16x2_f32(values[5], values[4]), ptx::cvt_rn_bf16x2_f32(values[7], values[6])};
@@ -45,7 +45,7 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, uint32_t warp) {
         const int chunk = Config::SWIZZLED_CD ? i ^ (thread % 8) : i;
         *reinterpret_cast<uint4*>(cta.smem + cd + thread * Config::CD_PITCH + chunk * 16) = packed;
       }
-      ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before tmem_empty
+      ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the last sub-tile's tmem_empty
       if (Config::ASAP_TMEM_EMPTY && is_last) {
         __syncwarp();  // [L08] all lanes of this warp have read their rows: it need not wait for the other warps
         if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_cluster(ptx::pair_leader_address(cta.tmem_empty(buffer)));
@@ -56,7 +56,7 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, uint32_t warp) {
         ptx::cp_async_bulk_tensor_2d_s2g(&cta.params.map_d, n_block * Config::BLOCK_N + first_column,
                                          m_block * Config::BLOCK_M + m_subtile * Config::SUBTILE_M, cta.base + cd);
         ptx::cp_async_bulk_commit_group();
-        if (!Config::ASAP_TMEM_EMPTY && is_last) {  // [L06] all have read the accumulator: the MMAs may go on
+        if (!Config::ASAP_TMEM_EMPTY && is_last) {  // [L06] all have read the accumulator: the MMAs may continue
           ptx::mbarrier_arrive_cluster(ptx::pair_leader_address(cta.tmem_empty(buffer)));
         }
       }

@@ -16,7 +16,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
     gemm_sm100(const __grid_constant__ Params params);
 
 /// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why).
-/// Returns what the driver says of the tensor maps and of the launch.
+/// Returns the first error that the driver reports for the tensor maps or the launch.
 template <Options OPTIONS>
 cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   using Config = production::Config<OPTIONS>;
@@ -50,7 +50,7 @@ cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   if (status != cudaSuccess) return status;
   const int m_blocks = padded_m_blocks<Config>(problem.m);
   const int tiles = m_blocks * ((problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N);
-  config.gridDim = Config::CLC ? tiles : std::min(Config::CTA_GROUP * clusters, tiles);  // even, as both are
+  config.gridDim = Config::CLC ? tiles : std::min(Config::CTA_GROUP * clusters, tiles);  // even: both terms are
   return cudaLaunchKernelEx(&config, gemm_sm100<Config>, params);
 }
 

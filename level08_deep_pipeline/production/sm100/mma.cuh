@@ -24,7 +24,7 @@ __device__ __forceinline__ void multiply(const Cta<Config>& cta) {
   for (auto walk = cta.tile_walk(); walk.has_tile(); walk.next()) {
     ptx::mbarrier_wait(cta.tmem_empty(buffer),
                        tmem_phase ^ 1);      // [L06] the epilogue has read it; the first pass does not block
-    ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next one
+    ptx::tcgen05_fence_after_thread_sync();  // orders the MMAs after the epilogue's loads; so does the next fence
     const uint32_t accumulator = cta.tmem + buffer * Config::ACCUMULATOR_COLUMNS;
     for (int k_block = 0; k_block < cta.k_blocks; ++k_block) {
       ptx::mbarrier_wait(cta.smem_full(stage), phase);  // both CTAs' operands have arrived

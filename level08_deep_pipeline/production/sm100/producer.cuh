@@ -29,8 +29,8 @@ __device__ __forceinline__ void produce(const Cta<Config>& cta) {
       if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;
     }
   }
-  // Drain: once more through the ring. Then every commit has arrived, and none finds this CTA gone. (A stage that was
-  // never filled does not block, as in the first pass.)
+  // Drain: one more pass through the ring, until every commit has arrived; none may arrive after this CTA exits. (The
+  // wait for a stage that was never filled passes at once, as in the first pass.)
   for (int i = 0; i < Config::NUM_STAGES; ++i) {
     ptx::mbarrier_wait(cta.smem_empty(stage), phase ^ 1);
     if (++stage == Config::NUM_STAGES) stage = 0, phase ^= 1;

@@ -1,4 +1,4 @@
-// Which tiles a CTA takes: by a static schedule, or by cluster launch control.
+// The tiles of a CTA: by a static schedule, or by cluster launch control.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct TileWalk {
   __device__ void next() { tile += num_ctas; }
 };
 
-// With CLC the grid has a CTA per tile, and only the first of them find room. A cluster asks to cancel one that has not
-// started, and does its work. The answer is written by the async proxy, into rings in both CTAs that all roles read.
+// With CLC the grid has a CTA per tile, and the first of them are resident. A cluster requests to cancel one that has
+// not started, and computes its tile. The async proxy writes the answer into rings in both CTAs, which all roles read.
 template <class Config>
 struct TileWalk<Config, true> {
   int tile, tiles;
@@ -58,7 +58,7 @@ struct TileWalk<Config, true> {
 
   __device__ bool has_tile() const { return tile < tiles; }
 
-  // The leader's TMA thread does, before it loads a tile; after an answer that says no it must not.
+  // Executed by the leader's TMA thread before it loads a tile. After a request that failed, there must be no other.
   __device__ void ask_for_next() const {
     ptx::mbarrier_wait(empty + 8 * slot, phase ^ 1);  // orders the new answer after all reads of the one before
     for (int rank = 0; rank < Config::CTA_GROUP; ++rank) {

@@ -1,4 +1,4 @@
-// Which tile a product gets: the one with the least estimated time.
+// The choice of a tile for a product: the one with the least estimated time.
 //
 // Units: a *unit* of time is that of the MMAs of one element of D in one K block, a 32nd of a cycle of an SM. Rates of
 // bytes are per cycle and SM. All constants were fitted together, over the products in docs/results/h200_choice.csv and
@@ -17,19 +17,19 @@
 namespace production {
 
 struct Costs {
-  double row_energy = 22.2;         ///< a row of A or B at the power limit, where its energy takes time from the MMAs
-  double row = 44.3;                ///< the 128 bytes of a row of A or B out of L2
-  double crowded_row = 102;         ///< the same where more than half of the SMs load and K is long
-  double row_across_lines = 105;    ///< the same where a row lies across two lines of L2, but in whole sectors
-  double row_across_sectors = 144;  ///< and where it lies across five sectors
+  double row_energy = 22.2;       ///< a row of A or B at the power limit, where its energy lowers the clock of the MMAs
+  double row = 44.3;              ///< the 128 bytes of a row of A or B out of L2
+  double crowded_row = 102;       ///< the same if more than half of the SMs load and K is long
+  double row_across_lines = 105;  ///< the same if it crosses a line of L2, but consists of whole sectors
+  double row_across_sectors = 144;  ///< the same if it lies across five sectors
   double l2_bytes = 40e6;           ///< bytes of A and B that stay in L2
   double memory_row = 1.19;         ///< the 128 bytes of a row out of memory, if A and B do not fit in L2
-  double first_and_last = 0.954;    ///< K blocks: filling the ring, and the last tile's D
-  double between_element = 0.376;   ///< an element of D between two tiles: it leaves the registers
-  double d_element = 1.58;          ///< an element of D on its way to memory: a tile takes at least that
+  double first_and_last = 0.954;    ///< K blocks that filling the ring and the last tile's D take
+  double between_element = 0.376;   ///< an element of D between two tiles, while it leaves the registers
+  double d_element = 1.58;          ///< an element of D on its way to memory, a lower bound for a tile
   double start_four = 22'000;       ///< starting clusters of four beside fallback clusters
   double start_eight = 95'000;      ///< starting clusters of eight beside fallback clusters
-  double last_slice = 166'000;      ///< finding the slice that comes last, which stores D without TMA
+  double last_slice = 166'000;      ///< finding the last slice to finish, which stores D without TMA
   double sum_element = 5.26;        ///< an element of the sums of a slice, written to L2 and read again
 };
 inline constexpr Costs COSTS;
@@ -47,7 +47,7 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
                                           : COSTS.row_across_sectors;
   const double mma_time = mma_cost * block_m * shape.block_n;
   double memory = 0;
-  if (2.0 * (m + n) * k > COSTS.l2_bytes) {  // a wave needs A, and columns of B as far as it goes
+  if (2.0 * (m + n) * k > COSTS.l2_bytes) {  // a wave needs all of A, and its own columns of B
     const Schedule& schedule = plan.main.workers > 0 ? plan.main : plan.remainder;
     const double columns = 1.0 * n * schedule.workers / schedule.work_tiles;
     memory = COSTS.memory_row * (m + columns) * plan.split_k;
@@ -55,12 +55,12 @@ constexpr double k_block_time(const TileShape& shape, int block_m, double mma_co
   return std::max({mma_time + COSTS.row_energy * rows, row_time * rows, memory});
 }
 
-/// Units that a product takes: its K blocks, what lies before, between and after the tiles, and what starts and ends
-/// the launches. `m` x `n` is D, whatever the shape swaps.
+/// Units that a product takes: its K blocks, the gaps before, between and after tiles, and the start and end of the
+/// launches. `m` x `n` is D, whether or not the shape swaps A and B.
 constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int k, int num_sms) {
   if (shape.swap_ab) std::swap(m, n);
   const Plan plan = make_plan(shape, m, n, k, num_sms);
-  const int most_waves = shape.split_k ? 1 : in_lines(k) ? 2 : 4;  // of whole clusters; beyond, others are faster
+  const int most_waves = shape.split_k ? 1 : in_lines(k) ? 2 : 4;  // of whole clusters; with more, others are faster
   if (shape.whole_clusters && shape.cluster() > 1 && (plan.waves > most_waves || shape.cluster() > num_sms))
     return std::numeric_limits<double>::infinity();
   const int whole_waves = static_cast<int>(plan.waves), area = shape.block_m * shape.block_n;
@@ -78,7 +78,7 @@ constexpr double time(const TileShape& shape, double mma_cost, int m, int n, int
   return units;
 }
 
-/// Which of TILES a product gets on so many SMs.
+/// The index in TILES of the tile for a product on so many SMs.
 constexpr int choose_tile(int m, int n, int k, int num_sms) {
   int chosen = 0;
   double least = std::numeric_limits<double>::infinity();

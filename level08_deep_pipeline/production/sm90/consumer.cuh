@@ -10,7 +10,7 @@
 namespace production {
 
 template <class Config>
-using Accumulators = float[Config::M_SUBTILES][Config::WGMMA_N / 2];  // [which 64 rows][fragment]
+using Accumulators = float[Config::M_SUBTILES][Config::WGMMA_N / 2];  // [upper or lower 64 rows][fragment]
 
 // A consumer's walk through the ring, from K block to K block.
 template <class Config>
@@ -71,7 +71,7 @@ struct Consumer {
       if (k_block + 1 == cta.distance && !first_tile) {  // the stages of the previous tile's D come here
         ring += Config::D_STAGES;
         // With two stages for D, few are left for loads: the producer gets this one back before the next MMAs, not
-        // after.
+        // after them.
         if constexpr (Config::D_STAGES > 1) {
           ptx::wgmma_wait_group<0>();
           release(last_stage);

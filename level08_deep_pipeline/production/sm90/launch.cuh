@@ -1,4 +1,4 @@
-// The launches of a product: tensor maps, grids, and what a thread remembers of products that it has met before.
+// The launches of a product: tensor maps and grids, which each host thread keeps for problems that it has seen.
 #pragma once
 
 #include <cuda.h>
@@ -18,10 +18,10 @@ namespace production {
 template <class Config>
 __global__ void gemm_sm90(const __grid_constant__ Params params);
 
-/// A launch with all that it takes: what the host finds out once per problem, to enqueue it as often as needed.
+/// A launch and its arguments, prepared once per problem and enqueued as often as needed.
 struct Launch {
   const void* kernel;
-  cudaLaunchConfig_t config;  ///< but for the stream, and for `attributes`, which it is to point to
+  cudaLaunchConfig_t config;  ///< without the stream and the pointer to `attributes`, which enqueue() sets
   cudaLaunchAttribute attributes[2];
   Params params;
 
@@ -33,7 +33,7 @@ struct Launch {
   }
 };
 
-/// The tensor maps of A or B, row-major [rows, k], of which a CTA loads `load_rows` x BLOCK_K at a time.
+/// The tensor maps of A or B, row-major [rows, k], of which a CTA loads `load_rows` x `block_k` elements at a time.
 inline cudaError_t encode_operand(CUtensorMap (&maps)[2], Operand* operand, const __nv_bfloat16* matrix, int rows,
                                   int k, int load_rows, int block_k) {
   operand->rows = rows;
@@ -60,9 +60,9 @@ inline cudaError_t encode_maps(const harness::Problem& problem, Params* params) 
                                    Config::CD_SWIZZLE);
 }
 
-/// Adds to `launches` one for clusters of Config that computes the work tiles of `schedule` for its workers from
-/// `*worker` on. Sets `*worker` to the first worker that is left over: clusters that share A are launched only as far
-/// as they are resident at the same time. `problem` is the schedule's part of the whole.
+/// Adds to `launches` one for clusters of Config, which computes the work tiles of `schedule` for its workers from
+/// `*worker` on. Sets `*worker` to the first worker that is left over: of clusters that share A, no more are launched
+/// than are resident at the same time. `problem` is the schedule's part of the whole.
 template <class Config>
 inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule& schedule, int* worker, int split_k,
                                 std::vector<Launch>* launches) {
@@ -104,15 +104,15 @@ inline cudaError_t prepare_part(const harness::Problem& problem, const Schedule&
 /// The launches of a product, up to three that run side by side.
 template <TileShape SHAPE>
 inline cudaError_t prepare(harness::Problem problem, std::vector<Launch>* launches) {
-  if (SHAPE.swap_ab) std::swap(problem.m, problem.n), std::swap(problem.a, problem.b);  // and D stays where it is
+  if (SHAPE.swap_ab) std::swap(problem.m, problem.n), std::swap(problem.a, problem.b);  // and D keeps its address
   const Plan plan = make_plan(SHAPE, problem.m, problem.n, problem.k, count_sms());
   harness::Problem main = problem, remainder = problem;
   main.n = plan.main_n;
   remainder.n -= plan.main_n;
   remainder.b += static_cast<size_t>(plan.main_n) * problem.k;
   remainder.d += plan.main_n * (SHAPE.swap_ab ? problem.ldd : 1);
-  // Whole clusters are as many workers as are resident, columns of them the other workers, and those of the N
-  // remainder.
+  // Of the workers, whole clusters are as many as are resident. Single columns of clusters are the others, and those of
+  // the N remainder.
   cudaError_t status = cudaSuccess;
   int worker = 0, remainder_worker = 0;
   if (plan.main.workers > 0) status = prepare_part<Config<SHAPE>>(main, plan.main, &worker, plan.split_k, launches);
@@ -123,15 +123,15 @@ inline cudaError_t prepare(harness::Problem problem, std::vector<Launch>* launch
     if (status == cudaSuccess && plan.remainder.workers > 0)
       status = prepare_part<Column>(remainder, plan.remainder, &remainder_worker, 1, launches);
   }
-  // A single launch may start before the launch in front of it has ended. The first of several may not: the secondary
-  // ones start when it does, and wait for nothing but its end.
+  // A single launch may start before the launch in front of it has ended. The first of several may not: its secondary
+  // launches start with it, and wait only for its end.
   if (launches->size() == 1) launches->front().config.numAttrs = 2;
   return status;
 }
 
-/// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why). Returns what the
-/// driver says of the tensor maps, of the launches, and with split-K of memory for the workspace, which a thread keeps
-/// for each stream. A problem that this thread has met before costs the host no more than its launches.
+/// Enqueues D = A * B^T on `stream`. Any m >= 1; n, k, ldd multiples of 8 (harness::Problem says why). Returns the
+/// first error that the driver reports for tensor maps, launches or, with split-K, memory for the workspace, which a
+/// host thread keeps for each stream. A problem that this thread has seen before costs the host only its launches.
 template <TileShape SHAPE>
 inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) {
   constexpr size_t MOST_REMEMBERED = 1024;

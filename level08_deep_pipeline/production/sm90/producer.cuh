@@ -1,4 +1,4 @@
-// The producer: one thread loads A and B into the ring, and hands stages of it to the epilogue.
+// The producer: one thread loads A and B into the ring, and reserves stages of it for the epilogue.
 #pragma once
 
 #include "common/ptx/tma.cuh"
@@ -6,7 +6,7 @@
 
 namespace production {
 
-// [L07] A load that other CTAs need goes to them as well: to the same offset, counted at their own barrier.
+// [L07] A load of rows that other CTAs need is multicast to the same offset in each, and counts at its own barrier.
 template <int SHARERS, int ROWS>
 __device__ __forceinline__ void load(uint32_t dst, const CUtensorMap* map, const Operand& matrix, int x, int y,
                                      uint32_t bar, uint16_t ctas) {
@@ -25,21 +25,21 @@ __device__ __forceinline__ void produce(const Cta<Config>& cta) {
   const Schedule& schedule = params.schedule;
   RingPosition<Config> ring;
   const auto wait_until_empty = [&] { ptx::mbarrier_wait(cta.smem_empty(ring.stage), ring.phase ^ 1); };
-  // Stage hand-off. D gets its stages from the producers of the whole multicast group: no D is stored, and its stage
-  // released to all, while a producer still waits for what the stage held before. A role that waits for every phase of
-  // a barrier cannot mistake one for another. (A consumer skips the phase in which the other consumer's stage becomes
-  // D's. It can, if the hand-off comes before the loads of a K block that it waits for first.)
-  const auto hand_stages_to_d = [&] {
+  // Reserves stages for D. All producers of the multicast group take part: otherwise D could be stored, and its stage
+  // released to all, while one of them still waits for the stage's previous phase. A role that waits for every phase of
+  // a barrier cannot mistake one for another. (A consumer skips the phase that reserves the other consumer's stage.
+  // That is safe, since it first waits for a K block that is loaded after the reservation.)
+  const auto reserve_stages_for_d = [&] {
     for (int i = 0; i < Config::D_STAGES; ++i, ring += 1) {
       wait_until_empty();
       for (int p = 0; p < Config::MULTICAST_GROUP; ++p) cta.arrive_at(p, cta.smem_full(ring.stage), 1);
     }
   };
-  uint16_t a_sharers = 0, b_sharers = 0;  // bit r: the CTA of rank r needs the same rows of A, columns of D
+  uint16_t a_sharers = 0, b_sharers = 0;  // bit r: the CTA of rank r needs the same rows of A; of B
   for (int i = 0; i < Config::CLUSTER_N; ++i) a_sharers |= 1 << (i * Config::CLUSTER_M + cta.m_rank);
   for (int i = 0; i < Config::CLUSTER_M; ++i) b_sharers |= 1 << (cta.n_rank * Config::CLUSTER_M + i);
-  // [L05] Persistent tile loop. The ring does not restart with a tile. Every other wave begins at the end of K: of the
-  // rows that it shares with the wave before, L2 still has those that were read last.
+  // [L05] Persistent tile loop. The ring does not restart with a tile. Every other wave reads K backwards: L2 still
+  // holds the last K blocks of the rows that it shares with the wave before.
   for (int index = cta.worker, wave = 0; index < schedule.work_tiles; index += schedule.workers, ++wave) {
     const WorkTile tile = cta.work_tile(index);
     const int a_rows = params.a.rows_in(tile.m_subtiles * Config::CLUSTER_N, Config::A_LOAD_ROWS, tile.row);
@@ -60,12 +60,12 @@ __device__ __forceinline__ void produce(const Cta<Config>& cta) {
                                                    params.maps.b, params.b, k_start,
                                                    tile.col + cta.m_rank * Config::B_LOAD_ROWS, full, b_sharers);
       ring += 1;
-      if (k_block + 1 == cta.distance && !cta.is_first(index)) hand_stages_to_d();  // of the tile before
+      if (k_block + 1 == cta.distance && !cta.is_first(index)) reserve_stages_for_d();  // of the tile before
     }
   }
-  hand_stages_to_d();
-  // Drain: once more through the ring. Then all arrivals have happened, and none finds this CTA gone. (A stage that was
-  // never filled does not block, as in the first pass.)
+  reserve_stages_for_d();
+  // Drain: one more pass through the ring, until all arrivals have come; none may come after this CTA exits. (The wait
+  // for a stage that was never filled passes at once, as in the first pass.)
   for (int i = 0; i < Config::NUM_STAGES; ++i, ring += 1) wait_until_empty();
 }
 

@@ -1,4 +1,4 @@
-// What all roles of a CTA share: where it stands in its cluster, its work tiles, and the ring of stages.
+// State that all roles of a CTA share: its position in the cluster, its work tiles, and the ring of stages.
 #pragma once
 
 #include <cuda.h>
@@ -13,26 +13,26 @@
 
 namespace production {
 
-// Where A or B ends. A row beyond the matrix costs TMA time, too (it writes zeros), and what stands in its place in
-// shared memory makes only rows or columns that D does not have. So out-of-bounds loads repeat the last valid one,
-// which still signals the receivers that this CTA has got that stage back, and the last load of a matrix has a tensor
-// map of its own.
+// The end of A or B. A row beyond the matrix costs TMA time, too (it writes zeros), and its values affect only rows or
+// columns that D does not have. So out-of-bounds loads repeat the last valid one, whose arrival still tells the
+// receivers that this CTA has that stage back. The last load of a matrix, which may be shorter, has a tensor map of its
+// own.
 struct Operand {
-  int rows, end_rows;  // of the matrix, and of the load that ends it
-  /// Rows that `count` loads of `load_rows` bring, the first of them at row `first`.
+  int rows, end_rows;  // of the matrix, and of its last load
+  /// Rows that `count` loads of `load_rows` rows each fetch, the first of them at row `first`.
   __device__ int rows_in(int count, int load_rows, int first) const {
     const int whole = min(max(rows - first, 0) / load_rows, count);
     return whole * load_rows + (count - whole) * end_rows;
   }
 };
 
-// What TMA moves at a time: of A and B, [1] where the matrix ends; and of D.
+// The boxes that TMA moves: of A and B, element [1] for the last rows of the matrix; and of D.
 struct TensorMaps {
   CUtensorMap a[2], b[2], d;
 };
 
-// The parameters of the kernel. All maps lie together, and behind them all numbers: before its first load a launch
-// waits for every line of its parameters that it reads, and so it reads few.
+// The parameters of the kernel. All maps lie together, and all numbers after them: before its first load a launch waits
+// for every cache line of parameters that it reads, so they are few.
 struct Params {
   TensorMaps maps;
   Operand a, b;
@@ -43,8 +43,8 @@ struct Params {
   mma::Slices slices;
 };
 
-// A position in the ring's sequence: a stage, and the parity of its barriers' phase. All roles walk through the same
-// sequence: the K blocks of a CTA's tiles, one tile after the other, and in between, PREFETCH_DISTANCE K blocks late,
+// A position in the ring's sequence: a stage, and the parity of its barriers' phase. All roles follow the same
+// sequence: the K blocks of a CTA's tiles, one tile after the other, and between them, PREFETCH_DISTANCE K blocks late,
 // the stages of D.
 template <class Config>
 struct RingPosition {
@@ -70,11 +70,11 @@ struct Cta {
   const Params& params;
   uint32_t base;                // shared address of dynamic shared memory
   uint32_t rank;                // in the cluster
-  int m_rank, n_rank;           // [L07] down and across the cluster
-  int column;                   // of tiles, across the whole launch
-  int slice, worker;            // of K; and which worker this CTA is part of
+  int m_rank, n_rank;           // [L07] row and column in the cluster
+  int column;                   // of CTAs, counted across the whole launch
+  int slice, worker;            // the slice of K of this CTA, and the worker that it is part of
   int first_k_block, k_blocks;  // of this CTA
-  int distance;                 // between a tile's last K block and its D: the stages of a short tile come earlier
+  int distance;                 // K blocks between a tile's last one and its D: fewer if a tile is short
 
   __device__ __forceinline__ Cta(const Params& params, uint32_t base)
       : params(params), base(base), rank(Config::CLUSTER_SIZE > 1 ? ptx::cluster_ctarank() : 0) {
@@ -115,12 +115,12 @@ struct Cta {
             half ? Config::HALF_M_SUBTILES : Config::M_SUBTILES};
   }
 
-  // Which rows or columns of a tile are a consumer's.
+  // The part of a tile's rows or columns that a consumer computes.
   __device__ static __forceinline__ int m_part(int consumer) { return Config::CONSUMERS_M > 1 ? consumer : 0; }
   __device__ static __forceinline__ int n_part(int consumer) { return Config::CONSUMERS_N > 1 ? consumer : 0; }
 
-  // Of a tile whose K blocks end before `ring`: the stage that its D gets. It comes `distance` K blocks of the next
-  // tile later, or directly behind them if the tile is the last.
+  // The stage that is reserved for D of a tile whose K blocks end before `ring`. It comes `distance` K blocks of the
+  // next tile later, or directly after the tile's own if it is the last.
   __device__ __forceinline__ RingPosition<Config> stage_of_d(RingPosition<Config> ring, int index, int consumer) const {
     return ring += (is_last(index) ? 0 : distance) + (Config::D_STAGES > 1 ? consumer : 0);
   }

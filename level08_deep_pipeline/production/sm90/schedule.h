@@ -25,9 +25,9 @@ struct Schedule {
   int whole;             ///< cluster tiles that are taken whole
   int work_tiles;        ///< whole cluster tiles and halves
   int workers;           ///< worker i % workers takes work tile i
-  int width;             ///< tiles of a cluster tile side by side; cluster_m of them stand one above the other
+  int width;             ///< columns of tiles in a cluster tile; each has cluster_m tiles
 
-  /// Until everything is done; a wave of halves counts half.
+  /// Waves until everything is done; a wave of halves counts half.
   constexpr double waves() const {
     return workers == 0 ? 0.0 : (whole + workers - 1) / workers + (work_tiles > whole ? 0.5 : 0.0);
   }
@@ -47,34 +47,32 @@ constexpr Schedule make_schedule(const TileShape& shape, int m, int n, int width
   return {m_tiles, n_tiles, tiles, tiles, (tiles + waves - 1) / waves, width};
 }
 
-/// A product's schedules. Large clusters move the fewest bytes and leave SMs over: those of a GPC (a group of SMs,
-/// which a cluster cannot leave) are not always a multiple of the cluster's size. Smaller fallback clusters, single
-/// columns of the large ones, take the workers that are left over and the N remainder.
+/// A product's schedules. Large clusters move the fewest bytes but leave some SMs idle: the SMs of a GPC, within which
+/// a cluster has to run, are not always a multiple of the cluster's size. Smaller fallback clusters, single columns of
+/// the large ones, run there as the workers that are left over, and compute the N remainder.
 struct Plan {
   int main_n;                ///< columns of D of the main part; the N remainder has the others
-  Schedule main, remainder;  ///< of cluster tiles as wide as a cluster, and as one tile. No workers: that part is empty
+  Schedule main, remainder;  ///< of cluster tiles as wide as a cluster, and as one tile; without workers if empty
   double waves;              ///< of the slower of the two
-  int split_k = 1;           ///< slices of K, where the shape splits it: so many clusters have the same cluster tile
+  int split_k = 1;           ///< slices of K, where the shape splits it: so many clusters share a cluster tile
 };
 
-/// With fewer waves all of D is N remainder: a secondary launch begins some microseconds later.
+/// With fewer waves all of D is treated as N remainder, since a secondary launch begins some microseconds later.
 inline constexpr int MIN_MAIN_WAVES = 3;
-/// From this K on, pairs that stand side by side share rows of A; below it, starting a cluster costs more than that
-/// saves.
+/// From this K on, two CTAs side by side share rows of A; below it, starting a cluster costs more than that saves.
 inline constexpr int MIN_SHARED_K = 3072;
 
-/// Whether 128 bytes of a row lie in one line of L2, wherever in K they begin; and whether in four sectors, a quarter
-/// line each.
+/// Whether the 128 bytes of a row in any K block lie in one line of L2; and whether in four sectors, a quarter line
+/// each.
 constexpr bool in_lines(int k) { return k % 64 == 0; }
 constexpr bool in_sectors(int k) { return k % 16 == 0; }
-/// Whether the loads of rows of A and B limit the speed, so that large clusters, which load the fewest, are the
-/// fastest.
+/// Whether loads of A and B limit the speed, so that large clusters, which load the fewest rows, are fastest.
 constexpr bool rows_limit(int k) {
   constexpr int MIN_K = 1024;
   return !in_lines(k) && k >= MIN_K;
 }
 
-/// The most slices of K: their sums are added up one after the other, and each has fewer K blocks.
+/// The most slices of K that are worth it: more slices have fewer K blocks each, but more sums to add up in sequence.
 constexpr int max_split_k(int k_blocks) {
   int slices = 1;
   while (2 * (slices + 1) * (slices + 1) <= k_blocks) ++slices;
@@ -108,7 +106,7 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
   const Plan all_remainder = {0, {}, columns, columns.waves()};
   if (shape.cluster() <= 2) {  // pairs are resident on all SMs
     if (shape.cluster_n > 1 && (m <= shape.block_m || k < MIN_SHARED_K))
-      return all_remainder;  // L2 merges the loads of one row of tiles
+      return all_remainder;  // one row of tiles: L2 merges their loads of A
     return all_main(most);
   }
   const bool few = all_remainder.waves < MIN_MAIN_WAVES;
@@ -123,7 +121,7 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
   Plan best = all_remainder;
   for (int workers = most; workers >= 1; --workers) {
     const Schedule main = make_schedule(shape, m, main_n, shape.cluster_n, workers);
-    const int others = (num_sms - main.workers * shape.cluster()) / shape.cluster_m;  // for the remainder
+    const int others = (num_sms - main.workers * shape.cluster()) / shape.cluster_m;  // workers for the remainder
     const Schedule remainder = make_schedule(shape, m, n - main_n, 1, others > 0 ? others : most_columns);
     const double waves = others > 0 ? std::max(main.waves(), remainder.waves()) : main.waves() + remainder.waves();
     if (waves < best.waves || (waves == best.waves && best.main_n == 0)) best = {main_n, main, remainder, waves};
@@ -133,8 +131,8 @@ constexpr Plan make_plan(const TileShape& shape, int m, int n, int k, int num_sm
 
 // [L05] The order of the cluster tiles: `full_group` of them one above the other, then the next n. Neighbours in this
 // order share their columns (B), and a group as a whole comes back to the same rows (A) while they are still in L2.
-// [L08] Serpentine order: every other group goes back from the last n to the first, and so begins with the columns that
-// the one before has ended with.
+// [L08] Serpentine order: every other group runs from the last n to the first, and so begins with the columns at which
+// the group before has ended.
 struct TileCoordinates {
   int m_block, n_block;
 };

@@ -1,4 +1,4 @@
-// Split-K: several CTAs multiply a slice of K each of the same tile, and the warp that comes last adds up and stores D.
+// Split-K: several CTAs multiply a slice of K each of the same tile; the last warp to finish adds up and stores D.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 
 namespace production {
 
-/// Executed by a whole consumer: the last warp to come stores its rows of D.
+/// Executed by a whole consumer. Of the warps with the same rows of D, the last to finish stores them.
 template <class Config, class Accumulators>
 __device__ __forceinline__ void add_up_slices(const Cta<Config>& cta, Accumulators& accumulators, const WorkTile& tile,
                                               int consumer) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void add_up_slices(const Cta<Config>& cta, Accumulato
                                            tile.col + cta.n_part(consumer) * Config::WGMMA_N);
 }
 
-/// SMs of the current device; those of an H100 or H200 if the runtime cannot be asked.
+/// SMs of the current device; 132, as on an H100 or H200, if the runtime reports none.
 inline int count_sms() {
   int device = 0, num_sms = 132;
   if (cudaGetDevice(&device) == cudaSuccess) cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device);
@@ -33,7 +33,7 @@ inline int count_sms() {
 }
 
 /// The split-K workspace, where slices are added up: 128 KB and a few counters for each SM. The launches of a stream
-/// share it, since they come one after the other. Returns what the driver says of memory.
+/// share it, since they run one after the other. Returns the driver's error if it cannot allocate the memory.
 inline cudaError_t find_workspace(int device, cudaStream_t stream, mma::Slices* slices) {
   constexpr size_t SUMS = 128 * 1024, COUNTERS = 8 * sizeof(uint32_t);
   thread_local std::map<std::pair<int, cudaStream_t>, void*> workspaces;

@@ -10,8 +10,8 @@ struct TileShape {
   int cluster_m, cluster_n;  ///< CTAs of a cluster one above the other, which share B, and side by side, which share A
   int group = 8;             ///< rows of cluster tiles that are covered before n advances
   bool cut_last_wave = false;   ///< whether tiles of the last wave may be cut in two
-  bool whole_clusters = false;  ///< whether only whole clusters run, as many as are resident, and no fallback clusters
-  bool split_k = false;         ///< and whether K is split in slices, one for each cluster that a cluster tile gets
+  bool whole_clusters = false;  ///< whether only whole clusters run, as many as are resident, without fallback clusters
+  bool split_k = false;         ///< whether K is split into slices, one for each cluster that works on a cluster tile
   bool swap_ab = false;         ///< whether A and B change places: the transpose of D is computed, as B * A^T
 
   constexpr int cluster() const { return cluster_m * cluster_n; }
@@ -21,8 +21,8 @@ struct TileShape {
     shape.cluster_n = 1;
     return shape;
   }
-  /// The same tile with A and B swapped: its rows are columns of D, its columns rows. Tiles come in steps of 64 rows,
-  /// but of 8 columns; swapped, it is the other way round.
+  /// The same tile with A and B swapped: its rows are columns of D, its columns rows. Rows of a tile come in steps of
+  /// 64, columns in steps of 8; swapped, it is the other way round for D.
   constexpr TileShape swapped() const {
     TileShape shape = *this;
     shape.swap_ab = true;
@@ -50,9 +50,9 @@ struct TileShape {
 
 /// A configuration: what `--config` selects.
 struct Tile {
-  const char* name;  ///< rows and columns of D; then what else tells it apart
+  const char* name;  ///< rows and columns of D, then what distinguishes it from others of that size
   TileShape shape;
-  double mma_cost;  ///< time of its MMAs for an element of D beside that of the first two; fitted, as choice.h says
+  double mma_cost;  ///< a factor on the time of its MMAs for an element of D; fitted, see choice.h
 };
 
 inline constexpr Tile TILES[] = {

@@ -100,8 +100,8 @@ def _work(context: Context, description: Description, rows: int) -> tuple[list[s
     constants = description.constants
     counted = context.counted(description.level, description.arch)
     if description.arch == 100:
-        count = constants.get("NUM_BANDS", constants.get("M_SUBTILES", 1))
-        bands = [f"band {band}" for band in range(count)] if count > 1 else []
+        count = constants.get("M_SUBTILES", 1)
+        bands = [f"M sub-tile {band}" for band in range(count)] if count > 1 else []
         m, n, k = (constants[f"UMMA_{edge}"] for edge in "MNK")
         facts = ["The leader's MMAs work in both CTAs:",
                  f"   {count * description.tile_k // k} of {m} x {n} x {k} per K block"]

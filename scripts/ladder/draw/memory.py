@@ -134,8 +134,8 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
     described = context.described(level, 100)
     if not described:
         return None
-    columns = described[0].tile_n  # of a band
-    bands = described[0].constants.get("NUM_BANDS", 1)
+    columns = described[0].tile_n  # of an M sub-tile
+    bands = described[0].constants.get("M_SUBTILES", 1)
     buffers = described[0].constants.get("NUM_ACCUMULATORS", 1)
     left, top, column, lane = 104, 96, 1.44, 1.1
     high = TMEM_LANES * lane
@@ -143,7 +143,7 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
         f"{described[0].title}: tensor memory of a CTA",
         f"Tensor memory, {TMEM_LANES} lanes by {TMEM_COLUMNS} columns of 4 bytes: {described[0].tmem_columns} columns "
         f"are allocated, for {buffers} accumulator{'s' if buffers > 1 else ''} of {bands * columns} columns"
-        + (f", each {bands} bands of {columns}" if bands > 1 else "")
+        + (f", each {bands} M sub-tiles of {columns}" if bands > 1 else "")
         + ". Warp w of the epilogue reaches lanes 32 (w % 4) to 32 (w % 4) + 31.",
         left + TMEM_COLUMNS * column + 20, top + high + 52)
     drawing.heading("Lane = row of the tile; column = column of the tile, in FP32. Grey is not allocated.")
@@ -156,7 +156,7 @@ def tmem(context: Context, level: str) -> Optional[Drawing]:
             rows = f"rows {band * TMEM_LANES}-{(band + 1) * TMEM_LANES - 1}"
             drawing.label(at, top + high / 2 - 24, wide, 20, f"accumulator {buffer}" if buffers > 1 else "accumulator",
                           bold=True)
-            drawing.label(at, top + high / 2, wide, 20, f"band {band}: {rows}" if bands > 1 else rows)
+            drawing.label(at, top + high / 2, wide, 20, f"M sub-tile {band}: {rows}" if bands > 1 else rows)
     for mark in range(0, TMEM_COLUMNS + 1, 64):
         drawing.line((left + mark * column, top - 5), (left + mark * column, top))
         drawing.text(left + mark * column, top - 9, str(mark), "soft", SMALL, "middle")

@@ -268,7 +268,7 @@ def sm90_reason(p: Point, smem_limit: int) -> str:
     if (accumulators := bands * p["block_n"] // 2) > 192:
         return f"registers: {accumulators} accumulators per thread, and with more than 192 they spill"
     if p["split"] and bands % 2:
-        return "divisibility: half a tile is half of each consumer's bands, and there is only one"
+        return "divisibility: half a tile is half of each consumer's M sub-tiles, and there is only one"
     if (smem := sm90_smem(p)) > smem_limit:
         return f"SMEM: {smem} bytes per CTA, and {smem_limit} are there"
     if 2 * smem <= 233_472:
