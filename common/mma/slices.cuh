@@ -20,9 +20,9 @@ struct Slices {
   std::int64_t ldd;    ///< elements from row to row, a multiple of 2
 };
 
-/// Stores `accumulators`, the sums of one slice of K of a tile, to global memory. THREADS threads of a CTA do so, and this
-/// one is number `thread` of them. Returns true in the warp that arrives last: there `accumulators` are then the sums of
-/// all slices, added in the slices' order. No warp waits.
+/// Stores `accumulators`, the sums of one slice of K of a tile, to global memory. THREADS threads of a CTA do so; this
+/// one is number `thread` of them. Returns true in the warp that arrives last: there `accumulators` are then the sums
+/// of all slices, added in the slices' order. No warp waits.
 /// Executed by: a whole warp, the same one of every CTA of the tile.
 template <int THREADS, int SUBTILES, int FRAGMENTS>
 __device__ __forceinline__ bool sum_slices(float (&accumulators)[SUBTILES][FRAGMENTS], const Slices& slices, int tile,
