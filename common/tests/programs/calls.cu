@@ -1,26 +1,9 @@
 // Calls that no compiler inlines: virtual functions, tables of functions, pointers that the host hands over, recursion
 // over trees, and a sort with arrays on the stack. Every result is compared on the host.
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 
-static void check(cudaError_t error, int line) {
-  if (error == cudaSuccess) return;
-  std::printf("line %d: %s\n", line, cudaGetErrorName(error));
-  std::exit(1);
-}
-#define CHECK(call) check(call, __LINE__)
-
-static void expect(bool right, int line) {
-  if (right) return;
-  std::printf("line %d: wrong\n", line);
-  std::exit(1);
-}
-#define EXPECT(condition) expect(condition, __LINE__)
+#include "program.h"
 
 constexpr int N = 256;
 

@@ -4,29 +4,14 @@
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 #include <mma.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <vector>
 
-#define CHECK(call)                                                                                        \
-  do {                                                                                                     \
-    const cudaError_t status = (call);                                                                     \
-    if (status != cudaSuccess) {                                                                           \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
-    }                                                                                                      \
-  } while (0)
+#include "program.h"
 
 namespace cg = cooperative_groups;
-
-static void expect(bool right, const char* what) {
-  std::printf("%s: %s\n", what, right ? "PASSED" : "FAILED");
-  if (!right) std::exit(1);
-}
 
 // ---- C[64x64 per block] = A * B^T, in steps of 32 of K through two buffers
 
@@ -95,17 +80,9 @@ static void matrix_product() {
   std::vector<__nv_bfloat16> a(m * k), b(n * k);
   for (int i = 0; i < m * k; ++i) a[i] = __float2bfloat16(static_cast<float>(i * 7 % 11 - 5));
   for (int i = 0; i < n * k; ++i) b[i] = __float2bfloat16(static_cast<float>(i * 5 % 13 - 6));
-  __nv_bfloat16 *da, *db;
-  float* dc;
-  CHECK(cudaMalloc(&da, a.size() * 2));
-  CHECK(cudaMalloc(&db, b.size() * 2));
-  CHECK(cudaMalloc(&dc, m * n * sizeof(float)));
-  CHECK(cudaMemcpy(da, a.data(), a.size() * 2, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(db, b.data(), b.size() * 2, cudaMemcpyHostToDevice));
-  gemm<<<dim3(n / TILE, m / TILE), 128>>>(da, db, dc, n, k);
-  CHECK(cudaGetLastError());
-  std::vector<float> c(m * n);
-  CHECK(cudaMemcpy(c.data(), dc, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  float* dc = allocate<float>(m * n);
+  gemm<<<dim3(n / TILE, m / TILE), 128>>>(upload(a), upload(b), dc, n, k);
+  const std::vector<float> c = download(dc, m * n);
   bool right = true;
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -114,7 +91,7 @@ static void matrix_product() {
       right &= c[i * n + j] == sum;  // small integers: exact in any order
     }
   }
-  expect(right, "matrix product with mma.sync");
+  report(right, "matrix product with mma.sync");
 }
 
 // ---- one warp, one product of fragments: D = 2 * (A * B + C), B by columns
@@ -158,7 +135,7 @@ static bool product_of_fragments() {
 
 static void fragment_types() {
   namespace wmma = nvcuda::wmma;
-  expect(product_of_fragments<16, 16, 16, half, half, float>() && product_of_fragments<32, 8, 16, half, half, half>() &&
+  report(product_of_fragments<16, 16, 16, half, half, float>() && product_of_fragments<32, 8, 16, half, half, half>() &&
              product_of_fragments<8, 32, 16, __nv_bfloat16, __nv_bfloat16, float>() &&
              product_of_fragments<16, 16, 8, wmma::precision::tf32, float, float>() &&
              product_of_fragments<16, 16, 16, signed char, signed char, int>() &&
@@ -184,27 +161,28 @@ __global__ void cluster_histogram(int* bins, int bin_count, const int* input, in
     atomicAdd(&bins[cluster.block_rank() * per_block + i], local[i]);
 }
 
+/// Blocks of 128 threads in clusters.
+struct Clusters {
+  cudaLaunchAttribute attribute{};
+  cudaLaunchConfig_t config{};
+  Clusters(unsigned blocks, unsigned cluster_size, std::size_t dynamic_smem) {
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {cluster_size, 1, 1};
+    config.gridDim = blocks, config.blockDim = 128, config.dynamicSmemBytes = dynamic_smem;
+    config.attrs = &attribute, config.numAttrs = 1;
+  }
+};
+
 static void histogram(unsigned cluster_size) {
   const int bin_count = 1024, size = 20'000;
   std::vector<int> input(size), expected(bin_count), zeros(bin_count);
   for (int i = 0; i < size; ++i)
     ++expected[input[i] = static_cast<int>(static_cast<unsigned>(i) * 2654435761u % bin_count)];
-  int *bins, *data;
-  CHECK(cudaMalloc(&bins, bin_count * sizeof(int)));
-  CHECK(cudaMalloc(&data, size * sizeof(int)));
-  CHECK(cudaMemset(bins, 0, bin_count * sizeof(int)));
-  CHECK(cudaMemcpy(data, input.data(), size * sizeof(int), cudaMemcpyHostToDevice));
-  cudaLaunchConfig_t config = {};
-  config.gridDim = 2 * cluster_size, config.blockDim = 128,
-  config.dynamicSmemBytes = bin_count / cluster_size * sizeof(int);
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = cluster_size, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  config.attrs = &attribute, config.numAttrs = 1;
-  CHECK(cudaLaunchKernelEx(&config, cluster_histogram, bins, bin_count, static_cast<const int*>(data), size));
-  std::vector<int> result(bin_count);
-  CHECK(cudaMemcpy(result.data(), bins, bin_count * sizeof(int), cudaMemcpyDeviceToHost));
-  expect(result == expected, "histogram in distributed shared memory");
+  int* const bins = upload(zeros);
+  const Clusters launch(2 * cluster_size, cluster_size, bin_count / cluster_size * sizeof(int));
+  CHECK(cudaLaunchKernelEx(&launch.config, cluster_histogram, bins, bin_count, static_cast<const int*>(upload(input)),
+                           size));
+  report(download(bins, bin_count) == expected, "histogram in distributed shared memory");
 }
 
 static void occupancy() {
@@ -212,14 +190,9 @@ static void occupancy() {
   CHECK(cudaFuncSetAttribute(cluster_histogram, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024));
   std::string line = "clusters that fit:";
   for (const unsigned size : {2u, 4u, 8u, 16u}) {
-    cudaLaunchConfig_t config = {};
-    config.gridDim = size, config.blockDim = 128, config.dynamicSmemBytes = 227 * 1024;
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = size, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    config.attrs = &attribute, config.numAttrs = 1;
+    const Clusters launch(size, size, 227 * 1024);
     int clusters = 0;
-    CHECK(cudaOccupancyMaxActiveClusters(&clusters, cluster_histogram, &config));
+    CHECK(cudaOccupancyMaxActiveClusters(&clusters, cluster_histogram, &launch.config));
     line += ' ' + std::to_string(clusters);
   }
   std::printf("%s\n", line.c_str());

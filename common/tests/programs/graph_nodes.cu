@@ -1,27 +1,9 @@
 // CUDA graphs built node by node: kernels, copies, fills, host functions, events and graphs within graphs, joined by
 // dependencies; looked at, copied, changed, launched; and those that decide what is done. Every result is compared on
 // the host.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 
-static void check(cudaError_t error, int line) {
-  if (error == cudaSuccess) return;
-  std::printf("line %d: %s\n", line, cudaGetErrorName(error));
-  std::exit(1);
-}
-#define CHECK(call) check(call, __LINE__)
-
-static void expect(bool right, int line) {
-  if (right) return;
-  std::printf("line %d: wrong\n", line);
-  std::exit(1);
-}
-#define EXPECT(condition) expect(condition, __LINE__)
+#include "program.h"
 
 constexpr int N = 1000;
 constexpr size_t BYTES = N * sizeof(int);
@@ -250,8 +232,7 @@ static void bump_in(cudaGraph_t graph, int* counter) {
 
 static void decisions() {
   enum { ROUNDS, ODD, EVEN, AT_0, AT_1, AT_2, COUNTERS };
-  int* memory;
-  CHECK(cudaMalloc(&memory, COUNTERS * sizeof(int)));
+  int* memory = allocate<int>(COUNTERS);
   cudaGraph_t graph;
   CHECK(cudaGraphCreate(&graph, 0));
   cudaGraphConditionalHandle again, odd, which;
@@ -295,10 +276,7 @@ int main(int count, char** arguments) {
   std::vector<int> from(N);
   for (int i = 0; i < N; ++i) from[i] = i + 1;
   Diamond d;
-  CHECK(cudaMalloc(&d.x, BYTES));
-  CHECK(cudaMalloc(&d.y, BYTES));
-  CHECK(cudaMalloc(&d.z, BYTES));
-  CHECK(cudaMemset(d.y, 0, BYTES));
+  d.x = allocate<int>(N), d.y = upload(std::vector<int>(N)), d.z = allocate<int>(N);
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
   d.build(from, 3, 4, !is_race);

@@ -1,24 +1,6 @@
 // CUDA graphs as programs use them: a stream is captured, with a fork and a join, and the graph launched, updated and
 // launched again. Every result is compared on the host.
-#include <cuda_runtime.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-static void check(cudaError_t error, int line) {
-  if (error == cudaSuccess) return;
-  std::printf("line %d: %s\n", line, cudaGetErrorName(error));
-  std::exit(1);
-}
-#define CHECK(call) check(call, __LINE__)
-
-static void expect(bool right, int line) {
-  if (right) return;
-  std::printf("line %d: wrong\n", line);
-  std::exit(1);
-}
-#define EXPECT(condition) expect(condition, __LINE__)
+#include "program.h"
 
 constexpr int N = 1000;
 
@@ -74,11 +56,8 @@ static void expect_results(const Data& data, float a, float z) {
 
 int main() {
   Data data;
-  CHECK(cudaMalloc(&data.x, N * sizeof(float)));
-  CHECK(cudaMalloc(&data.y, N * sizeof(float)));
-  CHECK(cudaMalloc(&data.z, N * sizeof(float)));
   for (int i = 0; i < N; ++i) data.host_x[i] = static_cast<float>(i), data.host_z[i] = 1;
-  CHECK(cudaMemcpy(data.z, data.host_z.data(), N * sizeof(float), cudaMemcpyHostToDevice));
+  data.x = allocate<float>(N), data.y = allocate<float>(N), data.z = upload(data.host_z);
   cudaStream_t stream, side;
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaStreamCreate(&side));

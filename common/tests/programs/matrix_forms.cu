@@ -1,29 +1,9 @@
 // Forms of Blackwell that move parts of matrices: TMA loads and stores of four rows (tile::gather4, tile::scatter4),
 // 8-bit ldmatrix and stmatrix, and tcgen05.cp with packed elements. Nothing in it knows of the simulated device.
-#include <cuda.h>
-#include <cuda_runtime.h>
-
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-#define CHECK(call)                                                                                        \
-  do {                                                                                                     \
-    const cudaError_t status = (call);                                                                     \
-    if (status != cudaSuccess) {                                                                           \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
-    }                                                                                                      \
-  } while (0)
+#include "program.h"
+#include "ptx.cuh"
 
 constexpr int ROWS = 64, COLUMNS = 64, BOX = 32, TAKEN = 4;
-
-__device__ uint32_t at(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-__device__ void wait(uint64_t* barrier) {
-  asm volatile(
-      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra again; }" ::"r"(at(barrier))
-      : "memory");
-}
 
 /// Rows `from` of one matrix become rows `to` of another.
 __global__ void move_rows(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out, int column,
@@ -31,60 +11,40 @@ __global__ void move_rows(const __grid_constant__ CUtensorMap in, const __grid_c
   __shared__ alignas(128) float tile[TAKEN * BOX];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x != 0) return;
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)));
-  asm volatile("fence.mbarrier_init.release.cluster;");
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(&full)), "r"(int(sizeof tile)));
+  init(at(&full), 1);
+  fence_init();
+  arrive_expect(at(&full), sizeof tile);
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
       "%5, %6}], [%7];" ::"r"(at(tile)),
       "l"(&in), "r"(column), "r"(from.x), "r"(from.y), "r"(from.z), "r"(from.w), "r"(at(&full))
       : "memory");
-  wait(&full);
+  wait(at(&full), 0);
   asm volatile(
       "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%0, {%1, %2, %3, %4, %5}], [%6];" ::"l"(
           &out),
       "r"(column), "r"(to.x), "r"(to.y), "r"(to.z), "r"(to.w), "r"(at(tile))
       : "memory");
-  asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
-}
-
-CUtensorMap map_of(float* data) {
-  decltype(&cuTensorMapEncodeTiled) encode = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", reinterpret_cast<void**>(&encode), 12000,
-                                         cudaEnableDefault, &found));
-  CUtensorMap map;
-  const cuuint64_t dims[] = {COLUMNS, ROWS}, strides[] = {COLUMNS * sizeof(float)};
-  const cuuint32_t box[] = {BOX, 1}, steps[] = {1, 1};
-  if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, data, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS) {
-    std::puts("cuTensorMapEncodeTiled failed"), std::exit(1);
-  }
-  return map;
+  bulk_commit();
+  bulk_wait();
 }
 
 bool test_rows() {
   std::vector<float> in(ROWS * COLUMNS), out(in.size(), -1);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
-  float *a, *b;
-  const std::size_t bytes = in.size() * sizeof in[0];
-  CHECK(cudaMalloc(&a, bytes));
-  CHECK(cudaMalloc(&b, bytes));
-  CHECK(cudaMemcpy(a, in.data(), bytes, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(b, out.data(), bytes, cudaMemcpyHostToDevice));
+  float *a = upload(in), *b = upload(out);
+  const auto rows = [](float* data) {
+    return tensor_map(data, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, COLUMNS, ROWS, COLUMNS * sizeof(float), BOX, 1);
+  };
   const int from[] = {5, 63, 64, 7}, to[] = {3, 70, 1, 2};  // row 64 is outside and reads as zeros; 70 goes nowhere
   constexpr int COLUMN = 16;
-  move_rows<<<1, 32>>>(map_of(a), map_of(b), COLUMN, {from[0], from[1], from[2], from[3]},
-                       {to[0], to[1], to[2], to[3]});
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(out.data(), b, bytes, cudaMemcpyDeviceToHost));
+  move_rows<<<1, 32>>>(rows(a), rows(b), COLUMN, {from[0], from[1], from[2], from[3]}, {to[0], to[1], to[2], to[3]});
   std::vector<float> expected(out.size(), -1);
   for (int i = 0; i < TAKEN; ++i) {
     for (int x = COLUMN; x < COLUMN + BOX && to[i] < ROWS; ++x)
       expected[to[i] * COLUMNS + x] = from[i] < ROWS ? in[from[i] * COLUMNS + x] : 0;
   }
-  return out == expected;
+  return download(b, out.size()) == expected;
 }
 
 /// 16 x 16 bytes through registers, transposed on the way out of shared memory and on the way back. Between the two the
@@ -109,16 +69,11 @@ __global__ void through_registers(const uint8_t* in, uint8_t* out) {
 }
 
 bool test_bytes() {
-  std::vector<uint8_t> in(256), out(256);
+  std::vector<uint8_t> in(256);
   for (int i = 0; i < 256; ++i) in[i] = static_cast<uint8_t>(i * 37 + 11);
-  uint8_t *a, *b;
-  CHECK(cudaMalloc(&a, 256));
-  CHECK(cudaMalloc(&b, 256));
-  CHECK(cudaMemcpy(a, in.data(), 256, cudaMemcpyHostToDevice));
-  through_registers<<<1, 32>>>(a, b);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(out.data(), b, 256, cudaMemcpyDeviceToHost));
-  return out == in;
+  uint8_t* const out = allocate<uint8_t>(256);
+  through_registers<<<1, 32>>>(upload(in), out);
+  return download(out, 256) == in;
 }
 
 /// The same numbers of four bits by two ways: unpacked by ldmatrix, and by tcgen05.cp, which leaves them two bits
@@ -130,15 +85,15 @@ __global__ void unpack(const uint8_t* in, uint32_t* by_ldmatrix, uint32_t* by_co
   const uint32_t thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   for (int i = 0; i < 16; ++i) rows[thread][i] = in[16 * thread + i];
   if (thread == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&done)));
-    asm volatile("fence.mbarrier_init.release.cluster;");
+    init(at(&done), 1);
+    fence_init();
   }
   __syncwarp();
-  if (warp == 0)
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" ::"r"(at(&tmem)) : "memory");
-  asm volatile("fence.proxy.async.shared::cta; tcgen05.fence::before_thread_sync;" ::: "memory");
+  if (warp == 0) tmem_alloc<1>(at(&tmem), 32);
+  fence_async();
+  before_sync();
   __syncthreads();
-  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  after_sync();
   uint32_t r[4];
   asm volatile("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -152,44 +107,36 @@ __global__ void unpack(const uint8_t* in, uint32_t* by_ldmatrix, uint32_t* by_co
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(at(&done))
                  : "memory");
   }
-  wait(&done);
+  wait(at(&done), 0);
   __syncwarp();
-  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+  after_sync();
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(tmem + (warp << 21)));
   asm volatile("tcgen05.wait::ld.sync.aligned;" : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3])::"memory");
   for (int i = 0; i < 4; ++i) by_copy[thread * 4 + i] = r[i];
-  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+  before_sync();
   __syncthreads();
-  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
-  if (warp == 0) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(tmem) : "memory");
+  after_sync();
+  if (warp == 0) tmem_dealloc<1>(tmem, 32);
 }
 
 bool test_packed() {
   constexpr int COUNT = 128 * 16;
-  std::vector<uint8_t> in(COUNT), loaded(COUNT), copied(COUNT);
+  std::vector<uint8_t> in(COUNT);
   for (int i = 0; i < COUNT; ++i) in[i] = static_cast<uint8_t>(i * 29 + i / 16);
-  uint8_t* a;
-  uint32_t *b, *c;
-  CHECK(cudaMalloc(&a, COUNT));
-  CHECK(cudaMalloc(&b, COUNT));
-  CHECK(cudaMalloc(&c, COUNT));
-  CHECK(cudaMemcpy(a, in.data(), COUNT, cudaMemcpyHostToDevice));
-  unpack<<<1, 128>>>(a, b, c);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(loaded.data(), b, COUNT, cudaMemcpyDeviceToHost));
-  CHECK(cudaMemcpy(copied.data(), c, COUNT, cudaMemcpyDeviceToHost));
+  uint32_t *by_ldmatrix = allocate<uint32_t>(COUNT / 4), *by_copy = allocate<uint32_t>(COUNT / 4);
+  unpack<<<1, 128>>>(upload(in), by_ldmatrix, by_copy);
+  const std::vector<uint32_t> loaded = download(by_ldmatrix, COUNT / 4), copied = download(by_copy, COUNT / 4);
   for (int i = 0; i < COUNT; ++i) {
-    const int nibble = in[i / 16 * 16 + i % 16 / 2] >> (i % 2 * 4) & 15;
-    if (loaded[i] != nibble || copied[i] != nibble << 2) return false;
+    const uint32_t nibble = in[i / 16 * 16 + i % 16 / 2] >> (i % 2 * 4) & 15, shift = i % 4 * 8;
+    if ((loaded[i / 4] >> shift & 255) != nibble || (copied[i / 4] >> shift & 255) != nibble << 2) return false;
   }
   return true;
 }
 
 int main() {
-  const bool rows = test_rows(), bytes = test_bytes(), packed = test_packed();
-  std::printf("four rows: %s\n8-bit matrices: %s\npacked elements: %s\n", rows ? "PASSED" : "FAILED",
-              bytes ? "PASSED" : "FAILED", packed ? "PASSED" : "FAILED");
-  return rows && bytes && packed ? 0 : 1;
+  report(test_rows(), "four rows");
+  report(test_bytes(), "8-bit matrices");
+  report(test_packed(), "packed elements");
 }

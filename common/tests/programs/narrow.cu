@@ -1,23 +1,11 @@
 // D = A * B^T, one tile of 128 x 128 and any K, on a Blackwell tensor core in three ways. NVFP4 with a factor for every
 // 16 elements, FP8 times FP4 with a power of two for every 32, and BF16 with a sparse A. Operands come by TMA, factors
 // and metadata by bulk copies and tcgen05.cp. The host computes the same. Nothing in it knows of the simulated device.
-#include <cuda.h>
-#include <cuda_runtime.h>
-
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 
-#define CHECK(call)                                                                                        \
-  do {                                                                                                     \
-    const cudaError_t status = (call);                                                                     \
-    if (status != cudaSuccess) {                                                                           \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
-    }                                                                                                      \
-  } while (0)
+#include "program.h"
+#include "ptx.cuh"
 
 enum Way { NVFP4, MXFP8, SPARSE };
 constexpr int ROWS = 128, COLUMNS = 128, ROW_BYTES = 128;  // of A, of D, and of a stage's row in shared memory
@@ -42,27 +30,8 @@ struct __align__(1024) Shared {
   uint32_t tmem;
 };
 
-__device__ uint32_t at(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-__device__ void init(uint64_t* barrier) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(barrier))); }
-__device__ void wait(uint64_t* barrier, int parity) {
-  asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }" ::"r"(
-                   at(barrier)),
-               "r"(parity)
-               : "memory");
-}
-__device__ void load_tile(void* to, const CUtensorMap* map, int x, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, 0}], [%3];" ::"r"(
-          at(to)),
-      "l"(map), "r"(x), "r"(at(barrier))
-      : "memory");
-}
-__device__ void load_bytes(void* to, const void* from, int bytes, uint64_t* barrier) {
-  asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
-               "l"(from), "r"(bytes), "r"(at(barrier))
-               : "memory");
-}
-__device__ uint64_t descriptor(const void* p, int offset, uint64_t swizzle) {
+/// Of operands in 128-byte rows, with the swizzle; of sides, in core matrices without one.
+__device__ uint64_t tmem_descriptor(const void* p, int offset, uint64_t swizzle) {
   const uint64_t stride = swizzle == 0 ? 128 : 1024;
   return (at(p) + offset) >> 4 | uint64_t{8} << 16 | stride >> 4 << 32 | uint64_t{1} << 46 | swizzle << 61;
 }
@@ -71,24 +40,24 @@ template <Way WAY>
 __device__ void multiply(uint32_t tmem, const Shared& s, int step, bool accumulates) {
   constexpr uint64_t SWIZZLE_128 = 2;
   constexpr uint32_t SHAPE = COLUMNS / 8 << 17 | ROWS / 16 << 24;
-  const uint64_t a = descriptor(s.a, 32 * step, SWIZZLE_128);
+  const uint64_t a = tmem_descriptor(s.a, 32 * step, SWIZZLE_128);
   const uint32_t d = tmem + D_COLUMN;
   if constexpr (WAY == NVFP4) {  // E2M1 = 1, factors UE4M3
-    const uint64_t b = descriptor(s.b, 32 * step, SWIZZLE_128);
+    const uint64_t b = tmem_descriptor(s.b, 32 * step, SWIZZLE_128);
     const uint32_t a_side = tmem + A_SIDE_COLUMN + 4 * step, b_side = tmem + B_SIDE_COLUMN + 4 * step;
     asm volatile(
         "{ .reg .pred p; setp.ne.u32 p, %6, 0; tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%0], "
         "%1, %2, %3, [%4], [%5], p; }" ::"r"(d),
         "l"(a), "l"(b), "r"(SHAPE | 1 << 7 | 1 << 10), "r"(a_side), "r"(b_side), "r"(int{accumulates}));
   } else if constexpr (WAY == MXFP8) {  // E4M3 = 0, E2M1 = 5, factors UE8M0; a byte of each cell for each step
-    const uint64_t b = descriptor(s.b, 32 * step, SWIZZLE_128);
+    const uint64_t b = tmem_descriptor(s.b, 32 * step, SWIZZLE_128);
     const uint32_t instruction = SHAPE | 5 << 10 | 1 << 23 | step << 29 | step << 4;
     asm volatile(
         "{ .reg .pred p; setp.ne.u32 p, %6, 0; tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%0], "
         "%1, %2, %3, [%4], [%5], p; }" ::"r"(d),
         "l"(a), "l"(b), "r"(instruction), "r"(tmem + A_SIDE_COLUMN), "r"(tmem + B_SIDE_COLUMN), "r"(int{accumulates}));
   } else {  // BF16, F32; 64 bytes of B for 32 of A; a column of metadata, selected from a pair
-    const uint64_t b = descriptor(s.b, step / 2 * TILE + step % 2 * 64, SWIZZLE_128);
+    const uint64_t b = tmem_descriptor(s.b, step / 2 * TILE + step % 2 * 64, SWIZZLE_128);
     const uint32_t instruction = SHAPE | 1 << 4 | 1 << 7 | 1 << 10 | 1 << 2 | step % 2;
     asm volatile(
         "{ .reg .pred p; setp.ne.u32 p, %5, 0; tcgen05.mma.sp.cta_group::1.kind::f16 [%0], %1, %2, [%3], %4, p; }" ::
@@ -102,13 +71,13 @@ template <Way WAY>
 __device__ void copy_sides(uint32_t tmem, const Shared& s) {
   if constexpr (WAY == SPARSE) {
     asm volatile("tcgen05.cp.cta_group::1.128x128b [%0], %1;" ::"r"(tmem + A_SIDE_COLUMN),
-                 "l"(descriptor(s.a_side, 0, 0)));
+                 "l"(tmem_descriptor(s.a_side, 0, 0)));
   } else {
     for (int i = 0; i < Stage<WAY>::a_side / 512; ++i) {  // 128 rows of four factors
       asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(tmem + A_SIDE_COLUMN + 4 * i),
-                   "l"(descriptor(s.a_side, 512 * i, 0)));
+                   "l"(tmem_descriptor(s.a_side, 512 * i, 0)));
       asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(tmem + B_SIDE_COLUMN + 4 * i),
-                   "l"(descriptor(s.b_side, 512 * i, 0)));
+                   "l"(tmem_descriptor(s.b_side, 512 * i, 0)));
     }
   }
 }
@@ -121,42 +90,41 @@ __global__ void __launch_bounds__(128)
   Shared& s = *reinterpret_cast<Shared*>(memory);
   using S = Stage<WAY>;
   if (threadIdx.x < 32) {
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 256;" ::"r"(at(&s.tmem)));
+    tmem_alloc<1>(at(&s.tmem), 256);
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
-    asm volatile("tcgen05.fence::before_thread_sync;");
+    before_sync();
   }
   if (threadIdx.x == 0) {
-    init(&s.full), init(&s.done);
-    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;");
+    init(at(&s.full), 1), init(at(&s.done), 1);
+    fence_init();
   }
   __syncthreads();
-  asm volatile("tcgen05.fence::after_thread_sync;");
+  after_sync();
   const uint32_t tmem = s.tmem;
 
   if (threadIdx.x == 0) {
     for (int block = 0; block < BLOCKS; ++block) {
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(&s.full)),
-                   "r"(TILE + S::b_bytes + S::a_side + S::b_side)
-                   : "memory");
+      const uint32_t full = at(&s.full);
+      arrive_expect(full, TILE + S::b_bytes + S::a_side + S::b_side);
       // Elements as the maps count them: A has half of its own if it is sparse.
-      load_tile(s.a, &a, block * S::k / (WAY == SPARSE ? 2 : 1), &s.full);
+      tma_load(at(s.a), &a, block * S::k / (WAY == SPARSE ? 2 : 1), 0, full);
       for (int i = 0; i < S::b_tiles; ++i)
-        load_tile(s.b + i * TILE, &b, block * S::k + i * (S::k / S::b_tiles), &s.full);
-      load_bytes(s.a_side, a_side + block * S::a_side, S::a_side, &s.full);
-      if (S::b_side != 0) load_bytes(s.b_side, b_side + block * S::b_side, S::b_side, &s.full);
-      wait(&s.full, block % 2);
-      asm volatile("tcgen05.fence::after_thread_sync;");
+        tma_load(at(s.b + i * TILE), &b, block * S::k + i * (S::k / S::b_tiles), 0, full);
+      bulk_load(at(s.a_side), a_side + block * S::a_side, S::a_side, full);
+      if (S::b_side != 0) bulk_load(at(s.b_side), b_side + block * S::b_side, S::b_side, full);
+      wait(full, block % 2);
+      after_sync();
       copy_sides<WAY>(tmem, s);
       for (int step = 0; step < 4; ++step) multiply<WAY>(tmem, s, step, block + step > 0);
       asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(at(&s.done))
                    : "memory");
-      wait(&s.done, block % 2);
-      asm volatile("tcgen05.fence::after_thread_sync;");
+      wait(at(&s.done), block % 2);
+      after_sync();
     }
-    asm volatile("tcgen05.fence::before_thread_sync;");
+    before_sync();
   }
   __syncthreads();
-  asm volatile("tcgen05.fence::after_thread_sync;");
+  after_sync();
   for (int column = 0; column < COLUMNS; column += 4) {
     uint32_t x[4];
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%0, %1, %2, %3}, [%4]; tcgen05.wait::ld.sync.aligned;"
@@ -164,10 +132,10 @@ __global__ void __launch_bounds__(128)
                  : "r"(tmem + D_COLUMN + column + (threadIdx.x / 32 << 21)));
     for (int i = 0; i < 4; ++i) d[threadIdx.x * COLUMNS + column + i] = __uint_as_float(x[i]);
   }
-  asm volatile("tcgen05.fence::before_thread_sync;");
+  before_sync();
   __syncthreads();
-  asm volatile("tcgen05.fence::after_thread_sync;");
-  if (threadIdx.x < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 256;" ::"r"(tmem));
+  after_sync();
+  if (threadIdx.x < 32) tmem_dealloc<1>(tmem, 256);
 }
 
 // ---- the host's side
@@ -273,31 +241,6 @@ static Operand bf16_operand(int k, bool sparse) {
   return o;
 }
 
-static CUtensorMap map_of(void* address, CUtensorMapDataType type, int elements, int row_bytes, int box) {
-  static const auto encode = [] {
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
-  }();
-  CUtensorMap map;
-  const cuuint64_t dims[] = {static_cast<cuuint64_t>(elements), 128}, strides[] = {static_cast<cuuint64_t>(row_bytes)};
-  const cuuint32_t boxes[] = {static_cast<cuuint32_t>(box), 128}, steps[] = {1, 1};
-  const CUresult result =
-      encode(&map, type, 2, address, dims, strides, boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) std::printf("cuTensorMapEncodeTiled: %d\n", static_cast<int>(result)), std::exit(1);
-  return map;
-}
-
-template <class T>
-static T* upload(const std::vector<T>& values) {
-  T* memory = nullptr;
-  CHECK(cudaMalloc(&memory, values.size() * sizeof(T) + 16));
-  CHECK(cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return memory;
-}
-
 template <Way WAY>
 static void run(const char* name) {
   constexpr int k = Stage<WAY>::k * BLOCKS;
@@ -310,17 +253,14 @@ static void run(const char* name) {
                                      : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   const auto type_b = WAY == MXFP8 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B : type_a;
   const auto map = [&](const Operand& o, CUtensorMapDataType type, int elements, int box) {
-    return map_of(upload(o.bytes), type, elements, static_cast<int>(o.bytes.size()) / 128, box);
+    return tensor_map(upload(o.bytes), type, elements, 128, o.bytes.size() / 128, box, 128, CU_TENSOR_MAP_SWIZZLE_128B);
   };
   const CUtensorMap map_a = map(a, type_a, WAY == SPARSE ? k / 2 : k, WAY == NVFP4 ? 256 : WAY == MXFP8 ? 128 : 64);
   const CUtensorMap map_b = map(b, type_b, k, WAY == NVFP4 ? 256 : WAY == MXFP8 ? 128 : 64);
-  float* d = nullptr;
-  CHECK(cudaMalloc(&d, ROWS * COLUMNS * sizeof(float)));
+  float* const d = allocate<float>(ROWS * COLUMNS);
   CHECK(cudaFuncSetAttribute(product<WAY>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)));
   product<WAY><<<1, 128, sizeof(Shared)>>>(map_a, map_b, upload(a.side), upload(b.side), d);
-  CHECK(cudaDeviceSynchronize());
-  std::vector<float> result(ROWS * COLUMNS);
-  CHECK(cudaMemcpy(result.data(), d, result.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  const std::vector<float> result = download(d, ROWS * COLUMNS);
   int wrong = 0;
   for (size_t m = 0; m < ROWS; ++m) {
     for (size_t n = 0; n < COLUMNS; ++n) {
@@ -331,8 +271,7 @@ static void run(const char* name) {
       if (++wrong <= 3) std::printf("%s: D[%zu][%zu] = %g, not %g\n", name, m, n, got, sum);
     }
   }
-  std::printf("%s: %s\n", name, wrong ? "FAILED" : "PASSED");
-  if (wrong) std::exit(1);
+  report(wrong == 0, name);
 }
 
 int main() {

@@ -2,22 +2,12 @@
 // Nothing in it knows of the simulated device.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-#include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <vector>
 
-#define CHECK(call)                                                                                        \
-  do {                                                                                                     \
-    const cudaError_t status = (call);                                                                     \
-    if (status != cudaSuccess) {                                                                           \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
-    }                                                                                                      \
-  } while (0)
+#include "program.h"
 
 namespace cg = cooperative_groups;
 
@@ -116,53 +106,28 @@ __global__ void speak(int n) {
     printf("thread %d of block %d says %s, %.2f\n", threadIdx.x, blockIdx.x, "hello", 0.5 * threadIdx.x);
 }
 
-static void expect(bool right, const char* what) {
-  std::printf("%s: %s\n", what, right ? "PASSED" : "FAILED");
-  if (!right) std::exit(1);
-}
-
-template <typename T>
-T* on_device(const std::vector<T>& host) {
-  T* device;
-  CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
-  CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
-template <typename T>
-std::vector<T> to_host(const T* device, size_t count) {
-  std::vector<T> host(count);
-  CHECK(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
-  CHECK(cudaFree(const_cast<T*>(device)));
-  return host;
-}
-
 int main() {
   cudaDeviceProp properties;
   CHECK(cudaGetDeviceProperties(&properties, 0));
-  expect(properties.major >= 9 && properties.warpSize == 32 && properties.sharedMemPerBlockOptin >= 227 * 1024,
+  report(properties.major >= 9 && properties.warpSize == 32 && properties.sharedMemPerBlockOptin >= 227 * 1024,
          "properties");
 
   {
     const int n = 50'000;
     std::vector<float> a(n), b(n);
     for (int i = 0; i < n; ++i) a[i] = 0.5f * i, b[i] = 1.0f / (i + 1);
-    float *da = on_device(a), *db = on_device(b), *dc;
-    CHECK(cudaMalloc(&dc, n * sizeof(float)));
+    float *da = upload(a), *db = upload(b), *dc = allocate<float>(n);
     vector_add<<<(n + 255) / 256, 256>>>(da, db, dc, n);
-    CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
-    const auto c = to_host(dc, n);
+    const auto c = download(dc, n);
     bool right = true;
     for (int i = 0; i < n; ++i) right &= c[i] == a[i] + b[i];
-    expect(right, "vector addition");
-    CHECK(cudaFree(da));
-    CHECK(cudaFree(db));
+    report(right, "vector addition");
+    for (float* each : {da, db, dc}) CHECK(cudaFree(each));
   }
   {
     std::vector<float> ones(100'000, 1.0f);
-    float *in = on_device(ones), *partial, *out;
-    CHECK(cudaMalloc(&partial, 64 * sizeof(float)));
-    CHECK(cudaMalloc(&out, sizeof(float)));
+    float *in = upload(ones), *partial = allocate<float>(64), *out = allocate<float>(1);
     cudaEvent_t start, stop;
     CHECK(cudaEventCreate(&start));
     CHECK(cudaEventCreate(&stop));
@@ -172,21 +137,20 @@ int main() {
     CHECK(cudaEventSynchronize(stop));
     float milliseconds = -1;
     CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
-    expect(to_host(out, 1)[0] == 100'000.0f && milliseconds > 0, "reduction, timed by events");
+    report(download(out, 1)[0] == 100'000.0f && milliseconds > 0, "reduction, timed by events");
   }
   {
     const int width = 100, height = 75;
     std::vector<double> matrix(width * height);
     std::iota(matrix.begin(), matrix.end(), 0.25);
-    double *in = on_device(matrix), *out;
-    CHECK(cudaMalloc(&out, matrix.size() * sizeof(double)));
-    transpose<32><<<dim3(4, 3), dim3(32, 8)>>>(in, out, width, height);
-    const auto result = to_host(out, matrix.size());
+    double* out = allocate<double>(matrix.size());
+    transpose<32><<<dim3(4, 3), dim3(32, 8)>>>(upload(matrix), out, width, height);
+    const auto result = download(out, matrix.size());
     bool right = true;
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) right &= result[x * height + y] == matrix[y * width + x];
     }
-    expect(right, "transposition");
+    report(right, "transposition");
   }
   {
     const float values[4] = {1, -2, 0.5f, 0.25f};
@@ -209,7 +173,7 @@ int main() {
       const double expected = y / (1 + std::exp(-t)) + std::sqrt(std::fabs(std::sin(t)));
       right &= std::fabs(pinned[i] - expected) <= 1e-5 * std::fmax(1, std::fabs(expected));
     }
-    expect(right, "constants, streams, mathematical functions");
+    report(right, "constants, streams, mathematical functions");
     CHECK(cudaFreeAsync(device, stream));
     CHECK(cudaStreamDestroy(stream));
     CHECK(cudaFreeHost(pinned));
@@ -218,11 +182,10 @@ int main() {
     std::vector<unsigned char> data(30'000);
     std::vector<unsigned int> expected(256), zeros(256);
     for (size_t i = 0; i < data.size(); ++i) ++expected[data[i] = static_cast<unsigned char>(i * i >> 3)];
-    auto* bins = on_device(zeros);
+    auto* bins = upload(zeros);
     CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeMaxDynamicSharedMemorySize, 150 * 1024));
-    histogram<<<20, 192, 150 * 1024>>>(on_device(data), static_cast<int>(data.size()), bins);
-    CHECK(cudaGetLastError());
-    expect(to_host(bins, 256) == expected, "histogram, with much shared memory");
+    histogram<<<20, 192, 150 * 1024>>>(upload(data), static_cast<int>(data.size()), bins);
+    report(download(bins, 256) == expected, "histogram, with much shared memory");
   }
   {
     int blocks = 0;
@@ -230,24 +193,24 @@ int main() {
     const int threads = 128 * 12;
     std::vector<int> values(threads);
     std::iota(values.begin(), values.end(), 0);
-    int* device = on_device(values);
+    int* device = upload(values);
     int rounds = 5;
     void* arguments[] = {&device, &rounds};
     CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(grid_rounds), dim3(12), dim3(128), arguments));
-    const auto result = to_host(device, threads);
+    const auto result = download(device, threads);
     bool right = blocks > 0;
     for (int i = 0; i < threads; ++i) right &= result[i] == (i + rounds) % threads + rounds;
-    expect(right, "barriers of a cooperative grid");
+    report(right, "barriers of a cooperative grid");
   }
   {
     std::vector<int> zeros(64);
-    int* out = on_device(zeros);
+    int* out = upload(zeros);
     groups<<<1, 64>>>(out);
     CHECK(cudaDeviceSynchronize());
-    const auto sums = to_host(out, 64);
+    const auto sums = download(out, 64);
     bool right = managed_sum == 22;
     for (int i = 0; i < 64; ++i) right &= sums[i] == 8 * (i / 8 * 8) + 28;
-    expect(right, "groups of threads, managed memory");
+    report(right, "groups of threads, managed memory");
   }
   speak<<<2, 32>>>(2);
   CHECK(cudaDeviceSynchronize());

@@ -1,20 +1,10 @@
 // Products with a matrix of which two of four elements are zero, as programs that prune their weights have them: with
 // mma.sp, and on Hopper with wgmma.mma_async.sp. Nothing in it knows of the simulated device.
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
 
-#define CHECK(call)                                                                                        \
-  do {                                                                                                     \
-    const cudaError_t status = (call);                                                                     \
-    if (status != cudaSuccess) {                                                                           \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status)), std::exit(1); \
-    }                                                                                                      \
-  } while (0)
+#include "program.h"
 
 constexpr int M = 128, N = 128, K = 192;
 
@@ -116,37 +106,24 @@ int main() {
       metadata[four / 4] |= static_cast<uint16_t>(place[i] << (four % 4 * 4 + 2 * i));
     }
   }
-  std::vector<float> expected(M * N), result(M * N);
+  std::vector<float> expected(M * N);
   for (int m = 0; m < M; ++m) {
     for (int n = 0; n < N; ++n) {
       for (int k = 0; k < K; ++k) expected[m * N + n] += a[m * K + k] * b[n * K + k];
     }
   }
 
-  __nv_bfloat16 *da, *db;
-  uint16_t* dm;
-  float* dd;
-  CHECK(cudaMalloc(&da, kept.size() * 2));
-  CHECK(cudaMalloc(&db, b_elements.size() * 2));
-  CHECK(cudaMalloc(&dm, metadata.size() * 2));
-  CHECK(cudaMalloc(&dd, result.size() * 4));
-  CHECK(cudaMemcpy(da, kept.data(), kept.size() * 2, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(db, b_elements.data(), b_elements.size() * 2, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(dm, metadata.data(), metadata.size() * 2, cudaMemcpyHostToDevice));
-  const auto verify = [&](const char* what) {
-    CHECK(cudaGetLastError());
-    CHECK(cudaMemcpy(result.data(), dd, result.size() * 4, cudaMemcpyDeviceToHost));
-    std::printf("%s: %s\n", what, result == expected ? "PASSED" : "FAILED");
-    if (result != expected) std::exit(1);
-  };
-  by_warps<<<dim3(N / 8, M / 16), 32>>>({da, dm}, db, dd);
-  verify("sparse product with mma.sp");
+  const Pruned pruned{upload(kept), upload(metadata)};
+  const __nv_bfloat16* const db = upload(b_elements);
+  float* const dd = allocate<float>(M * N);
+  by_warps<<<dim3(N / 8, M / 16), 32>>>(pruned, db, dd);
+  report(download(dd, M * N) == expected, "sparse product with mma.sp");
 
   cudaDeviceProp properties;
   CHECK(cudaGetDeviceProperties(&properties, 0));
   if (properties.major != 9) return 0;
-  CHECK(cudaMemset(dd, 0, result.size() * 4));
-  by_warpgroups<<<dim3(N / 64, M / 64), 128>>>({da, dm}, db, dd);
-  verify("sparse product with wgmma.sp");
+  CHECK(cudaMemset(dd, 0, M * N * sizeof(float)));
+  by_warpgroups<<<dim3(N / 64, M / 64), 128>>>(pruned, db, dd);
+  report(download(dd, M * N) == expected, "sparse product with wgmma.sp");
   return 0;
 }
