@@ -27,9 +27,9 @@ constexpr uint32_t kBase = 0x800;  // of dynamic shared memory in the kernels be
 struct Case {
   int element_bytes = 2;
   int data_type = 9;
-  std::vector<uint64_t> dims, strides;  ///< strides in bytes of dimensions 1..
-  std::vector<uint32_t> box, element_strides;
-  std::vector<int32_t> at;
+  std::vector<uint64_t> dims, strides = {};  ///< strides in bytes of dimensions 1..
+  std::vector<uint32_t> box, element_strides = {};
+  std::vector<int32_t> at = {};
   int swizzle = 0;
   bool nan_fill = false;
   uint32_t offset = 0;  ///< in dynamic shared memory
@@ -128,9 +128,9 @@ std::string load_coordinates(size_t rank) {
 constexpr uint32_t kShared = 40 * 1024;
 
 /// Fills dynamic shared memory from `from`, runs `body` in thread 0, and copies it to `to`.
-Source shared_kernel(const std::string& body, const std::string& prologue = "") {
+Source shared_kernel(const std::string& body) {
   Source source;
-  source.prologue = ".extern .shared .align 1024 .b8 box[];\n.shared .align 8 .b64 bar;\n" + prologue;
+  source.prologue = ".extern .shared .align 1024 .b8 box[];\n.shared .align 8 .b64 bar;\n";
   source.parameters = std::string(kMapParameter) +
                       ", .param .align 4 .b8 at[20], .param .u64 from, .param .u64 to, .param .u32 offset, .param .u32 "
                       "bytes, .param .u32 total, .param .u64 extra";
@@ -154,61 +154,98 @@ Source shared_kernel(const std::string& body, const std::string& prologue = "") 
 }
 const std::string kWait = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9], 0; @!%p3 bra wait; ";
 
+const std::string kExpect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; ";
+const std::string kLoad2d =
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, {%r40, %r41}], "
+    "[%r9]; ";
+const std::string kStore2d =
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd13, {%r40, %r41}], [%r15]; "
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ";
+
+/// The kernel's parameter `at`: coordinates, or a pointer.
 struct Coordinates {
   int32_t at[5] = {};
+  Coordinates(const std::vector<int32_t>& from = {}) { std::copy(from.begin(), from.end(), at); }
+  explicit Coordinates(const void* pointer) { std::memcpy(at, &pointer, sizeof pointer); }
 };
-Coordinates pack(const std::vector<int32_t>& at) {
-  Coordinates c;
-  std::copy(at.begin(), at.end(), c.at);
-  return c;
+
+/// What a launch of a shared_kernel() is given: a cluster of CTAs, and what their shared memory holds before.
+struct Given {
+  TensorMap map = {};
+  Coordinates at = {};
+  std::vector<uint8_t> shared = std::vector<uint8_t>(kShared);
+  uint32_t offset = 0, bytes = 0;
+  const void* extra = nullptr;
+  uint32_t threads = 1;
+};
+struct Ran {
+  Outcome outcome;
+  std::vector<uint8_t> shared;  ///< of all CTAs, one after the other
+};
+Ran run(Bench& bench, const std::string& body, const Given& given) {
+  const auto* from = bench.upload(given.shared);
+  auto* to = bench.allocate<uint8_t>(given.shared.size());
+  const auto ctas = static_cast<uint32_t>(given.shared.size() / kShared);
+  LaunchConfig config;
+  config.grid = {ctas, 1, 1}, config.cluster = {ctas, 1, 1}, config.block = {given.threads, 1, 1};
+  config.dynamic_smem = kShared;
+  Ran ran;
+  ran.outcome = bench.launch(shared_kernel(body), config, given.map, given.at, from, to, given.offset, given.bytes,
+                             kShared, given.extra);
+  ran.shared.assign(to, to + given.shared.size());
+  return ran;
+}
+/// Shared memory of one CTA of a cluster.
+std::vector<uint8_t> of_cta(const std::vector<uint8_t>& shared, size_t rank) {
+  const auto begin = shared.begin() + static_cast<long>(rank * kShared);
+  return {begin, begin + kShared};
+}
+/// The same for one tensor copy, by a map of the case's tensor.
+Ran run(Bench& bench, const std::string& body, const Case& c, const void* tensor,
+        const std::vector<uint8_t>& shared = std::vector<uint8_t>(kShared)) {
+  return run(bench, body,
+             {.map = make_map(c.spec(tensor)),
+              .at = c.at,
+              .shared = shared,
+              .offset = c.offset,
+              .bytes = c.bytes(),
+              .threads = 64});
 }
 
 /// Runs one load and compares shared memory with the model.
-void check_load(const Case& c, const Options& options, const std::string& form = "") {
+void check_load(const Case& c, const Options& options = {},
+                const std::string& form = ".shared::cluster.global.tile.mbarrier::complete_tx::bytes") {
   Bench bench(options);
   const std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 7 + c.bytes()), before = random_bytes(kShared, 3);
-  const auto* device_tensor = bench.upload(tensor);
-  const auto* from = bench.upload(before);
-  auto* to = bench.allocate<uint8_t>(kShared);
-  const std::string rank = std::to_string(c.rank()) + "d";
-  const std::string load =
-      (form.empty() ? "cp.async.bulk.tensor." + rank + ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                    : "cp.async.bulk.tensor." + rank + form) +
-      " [%r15], [%rd13, " + coordinates(c.rank()) + "], [%r9];";
-  const Source source = shared_kernel("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; " + load + kWait);
-  LaunchConfig config;
-  config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-  const Outcome outcome = bench.launch(source, config, make_map(c.spec(device_tensor)), pack(c.at), from, to, c.offset,
-                                       c.bytes(), kShared, nullptr);
-  ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+  const Ran ran = run(bench,
+                      kExpect + "cp.async.bulk.tensor." + std::to_string(c.rank()) + "d" + form + " [%r15], [%rd13, " +
+                          coordinates(c.rank()) + "], [%r9];" + kWait,
+                      c, bench.upload(tensor), before);
+  ASSERT_EQ(ran.outcome.status, Status::Success) << ran.outcome.report;
   const std::vector<uint8_t> expected = model_load(c, tensor, before);
-  size_t wrong = 0;
-  for (size_t i = 0; i < kShared && wrong < 3; ++i) {
-    if (to[i] == expected[i]) continue;
-    ++wrong;
-    ADD_FAILURE() << "rank " << c.rank() << " swizzle " << c.swizzle << " shared byte +" << i << ": " << int{to[i]}
-                  << ", not " << int{expected[i]};
-  }
+  const auto wrong = std::mismatch(expected.begin(), expected.end(), ran.shared.begin());
+  EXPECT_EQ(wrong.first, expected.end()) << "rank " << c.rank() << " swizzle " << c.swizzle << " shared byte +"
+                                         << wrong.first - expected.begin() << ": " << int{*wrong.second} << ", not "
+                                         << int{*wrong.first};
 }
 
 // ---- loads
 
 TEST(TensorLoad, RanksOneToFive) {
   for (const Options& options : all_schedules()) {
-    check_load({.dims = {300}, .strides = {}, .box = {256}, .element_strides = {}, .at = {32}}, options);
-    check_load({.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .element_strides = {}, .at = {16, 7}}, options);
-    check_load({.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .element_strides = {}, .at = {8, 3, 2}},
-               options);
+    check_load({.dims = {300}, .box = {256}, .at = {32}}, options);
+    check_load({.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .at = {16, 7}}, options);
+    check_load({.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .at = {8, 3, 2}}, options);
     check_load({.dims = {40, 7, 6, 5},
                 .strides = {96, 800, 6000},
                 .box = {16, 3, 2, 4},
-                .element_strides = {},
+
                 .at = {8, 2, 1, 1}},
                options);
     check_load({.dims = {32, 5, 4, 3, 6},
                 .strides = {64, 320, 1280, 3840},
                 .box = {8, 2, 3, 2, 3},
-                .element_strides = {},
+
                 .at = {16, 1, 1, 0, 2}},
                options);
   }
@@ -218,9 +255,9 @@ TEST(TensorLoad, SwizzlesAtEveryOffset) {
   for (const int swizzle : {0, 1, 2, 3, 4}) {
     const uint32_t inner = swizzle == 1 ? 16 : swizzle == 2 ? 32 : 64;
     for (uint32_t offset = 0; offset < 2048; offset += 128) {
-      Case c{.dims = {128, 70}, .strides = {256}, .box = {inner, 40}, .element_strides = {}, .at = {64, 9}};
+      Case c{.dims = {128, 70}, .strides = {256}, .box = {inner, 40}, .at = {64, 9}};
       c.swizzle = swizzle, c.offset = offset;
-      check_load(c, {});
+      check_load(c);
     }
   }
 }
@@ -236,10 +273,10 @@ TEST(TensorLoad, ElementSizes) {
       Case c{.dims = {100, 20},
              .strides = {1024},
              .box = {128 / bytes, 12},
-             .element_strides = {},
+
              .at = {static_cast<int32_t>(32 / bytes), 5}};
       c.element_bytes = kind.bytes, c.data_type = kind.type, c.swizzle = swizzle;
-      check_load(c, {});
+      check_load(c);
     }
   }
 }
@@ -249,9 +286,9 @@ TEST(TensorLoad, OutOfBoundsInEveryDirection) {
     for (const int swizzle : {0, 3}) {
       for (const int32_t x : {-64, -8, 0, 8, 56, 88, 96, 104, 1000, -1000, 0x7FFF'FFF8}) {
         for (const int32_t y : {-30, -3, 0, 7, 15, 19, 20, 1000}) {
-          Case c{.dims = {100, 20}, .strides = {256}, .box = {64, 8}, .element_strides = {}, .at = {x, y}};
+          Case c{.dims = {100, 20}, .strides = {256}, .box = {64, 8}, .at = {x, y}};
           c.nan_fill = nan, c.swizzle = swizzle;
-          check_load(c, {});
+          check_load(c);
         }
       }
     }
@@ -260,25 +297,25 @@ TEST(TensorLoad, OutOfBoundsInEveryDirection) {
     Case c{.dims = {width, 9},
            .strides = {256},
            .box = {64, 8},
-           .element_strides = {},
+
            .at = {static_cast<int32_t>(width) / 64 * 64, 4}};
     c.swizzle = 3;
-    check_load(c, {});
+    check_load(c);
   }
   for (const int32_t z : {-2, 1, 3}) {
-    Case c{.dims = {64, 10, 3}, .strides = {128, 2000}, .box = {64, 4, 2}, .element_strides = {}, .at = {0, 8, z}};
+    Case c{.dims = {64, 10, 3}, .strides = {128, 2000}, .box = {64, 4, 2}, .at = {0, 8, z}};
     c.swizzle = 3;
-    check_load(c, {});
+    check_load(c);
   }
-  Case wide{.dims = {16, 16}, .strides = {64}, .box = {16, 8}, .element_strides = {}, .at = {4, 14}};
+  Case wide{.dims = {16, 16}, .strides = {64}, .box = {16, 8}, .at = {4, 14}};
   wide.element_bytes = 4, wide.data_type = 7, wide.nan_fill = true;
-  check_load(wide, {});
+  check_load(wide);
 }
 
 TEST(TensorLoad, NarrowBoxesLeaveTheRestOfTheirRows) {
   for (const int swizzle : {1, 2, 3}) {
     for (uint32_t inner = 8; inner * 2 < span_of(swizzle); inner += 8) {
-      Case c{.dims = {256, 40}, .strides = {512}, .box = {inner, 20}, .element_strides = {}, .at = {24, 3}};
+      Case c{.dims = {256, 40}, .strides = {512}, .box = {inner, 20}, .at = {24, 3}};
       c.swizzle = swizzle, c.offset = 128;
       for (const Options& options : all_schedules()) check_load(c, options);
     }
@@ -358,23 +395,17 @@ void check_im2col(const Im2col& c, const Options& options) {
     load += "mov.b16 " + offset + ", " + std::to_string(c.tap[d] * c.dilation[d]) + "; ";
     offsets += (d > 0 ? ", " : "") + offset;
   }
-  Coordinates at;
-  const std::vector<int64_t> place = c.place(c.first);
-  at.at[0] = Im2col::kFrom;
-  for (size_t d = 0; d < place.size(); ++d) at.at[d + 1] = static_cast<int32_t>(place[d]);
+  std::vector<int32_t> at{Im2col::kFrom};
+  for (const int64_t each : c.place(c.first)) at.push_back(static_cast<int32_t>(each));
 
   load += "cp.async.bulk.tensor." + std::to_string(spatial + 2) +
           "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(spatial + 2) +
           "], [%r9], {" + offsets + "};";
   const uint32_t row_bytes = Im2col::kLoaded * 2;
   std::vector<uint8_t> expected = random_bytes(kShared, 3);
-  auto* to = bench.allocate<uint8_t>(kShared);
-  const Source source = shared_kernel("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; " + load + kWait);
-  LaunchConfig config;
-  config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-  const Outcome outcome =
-      bench.launch(source, config, map, at, bench.upload(expected), to, 0u, c.pixels * row_bytes, kShared, nullptr);
-  ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+  const Ran ran = run(bench, kExpect + load + kWait,
+                      {.map = map, .at = at, .shared = expected, .bytes = c.pixels * row_bytes, .threads = 64});
+  ASSERT_EQ(ran.outcome.status, Status::Success) << ran.outcome.report;
   for (uint32_t i = 0; i < c.pixels; ++i) {
     const int64_t pixel = c.pixel(c.first + i);
     const auto row = expected.begin() + i * row_bytes;
@@ -384,7 +415,7 @@ void check_im2col(const Im2col& c, const Options& options) {
       std::copy_n(tensor.begin() + (pixel * Im2col::kChannels + Im2col::kFrom) * 2, row_bytes, row);
     }
   }
-  for (size_t i = 0; i < kShared; ++i) ASSERT_EQ(int{to[i]}, int{expected[i]}) << "shared byte +" << i;
+  for (size_t i = 0; i < kShared; ++i) ASSERT_EQ(int{ran.shared[i]}, int{expected[i]}) << "shared byte +" << i;
 }
 
 TEST(TensorLoad, PixelsOfAConvolution) {
@@ -397,25 +428,23 @@ TEST(TensorLoad, PixelsOfAConvolution) {
 }
 
 TEST(TensorFaults, MapsOfTheOtherKind) {
-  const auto run = [](bool is_im2col, const std::string& form, const std::string& offsets) {
+  const auto load = [](bool is_im2col, const std::string& form, const std::string& offsets) {
     Bench bench;
     TensorMap map = make_map({.address = bench.allocate<uint8_t>(1 << 16), .dims = {64, 8, 4}, .box = {32, 1, 1}});
     map.is_im2col = is_im2col;
     map.pixels = 8;
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(
-        shared_kernel(".reg .b16 %o; cp.async.bulk.tensor.3d.shared::cluster.global." + form +
-                      ".mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(3) + "], [%r9]" + offsets + ";"),
-        config, map, Coordinates{}, bench.allocate<uint8_t>(kShared), bench.allocate<uint8_t>(kShared), 0u, 0u, kShared,
-        nullptr);
+    return run(bench,
+               ".reg .b16 %o; cp.async.bulk.tensor.3d.shared::cluster.global." + form +
+                   ".mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(3) + "], [%r9]" + offsets + ";",
+               {.map = map})
+        .outcome;
   };
-  expect_failure(run(true, "tile", ""), Status::IllegalInstruction, {"one for im2col, and the instruction has no"});
-  expect_failure(run(false, "im2col", ", {%o}"), Status::IllegalInstruction, {"is not one for im2col"});
+  expect_failure(load(true, "tile", ""), Status::IllegalInstruction, {"one for im2col, and the instruction has no"});
+  expect_failure(load(false, "im2col", ", {%o}"), Status::IllegalInstruction, {"is not one for im2col"});
 }
 
 TEST(TensorLoad, QualifiersInEveryOrderThatAssembles) {
-  const Case c{.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .element_strides = {}, .at = {16, 7}};
+  const Case c{.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .at = {16, 7}};
   for (const char* const form :
        {".shared::cluster.global.mbarrier::complete_tx::bytes", ".shared::cta.global.mbarrier::complete_tx::bytes",
         ".shared::cta.global.tile.mbarrier::complete_tx::bytes",
@@ -426,31 +455,27 @@ TEST(TensorLoad, QualifiersInEveryOrderThatAssembles) {
 
 TEST(TensorLoad, SlabsOfRankThree) {
   // {64, rows, K/64} loads several 128-byte atoms in one instruction: slab z starts at z * rows * 128.
-  Case c{.dims = {64, 100, 4}, .strides = {512, 128}, .box = {64, 24, 4}, .element_strides = {}, .at = {0, 90, 1}};
+  Case c{.dims = {64, 100, 4}, .strides = {512, 128}, .box = {64, 24, 4}, .at = {0, 90, 1}};
   c.swizzle = 3;
-  check_load(c, {});
+  check_load(c);
 }
 
 TEST(TensorLoad, MapsInGlobalMemoryAndPrefetches) {
   Bench bench;
-  const std::vector<uint8_t> tensor = random_bytes(64 * 64 * 2, 5), before(kShared, 0);
-  const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 8}, .element_strides = {}, .at = {0, 3}};
-  const auto* device_tensor = bench.upload(tensor);
-  const auto* map = bench.upload(std::vector<TensorMap>{make_map(c.spec(device_tensor))});
-  const auto* from = bench.upload(before);
-  auto* to = bench.allocate<uint8_t>(kShared);
-  const Source source = shared_kernel(
+  const std::vector<uint8_t> tensor = random_bytes(64 * 64 * 2, 5);
+  const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 8}, .at = {0, 3}};
+  const auto* map = bench.upload(std::vector<TensorMap>{make_map(c.spec(bench.upload(tensor)))});
+  const Ran ran = run(
+      bench,
       "prefetch.tensormap [%rd14]; fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; "
       "cp.async.bulk.prefetch.tensor.2d.L2.global [%rd14, {%r40, %r41}]; mbarrier.arrive.expect_tx.shared::cta.b64 _, "
       "[%r9], %r14;"
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r15], [%rd14, "
       "{%r40, %r41}], [%r9], 1152921504606846976;" +
-      kWait);
-  LaunchConfig config;
-  config.dynamic_smem = kShared;
-  expect_success(bench.launch(source, config, TensorMap{}, pack(c.at), from, to, 0u, c.bytes(), kShared, map));
-  EXPECT_EQ(std::vector<uint8_t>(to, to + 1024),
-            std::vector<uint8_t>(tensor.begin() + 3 * 128, tensor.begin() + 11 * 128));
+          kWait,
+      {.at = c.at, .bytes = c.bytes(), .extra = map});
+  expect_success(ran.outcome);
+  EXPECT_TRUE(std::equal(ran.shared.begin(), ran.shared.begin() + 1024, tensor.begin() + 3 * 128));
 }
 
 // ---- multicast and pairs
@@ -461,33 +486,24 @@ TEST(TensorLoad, MulticastToTheCtasOfTheMask) {
       // Rank 2 of 4 loads for ranks 1 and 3 (0b1010). Signals: with ::1 at each destination's barrier; with ::2 at the
       // CTA of the destination's pair that has the named barrier's parity (even here: ranks 0 and 2).
       Bench bench(options);
-      const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .element_strides = {}, .at = {0, 5}};
+      Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .at = {0, 5}};
+      c.offset = 256;
       const std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 6), before = random_bytes(4 * kShared, 9);
-      const auto* device_tensor = bench.upload(tensor);
-      const auto* from = bench.upload(before);
-      auto* to = bench.allocate<uint8_t>(4 * kShared);
       const std::string group = pair ? ".cta_group::2" : "";
       const uint32_t signalled = pair ? 0b0101 : 0b1010;
-      const Source source =
-          shared_kernel("mov.u32 %r20, 1; shl.b32 %r20, %r20, %r7; and.b32 %r20, %r20, " + std::to_string(signalled) +
-                        "; setp.ne.u32 %p4, %r20, 0; @%p4 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
-                        "mov.u16 %h1, 10; setp.eq.u32 %p5, %r7, 2;"
-                        "@%p5 cp.async.bulk.tensor.2d" +
-                        group +
-                        ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r15], [%rd13, "
-                        "{%r40, %r41}], [%r9], %h1; @!%p4 bra sync; " +
-                        kWait);
-      LaunchConfig config;
-      config.grid = {4, 1, 1}, config.cluster = {4, 1, 1}, config.block = {32, 1, 1}, config.dynamic_smem = kShared;
-      expect_success(bench.launch(source, config, make_map(c.spec(device_tensor)), pack(c.at), from, to, 256u,
-                                  c.bytes(), kShared, nullptr));
+      const Ran ran = run(bench,
+                          "mov.u32 %r20, 1; shl.b32 %r20, %r20, %r7; and.b32 %r20, %r20, " + std::to_string(signalled) +
+                              "; setp.ne.u32 %p4, %r20, 0; @%p4 " + kExpect +
+                              "mov.u16 %h1, 10; setp.eq.u32 %p5, %r7, 2; @%p5 cp.async.bulk.tensor.2d" + group +
+                              ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r15], [%rd13, "
+                              "{%r40, %r41}], [%r9], %h1; @!%p4 bra sync; " +
+                              kWait,
+                          c, bench.upload(tensor), before);
+      expect_success(ran.outcome);
       for (size_t rank = 0; rank < 4; ++rank) {
-        std::vector<uint8_t> expected(before.begin() + static_cast<long>(rank * kShared),
-                                      before.begin() + static_cast<long>((rank + 1) * kShared));
-        Case placed = c;
-        placed.offset = 256;
-        if (rank % 2 == 1) expected = model_load(placed, tensor, expected);
-        EXPECT_EQ(std::vector<uint8_t>(to + rank * kShared, to + (rank + 1) * kShared), expected) << rank << pair;
+        std::vector<uint8_t> expected = of_cta(before, rank);
+        if (rank % 2 == 1) expected = model_load(c, tensor, expected);
+        EXPECT_EQ(of_cta(ran.shared, rank), expected) << rank << pair;
       }
     }
   }
@@ -496,23 +512,22 @@ TEST(TensorLoad, MulticastToTheCtasOfTheMask) {
 TEST(TensorLoad, BothCtasOfAPairReportToTheLeader) {
   for (const Options& options : all_schedules()) {
     Bench bench(options);
-    const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .element_strides = {}, .at = {0, 5}};
+    const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .at = {0, 5}};
     const std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 6);
-    const auto* device_tensor = bench.upload(tensor);
-    const auto* from = bench.upload(std::vector<uint8_t>(2 * kShared, 1));
-    auto* to = bench.allocate<uint8_t>(2 * kShared);
-    const Source source = shared_kernel(
-        "setp.eq.u32 %p5, %r7, 0; shl.b32 %r20, %r14, 1; @%p5 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
-        "%r20; and.b32 %r21, %r9, -16777224; mov.u32 %r41, %r7; shl.b32 %r41, %r41, 4;"
-        "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, "
-        "{%r40, %r41}], [%r21]; @!%p5 bra sync; " +
-        kWait);
-    LaunchConfig config;
-    config.grid = {2, 1, 1}, config.cluster = {2, 1, 1}, config.block = {32, 1, 1}, config.dynamic_smem = kShared;
-    expect_success(bench.launch(source, config, make_map(c.spec(device_tensor)), pack(c.at), from, to, 0u, c.bytes(),
-                                kShared, nullptr));
-    EXPECT_TRUE(std::equal(to, to + 2048, tensor.begin()));
-    EXPECT_TRUE(std::equal(to + kShared, to + kShared + 2048, tensor.begin() + 16 * 128));
+    const Ran ran =
+        run(bench,
+            "setp.eq.u32 %p5, %r7, 0; shl.b32 %r20, %r14, 1; @%p5 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
+            "%r20; and.b32 %r21, %r9, -16777224; mov.u32 %r41, %r7; shl.b32 %r41, %r41, 4;"
+            "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, "
+            "{%r40, %r41}], [%r21]; @!%p5 bra sync; " +
+                kWait,
+            c, bench.upload(tensor), std::vector<uint8_t>(2 * kShared, 1));
+    expect_success(ran.outcome);
+    for (size_t rank = 0; rank < 2; ++rank) {
+      const std::vector<uint8_t> shared = of_cta(ran.shared, rank);
+      EXPECT_TRUE(
+          std::equal(shared.begin(), shared.begin() + 2048, tensor.begin() + static_cast<long>(rank * 16 * 128)));
+    }
   }
 }
 
@@ -520,7 +535,7 @@ TEST(TensorLoad, BothCtasOfAPairReportToTheLeader) {
 
 /// A matrix of 64 rows of 64 16-bit elements, and boxes of one row of it.
 struct Rows {
-  Case c{.dims = {64, 64}, .strides = {128}, .box = {32, 1}, .element_strides = {}, .at = {}};
+  Case c{.dims = {64, 64}, .strides = {128}, .box = {32, 1}};
   explicit Rows(std::vector<int32_t> at, int swizzle = 0, uint32_t offset = 0) {
     c.at = std::move(at), c.swizzle = swizzle, c.offset = offset;
   }
@@ -533,7 +548,18 @@ struct Rows {
   }
 };
 
-const std::string kGather = ".shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
+const std::string kGather = kExpect +
+                            "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+                            "[%r15], [%rd13, " +
+                            coordinates(5) + "], [%r9];" + kWait;
+const std::string kScatter = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd13, " +
+                             coordinates(5) + "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+Ran run_rows(Bench& bench, const std::string& body, const Case& c, const void* tensor,
+             const std::vector<uint8_t>& shared = std::vector<uint8_t>(kShared)) {
+  return run(
+      bench, body,
+      {.map = make_map(c.spec(tensor)), .at = c.at, .shared = shared, .offset = c.offset, .bytes = 4 * c.inner()});
+}
 
 TEST(FourRows, GatherBringsThemInOrder) {
   for (const Options& options : all_schedules()) {
@@ -542,20 +568,13 @@ TEST(FourRows, GatherBringsThemInOrder) {
       if (swizzle == 1) rows.c.box[0] = 16;
       Bench bench(options);
       const std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 11), before = random_bytes(kShared, 3);
-      const auto* device_tensor = bench.upload(tensor);
-      const auto* from = bench.upload(before);
-      auto* to = bench.allocate<uint8_t>(kShared);
-      const Source source =
-          shared_kernel("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd13, " + coordinates(5) +
-                        "]; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; cp.async.bulk.tensor.2d" +
-                        kGather + " [%r15], [%rd13, " + coordinates(5) + "], [%r9];" + kWait);
-      LaunchConfig config;
-      config.dynamic_smem = kShared;
-      expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to,
-                                  rows.c.offset, 4 * rows.c.inner(), kShared, nullptr));
+      const Ran ran = run_rows(
+          bench, "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd13, " + coordinates(5) + "]; " + kGather,
+          rows.c, bench.upload(tensor), before);
+      expect_success(ran.outcome);
       std::vector<uint8_t> expected = before;
       for (size_t i = 0; i < 4; ++i) expected = model_load(rows.row(i), tensor, expected);
-      EXPECT_EQ(std::vector<uint8_t>(to, to + kShared), expected) << swizzle;
+      EXPECT_EQ(ran.shared, expected) << swizzle;
     }
   }
 }
@@ -564,25 +583,20 @@ TEST(FourRows, GatherToTheCtasOfTheMaskAndToAPair) {
   for (const Options& options : all_schedules()) {
     const Rows rows({8, 40, 3, 17, 0});
     Bench bench(options);
-    const std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 6), before(2 * kShared, 1);
-    const auto* device_tensor = bench.upload(tensor);
-    const auto* from = bench.upload(before);
-    auto* to = bench.allocate<uint8_t>(2 * kShared);
+    const std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 6);
     // Rank 1 loads for both; with ::2 both report to the CTA whose mbarrier has the parity of the named one.
-    const Source source = shared_kernel(
+    const Ran ran = run_rows(
+        bench,
         "setp.eq.u32 %p5, %r7, 1; shl.b32 %r20, %r14, 1; @%p5 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
-        "%r20; "
-        "mov.u16 %h1, 3; @%p5 cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes"
-        ".multicast::cluster.cta_group::2 [%r15], [%rd13, " +
-        coordinates(5) + "], [%r9], %h1; @!%p5 bra sync; " + kWait);
-    LaunchConfig config;
-    config.grid = {2, 1, 1}, config.cluster = {2, 1, 1}, config.dynamic_smem = kShared;
-    expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to, 0u,
-                                4 * rows.c.inner(), kShared, nullptr));
+        "%r20; mov.u16 %h1, 3; @%p5 "
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::"
+        "bytes.multicast::cluster.cta_group::2 [%r15], [%rd13, " +
+            coordinates(5) + "], [%r9], %h1; @!%p5 bra sync; " + kWait,
+        rows.c, bench.upload(tensor), std::vector<uint8_t>(2 * kShared, 1));
+    expect_success(ran.outcome);
     std::vector<uint8_t> expected(kShared, 1);
     for (size_t i = 0; i < 4; ++i) expected = model_load(rows.row(i), tensor, expected);
-    for (const size_t rank : {0, 1})
-      EXPECT_EQ(std::vector<uint8_t>(to + rank * kShared, to + (rank + 1) * kShared), expected) << rank;
+    for (const size_t rank : {0, 1}) EXPECT_EQ(of_cta(ran.shared, rank), expected) << rank;
   }
 }
 
@@ -594,15 +608,7 @@ TEST(FourRows, ScatterWritesWhatLiesInside) {
       const std::vector<uint8_t> shared = random_bytes(kShared, 3);
       std::vector<uint8_t> tensor = random_bytes(rows.c.tensor_bytes(), 17);
       auto* device_tensor = bench.upload(tensor);
-      const auto* from = bench.upload(shared);
-      auto* to = bench.allocate<uint8_t>(kShared);
-      const Source source =
-          shared_kernel("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd13, " +
-                        coordinates(5) + "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
-      LaunchConfig config;
-      config.dynamic_smem = kShared;
-      expect_success(bench.launch(source, config, make_map(rows.c.spec(device_tensor)), pack(rows.c.at), from, to,
-                                  rows.c.offset, 4 * rows.c.inner(), kShared, nullptr));
+      expect_success(run_rows(bench, kScatter, rows.c, device_tensor, shared).outcome);
       for (size_t i = 0; i < 4; ++i) {
         const Case one = rows.row(i);
         for (uint32_t b = 0; b < one.inner() && one.at[1] < 64; ++b) {
@@ -610,36 +616,26 @@ TEST(FourRows, ScatterWritesWhatLiesInside) {
               shared[swizzle_bits(swizzle, kBase + one.offset + b) - kBase];
         }
       }
-      EXPECT_EQ(std::vector<uint8_t>(device_tensor, device_tensor + tensor.size()), tensor) << swizzle;
+      EXPECT_TRUE(std::equal(tensor.begin(), tensor.end(), device_tensor)) << swizzle;
     }
   }
 }
 
 TEST(FourRows, Faults) {
-  const auto run = [](Case c, std::vector<int32_t> at, bool store) {
+  const auto copy = [](Case c, std::vector<int32_t> at, const std::string& how) {
     Bench bench;
-    auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes(), 0));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    const Source source =
-        shared_kernel(store ? "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd13, " +
-                                  coordinates(5) + "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
-                            : "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; cp.async.bulk.tensor.2d" +
-                                  kGather + " [%r15], [%rd13, " + coordinates(5) + "], [%r9];" + kWait);
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(source, config, make_map(c.spec(tensor)), pack(at), from, to, 0u, 4 * c.inner(), kShared,
-                        nullptr);
+    c.at = std::move(at);
+    return run_rows(bench, how, c, bench.upload(std::vector<uint8_t>(c.tensor_bytes()))).outcome;
   };
   const Case right = Rows({}).c;
-  expect_success(run(right, {-8, -1, 0, 64, 7}, false));
-  expect_failure(run(right, {0, -1, 0, 1, 2}, true), Status::IllegalInstruction, {"negative coordinate -1"});
-  expect_failure(run(right, {3, 0, 1, 2, 3}, false), Status::IllegalInstruction, {"multiple of 16 bytes"});
+  expect_success(copy(right, {-8, -1, 0, 64, 7}, kGather));
+  expect_failure(copy(right, {0, -1, 0, 1, 2}, kScatter), Status::IllegalInstruction, {"negative coordinate -1"});
+  expect_failure(copy(right, {3, 0, 1, 2, 3}, kGather), Status::IllegalInstruction, {"multiple of 16 bytes"});
   Case high = right;
   high.box[1] = 4;
-  expect_failure(run(high, {0, 0, 1, 2, 3}, false), Status::IllegalInstruction, {"has 4 rows", "need 1"});
-  Case deep{.dims = {64, 8, 8}, .strides = {128, 1024}, .box = {32, 1, 1}, .element_strides = {}, .at = {}};
-  expect_failure(run(deep, {0, 0, 1, 2, 3}, true), Status::IllegalInstruction, {"rank 2", "has rank 3"});
+  expect_failure(copy(high, {0, 0, 1, 2, 3}, kGather), Status::IllegalInstruction, {"has 4 rows", "need 1"});
+  const Case deep{.dims = {64, 8, 8}, .strides = {128, 1024}, .box = {32, 1, 1}};
+  expect_failure(copy(deep, {0, 0, 1, 2, 3}, kScatter), Status::IllegalInstruction, {"rank 2", "has rank 3"});
 }
 
 // ---- stores
@@ -648,30 +644,22 @@ TEST(FourRows, Faults) {
 void check_store(const Case& c, const Options& options, const std::string& reduce = "",
                  const std::function<void(uint8_t*, const uint8_t*)>& combine = {}) {
   Bench bench(options);
-  const std::vector<uint8_t> shared = random_bytes(kShared, 3);
-  std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 17);
-  std::vector<uint8_t> source_bytes = shared;
+  std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 17), source_bytes = random_bytes(kShared, 3);
   if (c.data_type == 9 || c.data_type == 6 || c.data_type == 7) {  // keep exponents away from infinities
     for (size_t i = 1; i < tensor.size(); i += 2) tensor[i] = static_cast<uint8_t>(0x3C | (tensor[i] & 0x81));
     for (size_t i = 1; i < source_bytes.size(); i += 2)
       source_bytes[i] = static_cast<uint8_t>(0x3C | (source_bytes[i] & 0x81));
   }
   auto* device_tensor = bench.upload(tensor);
-  const auto* from = bench.upload(source_bytes);
-  auto* to = bench.allocate<uint8_t>(kShared);
-  const std::string rank = std::to_string(c.rank()) + "d";
-  const std::string store = reduce.empty()
-                                ? "cp.async.bulk.tensor." + rank + ".global.shared::cta.bulk_group [%rd13, " +
-                                      coordinates(c.rank()) + "], [%r15];"
-                                : "cp.reduce.async.bulk.tensor." + rank + ".global.shared::cta." + reduce +
-                                      ".tile.bulk_group [%rd13, " + coordinates(c.rank()) + "], [%r15];";
-  const Source source = shared_kernel(
-      store + " cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;");
-  LaunchConfig config;
-  config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-  const Outcome outcome = bench.launch(source, config, make_map(c.spec(device_tensor)), pack(c.at), from, to, c.offset,
-                                       c.bytes(), kShared, nullptr);
-  ASSERT_EQ(outcome.status, Status::Success) << outcome.report;
+  const Ran ran =
+      run(bench,
+          (reduce.empty() ? "cp.async.bulk.tensor." : "cp.reduce.async.bulk.tensor.") + std::to_string(c.rank()) +
+              "d.global.shared::cta." + (reduce.empty() ? "bulk_group" : reduce + ".tile.bulk_group") + " [%rd13, " +
+              coordinates(c.rank()) +
+              "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; "
+              "cp.async.bulk.wait_group 0;",
+          c, device_tensor, source_bytes);
+  ASSERT_EQ(ran.outcome.status, Status::Success) << ran.outcome.report;
   c.for_rows([&](uint32_t row, const std::vector<int64_t>& where) {
     if (!c.row_inside(where)) return;
     // Clipped at 16 bytes only, in the innermost dimension.
@@ -697,20 +685,18 @@ void check_store(const Case& c, const Options& options, const std::string& reduc
 
 TEST(TensorStore, RanksSwizzlesAndClipping) {
   for (const Options& options : all_schedules()) {
-    check_store({.dims = {304}, .strides = {}, .box = {256}, .element_strides = {}, .at = {96}}, options);
-    check_store(
-        {.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .element_strides = {}, .at = {8, 27, 7}},
-        options);
+    check_store({.dims = {304}, .box = {256}, .at = {96}}, options);
+    check_store({.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .at = {8, 27, 7}}, options);
     check_store({.dims = {40, 7, 6, 5},
                  .strides = {96, 800, 6000},
                  .box = {16, 3, 2, 4},
-                 .element_strides = {},
+
                  .at = {8, 2, 1, 1}},
                 options);
     check_store({.dims = {32, 5, 4, 3, 6},
                  .strides = {64, 320, 1280, 3840},
                  .box = {8, 2, 3, 2, 3},
-                 .element_strides = {},
+
                  .at = {16, 4, 1, 0, 2}},
                 options);
   }
@@ -723,7 +709,7 @@ TEST(TensorStore, RanksSwizzlesAndClipping) {
                        : swizzle == 2 ? 32u
                                       : 64u,
                        8},
-               .element_strides = {},
+
                .at = {width > 64 ? 64 : 0, y}};
         c.swizzle = swizzle, c.offset = 384;
         check_store(c, {});
@@ -742,7 +728,7 @@ TEST(TensorStore, Reductions) {
     };
   };
   const auto kind = [](int type, int bytes) {
-    Case c{.dims = {40, 20}, .strides = {512}, .box = {32, 8}, .element_strides = {}, .at = {16, 15}};
+    Case c{.dims = {40, 20}, .strides = {512}, .box = {32, 8}, .at = {16, 15}};
     c.data_type = type, c.element_bytes = bytes;
     return c;
   };
@@ -767,20 +753,16 @@ TEST(TensorStore, GroupsCompleteInOrderAndReadsFirst) {
   // The source may be overwritten after .read of its group; the data that arrives is the old one.
   for (const Options& options : all_schedules()) {
     Bench bench(options);
-    const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 8}, .element_strides = {}, .at = {0, 0}};
+    const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 8}, .at = {0, 0}};
     auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes(), 0));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    const Source source = shared_kernel(R"(
+    expect_success(run(bench, R"(
       mov.u32 %r20, 0;
       turn: and.b32 %r21, %r20, 1; shl.b32 %r21, %r21, 10; add.u32 %r21, %r15, %r21; cp.async.bulk.wait_group.read 1;
       mov.u32 %r22, 0; put: add.u32 %r23, %r21, %r22; add.u32 %r24, %r20, 1; st.shared.u32 [%r23], %r24; add.u32 %r22, %r22, 4; setp.lt.u32 %p4, %r22, 1024; @%p4 bra put;
       fence.proxy.async.shared::cta; shl.b32 %r41, %r20, 3; cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd13, {%r40, %r41}], [%r21]; cp.async.bulk.commit_group;
-      add.u32 %r20, %r20, 1; setp.lt.u32 %p4, %r20, 8; @%p4 bra turn; cp.async.bulk.wait_group 0;)");
-    LaunchConfig config;
-    config.block = {32, 1, 1}, config.dynamic_smem = kShared;
-    expect_success(
-        bench.launch(source, config, make_map(c.spec(tensor)), pack(c.at), from, to, 0u, 0u, kShared, nullptr));
+      add.u32 %r20, %r20, 1; setp.lt.u32 %p4, %r20, 8; @%p4 bra turn; cp.async.bulk.wait_group 0;)",
+                       c, tensor)
+                       .outcome);
     for (uint32_t i = 0; i < 2048; ++i) EXPECT_EQ(reinterpret_cast<uint32_t*>(tensor)[i], i / 256 + 1) << i;
   }
 }
@@ -807,6 +789,15 @@ struct Packed {
             .box = {128, kRows},
             .swizzle = swizzle};
   }
+  /// A copy of the box, by a map of the tensor at `address`.
+  Ran copy(Bench& bench, const std::string& body, const void* address, const std::vector<uint8_t>& shared) const {
+    return run(bench, body,
+               {.map = make_map(spec(address)),
+                .at = {{128, 5}},
+                .shared = shared,
+                .bytes = row_bytes() * kRows,
+                .threads = 64});
+  }
   /// Calls f(offset in the tensor, offset in shared memory, bytes, is it inside) for sixteen elements each.
   template <class F>
   void for_sixteens(F f) const {
@@ -825,26 +816,15 @@ TEST(Packed, LoadsLeaveRoomBehindSixteen) {
   for (const Packed& c : kPacked) {
     Bench bench;
     const std::vector<uint8_t> tensor = random_bytes(9 * Packed::kStride, 7), before = random_bytes(kShared, 3);
-    auto* to = bench.allocate<uint8_t>(kShared);
-    LaunchConfig config;
-    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-    const Source source = shared_kernel(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
-        "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r15], [%rd13, " +
-        coordinates(2) + "], [%r9];" + kWait);
-    const Outcome outcome = bench.launch(source, config, make_map(c.spec(bench.upload(tensor))), pack({128, 5}),
-                                         bench.upload(before), to, 0, c.row_bytes() * Packed::kRows, kShared, nullptr);
-    expect_success(outcome);
+    const Ran ran = c.copy(bench, kExpect + kLoad2d + kWait, bench.upload(tensor), before);
+    expect_success(ran.outcome);
     std::vector<uint8_t> expected = before;
-    if (c.pitch() > c.row_bytes() && !c.is_spread()) {
-      // Between the rows of a box that is narrower than its swizzle everything stays.
-    } else {
-      std::fill_n(expected.begin(), c.pitch() * Packed::kRows, 0xFF);  // what a program may not rely on
-    }
+    // Between the rows of a box that is narrower than its swizzle everything stays; else a program may not rely on it.
+    if (c.pitch() == c.row_bytes() || c.is_spread()) std::fill_n(expected.begin(), c.pitch() * Packed::kRows, 0xFF);
     c.for_sixteens([&](uint32_t from, uint32_t at, uint32_t bytes, bool inside) {
       for (uint32_t i = 0; i < bytes; ++i) expected.at(at + i) = inside ? tensor.at(from + i) : 0;
     });
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to)) << "type " << c.type << " swizzle " << c.swizzle;
+    EXPECT_EQ(ran.shared, expected) << "type " << c.type << " swizzle " << c.swizzle;
   }
 }
 
@@ -854,14 +834,7 @@ TEST(Packed, StoresTakeTheLowerSixBitsOfBytes) {
     const std::vector<uint8_t> shared = random_bytes(kShared, 3);
     std::vector<uint8_t> tensor = random_bytes(9 * Packed::kStride, 17);
     auto* const device_tensor = bench.upload(tensor);
-    LaunchConfig config;
-    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-    const Source source =
-        shared_kernel("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd13, " + coordinates(2) +
-                      "], [%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
-    const Outcome outcome =
-        bench.launch(source, config, make_map(c.spec(device_tensor)), pack({128, 5}), bench.upload(shared),
-                     bench.allocate<uint8_t>(kShared), 0, c.row_bytes() * Packed::kRows, kShared, nullptr);
+    const Outcome outcome = c.copy(bench, kStore2d, device_tensor, shared).outcome;
     if (c.type == 14) {
       expect_failure(outcome, Status::IllegalInstruction, {"16U4_ALIGN16B", "only loads"});
       continue;
@@ -882,45 +855,31 @@ TEST(Packed, StoresTakeTheLowerSixBitsOfBytes) {
 }
 
 TEST(Packed, WhatTheyDoNotHave) {
-  const auto run = [](const Packed& c, int32_t x, bool nan, const std::string& body) {
+  const auto copy = [](const Packed& c, int32_t x, bool nan, const std::string& body) {
     Bench bench;
     MapSpec spec = c.spec(bench.allocate<uint8_t>(9 * Packed::kStride));
     spec.nan_fill = nan;
-    LaunchConfig config;
-    config.block = {64, 1, 1}, config.dynamic_smem = kShared;
-    return bench.launch(shared_kernel(body), config, make_map(spec), pack({x, 0}), bench.allocate<uint8_t>(kShared),
-                        bench.allocate<uint8_t>(kShared), 0, 0, kShared, nullptr);
+    return run(bench, body, {.map = make_map(spec), .at = {{x, 0}}, .threads = 64}).outcome;
   };
-  const std::string load =
-      "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r15], [%rd13, " + coordinates(2) +
-      "], [%r9];";
-  expect_failure(run({15, 0}, 64, false, load), Status::IllegalInstruction, {"coordinate 64", "multiple of 128"});
-  expect_failure(run({13, 0}, 16, false, load), Status::IllegalInstruction, {"coordinate 16 is 8 bytes"});
-  expect_failure(run({14, 0}, 0, true, load), Status::IllegalInstruction, {"no NaNs"});
-  expect_failure(run({13, 0}, 0, false,
-                     "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd13, " + coordinates(2) +
-                         "], [%r15];"),
+  expect_failure(copy({15, 0}, 64, false, kLoad2d), Status::IllegalInstruction, {"coordinate 64", "multiple of 128"});
+  expect_failure(copy({13, 0}, 16, false, kLoad2d), Status::IllegalInstruction, {"coordinate 16 is 8 bytes"});
+  expect_failure(copy({14, 0}, 0, true, kLoad2d), Status::IllegalInstruction, {"no NaNs"});
+  expect_failure(copy({13, 0}, 0, false,
+                      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd13, {%r40, %r41}], "
+                      "[%r15];"),
                  Status::IllegalInstruction, {"no packed types"});
 }
 
 TEST(TensorFaults, CoordinatesAlignmentAndMaps) {
-  Case c{.dims = {128, 64}, .strides = {256}, .box = {64, 8}, .element_strides = {}, .at = {0, 0}};
-  const auto run = [](const Case& each, bool store, const std::string& change = "") {
+  Case c{.dims = {128, 64}, .strides = {256}, .box = {64, 8}, .at = {0, 0}};
+  const auto load = [](const Case& each, const std::string& change = "") {
     Bench bench;
-    auto* tensor = bench.upload(std::vector<uint8_t>(each.tensor_bytes(), 0));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    const Source source =
-        shared_kernel(change + (store ? "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd13, {%r40, %r41}], "
-                                        "[%r15]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
-                                      : "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
-                                        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                                        "[%r15], [%rd13, {%r40, %r41}], [%r9]; " +
-                                            kWait));
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(source, config, make_map(each.spec(tensor)), pack(each.at), from, to, each.offset, each.bytes(),
-                        kShared, nullptr);
+    const auto* tensor = bench.upload(std::vector<uint8_t>(each.tensor_bytes()));
+    return run(bench, change + kExpect + kLoad2d + kWait, each, tensor).outcome;
+  };
+  const auto store = [](const Case& each) {
+    Bench bench;
+    return run(bench, kStore2d, each, bench.upload(std::vector<uint8_t>(each.tensor_bytes()))).outcome;
   };
   const auto at = [&](int32_t x, int32_t y) {
     Case moved = c;
@@ -928,90 +887,64 @@ TEST(TensorFaults, CoordinatesAlignmentAndMaps) {
     return moved;
   };
   for (const int32_t x : {1, 3, 4, 12, 100, -1, -3}) {
-    expect_failure(run(at(x, 0), false), Status::IllegalInstruction, {"innermost coordinate", "multiple of 16 bytes"});
-    expect_failure(run(at(x, 0), true), Status::IllegalInstruction,
+    expect_failure(load(at(x, 0)), Status::IllegalInstruction, {"innermost coordinate", "multiple of 16 bytes"});
+    expect_failure(store(at(x, 0)), Status::IllegalInstruction,
                    {x < 0 ? "negative coordinate" : "innermost coordinate"});
   }
-  for (const int32_t x : {8, -8, 104, 0x7FFF'FFF8}) expect_success(run(at(x, 0), false));
-  expect_failure(run(at(-8, 0), true), Status::IllegalInstruction, {"negative coordinate -8"});
-  expect_failure(run(at(0, -1), true), Status::IllegalInstruction, {"negative coordinate -1", "dimension 1"});
+  for (const int32_t x : {8, -8, 104, 0x7FFF'FFF8}) expect_success(load(at(x, 0)));
+  expect_failure(store(at(-8, 0)), Status::IllegalInstruction, {"negative coordinate -8"});
+  expect_failure(store(at(0, -1)), Status::IllegalInstruction, {"negative coordinate -1", "dimension 1"});
   for (const uint32_t offset : {8, 16, 32, 64}) {
     Case moved = c;
     moved.offset = offset;
-    expect_failure(run(moved, false), Status::MisalignedAddress, {"multiple of 128"});
-    expect_failure(run(moved, true), Status::MisalignedAddress, {"multiple of 128"});
+    expect_failure(load(moved), Status::MisalignedAddress, {"multiple of 128"});
+    expect_failure(store(moved), Status::MisalignedAddress, {"multiple of 128"});
   }
   Case outside = c;
   outside.offset = kShared - 512;
-  expect_failure(run(outside, false), Status::IllegalAddress, {"TMA load", "shared offset"});
+  expect_failure(load(outside), Status::IllegalAddress, {"TMA load", "shared offset"});
   // A tensor map that is a copy on the stack, no map at all, or of another rank.
-  expect_failure(run(c, false, "mov.u64 %rd13, 144115188075855872;"), Status::IllegalInstruction,
-                 {"copy on the stack"});
-  expect_failure(run(c, false, "ld.param.u64 %rd13, [from]; add.s64 %rd13, %rd13, 64;"), Status::IllegalInstruction,
+  expect_failure(load(c, "mov.u64 %rd13, 144115188075855872;"), Status::IllegalInstruction, {"copy on the stack"});
+  expect_failure(load(c, "ld.param.u64 %rd13, [from]; add.s64 %rd13, %rd13, 64;"), Status::IllegalInstruction,
                  {"not a tensor map"});
-  Case flat{.dims = {1024}, .strides = {}, .box = {64}, .element_strides = {}, .at = {0}};
-  expect_failure(run(flat, false), Status::IllegalInstruction, {"2 coordinates", "rank 1"});
-  // A load over the mbarrier itself; the wrong CTA's barrier.
-  expect_failure(run(c, false, "add.u32 %r15, %r15, -1024;"), Status::LaunchFailure, {"over the live mbarrier"});
+  expect_failure(load({.dims = {1024}, .box = {64}, .at = {0}}), Status::IllegalInstruction,
+                 {"2 coordinates", "rank 1"});
+  expect_failure(load(c, "add.u32 %r15, %r15, -1024;"), Status::LaunchFailure, {"over the live mbarrier"});
   // A tensor that has been freed.
-  {
-    Bench bench;
-    auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes(), 0), "cudaMalloc #3");
-    const TensorMap map = make_map(c.spec(tensor));
-    bench.device().memory().release(tensor);
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    const Source source = shared_kernel(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, {%r40, %r41}], "
-        "[%r9]; " +
-        kWait);
-    expect_failure(bench.launch(source, config, map, pack(c.at), from, from, 0u, c.bytes(), kShared, nullptr),
-                   Status::IllegalAddress,
-                   {"TMA load", "cudaMalloc #3", "freed", "asynchronous operation that was issued at", "lane 0"});
-  }
+  Bench bench;
+  auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes()), "cudaMalloc #3");
+  bench.device().memory().release(tensor);
+  expect_failure(run(bench, kExpect + kLoad2d + kWait, c, tensor).outcome, Status::IllegalAddress,
+                 {"TMA load", "cudaMalloc #3", "freed", "asynchronous operation that was issued at", "lane 0"});
 }
 
 TEST(TensorFaults, WrongByteCounts) {
-  const auto run = [](uint32_t expected, const Options& options) {
+  const auto load = [](uint32_t expected, const Options& options) {
     Bench bench(options);
-    const Case c{.dims = {128, 64}, .strides = {256}, .box = {64, 8}, .element_strides = {}, .at = {0, 0}};
-    auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes(), 0));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    const Source source = shared_kernel(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], %r14; "
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, {%r40, %r41}], "
-        "[%r9]; " +
-        kWait);
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(source, config, make_map(c.spec(tensor)), pack(c.at), from, to, 0u, expected, kShared, nullptr);
+    const Case c{.dims = {128, 64}, .strides = {256}, .box = {64, 8}, .at = {0, 0}};
+    const auto* tensor = bench.upload(std::vector<uint8_t>(c.tensor_bytes()));
+    return run(bench, kExpect + kLoad2d + kWait, {.map = make_map(c.spec(tensor)), .bytes = expected}).outcome;
   };
   for (const Options& options : all_schedules()) {
-    expect_success(run(1024, options));
-    expect_failure(run(1040, options), Status::LaunchTimeout,
+    expect_success(load(1024, options));
+    expect_failure(load(1040, options), Status::LaunchTimeout,
                    {"deadlock", "bar, parity 0", "phase 0 still needs 16 bytes", "expect_tx 1,040",
                     "1,024 bytes by an operation that rank 0 issued"});
-    expect_failure(run(1008, options), Status::LaunchTimeout, {"deadlock", "16 bytes that were delivered beyond"});
+    expect_failure(load(1008, options), Status::LaunchTimeout, {"deadlock", "16 bytes that were delivered beyond"});
   }
 }
 
 TEST(TensorFaults, BarrierInAnotherCta) {
   Bench bench;
-  const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .element_strides = {}, .at = {0, 5}};
-  const auto* tensor = bench.upload(random_bytes(c.tensor_bytes(), 6));
-  const auto* from = bench.upload(std::vector<uint8_t>(2 * kShared, 1));
-  auto* to = bench.allocate<uint8_t>(2 * kShared);
-  const Source source = shared_kernel(
-      "and.b32 %r21, %r9, -16777217; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-      "[%r15], [%rd13, {%r40, %r41}], [%r21];");
-  LaunchConfig config;
-  config.grid = {2, 1, 1}, config.cluster = {2, 1, 1}, config.block = {32, 1, 1}, config.dynamic_smem = kShared;
-  expect_failure(
-      bench.launch(source, config, make_map(c.spec(tensor)), pack(c.at), from, to, 0u, c.bytes(), kShared, nullptr),
-      Status::LaunchFailure, {"the mbarrier is in CTA 0, the destination in CTA 1", "without .cta_group::2"});
+  const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .at = {0, 5}};
+  expect_failure(run(bench,
+                     "and.b32 %r21, %r9, -16777217; "
+                     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd13, "
+                     "{%r40, %r41}], [%r21];",
+                     c, bench.upload(random_bytes(c.tensor_bytes(), 6)), std::vector<uint8_t>(2 * kShared, 1))
+                     .outcome,
+                 Status::LaunchFailure,
+                 {"the mbarrier is in CTA 0, the destination in CTA 1", "without .cta_group::2"});
 }
 
 // ---- copies without a tensor map
@@ -1022,23 +955,21 @@ TEST(BulkCopy, FromAndToGlobalMemory) {
     const std::vector<uint8_t> data = random_bytes(4096, 4);
     const auto* global = bench.upload(data);
     auto* result = bench.upload(std::vector<uint8_t>(4096, 0xAB));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0x11));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    const Source source = shared_kernel(
+    const Ran ran = run(
+        bench,
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 1040; cp.async.bulk.prefetch.L2.global [%rd14], 1024; "
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r15+16], [%rd14+32], 1024, [%r9];"
         "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15+2048], [%rd14], 16, [%r9]; " +
-        kWait +
-        "ld.param.u64 %rd20, [at]; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%rd20], [%r15+16], "
-        "512; cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd20+1024], [%r15+2048], 16, 0; mov.u16 "
-        "%h1, 0x00F0;"
-        "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd20+2048], [%r15+16], 32, %h1; "
-        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
-    LaunchConfig config;
-    config.block = {32, 1, 1}, config.dynamic_smem = kShared;
-    Coordinates pointer;
-    std::memcpy(pointer.at, &result, sizeof result);
-    expect_success(bench.launch(source, config, TensorMap{}, pointer, from, to, 0u, 0u, kShared, global));
+            kWait +
+            "ld.param.u64 %rd20, [at]; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%rd20], "
+            "[%r15+16], "
+            "512; cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd20+1024], [%r15+2048], 16, 0; mov.u16 "
+            "%h1, 0x00F0;"
+            "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd20+2048], [%r15+16], 32, %h1; "
+            "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+        {.at = Coordinates(result), .shared = std::vector<uint8_t>(kShared, 0x11), .extra = global});
+    expect_success(ran.outcome);
+    const uint8_t* const to = ran.shared.data();
     EXPECT_TRUE(std::equal(to + 16, to + 1040, data.begin() + 32));
     EXPECT_EQ(to[15], 0x11);
     EXPECT_EQ(to[1040], 0x11);
@@ -1055,11 +986,9 @@ TEST(BulkCopy, BetweenCtasAndMulticast) {
   for (const Options& options : all_schedules()) {
     Bench bench(options);
     const std::vector<uint8_t> before = random_bytes(4 * kShared, 8), data = random_bytes(256, 5);
-    const auto* from = bench.upload(before);
-    const auto* global = bench.upload(data);
-    auto* to = bench.allocate<uint8_t>(4 * kShared);
     // Each rank copies 512 bytes to the next one's; rank 0 also multicasts 256 bytes from global memory to all.
-    const Source source = shared_kernel(
+    const Ran ran = run(
+        bench,
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 768; barrier.cluster.arrive.relaxed; "
         "barrier.cluster.wait; add.u32 %r20, %r7, 1; and.b32 %r20, %r20, 3; mapa.shared::cluster.u32 %r21, %r15, %r20; "
         "mapa.shared::cluster.u32 %r22, %r9, %r20;"
@@ -1067,14 +996,13 @@ TEST(BulkCopy, BetweenCtasAndMulticast) {
         "setp.eq.u32 %p4, %r7, 0; mov.u16 %h1, 15; @%p4 "
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r15+8192], [%rd14], "
         "256, [%r9], %h1;" +
-        kWait);
-    LaunchConfig config;
-    config.grid = {4, 1, 1}, config.cluster = {4, 1, 1}, config.block = {1, 1, 1}, config.dynamic_smem = kShared;
-    expect_success(bench.launch(source, config, TensorMap{}, Coordinates{}, from, to, 0u, 0u, kShared, global));
+            kWait,
+        {.shared = before, .extra = bench.upload(data)});
+    expect_success(ran.outcome);
     for (size_t rank = 0; rank < 4; ++rank) {
-      const auto previous = before.begin() + static_cast<long>((rank + 3) % 4 * kShared);
-      EXPECT_TRUE(std::equal(previous, previous + 512, to + rank * kShared + 4096)) << rank;
-      EXPECT_TRUE(std::equal(data.begin(), data.end(), to + rank * kShared + 8192)) << rank;
+      const std::vector<uint8_t> shared = of_cta(ran.shared, rank), previous = of_cta(before, (rank + 3) % 4);
+      EXPECT_TRUE(std::equal(previous.begin(), previous.begin() + 512, shared.begin() + 4096)) << rank;
+      EXPECT_TRUE(std::equal(data.begin(), data.end(), shared.begin() + 8192)) << rank;
     }
   }
 }
@@ -1087,20 +1015,16 @@ TEST(BulkCopy, Reductions) {
   std::memcpy(shared.data(), values.data(), 256);
   const std::vector<uint32_t> words(64, 0xFF00);
   std::memcpy(shared.data() + 256, words.data(), 256);
-  const auto* from = bench.upload(shared);
-  auto* to = bench.allocate<uint8_t>(kShared);
   auto* result = bench.upload(sums);
   auto* bits = bench.upload(std::vector<uint32_t>(64, 0x0FF0));
-  Coordinates pointer;
-  std::memcpy(pointer.at, &bits, sizeof bits);
-  const Source source = shared_kernel(
-      "ld.param.u64 %rd20, [at]; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd14], [%r15], 256; "
-      "cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32 [%rd20], [%r15+256], 128; "
-      "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32 [%rd20+128], [%r15+256], 128; "
-      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
-  LaunchConfig config;
-  config.dynamic_smem = kShared;
-  expect_success(bench.launch(source, config, TensorMap{}, pointer, from, to, 0u, 0u, kShared, result));
+  const Ran ran =
+      run(bench,
+          "ld.param.u64 %rd20, [at]; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd14], [%r15], 256; "
+          "cp.reduce.async.bulk.global.shared::cta.bulk_group.and.b32 [%rd20], [%r15+256], 128; "
+          "cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32 [%rd20+128], [%r15+256], 128; "
+          "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+          {.at = Coordinates(bits), .shared = shared, .extra = result});
+  expect_success(ran.outcome);
   for (int i = 0; i < 64; ++i) {
     EXPECT_EQ(result[i], 101.0f + 2 * static_cast<float>(i));
     EXPECT_EQ(bits[i], i < 32 ? 0x0F00u : 0xFF00u);
@@ -1108,27 +1032,59 @@ TEST(BulkCopy, Reductions) {
 }
 
 TEST(BulkCopy, Faults) {
-  const auto run = [](const std::string& body) {
+  const auto copy = [](const std::string& body) {
     Bench bench;
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0), "source");
-    auto* to = bench.allocate<uint8_t>(kShared);
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(shared_kernel(body), config, TensorMap{}, Coordinates{}, from, to, 0u, 0u, kShared, from);
+    return run(bench, body, {.extra = bench.upload(std::vector<uint8_t>(kShared), "source")}).outcome;
   };
-  const std::string odd = ".reg .b32 odd; mov.b32 odd, 20; ";  // a literal is refused before anything runs
+  const std::string load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes ";
+  for (const char* const misaligned :
+       {"[%r15], [%rd14], odd, [%r9];", "[%r15+8], [%rd14], 16, [%r9];", "[%r15], [%rd14+8], 16, [%r9];"}) {
+    expect_failure(copy(".reg .b32 odd; mov.b32 odd, 20; " + load + misaligned), Status::MisalignedAddress,
+                   {"multiple of 16"});  // a literal is refused before anything runs
+  }
+  expect_failure(copy(load + "[%r15], [%rd14+40944], 32, [%r9];"), Status::IllegalAddress,
+                 {"bulk copy of 32 bytes", "source"});
   expect_failure(
-      run(odd + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14], odd, [%r9];"),
-      Status::MisalignedAddress, {"multiple of 16"});
-  expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15+8], [%rd14], 16, [%r9];"),
-                 Status::MisalignedAddress, {"multiple of 16"});
-  expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14+8], 16, [%r9];"),
-                 Status::MisalignedAddress, {"multiple of 16"});
-  expect_failure(run("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14+40944], 32, [%r9];"),
-                 Status::IllegalAddress, {"bulk copy of 32 bytes", "source"});
-  expect_failure(
-      run("cp.async.bulk.global.shared::cta.bulk_group [%rd14], [%r15], 16; cp.async.bulk.commit_group; exit;"),
+      copy("cp.async.bulk.global.shared::cta.bulk_group [%rd14], [%r15], 16; cp.async.bulk.commit_group; exit;"),
       Status::Success, {"warning", "exits while 1 of its bulk stores still read shared memory"});
+}
+
+// ---- st.bulk
+
+TEST(BulkStore, WritesZerosAndNothingElse) {
+  for (const std::string to : {".shared::cta [%r1+8]", " [%rd5]"}) {
+    Bench bench;
+    auto* out = bench.allocate<uint32_t>(32);
+    Source source;
+    source.parameters = ".param .u64 out";
+    source.body =
+        ".shared .align 8 .b8 box[128]; mov.u32 %r1, box; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; "
+        "add.u32 %r4, %r1, %r3; st.shared.u32 [%r4], -1; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd5, %rd1; "
+        "add.u64 %rd5, %rd5, 8; bar.sync 0; setp.ne.u32 %p1, %r2, 0; @%p1 bra wait; mov.u64 %rd2, 24; st.bulk.weak" +
+        to +
+        ", %rd2, 0; wait: bar.sync 0; ld.shared.u32 %r5, [%r4]; ld.param.u64 %rd3, [out]; "
+        "mul.wide.u32 %rd4, %r2, 4; add.u64 %rd3, %rd3, %rd4; st.global.u32 [%rd3], %r5;";
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    expect_success(bench.launch(source, config, out));
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], i >= 2 && i < 8 ? 0u : ~0u) << i;
+  }
+}
+
+TEST(BulkStore, RefusesOtherSizesAndPlaces) {
+  const auto launch = [](const std::string& instruction) {
+    Bench bench;
+    auto* memory = bench.allocate<uint32_t>(32);
+    Source source;
+    source.parameters = ".param .u64 memory";
+    source.body =
+        ".shared .align 8 .b8 box[128]; mov.u32 %r1, box; ld.param.u64 %rd1, [memory]; mov.u64 %rd2, 12; "
+        "mov.u64 %rd3, 16; " +
+        instruction;
+    return bench.launch(source, LaunchConfig{}, memory);
+  };
+  expect_failure(launch("st.bulk.shared::cta [%r1], %rd2, 0;"), Status::MisalignedAddress, {"multiple of 8"});
+  EXPECT_NE(launch("st.bulk [%rd1], %rd3, 0;").status, Status::Success);
 }
 
 // ---- st.async, red.async
@@ -1165,35 +1121,26 @@ TEST(TensorMapEdit, ReplacedFieldsTakeEffect) {
   Bench bench;
   const std::vector<uint8_t> tensor = random_bytes(64 * 256, 5);
   const auto* device_tensor = bench.upload(tensor);
-  const Case original{.dims = {16, 4}, .strides = {32}, .box = {16, 4}, .element_strides = {}, .at = {0, 0}};
+  const Case original{.dims = {16, 4}, .strides = {32}, .box = {16, 4}};
   auto* map = bench.upload(std::vector<TensorMap>{make_map(original.spec(device_tensor)), TensorMap{}});
-  const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-  auto* to = bench.allocate<uint8_t>(kShared);
-  Coordinates pointer;
-  std::memcpy(pointer.at, &device_tensor, 8);
   // Copies the map to shared memory, edits it there, copies it back to the second place, and loads through it.
-  const Source source = shared_kernel(R"(
+  const Ran ran = run(bench,
+                      R"(
       mov.u32 %r20, 0; copy: cvt.u64.u32 %rd20, %r20; add.s64 %rd21, %rd14, %rd20; ld.global.u32 %r21, [%rd21]; add.u32 %r22, %r8, %r20; st.shared.u32 [%r22+16384], %r21; add.u32 %r20, %r20, 4; setp.lt.u32 %p4, %r20, 128; @%p4 bra copy;
       add.u32 %r23, %r8, 16384; ld.param.u64 %rd22, [at]; add.s64 %rd22, %rd22, 512; cvt.u64.u32 %rd23, %r23; cvta.shared.u64 %rd24, %rd23;
       tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%rd23], %rd22; tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%rd23], 0, 128; tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%rd23], 0, 256;
       tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%rd23], 0, 32; tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%rd23], 2;
-      add.s64 %rd25, %rd14, 128; fence.proxy.async;)",
-                                      "");
-  Source finished = source;
-  const std::string after =
-      R"(mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 256; mov.u32 %r40, 32; mov.u32 %r41, 1;
+      add.s64 %rd25, %rd14, 128; fence.proxy.async; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 256; mov.u32 %r40, 32; mov.u32 %r41, 1;
       mov.u32 %r24, 0; back: cvt.u64.u32 %rd20, %r24; add.s64 %rd21, %rd25, %rd20; add.u32 %r22, %r23, %r24; ld.shared.u32 %r21, [%r22]; st.global.u32 [%rd21], %r21; add.u32 %r24, %r24, 4; setp.lt.u32 %p4, %r24, 128; @%p4 bra back;
       fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [%rd25], 128; cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd25, {%r40, %r41}], [%r9]; )" +
-      kWait;
-  finished.body.insert(finished.body.find("\nsync:"), "\n" + after);
-  LaunchConfig config;
-  config.dynamic_smem = kShared;
-  expect_success(bench.launch(finished, config, TensorMap{}, pointer, from, to, 0u, 0u, kShared, map));
-  Case edited{.dims = {128, 4}, .strides = {256}, .box = {32, 4}, .element_strides = {}, .at = {32, 1}};
+                          kWait,
+                      {.at = Coordinates(device_tensor), .extra = map});
+  expect_success(ran.outcome);
+  Case edited{.dims = {128, 4}, .strides = {256}, .box = {32, 4}, .at = {32, 1}};
   edited.swizzle = 2;
   const std::vector<uint8_t> expected =
-      model_load(edited, {tensor.begin() + 512, tensor.end()}, std::vector<uint8_t>(kShared, 0));
-  EXPECT_EQ(std::vector<uint8_t>(to, to + 256), std::vector<uint8_t>(expected.begin(), expected.begin() + 256));
+      model_load(edited, {tensor.begin() + 512, tensor.end()}, std::vector<uint8_t>(kShared));
+  EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 256, ran.shared.begin()));
 }
 
 /// All fields, as Triton's make_tensor_descriptor sets them in 128 zero bytes: a matrix of `columns` x 64 elements.
@@ -1216,47 +1163,38 @@ TEST(TensorMapEdit, BuiltFromZeros) {
   for (const int elemtype : {6, 10}) {  // F16, BF16
     Bench bench;
     const std::vector<uint8_t> tensor = random_bytes(64 * 256, 5);
-    const auto* device_tensor = bench.upload(tensor);
-    auto* map = bench.upload(std::vector<TensorMap>(1));
-    const auto* from = bench.upload(std::vector<uint8_t>(kShared, 0));
-    auto* to = bench.allocate<uint8_t>(kShared);
-    Coordinates pointer;
-    std::memcpy(pointer.at, &device_tensor, 8);
     // Shared memory is zero: the map is built there by one thread, and copied by its warp.
-    const Source source = shared_kernel(
+    const Ran ran = run(
+        bench,
         "add.u32 %r23, %r8, 16384; cvt.u64.u32 %rd23, %r23; ld.param.u64 %rd22, [at];\n" +
-        build_map("%rd23", ".shared::cta", elemtype, 128, 2) +
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd14], [%r23], 128; "
-        "fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], "
-        "%r14; mov.u32 %r40, 32; mov.u32 %r41, 3; "
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd14, {%r40, %r41}], "
-        "[%r9]; " +
-        kWait);
-    LaunchConfig config;
-    config.dynamic_smem = kShared, config.block = {1, 1, 1};
-    expect_success(bench.launch(source, config, TensorMap{}, pointer, from, to, 0u, 256u, kShared, map));
-    Case built{.dims = {128, 64}, .strides = {256}, .box = {32, 4}, .element_strides = {}, .at = {32, 3}};
+            build_map("%rd23", ".shared::cta", elemtype, 128, 2) +
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd14], [%r23], "
+            "128; fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; " +
+            kExpect +
+            "mov.u32 %r40, 32; mov.u32 %r41, 3; "
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd14, {%r40, "
+            "%r41}], [%r9]; " +
+            kWait,
+        {.at = Coordinates(bench.upload(tensor)), .bytes = 256, .extra = bench.upload(std::vector<TensorMap>(1))});
+    expect_success(ran.outcome);
+    Case built{.dims = {128, 64}, .strides = {256}, .box = {32, 4}, .at = {32, 3}};
     built.swizzle = 2;
-    const std::vector<uint8_t> expected = model_load(built, tensor, std::vector<uint8_t>(kShared, 0));
-    EXPECT_EQ(std::vector<uint8_t>(to, to + 256), std::vector<uint8_t>(expected.begin(), expected.begin() + 256));
+    const std::vector<uint8_t> expected = model_load(built, tensor, std::vector<uint8_t>(kShared));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 256, ran.shared.begin()));
   }
 }
 
 TEST(TensorMapEdit, WhatIsNotSetIsNamed) {
-  const auto run = [](const std::string& edit) {
+  const auto load = [](const std::string& edit) {
     Bench bench;
-    auto* map = bench.upload(std::vector<TensorMap>(1));
-    const auto* from = bench.upload(std::vector<uint8_t>(64 * 256, 0));
-    Coordinates pointer;
-    std::memcpy(pointer.at, &from, 8);
-    const Source source = shared_kernel("ld.param.u64 %rd22, [at];\n" + edit +
-                                        "fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; mov.u32 %r40, 0; "
-                                        "mov.u32 %r41, 0; "
-                                        "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes "
-                                        "[%r15], [%rd14, {%r40, %r41}], [%r9];");
-    LaunchConfig config;
-    config.dynamic_smem = kShared;
-    return bench.launch(source, config, TensorMap{}, pointer, from, from, 0u, 256u, 0u, map);
+    const auto* tensor = bench.upload(std::vector<uint8_t>(64 * 256));
+    return run(bench,
+               "ld.param.u64 %rd22, [at];\n" + edit +
+                   "fence.proxy.tensormap::generic.acquire.gpu [%rd14], 128; mov.u32 %r40, 0; mov.u32 %r41, 0; "
+                   "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%r15], [%rd14, {%r40, "
+                   "%r41}], [%r9];",
+               {.at = Coordinates(tensor), .bytes = 256, .extra = bench.upload(std::vector<TensorMap>(1))})
+        .outcome;
   };
   const auto without = [](const std::string& line) {
     std::string text = build_map("%rd14", ".global", 6, 128, 0);
@@ -1264,14 +1202,14 @@ TEST(TensorMapEdit, WhatIsNotSetIsNamed) {
     EXPECT_NE(begin, std::string::npos) << line;
     return text.erase(begin, text.find('\n', begin) - begin);
   };
-  expect_failure(run(without("rank")), Status::IllegalInstruction, {"2 coordinates", "rank 0"});
-  expect_failure(run(without("box_dim.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
+  expect_failure(load(without("rank")), Status::IllegalInstruction, {"2 coordinates", "rank 0"});
+  expect_failure(load(without("box_dim.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
                  {"box_dim[1]", "is 0", "1 to 256"});
-  expect_failure(run(without("element_stride.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
+  expect_failure(load(without("element_stride.global.b1024.b32 [%rd14], 1")), Status::IllegalInstruction,
                  {"element_stride[1]", "is 0", "1 to 8"});
-  expect_failure(run(without("elemtype") + "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd14], 4;"),
+  expect_failure(load(without("elemtype") + "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd14], 4;"),
                  Status::IllegalInstruction, {"swizzle_mode 4"});
-  expect_failure(run(""), Status::IllegalInstruction, {"not a tensor map"});
+  expect_failure(load(""), Status::IllegalInstruction, {"not a tensor map"});
 }
 
 }  // namespace

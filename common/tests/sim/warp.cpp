@@ -1,4 +1,5 @@
-// What the lanes of a warp do together, and how they part and meet again.
+// What the lanes of a warp do together, and how they part and meet again. fuzz.values compares the results of shuffles,
+// votes, matches and reductions with an exact model.
 #include <algorithm>
 
 #include "support.h"
@@ -48,56 +49,6 @@ uint32_t ballot(const std::function<bool(uint32_t)>& f) {
 
 // ---- shuffles
 
-TEST(Shuffle, FollowsTheFormulaInTwoThousandRandomCases) {
-  Dice dice(2);
-  Bench bench;
-  Source source;
-  source.parameters = ".param .u64 in, .param .u64 out";
-  // Four shuffles per lane: in (b, c), out (value, predicate) x 4.
-  source.body =
-      "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r60, 8; mul.wide.u32 %rd4, %r60, 32; "
-      "add.s64 %rd1, %rd1, %rd3; add.s64 %rd2, %rd2, %rd4;\n"
-      "ld.global.v2.u32 {%r1, %r2}, [%rd1]; mov.u32 %r3, %laneid; mul.lo.u32 %r4, %r3, 1000;\n";
-  const char* const modes[] = {"idx", "up", "down", "bfly"};
-  for (int i = 0; i < 4; ++i) {
-    source.body += std::string("shfl.sync.") + modes[i] +
-                   ".b32 %r10|%p1, %r4, %r1, %r2, -1; selp.u32 %r11, 1, 0, %p1; st.global.v2.u32 [%rd2+" +
-                   std::to_string(8 * i) + "], {%r10, %r11};\n";
-  }
-  constexpr uint32_t kCases = 2000;
-  std::vector<uint32_t> in;
-  for (uint32_t i = 0; i < kCases; ++i) {
-    const uint32_t b = dice.word(), c = dice.word() & 0x1F1F;
-    for (int lane = 0; lane < 32; ++lane) in.push_back(b + (i % 2 ? static_cast<uint32_t>(lane) : 0)), in.push_back(c);
-  }
-  const auto* from = bench.upload(in);
-  auto* out = bench.allocate<uint32_t>(kCases * 32 * 8);
-  LaunchConfig config;
-  config.grid = {kCases / 8, 1, 1}, config.block = {256, 1, 1};
-  expect_success(bench.launch(source, config, from, out));
-  int wrong = 0;
-  for (uint32_t i = 0; i < kCases * 32 && wrong < 5; ++i) {
-    const int lane = static_cast<int>(i % 32), b = static_cast<int>(in[2 * i] & 31),
-              segment = static_cast<int>(in[2 * i + 1] >> 8 & 31), clamp = static_cast<int>(in[2 * i + 1] & 31);
-    for (int mode = 0; mode < 4; ++mode) {
-      // The pseudocode of the ISA.
-      const int max_lane = (lane & segment) | (clamp & ~segment), min_lane = lane & segment;
-      int j = 0;
-      bool p = false;
-      if (mode == 1) j = lane - b, p = j >= max_lane;
-      if (mode == 2) j = lane + b, p = j <= max_lane;
-      if (mode == 3) j = lane ^ b, p = j <= max_lane;
-      if (mode == 0) j = min_lane | (b & ~segment), p = j <= max_lane;
-      if (!p) j = lane;
-      const uint32_t* got = out + 8 * i + 2 * static_cast<uint32_t>(mode);
-      if (got[0] == static_cast<uint32_t>(j) * 1000 && got[1] == static_cast<uint32_t>(p)) continue;
-      ++wrong;
-      ADD_FAILURE() << modes[mode] << " lane " << lane << " b " << b << " c " << in[2 * i + 1] << ": " << got[0] << "|"
-                    << got[1] << ", not " << j * 1000 << "|" << p;
-    }
-  }
-}
-
 TEST(Shuffle, HalvesOfAWarpByThemselves) {
   // Each half comes by its own way and names only its own lanes.
   const auto out =
@@ -122,80 +73,15 @@ TEST(Shuffle, TilesNameDifferentMasksAtOneInstruction) {
   }
 }
 
-// ---- votes, matches, reductions, elections
+// ---- votes and elections
 
-TEST(Vote, AllModes) {
-  const std::vector<uint32_t> odd = [] {
-    std::vector<uint32_t> v;
-    for (uint32_t i = 0; i < 32; ++i) v.push_back(i & 1);
-    return v;
-  }();
-  const std::string test = "setp.ne.u32 %p1, %r1, 0; ";
-  const auto value = [&](const std::string& vote, std::vector<uint32_t> input) {
-    return run({test + vote, std::move(input)})[0];
-  };
-  const std::string to_r2 = " selp.u32 %r2, 1, 0, %p2;";
-  EXPECT_EQ(value("vote.sync.ballot.b32 %r2, %p1, -1;", odd), 0xAAAA'AAAAu);
-  EXPECT_EQ(value("vote.sync.ballot.b32 %r2, !%p1, 0xFFFFFFFF;", odd), 0x5555'5555u);
-  EXPECT_EQ(value("vote.sync.all.pred %p2, %p1, -1;" + to_r2, odd), 0u);
-  EXPECT_EQ(value("vote.sync.any.pred %p2, %p1, -1;" + to_r2, odd), 1u);
-  EXPECT_EQ(value("vote.sync.uni.pred %p2, %p1, -1;" + to_r2, odd), 0u);
-  EXPECT_EQ(value("vote.sync.all.pred %p2, %p1, -1;" + to_r2, std::vector<uint32_t>(32, 9)), 1u);
-  EXPECT_EQ(value("vote.sync.uni.pred %p2, !%p1, -1;" + to_r2, std::vector<uint32_t>(32, 9)), 1u);
-  EXPECT_EQ(value("vote.sync.any.pred %p2, %p1, -1;" + to_r2, std::vector<uint32_t>(32, 0)), 0u);
-  // Lanes that have left do not count.
+TEST(Vote, LanesThatHaveLeftDoNotCount) {
   Outcome outcome;
   const auto out = run({"setp.ge.u32 %p3, %r0, 20; @%p3 exit; vote.sync.all.pred %p2, %p4, -1; setp.lt.u32 %p4, %r0, "
                         "20; vote.sync.all.pred %p2, %p4, -1; selp.u32 %r2, 1, 0, %p2;"},
                        &outcome);
   expect_success(outcome);
   EXPECT_EQ(out[0], 1u);
-}
-
-TEST(Match, AnyAndAll) {
-  std::vector<uint32_t> input;
-  for (uint32_t i = 0; i < 32; ++i) input.push_back(i * i % 5);
-  const auto any = run({"match.any.sync.b32 %r2, %r1, -1;", input});
-  for (uint32_t i = 0; i < 32; ++i)
-    EXPECT_EQ(any[i], ballot([&](uint32_t lane) { return input[lane] == input[i]; })) << i;
-  EXPECT_EQ(run({"match.all.sync.b32 %r2|%p1, %r1, -1;", input})[3], 0u);
-  EXPECT_EQ(run({"match.all.sync.b32 %r2|%p1, %r1, -1; selp.u32 %r2, 77, 0, %p1;", std::vector<uint32_t>(32, 4)})[3],
-            77u);
-  const auto wide =
-      run({"mul.wide.u32 %rd9, %r1, 65536; mul.lo.u64 %rd9, %rd9, 65536; match.any.sync.b64 %r2, %rd9, -1;", input});
-  EXPECT_EQ(wide, any);
-}
-
-TEST(Redux, Operations) {
-  std::vector<uint32_t> input;
-  Dice dice(12);
-  for (int i = 0; i < 32; ++i) input.push_back(dice.word());
-  const auto fold = [&](auto f) {
-    uint32_t value = input[0];
-    for (size_t i = 1; i < 32; ++i) value = f(value, input[i]);
-    return value;
-  };
-  const auto value = [&](const std::string& form) { return run({"redux.sync." + form + " %r2, %r1, -1;", input})[9]; };
-  EXPECT_EQ(value("add.u32"), fold([](uint32_t a, uint32_t b) { return a + b; }));
-  EXPECT_EQ(value("add.s32"), fold([](uint32_t a, uint32_t b) { return a + b; }));
-  EXPECT_EQ(value("min.u32"), *std::min_element(input.begin(), input.end()));
-  EXPECT_EQ(value("max.u32"), *std::max_element(input.begin(), input.end()));
-  EXPECT_EQ(value("min.s32"),
-            fold([](uint32_t a, uint32_t b) { return static_cast<int32_t>(a) < static_cast<int32_t>(b) ? a : b; }));
-  EXPECT_EQ(value("max.s32"),
-            fold([](uint32_t a, uint32_t b) { return static_cast<int32_t>(a) > static_cast<int32_t>(b) ? a : b; }));
-  EXPECT_EQ(value("and.b32"), fold([](uint32_t a, uint32_t b) { return a & b; }));
-  EXPECT_EQ(value("or.b32"), fold([](uint32_t a, uint32_t b) { return a | b; }));
-  EXPECT_EQ(value("xor.b32"), fold([](uint32_t a, uint32_t b) { return a ^ b; }));
-  std::vector<uint32_t> floats(32, bits_of(2.0f));
-  floats[5] = bits_of(-7.0f), floats[6] = bits_of(3.0f), floats[7] = 0x7FC0'0000;
-  const auto real = [&](const std::string& form) {
-    return run({"mov.b32 %f1, %r1; redux.sync." + form + " %f2, %f1, -1; mov.b32 %r2, %f2;", floats})[1];
-  };
-  EXPECT_EQ(real("min.f32"), bits_of(-7.0f));
-  EXPECT_EQ(real("max.f32"), bits_of(3.0f));
-  EXPECT_EQ(real("max.abs.f32"), bits_of(7.0f));
-  EXPECT_EQ(real("max.NaN.f32"), 0x7FFF'FFFFu);
 }
 
 TEST(Elect, TheLowestLaneOfTheMask) {
