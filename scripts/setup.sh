@@ -62,12 +62,12 @@ take_turn setup.sh  # two at once would install the same things twice
 install_hook() {
   local hook
   hook=$(cd "$LADDER_ROOT" && realpath -m "$(git rev-parse --git-path hooks/commit-msg)") || return 0
-  if [[ -e $hook && $(readlink "$hook") != "$LADDER_ROOT/scripts/commit_msg.sh" ]]; then
+  if [[ -e $hook && $(readlink "$hook") != "$LADDER_ROOT/scripts/maintain/commit_msg.sh" ]]; then
     printf 'The hook %s stays as it is.\n' "$hook"
     return
   fi
   mkdir -p "$(dirname "$hook")"
-  ln -sf "$LADDER_ROOT/scripts/commit_msg.sh" "$hook"
+  ln -sf "$LADDER_ROOT/scripts/maintain/commit_msg.sh" "$hook"
   printf 'Installed the commit-msg hook: it checks the subjects of commits.\n'
 }
 

@@ -6,7 +6,7 @@
     python3 scripts/timeline.py 5 --arch sm90 -o level05.svg        the recorded run of a level, from docs/results/
 
 Times are the simulated device's: its order of events and its simple costs, in cycles. A trace may also come from timers
-in a kernel (scripts/profile_levels.py --trace); then they are those of a GPU.
+in a kernel (scripts/maintain/profile_levels.py --trace); then they are those of a GPU.
 
 Exit codes: 0 drawn; 2 wrong command line, no such level, or a file that is no trace.
 """
@@ -35,7 +35,7 @@ def from_trace(path: Path) -> Drawing:
 def from_recording(level: str, arch: int) -> Drawing:
     drawing = timelines.recorded_timeline(Context(files.ROOT, []), level, arch)
     if drawing is None:
-        raise command.UsageError(f"nothing was recorded of {level} on sm{arch}: run python3 scripts/observe.py.")
+        raise command.UsageError(f"nothing was recorded of {level} on sm{arch}: run scripts/maintain/observe.py.")
     return drawing
 
 

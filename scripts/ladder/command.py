@@ -12,10 +12,7 @@ from typing import Callable, NoReturn, Optional
 EXIT_RIGHT, EXIT_WRONG, EXIT_USAGE, EXIT_SKIPPED = 0, 1, 2, 77
 EXIT_INTERRUPTED = 130
 
-# Commands that a change of the course needs and a reader does not; scripts/README.md lists them apart.
-FOR_MAINTAINERS = frozenset((
-    "calibrate", "constants", "cycles", "fuzz", "lint", "list_gpus", "merge", "needed", "observe", "predict",
-    "profile_levels", "ptx_index", "render", "without"))
+MAINTAIN = Path(__file__).resolve().parents[1] / "maintain"  # commands that a change of the course needs
 
 program = Path(sys.argv[0]).name  # how messages name this program
 
@@ -105,7 +102,7 @@ class Parser(argparse.ArgumentParser):
                          formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def format_help(self) -> str:
-        maintains = Path(program).stem in FOR_MAINTAINERS
+        maintains = Path(sys.argv[0]).resolve().parent == MAINTAIN
         return super().format_help() + ("\nA change of the course needs this command; a reader does not.\n" * maintains)
 
     def error(self, message: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What pages and pictures are made of: what scripts/observe.py recorded of the levels, their sources, and the results.
+"""What pages and pictures are made of: what observe.py recorded of the levels, their sources, and the results.
 
 Everything is read when it is first asked for. Raises DataError for files that cannot be right.
 """
@@ -60,7 +60,7 @@ class Context:
 
     @cached_property
     def descriptions(self) -> list[Description]:
-        """Of every level, architecture and configuration, as scripts/observe.py recorded them."""
+        """Of every level, architecture and configuration, as scripts/maintain/observe.py recorded them."""
         path = self.root / EXPLAIN
         if not path.exists():
             return []
@@ -70,7 +70,7 @@ class Context:
                 raise TypeError("it is no list of what executables say")
             return [description for item in recorded for description in describe(item)]
         except (TypeError, KeyError, ValueError) as error:
-            raise DataError(f"{path}: {error}: run python3 scripts/observe.py.") from None
+            raise DataError(f"{path}: {error}: run scripts/maintain/observe.py.") from None
 
     def configs(self, level: str, arch: int) -> list[Description]:
         """All configurations of a kernel."""

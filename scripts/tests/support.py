@@ -100,10 +100,11 @@ class Sandbox(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve()
         self.scripts = self.root / "scripts"
+        self.maintain = self.scripts / "maintain"
         self.scripts.mkdir()
         for path in [*SCRIPTS.glob("*.py"), *SCRIPTS.glob("*.sh")]:
             shutil.copy(path, self.scripts)
-        for name in ("ladder", "autotune"):
+        for name in ("ladder", "autotune", "maintain"):
             shutil.copytree(SCRIPTS / name, self.scripts / name, symlinks=True,
                             ignore=shutil.ignore_patterns("__pycache__", "*.md", "*.cu*", "*.cpp"))
         self.write("CMakeLists.txt", "".join(f"add_level({level})\n" for level in self.LEVELS))

@@ -37,7 +37,7 @@ class Calibrate(support.Sandbox):
         self.output = self.root / "docs" / "results" / "h200_calibration.csv"
 
     def calibrate(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run_with_gpus("calibrate.py", H200, "--no-build", *arguments, **environment)
+        return self.run_with_gpus("maintain/calibrate.py", H200, "--no-build", *arguments, **environment)
 
     def rows(self) -> list[data.Fields]:
         return data.read_rows(self.output)[1]
@@ -93,11 +93,11 @@ class Calibrate(support.Sandbox):
         self.assertEqual(self.calls(), [])
 
     def test_without_a_gpu(self) -> None:
-        self.assert_exit(77, self.run_with_gpus("calibrate.py", [], "--no-build"), "measuring needs a GPU")
+        self.assert_exit(77, self.run_with_gpus("maintain/calibrate.py", [], "--no-build"), "measuring needs a GPU")
 
     def test_building_comes_first(self) -> None:
         self.program("scripts/build.sh", "#!/bin/sh\necho building $*\nexit 8\n")
-        answer = self.run_with_gpus("calibrate.py", H200)
+        answer = self.run_with_gpus("maintain/calibrate.py", H200)
         self.assert_exit(2, answer, "could not be built")
         self.assertIn("building calibrate_sm90", answer.stdout)
 

@@ -111,7 +111,7 @@ class Files(support.Sandbox):
         self.write("docs/results/a.csv", SAMPLE)
         self.write("README.md", "<!-- render:progression -->\n<!-- /render -->\n"
                                 "<!-- render:chart name=progression -->\n<!-- /render -->\n")
-        answer = self.run_command(self.scripts / "render.py", PYTHONPATH=str(self.hidden()))
+        answer = self.run_command(self.maintain / "render.py", PYTHONPATH=str(self.hidden()))
         self.assert_exit(1, answer, "drawing charts needs matplotlib: progression.")
         self.assertIn("rendered README.md", answer.stdout)
 

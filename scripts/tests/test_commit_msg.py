@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import support
 
-HOOK = support.SCRIPTS / "commit_msg.sh"
+HOOK = support.SCRIPTS / "maintain" / "commit_msg.sh"
 
 
 class Subjects(support.Sandbox):
@@ -39,7 +39,7 @@ class Subjects(support.Sandbox):
         run = ["bash", "-c", f"set -eu; LADDER_ROOT={self.root}\n{function}install_hook"]
         hook = Path(self.root) / ".git" / "hooks" / "commit-msg"
         self.assertIn("commit-msg", subprocess.run(run, capture_output=True, text=True, check=True).stdout)
-        self.assertEqual(Path(hook.readlink()).name, "commit_msg.sh")
+        self.assertEqual(Path(hook.readlink()), self.root / "scripts" / "maintain" / "commit_msg.sh")
         hook.unlink()
         hook.write_text("mine", encoding="utf-8")
         self.assertIn("stays", subprocess.run(run, capture_output=True, text=True, check=True).stdout)

@@ -37,7 +37,7 @@ class Cycles(support.Sandbox):
         self.output = self.root / "docs" / "results" / "h200_cycles.csv"
 
     def record(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run_with_gpus("cycles.py", H200, "--no-build", "--sizes", "4096,512x1024x256", *arguments,
+        return self.run_with_gpus("maintain/cycles.py", H200, "--no-build", "--sizes", "4096,512x1024x256", *arguments,
                                   **environment)
 
     def rows(self) -> list[data.Fields]:

@@ -99,8 +99,8 @@ class Asking(support.Sandbox):
             description.ask(self.root / "nothing")
 
     def test_a_file_that_is_no_description(self) -> None:
-        for content, words in (("[{]", "explain.json"), ('[{"level": 1}]', "run python3 scripts/observe.py"),
-                               ("{}", "run python3 scripts/observe.py"), ("[1]", "run python3 scripts/observe.py")):
+        for content, words in (("[{]", "explain.json"), ('[{"level": 1}]', "run scripts/maintain/observe.py"),
+                               ("{}", "run scripts/maintain/observe.py"), ("[1]", "run scripts/maintain/observe.py")):
             self.write("docs/results/explain.json", content)
             with self.subTest(content), self.assertRaisesRegex(files.DataError, words):
                 self.assertEqual(Context(self.root, []).descriptions, "never")

@@ -293,7 +293,7 @@ class Needed(support.Sandbox):
         self.output = self.root / "docs" / "results" / "needed.csv"
 
     def needed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        return self.run_command(sys.executable, "-B", self.scripts / "needed.py", "1", "--arch", "sm90", *arguments)
+        return self.run_command(sys.executable, "-B", self.maintain / "needed.py", "1", "--arch", "sm90", *arguments)
 
     def rows(self) -> dict[str, data.Fields]:
         return {row["site"][len("line_"):-len("();")]: row for row in data.read_rows(self.output)[1]}

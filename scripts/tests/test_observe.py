@@ -81,9 +81,9 @@ class WithoutExecutables(support.Sandbox):
         self.assertEqual(observations.stale(self.root, contents), [files.RESULTS / "sim_timeline_level09_sm90.json"])
 
     def test_not_built(self) -> None:
-        answer = self.run_command(self.scripts / "observe.py", "--build", self.root / "nowhere")
+        answer = self.run_command(self.maintain / "observe.py", "--build", self.root / "nowhere")
         self.assert_exit(2, answer, "is not built: run scripts/build.sh.")
-        self.assert_exit(2, self.run_command(self.scripts / "observe.py", "--colour"), "--colour")
+        self.assert_exit(2, self.run_command(self.maintain / "observe.py", "--colour"), "--colour")
 
 
 class UpToDate(unittest.TestCase):
@@ -95,7 +95,7 @@ class UpToDate(unittest.TestCase):
         contents, failures = observations.observe(observations.Levels(support.ROOT, support.BUILD))
         self.assertEqual(failures, [])
         self.assertEqual([str(path) for path in observations.stale(support.ROOT, contents)], [],
-                         "run python3 scripts/observe.py, then python3 scripts/render.py")
+                         "run scripts/maintain/observe.py, then scripts/maintain/render.py")
 
 
 if __name__ == "__main__":

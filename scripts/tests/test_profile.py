@@ -48,8 +48,8 @@ class Counters(support.Sandbox):
         self.write(f"build/bin/{level}_sm90.how", how)
 
     def profile(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return self.run_with_gpus("profile_levels.py", H200, "--no-build", "--only", "counters", "--sizes", "4096",
-                                  *arguments,
+        return self.run_with_gpus("maintain/profile_levels.py", H200, "--no-build", "--only", "counters", "--sizes",
+                                  "4096", *arguments,
                                   **{"PATH": self.path, "METRICS": METRICS, "LADDER_COMMIT": "abc1234", **environment})
 
     def rows(self) -> list[data.Fields]:
@@ -88,7 +88,8 @@ class Counters(support.Sandbox):
                 self.assert_exit(2, self.profile(*arguments), sentence)
 
     def test_without_a_gpu_or_a_profiler(self) -> None:
-        self.assert_exit(77, self.run_with_gpus("profile_levels.py", [], "--no-build"), "measuring needs a GPU")
+        answer = self.run_with_gpus("maintain/profile_levels.py", [], "--no-build")
+        self.assert_exit(77, answer, "measuring needs a GPU")
         answer = self.profile(PATH="/usr/bin:/bin")
         self.assertNotEqual(answer.returncode, 0)
         self.assertIn("there is no ncu on the PATH", answer.stderr)
@@ -112,8 +113,9 @@ class Timers(unittest.TestCase):
     def test_timers_say_what_the_simulated_device_says(self) -> None:
         output = support.BUILD / "timers_of_the_test.json"
         self.addCleanup(output.unlink, missing_ok=True)
-        done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "profile_levels.py", "--simulate", "--timers",
-                               output, "--build", support.BUILD], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-B", support.SCRIPTS / "maintain" / "profile_levels.py", "--simulate",
+                               "--timers", output, "--build", support.BUILD], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         timed = json.loads(output.read_text(encoding="utf-8"))
         levels = observations.Levels(support.ROOT, support.BUILD)

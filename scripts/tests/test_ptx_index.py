@@ -100,7 +100,7 @@ class Command(support.Sandbox):
     def test_every_way_to_write_a_level(self) -> None:
         shutil.copytree(support.ROOT / "common" / "ptx", self.root / "common" / "ptx")
         self.write("level02_tma_swizzle/kernel_sm90.cuh", "ptx::elect_sync()")
-        script = self.scripts / "ptx_index.py"
+        script = self.maintain / "ptx_index.py"
         for level in ("2", "02", "level02", "level02_tma_swizzle"):
             answer = self.run_command(script, "--level", level)
             self.assert_exit(0, answer)
@@ -110,7 +110,7 @@ class Command(support.Sandbox):
 
 class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
-        folders = (support.SCRIPTS / "autotune", support.SCRIPTS / "calibrate",
+        folders = (support.SCRIPTS / "autotune", support.SCRIPTS / "maintain" / "calibrate",
                    support.ROOT / "level08_deep_pipeline" / "production", support.ROOT / "common" / "mma")
         others = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.cu*"))
         for wrapper, levels in instructions.introductions().items():

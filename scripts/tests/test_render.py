@@ -154,7 +154,7 @@ class Render(support.Sandbox):
         self.write("build/CMakeCache.txt", "")
         self.write("build/README.md", "<!-- render:nonsense -->\n")
         self.write(".venv/README.md", "<!-- render:nonsense -->\n")
-        script = self.scripts / "render.py"
+        script = self.maintain / "render.py"
 
         answer = self.run_command(script, "--check")
         self.assert_exit(1, answer, "1 file is out of date")
@@ -169,36 +169,36 @@ class Render(support.Sandbox):
     def test_single_pages(self) -> None:
         page = self.write("docs/guide.md", "<!-- render:progression -->\nstale\n<!-- /render -->\n")
         self.write("README.md", "<!-- render:nonsense -->\n")
-        answer = self.run_command(self.scripts / "render.py", page)
+        answer = self.run_command(self.maintain / "render.py", page)
         self.assertEqual((answer.returncode, answer.stdout), (0, "rendered docs/guide.md\n"))
 
     def test_nothing_is_written_if_anything_is_wrong(self) -> None:
         path = self.write("README.md", "<!-- render:progression -->\nstale\n<!-- /render -->\n")
         self.write("docs/guide.md", "<!-- render:nonsense -->\n")
-        self.assert_exit(2, self.run_command(self.scripts / "render.py"), "docs/guide.md:1")
+        self.assert_exit(2, self.run_command(self.maintain / "render.py"), "docs/guide.md:1")
         self.assertIn("stale", path.read_text(encoding="utf-8"))
 
     def test_images_on_no_page_go(self) -> None:
         (self.root / "docs/results/a.csv").unlink()
         self.write("README.md", "![made by hand](docs/charts/shown.svg)\n")
         shown, lost = (self.write(f"docs/charts/{name}.svg", "<svg/>") for name in ("shown", "lost"))
-        answer = self.run_command(self.scripts / "render.py", "--check")
+        answer = self.run_command(self.maintain / "render.py", "--check")
         self.assert_exit(1, answer, "1 file is out of date")
         self.assertEqual(answer.stdout, "docs/charts/lost.svg is on no page\n")
-        self.assertEqual(self.run_command(self.scripts / "render.py").stdout, "removed docs/charts/lost.svg\n")
+        self.assertEqual(self.run_command(self.maintain / "render.py").stdout, "removed docs/charts/lost.svg\n")
         self.assertTrue(shown.exists() and not lost.exists())
 
     def test_a_folder_that_is_no_repository(self) -> None:
         for name in ("nowhere", "docs"):
-            answer = self.run_command(self.scripts / "render.py", "--root", name)
+            answer = self.run_command(self.maintain / "render.py", "--root", name)
             self.assert_exit(2, answer, f"--root {name}: there is no repository")
 
     def test_a_page_that_is_not_there(self) -> None:
-        self.assert_exit(2, self.run_command(self.scripts / "render.py", "nowhere.md"), "nowhere.md: No such file")
+        self.assert_exit(2, self.run_command(self.maintain / "render.py", "nowhere.md"), "nowhere.md: No such file")
 
     def test_bad_results_are_a_sentence(self) -> None:
         self.write("docs/results/a.csv", SAMPLE.replace("measured", "guessed"))
-        self.assert_exit(2, self.run_command(self.scripts / "render.py"), "kind must be")
+        self.assert_exit(2, self.run_command(self.maintain / "render.py"), "kind must be")
 
 
 class OfTheKernels(unittest.TestCase):
@@ -282,8 +282,8 @@ class ALineMore(unittest.TestCase):
             for kernel in root.glob("level*/**/kernel_sm*.cuh"):
                 kernel.write_text("// A comment.\n" + kernel.read_text(encoding="utf-8"), encoding="utf-8")
             before = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
-            answer = subprocess.run([sys.executable, "-B", root / "scripts" / "render.py"], capture_output=True,
-                                    text=True, check=False)
+            answer = subprocess.run([sys.executable, "-B", root / "scripts" / "maintain" / "render.py"],
+                                    capture_output=True, text=True, check=False)
             self.assertEqual(answer.returncode, 0, answer.stderr)
             after = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
             self.assertEqual(set(after), set(before))
@@ -300,7 +300,7 @@ class ALineMore(unittest.TestCase):
 
 class UpToDate(unittest.TestCase):
     def test_every_page_picture_and_chart_of_this_repository(self) -> None:
-        answer = subprocess.run([sys.executable, "-B", support.SCRIPTS / "render.py", "--check"],
+        answer = subprocess.run([sys.executable, "-B", support.SCRIPTS / "maintain" / "render.py", "--check"],
                                 capture_output=True, text=True, check=False)
         self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
 

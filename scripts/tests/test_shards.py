@@ -32,7 +32,7 @@ class Shards(unittest.TestCase):
 
 class Merging(support.Sandbox):
     def merge(self, *names: str) -> subprocess.CompletedProcess[str]:
-        return self.run_command(sys.executable, "-B", self.scripts / "merge.py", *names)
+        return self.run_command(sys.executable, "-B", self.maintain / "merge.py", *names)
 
     def test_tables(self) -> None:
         self.write("1.csv", "m,tflops\n1,2.5\n3,\n")

@@ -202,7 +202,8 @@ class Tables(support.Sandbox):
         self.write("page.md", "<!-- render:autotune_best count=1 -->\n<!-- /render -->\n")
         place = "h200_autotune_sgemm.csv:2: tflops must be a number above 0, not 'lots'"
         path = "docs/results/h200_autotune_sgemm.csv"
-        for script, *arguments in (("tables.py",), ("render.py", "page.md"), ("merge.py", path, "--output", "all.csv"),
+        for script, *arguments in (("tables.py",), ("maintain/render.py", "page.md"),
+                                   ("maintain/merge.py", path, "--output", "all.csv"),
                                    ("autotune/autotune.py", "--kernel", "sgemm", "--quick", "--output", path)):
             with self.subTest(script):
                 answer = self.run_command(sys.executable, "-B", self.scripts / script, *arguments)

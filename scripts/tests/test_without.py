@@ -144,7 +144,7 @@ class Without(support.Sandbox):
 
     def count(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
         fixed = ("--no-build", "--levels", "1", "--sizes", "64x64x64,128x64x64", "--launches", "3")
-        return self.run_with_gpus("without.py", H200, *fixed, *arguments, **environment)
+        return self.run_with_gpus("maintain/without.py", H200, *fixed, *arguments, **environment)
 
     def test_every_site_and_size_is_recorded(self) -> None:
         self.assert_exit(0, self.count("--no-tools", LADDER_COMMIT="abc1234"))

@@ -1,4 +1,4 @@
-"""The word list of scripts/lint.py: what it finds in pages, comments and messages, and what it lets pass."""
+"""The word list of scripts/maintain/lint.py: what it finds in pages, comments and messages, and what it lets pass."""
 from __future__ import annotations
 
 import unittest
@@ -48,9 +48,10 @@ class Exceptions(support.Sandbox):
     def test_exceptions_by_line(self) -> None:
         self.write("a.md", "Nobody waits\nfor this. Nobody else.\n")
         self.assertEqual(len(words.check_all(self.root, [Path("a.md")])), 2)
-        self.write("scripts/word_exceptions.txt", "# why\na.md: Nobody waits for\nb.md: else\na.md: stale\n")
+        self.write("scripts/maintain/word_exceptions.txt", "# why\na.md: Nobody waits for\nb.md: else\na.md: stale\n")
         wrong = words.check_all(self.root, [Path("a.md")])
-        self.assertEqual([line.partition(" ")[0] for line in wrong], ["a.md:2:", "scripts/word_exceptions.txt:4:"])
+        self.assertEqual([line.partition(" ")[0] for line in wrong],
+                         ["a.md:2:", "scripts/maintain/word_exceptions.txt:4:"])
 
     def test_this_repository_has_no_stale_exceptions(self) -> None:
         listed = {Path(file) for file, _ in words.read_exceptions(files.ROOT)}

@@ -37,8 +37,8 @@ Gpu h200() {
   gpu.major = 9;
   gpu.minor = 0;
   gpu.sm_count = 132;
-  // As found on one, by scripts/calibrate.py's `topology`: four SMs or more of a GPC are in no larger cluster than of
-  // two.
+  // As found on one, by scripts/maintain/calibrate.py's `topology`: four SMs or more of a GPC are in no larger cluster
+  // than of two.
   gpu.sm_groups = {{18, 6, 0}, {18, 7, 1}, {2, 0, 0},  {2, 0, 0},  {2, 0, 0}, {2, 0, 0},
                    {16, 1, 1}, {16, 2, 1}, {16, 3, 1}, {16, 4, 0}, {8, 0, 0}, {16, 5, 0}};
   gpu.clock_khz = 1'980'000;

@@ -1,5 +1,5 @@
-// For scripts/fuzz.py: what the simulated device makes of PTX texts. They come from standard input, each ended by a
-// NUL; each gets a line on standard output.
+// For scripts/maintain/fuzz.py: what the simulated device makes of PTX texts. They come from standard input, each ended
+// by a NUL; each gets a line on standard output.
 //
 //   sim_judge judge   "ok", or "no LINE: SENTENCE" and more of that behind tabs
 //   sim_judge run     the text is loaded and each of its kernels launched, in a process of its own with 10 seconds:

@@ -1,5 +1,5 @@
 // What ptxas refuses is refused, in a sentence that says what is required; what it accepts is accepted. Thousands more
-// texts, compared with ptxas itself, are the business of scripts/fuzz.py.
+// texts, compared with ptxas itself, are the business of scripts/maintain/fuzz.py.
 #include "ptx/rules/rules.h"
 #include "support.h"
 

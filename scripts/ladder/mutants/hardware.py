@@ -1,6 +1,6 @@
 """What a GPU does without one fence, barrier or wait of a kernel: how many launches are wrong.
 
-scripts/without/ makes a program of each level that counts them. A mutant is a copy of it whose PTX lacks an
+scripts/maintain/without/ makes a program of each level that counts them. A mutant is a copy of it whose PTX lacks an
 instruction; the driver compiles that PTX when the program starts, in place of the machine code beside it. Only what
 cannot hang a GPU is removed: what orders, and waits for nothing that others count.
 """

@@ -1,6 +1,7 @@
 """Calibrating the timing model on the GPU of this machine: an experiment at a time, each recorded at once.
 
-The programs of scripts/calibrate/ print facts about their device as "# name: value", then CSV with MEASURED_COLUMNS.
+The programs of scripts/maintain/calibrate/ print facts about their device as "# name: value", then CSV with
+MEASURED_COLUMNS.
 """
 from __future__ import annotations
 

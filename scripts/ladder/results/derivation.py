@@ -1,6 +1,6 @@
 """What the timing model takes from micro-benchmarks: its measured constants, derived from the rows that
-scripts/calibrate.py has recorded. A constant's value is rounded to three digits, so that it is the same on every
-machine; all others (reported, fitted, assumed) stay as they are in the file."""
+scripts/maintain/calibrate.py has recorded. A constant's value is rounded to three digits, so that it is the same on
+every machine; all others (reported, fitted, assumed) stay as they are in the file."""
 from __future__ import annotations
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """The ground truth of the timing model: what the levels' kernels note of themselves on the GPU of this machine.
 
-scripts/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the level as it
-is.
+scripts/maintain/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the
+level as it is.
 """
 from __future__ import annotations
 

@@ -118,7 +118,8 @@ class FieldBugs(unittest.TestCase):
     def test_bad_twins_come_out_as_recorded(self) -> None:
         with open(RECORD, encoding="utf-8", newline="") as file:
             recorded = {row["program"]: row for row in csv.DictReader(file)}
-        advice = f"If that is right, record it: {Path(__file__).relative_to(ROOT)} --record, then scripts/render.py."
+        advice = f"If that is right, record it: {Path(__file__).relative_to(ROOT)} --record, then " \
+                 "scripts/maintain/render.py."
         for row in observe_all():
             with self.subTest(program=row["program"]):
                 self.assertEqual(row, recorded.get(row["program"]), advice)

@@ -50,7 +50,7 @@ def counters(context: Context, options: Options) -> str:
     rows = {(name, arch): row for arch in take_archs(options, list(names.ARCH_NAMES)) for name in levels
             if (row := context.counted(name, arch))}
     if not rows:
-        return "Nothing has been counted yet: run python3 scripts/observe.py.\n"
+        return "Nothing has been counted yet: run scripts/maintain/observe.py.\n"
     heads = [f"{names.ARCH_NAMES[arch]}<br>level {names.number_of(name):02}" for name, arch in rows]
     lines = [[title, *map(line, rows.values())] for title, line in LINES.items() if _differs(line, rows, len(levels))]
     first = next(iter(rows.values()))

@@ -19,7 +19,7 @@ MOST_COLUMNS = 6  # of configurations: of more each has a line
 def _described(context: Context, level: str, arch: int) -> list[Description]:
     found = context.described(level, arch)
     if not found:
-        raise ValueError(f"{level} is not in docs/results/explain.json for sm{arch}: run python3 scripts/observe.py")
+        raise ValueError(f"{level} is not in docs/results/explain.json for sm{arch}: run scripts/maintain/observe.py")
     return found
 
 

@@ -13,7 +13,7 @@ from ladder.results.numbers import grouped
 
 SECTOR = 32  # bytes
 NOTHING = "-"
-NONE = "Not profiled yet: `scripts/profile_levels.py` fills this place.\n"
+NONE = "Not profiled yet: `scripts/maintain/profile_levels.py` fills this place.\n"
 Values = dict[str, float]  # by quantity
 
 

@@ -36,7 +36,7 @@ def table(context: Context, options: Options) -> str:
     for arch in take_archs(options, list(ARCH_NAMES)):
         rows = [row for row in read(context, NEEDED) if (row["level"], row["arch"]) == (level, str(arch))]
         if not rows:
-            raise ValueError(f"{level} is not in docs/results/needed.csv for sm{arch}: run python3 scripts/needed.py")
+            raise ValueError(f"{level} is not in docs/results/needed.csv for sm{arch}: run scripts/maintain/needed.py")
         parts.append(_folded(f"{ARCH_NAMES[arch]}: every fence, wait, arrival and barrier, and what happens without it",
                              _sites(context, level, arch, [row for row in rows if not study.is_half(row)])))
     return "\n".join(parts)
@@ -149,7 +149,7 @@ def score(context: Context) -> str:
     """How many mutants of all kernels are reported, and by what, by kind of instruction."""
     rows = read(context, NEEDED)
     if not rows:
-        raise ValueError("there is no docs/results/needed.csv: run python3 scripts/needed.py")
+        raise ValueError("there is no docs/results/needed.csv: run scripts/maintain/needed.py")
     by_kind: dict[str, list[Fields]] = {}
     for row in rows:
         by_kind.setdefault(row["instruction"], []).append(row)
@@ -195,7 +195,7 @@ def weakened(context: Context) -> str:
     not."""
     rows = read(context, WEAKENED)
     if not rows:
-        raise ValueError("there is no docs/results/weakened.csv: run python3 scripts/needed.py --weaken")
+        raise ValueError("there is no docs/results/weakened.csv: run scripts/maintain/needed.py --weaken")
     ways: dict[str, list[Fields]] = {}
     for row in rows:
         ways.setdefault(row["way"], []).append(row)

@@ -2,9 +2,10 @@
 """Measures what the timing model is made of on the GPU of this machine: micro-benchmarks of the memory system, the
 tensor core, stores, barriers, launches and power. No level runs: what the model predicts is not what it is made from.
 
-Builds the programs of scripts/calibrate/ if they are not up to date, runs each experiment in a process of its own and
-records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs is said
-to be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are kept.
+Builds the programs of scripts/maintain/calibrate/ if they are not up to date, runs each experiment in a process of its
+own and records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs
+is said to be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are
+kept.
 
 Exit codes: 0 all measured; 1 an experiment failed; 2 wrong command line, or not built; 77 no GPU that the kernels run
 on.

@@ -12,7 +12,7 @@
 #if LADDER_ARCH == 90
 #include "common/ptx/wgmma.cuh"
 #endif
-#include "scripts/cycles/record.h"
+#include "scripts/maintain/cycles/record.h"
 
 namespace cycles {
 

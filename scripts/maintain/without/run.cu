@@ -1,8 +1,8 @@
 // without_LEVEL [--config NAME] [--launches N] --sizes LIST: how often is D wrong? One line of CSV per size.
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description. Every launch finds D
-// poisoned and is compared on the GPU, bit for bit, with the exact product of whole numbers. scripts/without.py takes
-// copies of this program whose PTX lacks an instruction.
+// poisoned and is compared on the GPU, bit for bit, with the exact product of whole numbers.
+// scripts/maintain/without.py takes copies of this program whose PTX lacks an instruction.
 #include <cuda_bf16.h>
 
 #include <algorithm>

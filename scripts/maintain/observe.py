@@ -7,8 +7,8 @@
     docs/results/*_choice.csv          of configurations that were timed side by side, which one the level chooses
 
 It runs the built executables, always on the simulated device, with or without a GPU; the same sources give the same
-files on every machine. scripts/render.py reads the files and needs no build. What was recorded of a kernel that cannot
-run stays as it is.
+files on every machine. scripts/maintain/render.py reads the files and needs no build. What was recorded of a kernel
+that cannot run stays as it is.
 
 Exit codes: 0 recorded; 1 a kernel could not run, or with --check: a file is out of date; 2 wrong command line, or not
 built.
@@ -29,8 +29,8 @@ def main() -> int:
     contents, failures = observations.observe(observations.Levels(files.ROOT, options.build.resolve()))
     changed = observations.stale(files.ROOT, contents)
     if options.check and changed and not failures:
-        command.give_up(1, f"out of date: {', '.join(map(str, changed))}. Run python3 scripts/observe.py, then "
-                        "scripts/render.py.")
+        command.give_up(1, f"out of date: {', '.join(map(str, changed))}. Run scripts/maintain/observe.py, then "
+                        "scripts/maintain/render.py.")
     if not options.check:
         observations.write(files.ROOT, changed, contents)
     if failures:

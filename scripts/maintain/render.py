@@ -6,8 +6,8 @@ kernels, so that no figure in them is typed by hand:
     (whatever stands here is replaced)
     <!-- /render -->
 
-    python3 scripts/render.py            rewrites what is out of date; scripts/README.md lists the blocks
-    python3 scripts/render.py --check    changes nothing; prints what would change
+    render.py            rewrites what is out of date; scripts/maintain/README.md lists the blocks
+    render.py --check    changes nothing; prints what would change
 
 Exit codes: 0 all is up to date; 1 something is not: found by --check, or charts that cannot be drawn without
 matplotlib; 2 wrong command line, or a block or a file that cannot be right.
@@ -38,10 +38,10 @@ def main() -> int:
         count = marked.check(context, pages, not options.files)
         if count:
             are = "files are" if count > 1 else "file is"
-            command.give_up(1, f"{count} {are} out of date: run python3 scripts/render.py")
+            command.give_up(1, f"{count} {are} out of date: run scripts/maintain/render.py")
     elif undrawn := marked.render(context, pages, not options.files):
         command.give_up(1, f"out of date, but drawing charts needs matplotlib: {', '.join(undrawn)}. Run "
-                        "scripts/setup.sh, then .venv/bin/python3 scripts/render.py.")
+                        "scripts/setup.sh, then .venv/bin/python3 scripts/maintain/render.py.")
     return 0
 
 

@@ -4,8 +4,8 @@
 Each fence, wait, arrival and barrier is an instruction on a line of a kernel's source. It is removed from the PTX of
 the level's program, which then runs on the simulated device with --check, at small problems until something is
 reported. A site that no run misses is redundant only by proof: another one is named that orders the same, and a run
-without both is reported. What the runs say is recorded in docs/results/needed.csv; scripts/render.py shows it in the
-levels' pages.
+without both is reported. What the runs say is recorded in docs/results/needed.csv; scripts/maintain/render.py shows it
+in the levels' pages.
 
 Without LEVEL it looks at all kernels, which is the checker's score. On several machines: --shard 1/4 on the first, and
 so on, each with its own --output; then --merge FILE... puts them together (of files named X.KofN.csv, all N).
@@ -148,7 +148,7 @@ def weaken_all(pairs: Sequence[tuple[Kernel, Site]], kernels: Sequence[Kernel], 
     problems = weaken.differences(rows, output) if options.check else []
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
     if problems:
-        print("A kernel that has changed is looked at again with scripts/needed.py LEVEL, then with --weaken, too.")
+        print("A kernel that has changed is looked at again with needed.py LEVEL, then with --weaken, too.")
     return 1 if problems or words[weaken.OPEN] else 0
 
 
@@ -190,7 +190,7 @@ def main() -> int:
     problems = differences(output, rows, kernels) if options.check else []
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
     if problems:
-        print("A kernel that has changed is looked at again with scripts/needed.py LEVEL, which takes minutes.")
+        print("A kernel that has changed is looked at again with needed.py LEVEL, which takes minutes.")
     return 1 if problems or (any(map(is_open, rows)) and not options.check) else 0
 
 

@@ -2,12 +2,12 @@
 """Predicts how long levels take on a GPU that need not be there: cycles, clock, watts, TFLOPS, bytes from L2 and
 DRAM, and what limits them. The simulated device's timing model does it (docs/model.md says how good it is).
 
-    scripts/predict.py --levels 5-8 --sizes 4096,8192
-    scripts/predict.py --gpu b200 --sizes 8192 --csv modelled.csv
-    scripts/predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
-    scripts/predict.py --check             predicts a few points again, and compares them with what is recorded
-    scripts/predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
-    scripts/predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
+    predict.py --levels 5-8 --sizes 4096,8192
+    predict.py --gpu b200 --sizes 8192 --csv modelled.csv
+    predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
+    predict.py --check             predicts a few points again, and compares them with what is recorded
+    predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
+    predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
 
 The same sources give the same figures, to the last digit, on every machine.
 
@@ -31,7 +31,7 @@ def check(build: Path) -> int:
             if row[name] != value:
                 failures.append(f"{row['level']} {row['m']} on {row['gpu']}: {name} is {row[name]}, and was {value}")
     if failures:
-        command.give_up(1, "\n".join([*failures, "If that is meant: scripts/predict.py --record"]))
+        command.give_up(1, "\n".join([*failures, "If that is meant: scripts/maintain/predict.py --record"]))
     return 0
 
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 MOST=72
-subject=$(grep -v '^#' "${1:?usage: scripts/commit_msg.sh FILE}" | head -n 1)
+subject=$(grep -v '^#' "${1:?usage: scripts/maintain/commit_msg.sh FILE}" | head -n 1)
 
 refuse() {
   printf 'commit-msg: %s: "%s"\n' "$1" "$subject" >&2

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Derives the timing model's measured constants of a GPU from what scripts/calibrate.py has recorded of it, and writes
-them into common/sim/timing/constants/, or wherever is said. Constants that are reported, fitted or assumed stay as they
-are.
+"""Derives the timing model's measured constants of a GPU from what scripts/maintain/calibrate.py has recorded of it,
+and writes them into common/sim/timing/constants/, or wherever is said. Constants that are reported, fitted or assumed
+stay as they are.
 
-    scripts/constants.py                   of the H200, anew
-    scripts/constants.py --check           changes nothing; prints what would change
-    scripts/constants.py --gpu b200 --calibration docs/results/b200_calibration.csv
+    scripts/maintain/constants.py                   of the H200, anew
+    scripts/maintain/constants.py --check           changes nothing; prints what would change
+    scripts/maintain/constants.py --gpu b200 --calibration docs/results/b200_calibration.csv
 
 Exit codes: 0 written, or nothing would change; 1 something would; 2 wrong command line, or a measurement is missing.
 """
@@ -29,7 +29,7 @@ def main() -> int:
     options = parser.parse_args()
     recorded = options.calibration or files.ROOT / files.RESULTS / f"{options.gpu}_calibration.csv"
     if not recorded.exists():
-        raise command.UsageError(f"there is no {recorded}: scripts/calibrate.py makes one, on that GPU.")
+        raise command.UsageError(f"there is no {recorded}: scripts/maintain/calibrate.py makes one, on that GPU.")
     constants = files.ROOT / derivation.CONSTANTS / f"{options.gpu}.csv"
     before = constants.read_text(encoding="utf-8")
     try:
@@ -40,7 +40,7 @@ def main() -> int:
         raise command.UsageError(f"{recorded} has no row for {missing}.") from None
     if options.check:
         if text != before:
-            command.give_up(1, f"{constants} is not what {recorded} says: run scripts/constants.py")
+            command.give_up(1, f"{constants} is not what {recorded} says: run scripts/maintain/constants.py")
         return 0
     files.replace(options.output or constants, text)
     return 0

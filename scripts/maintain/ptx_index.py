@@ -2,8 +2,8 @@
 """Which PTX instruction is taught where: prints the wrappers of common/ptx and the level that introduces each, on
 either architecture.
 
-    python3 scripts/ptx_index.py              all wrappers
-    python3 scripts/ptx_index.py --level 5    those that level 05 is the first to call
+    ptx_index.py              all wrappers
+    ptx_index.py --level 5    those that level 05 is the first to call
 
 Exit codes: 0 printed; 2 wrong command line, or a doc block that is not as common/ptx/README.md says.
 """
