@@ -89,7 +89,7 @@ def between_reals() -> Iterator[Form]:
                 roundings = ("",) if widens else ROUNDINGS
             for rounding in roundings:
                 dotted = f".{rounding}" if rounding else ""
-                kind = of.name
+                kind = of.name if widens or to is of else f"{of.name}.{to.name}"
                 yield form(f"cvt{dotted}{flush}{clamp}.{to.name}.{of.name} %d, %a;", f"a {kind}", f"d {to.name}",
                            _real(to, of, rounding or "rn", bool(flush), bool(clamp)))
 
@@ -112,8 +112,9 @@ def narrow() -> Iterator[Form]:
         def one(a: int, to: Format = to, rounding: str = rounding, relu: str = relu, finite: str = finite) -> int:
             value = F32.read(a)
             return to.write(rectified(value) if relu else value, rounding, finite=bool(finite))
-        yield form(f"cvt.{rounding}{relu}{finite}.{to.name}.f32 %d, %a;", "a f32", f"d {to.name}", one)
-        yield form(f"cvt.{rounding}{relu}{finite}.{to.name}x2.f32 %d, %a, %b;", "a f32, b f32", "d b32",
+        near = f"f32.{to.name}"
+        yield form(f"cvt.{rounding}{relu}{finite}.{to.name}.f32 %d, %a;", f"a {near}", f"d {to.name}", one)
+        yield form(f"cvt.{rounding}{relu}{finite}.{to.name}x2.f32 %d, %a, %b;", f"a {near}, b {near}", "d b32",
                    lambda a, b, one=one: one(a) << 16 | one(b))
     for rounding, relu, finite in itertools.product(("rna", "rn", "rz"), ("", ".relu"), ("", ".satfinite")):
         if rounding == "rna" and relu:
@@ -124,7 +125,7 @@ def narrow() -> Iterator[Form]:
             if value is None:
                 return AnyNan(F32)
             return TF32.write(rectified(value) if relu else value, rounding, finite=bool(finite)) << 13
-        yield form(f"cvt.{rounding}{relu}{finite}.tf32.f32 %d, %a;", "a f32", "d b32", tf32,
+        yield form(f"cvt.{rounding}{relu}{finite}.tf32.f32 %d, %a;", "a f32.tf32", "d b32", tf32,
                    hopper=rounding == "rna" or not finite)
     for to in (E4M3, E5M2, E2M3, E3M2):
         eight = to in (E4M3, E5M2)
@@ -132,10 +133,11 @@ def narrow() -> Iterator[Form]:
             def byte(a: int, of: Format, to: Format = to, relu: str = relu) -> int:
                 value = of.read(a)
                 return to.write(rectified(value) if relu else value, finite=True)
-            yield form(f"cvt.rn.satfinite{relu}.{to.name}x2.f32 %d, %a, %b;", "a f32, b f32", "d b16",
+            near = f"f32.{to.name}"
+            yield form(f"cvt.rn.satfinite{relu}.{to.name}x2.f32 %d, %a, %b;", f"a {near}, b {near}", "d b16",
                        lambda a, b, byte=byte: byte(a, F32) << 8 | byte(b, F32), hopper=eight)
             if eight:
-                yield form(f"cvt.rn.satfinite{relu}.{to.name}x2.f16x2 %d, %a;", "a f16x2", "d b16",
+                yield form(f"cvt.rn.satfinite{relu}.{to.name}x2.f16x2 %d, %a;", f"a f16x2.{to.name}", "d b16",
                            lambda a, byte=byte: byte(a >> 16, F16) << 8 | byte(a & 0xFFFF, F16))
             mask = 2 * to.sign - 1
 
@@ -158,14 +160,15 @@ def narrow() -> Iterator[Form]:
             halves = [F16.write(rectified(each) if relu else each) for each in values]
             return halves[0] | halves[1] << 16
         yield form(f".reg .b8 byte; cvt.rn.satfinite{relu}.e2m1x2.f32 byte, %a, %b; cvt.u16.u8 %d, byte;",
-                   "a f32, b f32", "d b16", lambda a, b, f=four_bits: f(a) << 4 | f(b), hopper=False)
+                   "a f32.e2m1, b f32.e2m1", "d b16", lambda a, b, f=four_bits: f(a) << 4 | f(b), hopper=False)
         yield form(f".reg .b8 byte; cvt.u8.u16 byte, %a; cvt.rn{relu}.f16x2.e2m1x2 %d, byte;", "a b16", "d b32",
                    from_four_bits, hopper=False)
     for rounding in ("rz", "rp"):
         def exponent(a: int, rounding: str = rounding) -> int:
-            """Powers of two from 2^-127 on, without a sign."""
+            """Powers of two from 2^-127 on, of magnitudes; 255 is not a number."""
             value = F32.read(a)
-            assert value is not None and value.digits is not None
+            if value is None or value.digits is None:
+                return 255 if value is None else 254
             if value.zero:
                 return 0
             places = value.digits.bit_length() - 1
@@ -173,9 +176,9 @@ def narrow() -> Iterator[Form]:
             if rounding == "rp" and value.digits != 1 << places:
                 power += 1
             return max(0, min(power + 127, 254))
-        yield form(f"cvt.{rounding}.satfinite.ue8m0x2.f32 %d, %a, %b;", "a f32.positive, b f32.positive", "d b16",
+        yield form(f"cvt.{rounding}.satfinite.ue8m0x2.f32 %d, %a, %b;", "a f32.power, b f32.power", "d b16",
                    lambda a, b, exponent=exponent: exponent(a) << 8 | exponent(b), hopper=False)
-        yield form(f"cvt.{rounding}.satfinite.ue8m0x2.bf16x2 %d, %a;", "a bf16x2.positive", "d b16",
+        yield form(f"cvt.{rounding}.satfinite.ue8m0x2.bf16x2 %d, %a;", "a bf16x2.power", "d b16",
                    lambda a, exponent=exponent: exponent(a >> 16 << 16) << 8 | exponent(a << 16 & 0xFFFFFFFF),
                    hopper=False)
 

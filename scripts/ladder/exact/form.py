@@ -33,8 +33,11 @@ BITS.update({"few16": 16, "few64": 64, "same": 32, "same64": 64, "place": 32, "o
 BITS.update({f"b{bits}": bits for bits in (16, 32, 64)})
 BITS.update({each.name: each.bits for each in number.FORMATS.values()})
 BITS.update({"b16x2": 32, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "tf32": 32})
-# Without NaNs, where the ISA leaves open which; nothing below zero; far from the ends, so that no sum is infinite.
-BITS.update({f"{name}.{only}": BITS[name] for only in ("number", "positive", "middle")
+COARSER = {each.name: each for each in (number.F32, number.F16, number.BF16, number.TF32, number.E4M3, number.E5M2,
+                                        number.E2M3, number.E3M2, number.E2M1)}
+# Without NaNs, where the ISA leaves open which; nothing below zero; far from the ends, so that no sum is infinite;
+# beside powers of two; where numbers of a coarser format meet.
+BITS.update({f"{name}.{only}": BITS[name] for only in ("number", "positive", "middle", "power", *COARSER)
              for name in (*number.FORMATS, "f16x2", "bf16x2")})
 BITS.update({f"b{bits}.nonzero": bits for bits in (16, 32, 64)})
 # Whose operands may be numbers in the text.
@@ -205,6 +208,13 @@ def value(dice: random.Random, kind: str) -> int:
         if only == "middle":  # far from all ends
             return dice.randrange(form.sign) & ((1 << form.fraction_bits) - 1) | \
                 (form.bias + dice.randrange(-6, 7)) << form.fraction_bits | (form.sign if dice.random() < 0.5 else 0)
+        if only == "power":
+            middle = 1 << (form.fraction_bits - 1)
+            exponent = dice.choice((0, 1, form.bias, 2 * form.bias, 2 * form.bias + 1, dice.randrange(2 * form.bias)))
+            sign = form.sign if dice.random() < 0.2 else 0
+            return sign | exponent << form.fraction_bits | dice.choice((0, 1, middle, middle + 1, 2 * middle - 1))
+        if only in COARSER and dice.random() < 0.5:
+            return between_numbers(dice, form, COARSER[only])
         if base in _COARSE and dice.random() < 0.25:
             bits = between_numbers(dice, form, dice.choice(_COARSE[base]))
             if not (only == "number" and form.is_nan(bits)):
