@@ -183,13 +183,6 @@ std::string instruction(const Case& c) {
   if (c.is_scaled()) body += "[%r33], [%r34], ";
   return body + "%p5; ";
 }
-std::string commit(int group) {
-  return group == 1
-             ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
-             : "mov.u16 %h1, 3; "
-               "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9], %h1;";
-}
-
 struct Layouts {
   OperandLayout a, b;
 };
@@ -199,6 +192,21 @@ Layouts layouts(const Case& c) {
               dense_layout(c.b_swizzle, c.b_mn, size_b, c.n / c.group, kBase + kOperand)};
   if (c.sparse && c.b_mn) all.b.leading = 2 * all.b.leading;  // twice as deep along K
   return all;
+}
+
+/// Runs the instruction, with what comes before or after it, on these contents.
+Result run_case(const Case& c, const std::string& body, const Tmem& tmem,
+                const std::vector<uint8_t>& shared = std::vector<uint8_t>(kBytes), const Options& options = {},
+                uint32_t change = 0) {
+  const auto [a, b] = layouts(c);
+  return run_one(c.group, body, tmem,
+                 {.shared = shared,
+                  .a = tcgen05_descriptor(a),
+                  .b = tcgen05_descriptor(b),
+                  .idesc = instruction_descriptor(c) ^ change,
+                  .d = kAccumulators,
+                  .accumulate = c.accumulate,
+                  .options = options});
 }
 
 void check(const Case& c, Options options = {}) {
@@ -213,9 +221,7 @@ void check(const Case& c, Options options = {}) {
   }
   const Sides sides = make_sides(c, 77);
   if (c.fast) options.arithmetic = Options::Arithmetic::Fast;
-  const Result run =
-      run_tensor(c.group, instruction(c) + commit(c.group), true, shared, sides.tmem, tcgen05_descriptor(a),
-                 tcgen05_descriptor(b), instruction_descriptor(c), kAccumulators, c.accumulate, options);
+  const Result run = run_case(c, instruction(c) + commit(c.group), sides.tmem, shared, options);
   ASSERT_EQ(run.outcome.status, Status::Success) << name_of(c) << " " << run.outcome.report;
 
   const int columns = c.n / c.group;
@@ -253,15 +259,10 @@ void check(const Case& c, Options options = {}) {
   float greatest = 0;
   for (size_t i = 0; i < expected.size(); ++i)
     if (expected[i] != sides.tmem[i]) greatest = std::max(greatest, std::abs(float_of(expected[i])));
-  const float tolerance = c.fast ? 1e-6f * greatest : 0;
-  int wrong = 0;
-  for (size_t i = 0; i < expected.size() && wrong < 3; ++i) {
-    if (run.tmem[i] == expected[i] || std::abs(float_of(run.tmem[i]) - float_of(expected[i])) <= tolerance) continue;
-    ++wrong;
-    ADD_FAILURE() << name_of(c) << (c.sparse ? " sparse" : "") << " group " << c.group << " N " << c.n << " CTA "
-                  << i / 65536 << " lane " << i / 512 % 128 << " column " << i % 512 << std::hex << ": " << run.tmem[i]
-                  << ", not " << expected[i] << " (was " << sides.tmem[i] << ")";
-  }
+  expect_tmem(
+      run.tmem, expected, sides.tmem,
+      name_of(c) + (c.sparse ? " sparse" : "") + " group " + std::to_string(c.group) + " N " + std::to_string(c.n),
+      c.fast ? 1e-6f * greatest : 0);
 }
 
 Case mx8() { return {.kind = Kind::MX8, .factors = 1}; }
@@ -379,7 +380,8 @@ TEST(Sparse, AnInfinityThatNothingMeetsIsLeftOut) {
   for (const bool fast : {false, true}) {
     Options options;
     if (fast) options.arithmetic = Options::Arithmetic::Fast;
-    const Case c{.kind = Kind::F16, .n = 16, .a = Element::BF16, .b = Element::BF16, .sparse = true};
+    const Case c{
+        .kind = Kind::F16, .n = 16, .a = Element::BF16, .b = Element::BF16, .sparse = true, .accumulate = false};
     const auto [a, b] = layouts(c);
     std::vector<uint8_t> shared(kBytes);
     const auto put = [&](const OperandLayout& layout, int row, int k, uint16_t bits) {
@@ -391,9 +393,8 @@ TEST(Sparse, AnInfinityThatNothingMeetsIsLeftOut) {
     for (int n = 0; n < 16; ++n) {
       for (int k = 0; k < 32; ++k) put(b, n, k, k % 2 ? 0x7F80 : 0x4000);
     }
-    Tmem tmem(128 * 512, 0x8888'8888);  // the first and the third of four
-    const Result run = run_tensor(1, instruction(c) + commit(1), true, shared, tmem, tcgen05_descriptor(a),
-                                  tcgen05_descriptor(b), instruction_descriptor(c), kAccumulators, false, options);
+    const Tmem tmem(128 * 512, 0x8888'8888);  // the first and the third of four
+    const Result run = run_case(c, instruction(c) + commit(1), tmem, shared, options);
     expect_success(run.outcome);
     for (size_t lane = 0; lane < 128; ++lane) EXPECT_EQ(float_of(run.tmem[cell(0, lane, kAccumulators + 3)]), 32.0f);
   }
@@ -406,9 +407,8 @@ TEST(Scaled, FactorsComeThroughCopies) {
   // pipe.
   for (const Options& options : all_schedules()) {
     Case c = nvf4();
-    const auto [a, b] = layouts(c);
-    std::vector<uint8_t> shared(kBytes);
-    for (uint8_t& byte : shared) byte = 0x22;  // 1.0
+    c.accumulate = false;
+    std::vector<uint8_t> shared(kBytes, 0x22);  // 1.0
     const size_t at = 80 * 1024;
     for (size_t row = 0; row < 128; ++row) {
       for (size_t i = 0; i < 4; ++i)
@@ -420,9 +420,7 @@ TEST(Scaled, FactorsComeThroughCopies) {
                              "; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r16+" + std::to_string(kFactorsA) +
                              "], %rd20; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r16+" + std::to_string(kFactorsB) +
                              "], %rd20; ";
-    const Result run =
-        run_tensor(1, copy + instruction(c) + commit(1), true, shared, random_tmem(1, 3), tcgen05_descriptor(a),
-                   tcgen05_descriptor(b), instruction_descriptor(c), kAccumulators, false, options);
+    const Result run = run_case(c, copy + instruction(c) + commit(1), random_tmem(1, 3), shared, options);
     ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
     for (size_t m = 0; m < 128; ++m) {
       for (size_t n = 0; n < 64; ++n) {
@@ -436,17 +434,14 @@ TEST(Scaled, FactorsComeThroughCopies) {
 TEST(Scaled, TheOrderCheckerKnowsWhatIsReadInTensorMemory) {
   // A copy before the MMA is in order with it; one after it into what it reads, too, but only the hardware says so.
   const auto found = [](Case c, uint32_t column, bool before) {
-    c.n = 32;
-    const auto [a, b] = layouts(c);
-    OperandLayout from{.swizzle = Swizzle::None, .start = kBase, .leading = 128, .stride = 128};
+    c.n = 32, c.accumulate = false;
+    const OperandLayout from{.swizzle = Swizzle::None, .start = kBase, .leading = 128, .stride = 128};
     const std::string copy = "mov.b64 %rd20, " + std::to_string(tcgen05_descriptor(from)) +
                              "; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r16+" + std::to_string(column) + "], %rd20; ";
     Options options;
     options.check = Options::Check::On;
-    Tmem tmem(128 * 512, 0x4444'4444);
-    const Result run = run_tensor(1, (before ? copy : "") + instruction(c) + (before ? "" : copy) + commit(1), true,
-                                  std::vector<uint8_t>(kBytes, 0x44), tmem, tcgen05_descriptor(a),
-                                  tcgen05_descriptor(b), instruction_descriptor(c), kAccumulators, false, options);
+    const Result run = run_case(c, (before ? copy : "") + instruction(c) + (before ? "" : copy) + commit(1),
+                                Tmem(128 * 512, 0x4444'4444), std::vector<uint8_t>(kBytes, 0x44), options);
     EXPECT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
     EXPECT_EQ(run.outcome.report.find("error"), std::string::npos) << run.outcome.report;
     return run.outcome.report.find("habit tensor-pipe-in-order") != std::string::npos;
@@ -464,12 +459,9 @@ TEST(Scaled, TheOrderCheckerKnowsWhatIsReadInTensorMemory) {
 // ---- what is refused
 
 TEST(Scaled, WhatDoesNotExistIsRefused) {
-  const auto fails = [](const Case& c, uint32_t change, std::initializer_list<std::string_view> texts,
-                        const std::string& before = "") {
-    const auto [a, b] = layouts(c);
-    const Result run = run_tensor(1, before + instruction(c) + commit(1), true, std::vector<uint8_t>(kBytes),
-                                  random_tmem(1, 3), tcgen05_descriptor(a), tcgen05_descriptor(b),
-                                  instruction_descriptor(c) ^ change, kAccumulators, false);
+  const auto fails = [](const Case& c, uint32_t change, std::initializer_list<std::string_view> texts) {
+    const Result run =
+        run_case(c, instruction(c) + commit(1), random_tmem(1, 3), std::vector<uint8_t>(kBytes), {}, change);
     expect_failure(run.outcome, Status::IllegalInstruction, texts);
   };
   fails(mx8(), 1u << 23, {"UE4M3", "only kind::mxf4nvf4"});
@@ -491,10 +483,8 @@ TEST(Scaled, WhatDoesNotExistIsRefused) {
 }
 
 TEST(Scaled, WhatIsNotKnownHasItsName) {
-  const auto [a, b] = layouts(mx8());
   const auto fails = [&](const std::string& body, std::string_view name) {
-    const Result run = run_tensor(1, body, true, std::vector<uint8_t>(kBytes), random_tmem(1, 3), tcgen05_descriptor(a),
-                                  tcgen05_descriptor(b), 0, kAccumulators, false);
+    const Result run = run_case(mx8(), body, random_tmem(1, 3));
     expect_failure(run.outcome, Status::IllegalInstruction, {name, "not simulated"});
   };
   fails("tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::lastuse [%r31], [%r16], %rd7, %r30, %p5;", ".ashift");
@@ -503,11 +493,8 @@ TEST(Scaled, WhatIsNotKnownHasItsName) {
 
 TEST(Sparse, MetadataThatMeanNothing) {
   const auto run = [](Case c, uint32_t word, uint8_t elements) {
-    c.sparse = true;
-    const auto [a, b] = layouts(c);
-    return run_tensor(1, instruction(c) + commit(1), true, std::vector<uint8_t>(kBytes, elements),
-                      Tmem(128 * 512, word), tcgen05_descriptor(a), tcgen05_descriptor(b), instruction_descriptor(c),
-                      kAccumulators, false);
+    c.sparse = true, c.accumulate = false;
+    return run_case(c, instruction(c) + commit(1), Tmem(128 * 512, word), std::vector<uint8_t>(kBytes, elements));
   };
   const Case bf16{.kind = Kind::F16, .a = Element::BF16, .b = Element::BF16};
   const Case tf32{.kind = Kind::TF32, .a = Element::TF32, .b = Element::TF32};

@@ -93,20 +93,14 @@ using Rows = std::vector<Row>;
 Rows evaluate(const std::string& instructions, const std::string& inputs, const std::string& outputs, const Rows& rows,
               const std::string& prologue = "");
 
-/// Expects instructions to do what `model` does, row by row. `model` returns the outputs.
-void expect_model(const std::string& instructions, const std::string& inputs, const std::string& outputs,
-                  const Rows& rows, const std::function<Row(const Row&)>& model);
-/// The same for one output.
+/// Expects of instructions with one output what `model` says, row by row.
 void expect_value(const std::string& instructions, const std::string& inputs, const std::string& outputs,
                   const Rows& rows, const std::function<uint64_t(const Row&)>& model);
 
 /// Values that go wrong most easily, of so many bits.
 std::vector<uint64_t> edge_integers(int bits);
 std::vector<uint64_t> edge_floats();  ///< FP32 patterns, NaNs included
-std::vector<uint64_t> edge_doubles();
-/// All pairs / triples of values, at most `limit` of them (spread evenly).
 Rows pairs(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b);
-Rows triples(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b, const std::vector<uint64_t>& c);
 Rows singles(const std::vector<uint64_t>& a);
 
 /// A small generator of random numbers, the same everywhere.
@@ -131,7 +125,6 @@ class Dice {
 
 inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 inline float float_of(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
-inline double double_of(uint64_t bits) { return std::bit_cast<double>(bits); }
 
 /// A tensor map of a dense tensor; `strides` (bytes, of dimensions 1..) are computed if empty.
 struct MapSpec {

@@ -65,7 +65,7 @@ TEST(Tmem, LoadsOfEveryShape) {
             body += "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17+" + std::to_string(i) + "], {x" + std::to_string(i) +
                     "};\n";
           body += "tcgen05.wait::st.sync.aligned; }";
-          const Result run = run_tensor(1, body, false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false);
+          const Result run = run_all(body, c);
           ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
           int wrong = 0;
           for (int warp = 0; warp < 4; ++warp) {
@@ -106,7 +106,7 @@ TEST(Tmem, StoresOfEveryShape) {
         body += "tcgen05.st.sync.aligned." + std::string(kShapes[shape].name) + ".x" + std::to_string(num) +
                 (unpack ? ".unpack::16b" : "") + ".b32 [%r25]" + (shape == 4 ? ", " + std::to_string(half) : "") +
                 ", " + register_list(registers) + "; tcgen05.wait::st.sync.aligned; }";
-        const Result run = run_tensor(1, body, false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false);
+        const Result run = run_all(body, c);
         ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
         Tmem expected = c;
         for (int warp = 0; warp < 4; ++warp) {
@@ -139,7 +139,7 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
         "%r42}, y1; mov.b32 {h0, h1}, x3; mov.b32 %r43, {h1, h0}; add.u32 %r45, %r2, 1;"
         "tcgen05.wait::ld.sync.aligned; tcgen05.st.sync.aligned.32x32b.x4.b32 [%r17], {%r40, %r41, %r42, %r43}; "
         "tcgen05.wait::st.sync.aligned; }";
-    const Result run = run_tensor(1, body, false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, options);
+    const Result run = run_all(body, c, options);
     ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
     for (size_t lane = 0; lane < 128; ++lane) {
       for (size_t i = 0; i < 3; ++i) EXPECT_EQ(run.tmem[cell(0, lane, i)], c[cell(0, lane, 8 + i)]);
@@ -154,27 +154,26 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
        {"add.u32 %r41, x0, 1;", "mov.b32 %r40, x0; add.u32 %r41, %r40, 1;", "st.global.u32 [%rd3], x0;",
         "setp.eq.u32 %p8, x1, 0;", "cvt.rn.f32.u32 %f1, x0;", "mov.b64 %rd8, {x0, x1}; add.s64 %rd8, %rd8, 1;"}) {
     const Result run =
-        run_tensor(1,
-                   std::string("{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; ") + use +
-                       " tcgen05.wait::ld.sync.aligned; }",
-                   false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, latest);
+        run_all(std::string("{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; ") + use +
+                    " tcgen05.wait::ld.sync.aligned; }",
+                c, latest);
     expect_failure(run.outcome, Status::LaunchFailure,
                    {"a register is used that an unfinished tcgen05.ld", "tcgen05.wait::ld"});
   }
   // The default schedule waits, as hardware does, and says so.
-  const Result early = run_tensor(1,
-                                  "{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; add.u32 "
-                                  "x1, x0, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], {x1}; "
-                                  "tcgen05.wait::st.sync.aligned; tcgen05.wait::ld.sync.aligned; }",
-                                  false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, {});
+  const Result early = run_all(
+      "{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; add.u32 "
+      "x1, x0, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], {x1}; "
+      "tcgen05.wait::st.sync.aligned; tcgen05.wait::ld.sync.aligned; }",
+      c);
   expect_failure(early.outcome, Status::Success, {"warning in kernel", "tcgen05.wait::ld", "at add.u32"});
   EXPECT_EQ(early.tmem[0], 6u);
   // Overwriting one is a dependency that hardware honours too: the write comes after the load's.
-  const Result run = run_tensor(1,
-                                "{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; mov.b32 x0, "
-                                "77; tcgen05.wait::ld.sync.aligned; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], "
-                                "{x0}; tcgen05.wait::st.sync.aligned; }",
-                                false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, latest);
+  const Result run = run_all(
+      "{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; mov.b32 x0, "
+      "77; tcgen05.wait::ld.sync.aligned; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], "
+      "{x0}; tcgen05.wait::st.sync.aligned; }",
+      c, latest);
   expect_success(run.outcome);
   EXPECT_EQ(run.tmem[0], 77u);
 }
@@ -190,7 +189,7 @@ TEST(Tmem, LoadsOfWhatIsStillBeingStored) {
     std::string text = body;
     text.replace(text.find("WAIT"), 4, wait);
     text.replace(text.find("COLUMN"), 6, column);
-    return run_tensor(1, text, false, std::vector<uint8_t>(1024), c, 0, 0, 0, 0, false, options);
+    return run_all(text, c, options);
   };
   for (Options options : all_schedules()) {
     const Result waits = run("tcgen05.wait::st.sync.aligned; ", "8", options), elsewhere = run("", "9", options);
@@ -430,14 +429,16 @@ void check_mma(const Case& c, Options options = {}) {
     body += "{" + list + "}, ";
   }
   body += "%p5" + (c.scale ? ", " + std::to_string(c.scale) : std::string()) + "; ";
-  body += c.group == 1
-              ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
-              : "mov.u16 %h1, 3; "
-                "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9], %h1;";
   if (c.fast) options.arithmetic = Options::Arithmetic::Fast;
   const uint32_t d = static_cast<uint32_t>(c.d_column) | static_cast<uint32_t>(c.d_lane) << 16;
-  const Result run = run_tensor(c.group, body, true, shared, start, tcgen05_descriptor(a), tcgen05_descriptor(b),
-                                instruction_descriptor(c), d, c.accumulate, options);
+  const Result run = run_one(c.group, body + commit(c.group), start,
+                             {.shared = shared,
+                              .a = tcgen05_descriptor(a),
+                              .b = tcgen05_descriptor(b),
+                              .idesc = instruction_descriptor(c),
+                              .d = d,
+                              .accumulate = c.accumulate,
+                              .options = options});
   ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
 
   Tmem expected = start;
@@ -473,14 +474,9 @@ void check_mma(const Case& c, Options options = {}) {
       }
     }
   }
-  int wrong = 0;
-  for (size_t i = 0; i < expected.size() && wrong < 3; ++i) {
-    if (run.tmem[i] == expected[i]) continue;
-    ++wrong;
-    ADD_FAILURE() << kind_of(c) << " group " << c.group << " " << c.m << "x" << c.n << " CTA " << i / 65536 << " lane "
-                  << i / 512 % 128 << " column " << i % 512 << std::hex << ": " << run.tmem[i] << ", not "
-                  << expected[i] << " (was " << start[i] << ")";
-  }
+  expect_tmem(run.tmem, expected, start,
+              std::string(kind_of(c)) + " group " + std::to_string(c.group) + " " + std::to_string(c.m) + "x" +
+                  std::to_string(c.n));
 }
 
 TEST(Mma, AccumulatorLayouts) {
@@ -594,12 +590,16 @@ TEST(Mma, ChainsRunInProgramOrderInEverySchedule) {
               std::to_string(2 * ((i + i / 4) % 4)) +
               "; tcgen05.mma.cta_group::1.kind::f16 [%r31], %rd20, %rd21, %r30, " + (i ? "1" : "0") + ";\n";
     }
-    body += "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];";
     Case c{.n = 128};
     OperandLayout b = layout;
     b.start += 32 * 1024;
-    const Result run = run_tensor(1, body, true, shared, start, tcgen05_descriptor(layout), tcgen05_descriptor(b),
-                                  instruction_descriptor(c), 64, false, options);
+    const Result run = run_one(1, body + commit(1), start,
+                               {.shared = shared,
+                                .a = tcgen05_descriptor(layout),
+                                .b = tcgen05_descriptor(b),
+                                .idesc = instruction_descriptor(c),
+                                .d = 64,
+                                .options = options});
     ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
     for (int m = 0; m < 128; m += 9) {
       for (int n = 0; n < 128; n += 5) {
@@ -625,15 +625,16 @@ TEST(Mma, ReadsItsOperandsWhenItRunsNotWhenItIsIssued) {
   const OperandLayout a = dense_layout(Swizzle::B128, false, 2, 128, kBase),
                       b = dense_layout(Swizzle::B128, false, 2, 64, kBase + 32 * 1024);
   const Tmem start = random_tmem(1, 4);
-  const std::string mma =
-      "tcgen05.mma.cta_group::1.kind::f16 [%r31], %rd6, %rd7, %r30, 0; "
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9]; ";
-  const Case c{};
-  const Result good = run_tensor(1, mma, true, shared, start, tcgen05_descriptor(a), tcgen05_descriptor(b),
-                                 instruction_descriptor(c), 64, false, latest);
-  const Result bad =
-      run_tensor(1, mma + "mov.u32 %r40, 0; st.shared.v4.u32 [%r8], {%r40, %r40, %r40, %r40};", true, shared, start,
-                 tcgen05_descriptor(a), tcgen05_descriptor(b), instruction_descriptor(c), 64, false, latest);
+  const std::string mma = "tcgen05.mma.cta_group::1.kind::f16 [%r31], %rd6, %rd7, %r30, 0; " + commit(1);
+  const Given given{.shared = shared,
+                    .a = tcgen05_descriptor(a),
+                    .b = tcgen05_descriptor(b),
+                    .idesc = instruction_descriptor({}),
+                    .d = 64,
+                    .options = latest};
+  const Result good = run_one(1, mma, start, given),
+               bad =
+                   run_one(1, mma + "mov.u32 %r40, 0; st.shared.v4.u32 [%r8], {%r40, %r40, %r40, %r40};", start, given);
   expect_success(good.outcome);
   expect_success(bad.outcome);
   EXPECT_NE(good.tmem, bad.tmem);
@@ -685,15 +686,10 @@ TEST(Copy, ShapesAndBroadcasts) {
       for (uint8_t& byte : shared) byte = static_cast<uint8_t>(dice.next());
       const OperandLayout layout = dense_layout(Swizzle::None, false, 4, shape.rows, kBase);
       const Tmem start = random_tmem(group, 3);
-      const std::string g = std::to_string(group);
-      const Result run =
-          run_tensor(group,
-                     "tcgen05.cp.cta_group::" + g + "." + shape.name + " [%r31], %rd6; " +
-                         (group == 1 ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
-                                     : "mov.u16 %h1, 3; "
-                                       "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::"
-                                       "cluster.b64 [%r9], %h1;"),
-                     true, shared, start, tcgen05_descriptor(layout), 0, 0, 100, false);
+      const Result run = run_one(
+          group,
+          "tcgen05.cp.cta_group::" + std::to_string(group) + "." + shape.name + " [%r31], %rd6; " + commit(group),
+          start, {.shared = shared, .a = tcgen05_descriptor(layout), .d = 100});
       ASSERT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
       Tmem expected = start;
       for (int cta = 0; cta < group; ++cta) {
@@ -713,17 +709,13 @@ TEST(Copy, ShapesAndBroadcasts) {
   }
 }
 
-const std::string kCommit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];";
-
 TEST(Copy, FourRowsGoToALaneOfEachQuarter) {
   std::vector<uint8_t> shared(16 * 1024);
   for (size_t i = 0; i < shared.size(); ++i) shared[i] = static_cast<uint8_t>(i * 7 + i / 256);
   const OperandLayout layout = dense_layout(Swizzle::None, false, 4, 4, kBase);
   const auto run = [&](uint32_t lane, const Tmem& start) {
-    return run_tensor(1,
-                      "add.u32 %r31, %r31, " + std::to_string(lane << 16) +
-                          "; tcgen05.cp.cta_group::1.4x256b [%r31], %rd6; " + kCommit,
-                      true, shared, start, tcgen05_descriptor(layout), 0, 0, 100, false);
+    return run_one(1, "tcgen05.cp.cta_group::1.4x256b [%r31], %rd6; " + commit(1), start,
+                   {.shared = shared, .a = tcgen05_descriptor(layout), .d = lane << 16 | 100});
   };
   const Tmem start = random_tmem(1, 3);
   const Result right = run(31, start);  // the row that tcgen05.shift leaves
@@ -745,10 +737,10 @@ TEST(Copy, UnpacksSixteenElements) {
     for (uint8_t& byte : shared) byte = static_cast<uint8_t>(dice.next());
     const OperandLayout layout = dense_layout(Swizzle::None, false, 4, 128, kBase);
     const Tmem start = random_tmem(1, 3);
-    const Result run = run_tensor(1,
-                                  std::string("tcgen05.cp.cta_group::1.128x256b.b8x16.") +
-                                      (bits == 4 ? "b4x16_p64" : "b6x16_p32") + " [%r31], %rd6; " + kCommit,
-                                  true, shared, start, tcgen05_descriptor(layout), 0, 0, 100, false);
+    const Result run = run_one(1,
+                               std::string("tcgen05.cp.cta_group::1.128x256b.b8x16.") +
+                                   (bits == 4 ? "b4x16_p64" : "b6x16_p32") + " [%r31], %rd6; " + commit(1),
+                               start, {.shared = shared, .a = tcgen05_descriptor(layout), .d = 100});
     expect_success(run.outcome);
     Tmem expected = start;
     for (int row = 0; row < 128; ++row) {
@@ -775,10 +767,8 @@ TEST(Copy, ReadsNoMoreThanItsRows) {
                            .start = kBase + static_cast<uint32_t>(shared.size()) - 512,
                            .leading = 128,
                            .stride = 128};
-  const Result run = run_tensor(1,
-                                "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd6; "
-                                "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];",
-                                true, shared, random_tmem(1, 3), tcgen05_descriptor(last), 0, 0, 32, false);
+  const Result run = run_one(1, "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd6; " + commit(1), random_tmem(1, 3),
+                             {.shared = shared, .a = tcgen05_descriptor(last), .d = 32});
   expect_success(run.outcome);
   for (size_t lane = 0; lane < 128; ++lane)
     EXPECT_EQ(std::memcmp(&run.tmem[cell(0, lane, 32)], &shared[shared.size() - 512 + lane % 32 * 16], 16), 0);
@@ -791,14 +781,8 @@ TEST(Shift, MovesTheRowsOfThirtyTwoLanesButTheLast) {
     for (const Options& options : all_schedules()) {
       const Tmem start = random_tmem(group, 4);
       const std::string shift = "tcgen05.shift.cta_group::" + std::to_string(group) + ".down [%r31];";
-      const Result run =
-          run_tensor(group,
-                     shift + shift +  // twice, in order
-                         (group == 1 ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
-                                     : "mov.u16 %h1, 3; "
-                                       "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster."
-                                       "multicast::cluster.b64 [%r9], %h1;"),
-                     true, std::vector<uint8_t>(16 * 1024), start, 0, 0, 0, 64 << 16 | 100, false, options);
+      const Result run = run_one(group, shift + shift + commit(group), start,  // twice, in order
+                                 {.d = 64 << 16 | 100, .options = options});
       expect_success(run.outcome);
       Tmem expected = start;
       for (size_t cta = 0; cta < static_cast<size_t>(group); ++cta) {
@@ -813,8 +797,7 @@ TEST(Shift, MovesTheRowsOfThirtyTwoLanesButTheLast) {
 }
 
 TEST(Shift, BeginsWithAQuarterOfTheLanes) {
-  const Result run = run_tensor(1, "tcgen05.shift.cta_group::1.down [%r31];", true, std::vector<uint8_t>(16 * 1024),
-                                random_tmem(1, 4), 0, 0, 0, 16 << 16, false);
+  const Result run = run_one(1, "tcgen05.shift.cta_group::1.down [%r31];", random_tmem(1, 4), {.d = 16 << 16});
   expect_failure(run.outcome, Status::LaunchFailure, {"begins at lane 16", "0, 32, 64 and 96"});
 }
 
@@ -831,50 +814,50 @@ TEST(Descriptors, ErrorsAreNamed) {
   EXPECT_EQ(good, 0x0810'0490u);
   const auto run = [&](uint64_t da, uint64_t db, uint32_t idesc, uint32_t d = 64,
                        const std::string& kind = "kind::f16") {
-    return run_tensor(1,
-                      "tcgen05.mma.cta_group::1." + kind +
-                          " [%r31], %rd6, %rd7, %r30, 1; "
-                          "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];",
-                      true, shared, start, da, db, idesc, d, true)
+    return run_one(1, "tcgen05.mma.cta_group::1." + kind + " [%r31], %rd6, %rd7, %r30, 1; " + commit(1), start,
+                   {.shared = shared, .a = da, .b = db, .idesc = idesc, .d = d, .accumulate = true})
         .outcome;
   };
+  const auto swizzled = [&](uint64_t code) { return (good_a & ~(uint64_t{7} << 61)) | code << 61; };
+  const auto with = [&](int shift, uint32_t width, uint32_t field) {  // in the instruction descriptor
+    return (good & ~(((1u << width) - 1) << shift)) | field << shift;
+  };
+  struct Wrong {
+    Outcome outcome;
+    std::initializer_list<std::string_view> texts;
+    Status status = Status::IllegalInstruction;
+  };
   expect_success(run(good_a, good_b, good));
-  expect_failure(run(wgmma_descriptor(a), good_b, good), Status::IllegalInstruction,
-                 {"descriptor of A", "0b001 in bits 46..48", "wgmma descriptor"});
-  expect_failure(run(good_a, good_b | uint64_t{1} << 15, good), Status::IllegalInstruction,
-                 {"descriptor of B", "reserved bits"});
-  expect_failure(run(good_a | uint64_t{1} << 52, good_b, good), Status::IllegalInstruction,
-                 {"absolute leading-dimension mode"});
-  expect_failure(run((good_a & ~(uint64_t{7} << 61)) | uint64_t{3} << 61, good_b, good), Status::IllegalInstruction,
-                 {"swizzle code 3"});
-  expect_failure(run((good_a & ~uint64_t{0x3FFF}) | 0x3F00, good_b, good), Status::IllegalAddress,
-                 {"operand A of the MMA reaches shared offset"});
-  expect_failure(run(good_a & ~uint64_t{0x3FFF}, good_b, good), Status::IllegalAddress,
-                 {"operand A", "shared offset 0x0"});
-  // The instruction descriptor: BF16 written as 3, reserved bits, impossible shapes, accumulators.
-  expect_failure(run(good_a, good_b, (good & ~(7u << 7)) | 3u << 7), Status::IllegalInstruction,
-                 {"gives A the type code 3", "F16 = 0 and BF16 = 1"});
-  expect_failure(run(good_a, good_b, (good & ~(7u << 10)) | 3u << 10), Status::IllegalInstruction,
-                 {"gives B the type code 3"});
-  expect_failure(run(good_a, good_b, good | 1u << 29), Status::IllegalInstruction, {"reserved bits"});
-  expect_failure(run(good_a, good_b, good | 1u << 31), Status::IllegalInstruction, {"shift of B"});
-  expect_failure(run(good_a, good_b, good | 1u << 3), Status::IllegalInstruction, {"saturation"});
-  expect_failure(run(good_a, good_b, good | 4), Status::IllegalInstruction, {"sparse"});
-  expect_failure(run(good_a, good_b, (good & ~(31u << 24)) | 16u << 24), Status::IllegalInstruction,
-                 {"M = 256", "cta_group::1 M is 64 or 128"});
-  expect_failure(run(good_a, good_b, good & ~(63u << 17)), Status::IllegalInstruction, {"N = 0"});
-  expect_failure(run(good_a, good_b, (good & ~(63u << 17)) | 33u << 17), Status::IllegalInstruction, {"N = 264"});
-  expect_failure(run(good_a, good_b, (good & ~(3u << 4)) | 2u << 4), Status::IllegalInstruction,
-                 {"accumulator code 2"});
-  expect_failure(run(good_a, good_b, good & ~(3u << 4)), Status::IllegalInstruction,
-                 {"F16 accumulators of BF16 operands"});
-  expect_failure(run(good_a, good_b, good, 64, "kind::tf32"), Status::IllegalInstruction, {"TF32 = 2"});
-  expect_failure(run(good_a, good_b, good, 480), Status::LaunchFailure,
-                 {"D of the MMA needs tensor memory columns 480..543"});
-  expect_failure(run(good_a, good_b, good, 64 | 32u << 16), Status::IllegalInstruction,
-                 {"starts at TMEM lane 32", "0 is required"});
-  expect_failure(run((good_a & ~(uint64_t{7} << 61)) | uint64_t{1} << 61, good_b, good | 1u << 15),
-                 Status::IllegalInstruction, {"operand A of the MMA is transposed", "TF32 only"});
+  for (const Wrong& each : {
+           Wrong{run(wgmma_descriptor(a), good_b, good),
+                 {"descriptor of A", "0b001 in bits 46..48", "wgmma descriptor"}},
+           {run(good_a, good_b | uint64_t{1} << 15, good), {"descriptor of B", "reserved bits"}},
+           {run(good_a | uint64_t{1} << 52, good_b, good), {"absolute leading-dimension mode"}},
+           {run(swizzled(3), good_b, good), {"swizzle code 3"}},
+           {run(swizzled(1), good_b, good | 1u << 15), {"operand A of the MMA is transposed", "TF32 only"}},
+           {run((good_a & ~uint64_t{0x3FFF}) | 0x3F00, good_b, good),
+            {"operand A of the MMA reaches shared offset"},
+            Status::IllegalAddress},
+           {run(good_a & ~uint64_t{0x3FFF}, good_b, good), {"operand A", "shared offset 0x0"}, Status::IllegalAddress},
+           // The instruction descriptor: BF16 written as 3, reserved bits, impossible shapes, accumulators.
+           {run(good_a, good_b, with(7, 3, 3)), {"gives A the type code 3", "F16 = 0 and BF16 = 1"}},
+           {run(good_a, good_b, with(10, 3, 3)), {"gives B the type code 3"}},
+           {run(good_a, good_b, good | 1u << 29), {"reserved bits"}},
+           {run(good_a, good_b, good | 1u << 31), {"shift of B"}},
+           {run(good_a, good_b, good | 1u << 3), {"saturation"}},
+           {run(good_a, good_b, good | 4), {"sparse"}},
+           {run(good_a, good_b, with(24, 5, 16)), {"M = 256", "cta_group::1 M is 64 or 128"}},
+           {run(good_a, good_b, with(17, 6, 0)), {"N = 0"}},
+           {run(good_a, good_b, with(17, 6, 33)), {"N = 264"}},
+           {run(good_a, good_b, with(4, 2, 2)), {"accumulator code 2"}},
+           {run(good_a, good_b, with(4, 2, 0)), {"F16 accumulators of BF16 operands"}},
+           {run(good_a, good_b, good, 64, "kind::tf32"), {"TF32 = 2"}},
+           {run(good_a, good_b, good, 480),
+            {"D of the MMA needs tensor memory columns 480..543"},
+            Status::LaunchFailure},
+           {run(good_a, good_b, good, 64 | 32u << 16), {"starts at TMEM lane 32", "0 is required"}},
+       })
+    expect_failure(each.outcome, each.status, each.texts);
 }
 
 TEST(Descriptors, SwizzleMustAgreeWithTheTensorMap) {

@@ -1,5 +1,7 @@
 #include "tcgen05_support.h"
 
+#include <cmath>
+
 namespace sim::test {
 namespace {
 
@@ -69,20 +71,42 @@ Tmem random_tmem(int ctas, uint64_t seed) {
   return cells;
 }
 
-Result run_tensor(int group, const std::string& body, bool single, const std::vector<uint8_t>& shared, const Tmem& c,
-                  uint64_t a, uint64_t b, uint32_t idesc, uint32_t d, bool accumulate, Options options) {
-  Bench bench(options);
-  const auto* from = bench.upload(shared);
+static Result run(int group, const std::string& body, bool single, const Tmem& c, const Given& given) {
+  Bench bench(given.options);
+  const auto* from = bench.upload(given.shared);
   const auto* start = bench.upload(c);
   auto* out = bench.allocate<uint32_t>(c.size());
   LaunchConfig config;
   config.grid = {static_cast<uint32_t>(group), 1, 1}, config.cluster = config.grid, config.block = {128, 1, 1};
-  config.dynamic_smem = shared.size() / static_cast<size_t>(group);
+  config.dynamic_smem = given.shared.size() / static_cast<size_t>(group);
   Result run;
-  run.outcome = bench.launch(tensor_kernel(group, body, single, static_cast<uint32_t>(config.dynamic_smem)), config,
-                             from, start, out, a, b, idesc, d, static_cast<uint32_t>(accumulate));
+  run.outcome =
+      bench.launch(tensor_kernel(group, body, single, static_cast<uint32_t>(config.dynamic_smem)), config, from, start,
+                   out, given.a, given.b, given.idesc, given.d, static_cast<uint32_t>(given.accumulate));
   run.tmem.assign(out, out + c.size());
   return run;
+}
+Result run_one(int group, const std::string& body, const Tmem& c, const Given& given) {
+  return run(group, body, true, c, given);
+}
+Result run_all(const std::string& body, const Tmem& c, const Options& options) {
+  return run(1, body, false, c, {.options = options});
+}
+std::string commit(int group) {
+  return group == 1
+             ? "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];"
+             : "mov.u16 %h1, 3; "
+               "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9], %h1;";
+}
+
+void expect_tmem(const Tmem& got, const Tmem& expected, const Tmem& start, const std::string& what, float tolerance) {
+  int wrong = 0;
+  for (size_t i = 0; i < expected.size() && wrong < 3; ++i) {
+    if (got[i] == expected[i] || std::abs(float_of(got[i]) - float_of(expected[i])) <= tolerance) continue;
+    ++wrong;
+    ADD_FAILURE() << what << " CTA " << i / 65536 << " lane " << i / 512 % 128 << " column " << i % 512 << std::hex
+                  << ": " << got[i] << ", not " << expected[i] << " (was " << start[i] << ")";
+  }
 }
 
 }  // namespace sim::test

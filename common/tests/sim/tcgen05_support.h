@@ -19,11 +19,25 @@ struct Result {
   Tmem tmem;
 };
 
+/// What an instruction is given: shared memory of all CTAs, one after the other, and what a kernel passes on.
+struct Given {
+  std::vector<uint8_t> shared = std::vector<uint8_t>(16 * 1024);
+  uint64_t a = 0, b = 0;  ///< descriptors
+  uint32_t idesc = 0, d = 0;
+  bool accumulate = false;
+  Options options = {};
+};
 /// Launches `group` CTAs of 128 threads, which allocate 512 columns, fill tensor memory from `c` and shared memory from
-/// their share of `shared`, run `body` (in one thread of CTA 0 between barriers if `single`, else in all threads), and
-/// copy tensor memory back. `body` finds `a` and `b` in %rd6 and %rd7, `idesc` in %r30, `d` in %r31, `accumulate` in
-/// %p5, an mbarrier that ends the wait of all in %r9.
-Result run_tensor(int group, const std::string& body, bool single, const std::vector<uint8_t>& shared, const Tmem& c,
-                  uint64_t a, uint64_t b, uint32_t idesc, uint32_t d, bool accumulate, Options options = {});
+/// their share of it, run `body` in one thread of CTA 0, and copy tensor memory back when the mbarrier at %r9 lets them.
+/// `body` finds `a` and `b` in %rd6 and %rd7, `idesc` in %r30, `d` in %r31, `accumulate` in %p5.
+Result run_one(int group, const std::string& body, const Tmem& c, const Given& given);
+/// The same in all threads of one CTA. Nothing waits for an mbarrier.
+Result run_all(const std::string& body, const Tmem& c, const Options& options = {});
+/// A commit that the mbarrier at %r9 of every CTA waits for.
+std::string commit(int group);
+
+/// Expects this content, after `start`. `tolerance`: of FP32 values.
+void expect_tmem(const Tmem& got, const Tmem& expected, const Tmem& start, const std::string& what,
+                 float tolerance = 0);
 
 }  // namespace sim::test

@@ -93,97 +93,56 @@ uint32_t accumulator_of_kind(int kind, Dice& dice, bool half) {
   }
 }
 
-TEST(Exact, EveryInstructionSetEqualsTheIntegerModel) {
-  const std::vector<tensor::Kernels> sets = tensor::all_kernels();
-  ASSERT_FALSE(sets.empty());
+/// One output by the definition, of a row and a column as they lie in memory.
+uint32_t defined(const Arithmetic& how, tensor::Format format, const tensor::Row& a, const tensor::Row& b, uint32_t c,
+                 bool accumulate, bool negate = false) {
+  float av[tensor::kMaxK], bv[tensor::kMaxK];
+  int16_t ae[tensor::kMaxK], be[tensor::kMaxK];
+  tensor::widen(format, a.data(), how.k, av), tensor::widen(format, b.data(), how.k, bv);
+  const int least = tensor::min_exponent(format);
+  for (int i = 0; i < how.k; ++i) {
+    if (negate) av[i] = -av[i];
+    ae[i] = tensor::model_exponent(av[i], least), be[i] = tensor::model_exponent(bv[i], least);
+  }
+  return tensor::multiply_one(how, av, ae, bv, be, c, accumulate);
+}
+
+TEST(Definition, EqualsTheIntegerModelAndFusedMultiplyAdds) {
   for (const Type& type : kTypes) {
     const int k = 32 / bytes_of(type.element);
+    const bool is_fp8 = type.element == Element::E4M3 || type.element == Element::E5M2;
     for (int kind = 0; kind < kKinds; ++kind) {
-      for (const bool accumulate : {false, true}) {
-        for (const int fraction_bits : {25, 13}) {
-          if (fraction_bits == 13 && type.element != Element::E4M3 && type.element != Element::E5M2) continue;
-          Dice dice(static_cast<uint64_t>(kind * 100 + k) + 1);
-          // 32 rows of A, 8 columns of B.
-          std::vector<std::vector<uint32_t>> a(32), b(8);
-          for (auto& row : a) {
-            for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, kind, dice));
-          }
-          for (auto& column : b) {
-            for (int i = 0; i < k; ++i) column.push_back(element_of_kind(type, kind, dice));
-          }
-          std::vector<std::array<uint32_t, 32>> start(8);
-          for (auto& column : start) {
-            for (uint32_t& cell : column) cell = accumulator_of_kind(kind, dice, false);
-          }
-          if (kind % 2 == 1 && accumulate) {  // an accumulator that cancels the products
-            for (size_t c = 0; c < 8; ++c) {
-              for (size_t l = 0; l < 32; ++l)
-                start[c][l] =
-                    exact_output(type.element, type.element, a[l], b[c], false, false, 0, false, fraction_bits) ^
-                    0x8000'0000;
-            }
-          }
-          Arithmetic how;
-          how.k = k, how.fraction_bits = fraction_bits;
-          const tensor::Packing packing{.format = type.format, .k = k};
-          for (const tensor::Kernels& set : sets) {
-            tensor::LaneTile tile;
-            tensor::ColumnTile columns[8];
-            set.pack_lanes(packing, rows_of<32>(type, a).data(), 1, &tile);
-            set.pack_columns(packing, rows_of<8>(type, b).data(), 8, columns);
-            std::vector<std::array<uint32_t, 32>> cells = start;
-            uint32_t* pointers[8];
-            for (size_t c = 0; c < 8; ++c) pointers[c] = cells[c].data();
-            set.columns(how, &tile, columns, pointers, 8, accumulate, tensor::kEveryLane);
-            int wrong = 0;
-            for (size_t c = 0; c < 8; ++c) {
-              for (size_t l = 0; l < 32 && wrong < 3; ++l) {
-                const uint32_t expected = exact_output(type.element, type.element, a[l], b[c], false, false,
-                                                       start[c][l], accumulate, fraction_bits);
-                if (cells[c][l] == expected) continue;
-                ++wrong;
-                ADD_FAILURE() << set.name << " type " << static_cast<int>(type.element) << " kind " << kind
-                              << " accumulate " << accumulate << std::hex << ": " << cells[c][l] << ", not " << expected
-                              << " (from " << start[c][l] << ")";
-              }
-            }
-          }
-        }
+      Dice dice(static_cast<uint64_t>(kind * 100 + k) + 1);
+      for (int i = 0; i < 300; ++i) {
+        std::vector<uint32_t> a, b;
+        for (int n = 0; n < k; ++n)
+          a.push_back(element_of_kind(type, kind, dice)), b.push_back(element_of_kind(type, kind, dice));
+        const bool accumulate = i % 4 != 0, half = type.element == Element::F16 && i % 2 == 0;
+        Arithmetic how{.k = k, .fraction_bits = is_fp8 && i % 2 == 0 ? 13 : 25};
+        if (half) how.result = tensor::Result::F16;
+        uint32_t c = accumulator_of_kind(kind, dice, half);
+        const auto model = [&](uint32_t start, bool adds) {
+          return exact_output(type.element, type.element, a, b, false, false, start, adds, how.fraction_bits, half);
+        };
+        if (i % 3 == 0 && !half) c = model(0, false) ^ 0x8000'0000;  // cancels the products
+        const tensor::Row row = row_of(type, a), column = row_of(type, b);
+        EXPECT_EQ(defined(how, type.format, row, column, c, accumulate), model(c, accumulate))
+            << "type " << static_cast<int>(type.element) << " kind " << kind;
+        if (half || kind > 0) continue;
+        how.exact = false, how.pairs = type.element == Element::BF16;
+        EXPECT_EQ(defined(how, type.format, row, column, c, accumulate),
+                  fast_output(type.element, type.element, a, b, false, false, c, accumulate))
+            << "fast, type " << static_cast<int>(type.element);
       }
     }
   }
 }
 
-TEST(Exact, F16Accumulators) {
-  for (int kind = 0; kind < kKinds; ++kind) {
-    Dice dice(static_cast<uint64_t>(kind) + 77);
-    for (int i = 0; i < 300; ++i) {
-      std::vector<uint32_t> a, b;
-      for (int k = 0; k < 16; ++k)
-        a.push_back(element_of_kind(kTypes[1], kind, dice)), b.push_back(element_of_kind(kTypes[1], kind, dice));
-      const uint32_t c = accumulator_of_kind(i, dice, true);
-      float av[16], bv[16];
-      int16_t ae[16], be[16];
-      uint8_t bytes[32];
-      const auto widen = [&](const std::vector<uint32_t>& values, float* out, int16_t* exponents) {
-        for (size_t k = 0; k < 16; ++k) std::memcpy(bytes + 2 * k, &values[k], 2);
-        tensor::widen(tensor::Format::F16, bytes, 16, out);
-        for (int k = 0; k < 16; ++k) exponents[k] = tensor::model_exponent(out[k], -14);
-      };
-      widen(a, av, ae), widen(b, bv, be);
-      Arithmetic how;
-      how.result = tensor::Result::F16;
-      EXPECT_EQ(tensor::multiply_one(how, av, ae, bv, be, c, true),
-                exact_output(Element::F16, Element::F16, a, b, false, false, c, true, 25, true))
-          << kind;
-    }
-  }
-}
-
 /// Every kernel against the definition, which knows no vectors: all results, both arithmetics, NaNs and infinities
-/// among ordinary numbers, with lanes that are not to be written.
+/// among ordinary numbers, any number of columns, accumulators that cancel the products, and lanes that are not to be
+/// written.
 TEST(Vectors, EqualTheDefinition) {
-  constexpr int kColumns = 8;
+  constexpr int kColumns = 16;
   const Type integers{Element::S8, tensor::Format::S8, 8};
   struct Kind {
     Type type;
@@ -206,7 +165,7 @@ TEST(Vectors, EqualTheDefinition) {
           for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, kind, dice));
         }
       }
-      std::array<std::array<uint32_t, 32>, 4 * kColumns> start;
+      std::array<std::array<uint32_t, 32>, kColumns> start;
       for (auto& cells : start) {
         for (uint32_t& cell : cells) {
           cell = result == tensor::Result::S32 ? dice.word()
@@ -216,53 +175,57 @@ TEST(Vectors, EqualTheDefinition) {
       for (const bool exact : {true, false}) {
         const bool accumulate = dice.next() % 4 != 0;
         const uint32_t mask = dice.next() % 2 ? tensor::kEveryLane : dice.word();
+        const int count = dice.between(1, kColumns);
         const bool pairs = !exact && tensor::multiplies_pairs(type.format, type.format, result);
-        const Arithmetic how{.exact = exact, .k = k, .result = result, .pairs = pairs};
+        const bool is_fp8 = type.element == Element::E4M3 || type.element == Element::E5M2;
+        const Arithmetic how{.exact = exact,
+                             .k = k,
+                             .fraction_bits = is_fp8 && round % 4 < 2 ? 13 : 25,
+                             .result = result,
+                             .pairs = pairs};
         const tensor::Packing packing{.format = type.format, .k = k, .negate = dice.next() % 2 == 0, .pairs = pairs};
         const tensor::Packing others_packing{.format = type.format, .k = k, .pairs = pairs};
+        const auto rows = rows_of<32>(type, a);
+        const auto others = rows_of<kColumns>(type, b);
+        const auto output = [&](size_t row, size_t column, uint32_t c, bool adds) {
+          return defined(how, type.format, rows[row], others[column], c, adds, packing.negate);
+        };
+        std::array<std::array<uint32_t, 32>, kColumns> start_of_columns, column_outputs;
+        std::array<std::array<uint32_t, 32>, kColumns / 2> fragment_outputs;
+        for (size_t l = 0; l < 32; ++l) {
+          for (size_t c = 0; c < kColumns; ++c) {
+            const bool cancels = round % 3 == 0 && accumulate && result == tensor::Result::F32;
+            uint32_t& old = start_of_columns[c][l] = start[c][l];
+            if (cancels) old = output(l, c, 0, false) ^ 0x8000'0000;
+            const bool is_written = (mask >> l & 1) != 0 && c < static_cast<size_t>(count);
+            column_outputs[c][l] = is_written ? output(l, c, old, accumulate) : old;
+          }
+          // Register 4 g + 2 h + p: rows l / 4 of A's half h, columns 8 g + 2 (l % 4) + p.
+          for (size_t r = 0; r < fragment_outputs.size(); ++r)
+            fragment_outputs[r][l] =
+                output(l / 4 + 8 * (r / 2 % 2), 8 * (r / 4) + 2 * (l % 4) + r % 2, start[r][l], accumulate);
+        }
         for (const tensor::Kernels& set : tensor::all_kernels()) {
           tensor::LaneTile tile, halves[2];
           tensor::ColumnTile columns[kColumns];
           tensor::QuadTile quads[kColumns / 4];
-          const auto rows = rows_of<32>(type, a);
-          const auto others = rows_of<kColumns>(type, b);
           set.pack_lanes(packing, rows.data(), 1, &tile);
           set.pack_columns(others_packing, others.data(), kColumns, columns);
           for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &halves[h]);
           set.pack_quads(others_packing, others.data(), kColumns, quads);
-          auto cells = start, fragments = start;
+          auto cells = start_of_columns;
+          auto fragments = start;
           std::vector<uint32_t*> to, registers;
-          for (size_t i = 0; i < cells.size(); ++i)
-            to.push_back(cells[i].data()), registers.push_back(fragments[i].data());
-          set.columns(how, &tile, columns, to.data(), kColumns, accumulate, mask);
+          for (auto& each : cells) to.push_back(each.data());
+          for (auto& each : fragments) registers.push_back(each.data());
+          set.columns(how, &tile, columns, to.data(), count, accumulate, mask);
           set.fragments(how, halves, quads, registers.data(), kColumns / 8, accumulate);
-
-          const auto expected = [&](size_t row, size_t column, uint32_t c) {
-            float av[tensor::kMaxK], bv[tensor::kMaxK];
-            int16_t ae[tensor::kMaxK], be[tensor::kMaxK];
-            tensor::widen(type.format, rows[row].data(), k, av);
-            tensor::widen(type.format, others[column].data(), k, bv);
-            const int least = tensor::min_exponent(type.format);
-            for (int i = 0; i < k; ++i) {
-              if (packing.negate) av[i] = -av[i];
-              ae[i] = tensor::model_exponent(av[i], least), be[i] = tensor::model_exponent(bv[i], least);
-            }
-            return tensor::multiply_one(how, av, ae, bv, be, c, accumulate);
-          };
           const std::string where = std::string(set.name) + (exact ? " exact" : " fast") + " type " +
                                     std::to_string(static_cast<int>(type.element)) + " result " +
                                     std::to_string(static_cast<int>(result)) + " round " + std::to_string(round);
-          for (size_t l = 0; l < 32; ++l) {
-            for (size_t c = 0; c < kColumns; ++c) {
-              const uint32_t old = start[c][l];
-              ASSERT_EQ(cells[c][l], mask >> l & 1 ? expected(l, c, old) : old)
-                  << where << " column " << c << " lane " << l;
-            }
-            for (size_t r = 0; r < 4; ++r) {
-              ASSERT_EQ(fragments[r][l], expected(l / 4 + 8 * (r / 2), 2 * (l % 4) + r % 2, start[r][l]))
-                  << where << " register " << r << " lane " << l;
-            }
-          }
+          for (size_t c = 0; c < kColumns; ++c) ASSERT_EQ(cells[c], column_outputs[c]) << where << " column " << c;
+          for (size_t r = 0; r < fragment_outputs.size(); ++r)
+            ASSERT_EQ(fragments[r], fragment_outputs[r]) << where << " register " << r;
         }
       }
     }
@@ -376,87 +339,6 @@ TEST(Vectors, Fp4EqualsTheIntegerModel) {
           ASSERT_EQ(cells[c][lane], fp4_output(a_codes[lane], b_codes[c], false, a_factors[lane], b_factors[c], ue8m0,
                                                start[c][lane], true))
               << set.name << " round " << round << " column " << c << " lane " << lane;
-      }
-    }
-  }
-}
-
-TEST(Fast, IsFusedMultiplyAddsInOrderOfKAndOfBf16InPairs) {
-  for (const Type& type : kTypes) {
-    const int k = 32 / bytes_of(type.element);
-    Dice dice(3);
-    for (const bool accumulate : {false, true}) {
-      std::vector<std::vector<uint32_t>> a(32), b(11);
-      for (auto& row : a) {
-        for (int i = 0; i < k; ++i) row.push_back(element_of_kind(type, 0, dice));
-      }
-      for (auto& column : b) {
-        for (int i = 0; i < k; ++i) column.push_back(element_of_kind(type, 0, dice));
-      }
-      Arithmetic how;
-      how.k = k, how.exact = false, how.pairs = type.element == Element::BF16;
-      const tensor::Packing packing{.format = type.format, .k = k, .exponents = false, .pairs = how.pairs};
-      for (const tensor::Kernels& set : tensor::all_kernels()) {
-        tensor::LaneTile tile;
-        tensor::ColumnTile columns[11];
-        set.pack_lanes(packing, rows_of<32>(type, a).data(), 1, &tile);
-        set.pack_columns(packing, rows_of<11>(type, b).data(), 11, columns);
-        for (int count = 1; count <= 11; ++count) {
-          std::vector<std::array<uint32_t, 32>> cells(11);
-          uint32_t* pointers[11];
-          for (size_t c = 0; c < 11; ++c) {
-            cells[c].fill(bits_of(1.5f));
-            pointers[c] = cells[c].data();
-          }
-          set.columns(how, &tile, columns, pointers, count, accumulate, tensor::kEveryLane);
-          for (size_t c = 0; c < 11; ++c) {
-            for (size_t l = 0; l < 32; ++l) {
-              const uint32_t expected =
-                  c < static_cast<size_t>(count)
-                      ? fast_output(type.element, type.element, a[l], b[c], false, false, bits_of(1.5f), accumulate)
-                      : bits_of(1.5f);
-              ASSERT_EQ(cells[c][l], expected) << set.name << " column " << c << " of " << count << " lane " << l;
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(Fragments, HoldTheSameOutputsInHopperOrder) {
-  // Register 4 g + 2 h + p: rows l / 4 of A's half h, columns 8 g + 2 (l % 4) + p.
-  for (const bool exact : {true, false}) {
-    Dice dice(19);
-    constexpr int kGroups = 3;
-    std::vector<std::vector<uint32_t>> a(16), b(8 * kGroups);
-    for (auto* side : {&a, &b}) {
-      for (auto& row : *side) {
-        for (int i = 0; i < 16; ++i) row.push_back(element_of_kind(kTypes[0], 1, dice));
-      }
-    }
-    Arithmetic how;
-    how.exact = exact, how.pairs = !exact;
-    for (const tensor::Kernels& set : tensor::all_kernels()) {
-      tensor::QuadTile quads[2 * kGroups];
-      tensor::LaneTile tiles[2];
-      const tensor::Packing packing{.format = tensor::Format::BF16, .pairs = how.pairs};
-      set.pack_quads(packing, rows_of<8 * kGroups>(kTypes[0], b).data(), 8 * kGroups, quads);
-      const std::array<tensor::Row, 16> rows = rows_of<16>(kTypes[0], a);
-      for (size_t h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[8 * h], 4, &tiles[h]);
-      std::vector<std::array<uint32_t, 32>> cells(4 * kGroups);
-      std::vector<uint32_t*> pointers;
-      for (auto& cell : cells) cell.fill(bits_of(0.25f)), pointers.push_back(cell.data());
-      set.fragments(how, tiles, quads, pointers.data(), kGroups, true);
-      for (size_t r = 0; r < cells.size(); ++r) {
-        for (size_t l = 0; l < 32; ++l) {
-          const auto& row = a[8 * (r / 2 % 2) + l / 4];
-          const auto& column = b[8 * (r / 4) + 2 * (l % 4) + r % 2];
-          const uint32_t expected =
-              exact ? exact_output(Element::BF16, Element::BF16, row, column, false, false, bits_of(0.25f), true)
-                    : fast_output(Element::BF16, Element::BF16, row, column, false, false, bits_of(0.25f), true);
-          ASSERT_EQ(cells[r][l], expected) << set.name << " register " << r << " lane " << l;
-        }
       }
     }
   }

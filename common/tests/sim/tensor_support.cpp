@@ -88,8 +88,6 @@ uint32_t truncated(int64_t sum, int unit, int kept = 23) {
 
 }  // namespace
 
-float element_value(Element element, uint32_t bits) { return static_cast<float>(value_of(element, bits)); }
-
 int bytes_of(Element element) {
   return element == Element::TF32 ? 4 : element == Element::F16 || element == Element::BF16 ? 2 : 1;
 }

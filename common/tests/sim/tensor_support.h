@@ -8,11 +8,8 @@
 namespace sim::test {
 
 enum class Element { F16, BF16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8, U8 };
-int bytes_of(Element element);
-/// What a pattern of a floating-point element stands for.
-float element_value(Element element,
-                    uint32_t bits);    ///< that an element takes in shared memory; of four and six bits: 1
-int bits_of_element(Element element);  ///< that it has
+int bytes_of(Element element);  ///< in shared memory; of four and six bits: 1
+int bits_of_element(Element element);
 
 /// One output of one instruction. Exact: products and accumulator aligned to the largest exponent, truncated to
 /// `fraction_bits`, added, truncated to FP32 (or rounded to F16). Products are multiplied by 2^scale. `a` and `b` are
