@@ -2,25 +2,25 @@
 """Measures levels on the GPU of this machine, beside cuBLAS, and records the results.
 
 Builds what is not up to date; then every level runs at every size in a process of its own, which verifies, times the
-level and cuBLAS alternately and verifies again. A level that is wrong, crashes or hangs is said to be so and leaves no
-row; the rest goes on. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the file is
-complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
+level and cuBLAS alternately and verifies again. A level that is wrong, crashes or hangs is reported and leaves no row;
+the others are still measured. Rows of the same GPU, level, architecture and size are replaced, all others are kept; the
+file is complete at any moment, so an interrupted run loses nothing. All rows of one run carry the same date and commit.
 
-With --shapes it is the production kernel alone, at further sizes and shapes or at --sizes, each in two ways: with
-calls that follow one another at once, and with an event between them.
+--shapes measures the production kernel alone, at further sizes and shapes or at --sizes, each in two ways: with calls
+that follow one another at once, and with an event between them.
 
-With --random it is the production kernel alone, at shapes that are drawn at random: what it is worth at shapes that it
-was not tuned for. They are the same for the same --seed.
+--random measures the production kernel alone, at shapes that are drawn at random, for which it was not tuned. They are
+the same for the same --seed.
 
-With --tiles it is every configuration of the production kernel, in the same rounds, at the shapes of
-docs/results/*_choice.csv or at --sizes: what the kernel's own choice among them is judged by.
+--tiles measures every configuration of the production kernel, in the same rounds, at the shapes of
+docs/results/*_choice.csv or at --sizes, to judge the kernel's own choice among them.
 
-With --ablations it is each level that has ablations (scripts/labs.py lists them), and each of these, one after the
-other at each size; --levels and --sizes choose some. The worth of an ablation is the quotient of the two ratios to
+--ablations measures each level that has ablations (scripts/labs.py lists them), and each of these, one after the other
+at each size; --levels and --sizes choose some. The worth of an ablation is the quotient of the two ratios to
 cuBLAS.
 
 Where a GPU is available for some minutes only, --limit ends the run by itself, with every size measured for its share
-of them. --resume continues what an earlier run of the same commit has left out. Sizes are taken in the order given.
+of them. --resume measures what an earlier run of the same commit has left out. Sizes are taken in the order given.
 
 Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built; 77 no GPU that the levels run on.
 """
@@ -58,8 +58,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=command.seconds, metavar="S",
                         help="seconds of timing per size (default: the level's; with --limit, what there is)")
     parser.add_argument("--limit", type=command.seconds, metavar="S",
-                        help="seconds that all of it may take, shared out among the sizes")
-    parser.add_argument("--resume", action="store_true", help="leave out what rows of this commit say already")
+                        help="seconds for the whole run, divided among the sizes")
+    parser.add_argument("--resume", action="store_true", help="leave out what is recorded for this commit")
     parser.add_argument("--burst", action="store_true", help="also time short bursts on a cool chip")
     parser.add_argument("--apart", action="store_true", help="also time calls with an event between them")
     parser.add_argument("--timeout", type=command.seconds, default=300, metavar="S",

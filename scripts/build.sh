@@ -8,15 +8,15 @@ usage() {
   cat <<'END'
 usage: scripts/build.sh [--tests] [LEVEL|TARGET...] [-DSWITCH=VALUE...]
 
-Runs scripts/setup.sh, configures the CMake preset `default` and builds in build/: everything, or what is named.
+Runs scripts/setup.sh, configures the CMake preset `default` and builds in build/: everything, or the named levels and targets.
 
   LEVEL              8, 08, level08 or level08_deep_pipeline: the level's program for both architectures, and the
                      simulated device to run it on; level08_sm90: for one of them. production: the kernel beside level 08
   TARGET             warm_up: the programs before level 01; or any target of CMake's
   web                the simulated device in WebAssembly, in build/web (common/sim/web/README.md). Installs emscripten
   -DSWITCH=VALUE     the level with a switch of its kernel set, in a program of its own, whose name says so:
-                     build/bin/level08_deep_pipeline_sm100-TC_UTIL_PERCENT=85. The level's ordinary program stays as it is.
-                     Every level knows LADDER_SPIN_LIMIT=N: a wait that has asked N times ends the launch with an error
+                     build/bin/level08_deep_pipeline_sm100-TC_UTIL_PERCENT=85. The level's ordinary program is not changed.
+                     Every level knows LADDER_SPIN_LIMIT=N: a wait that has polled N times ends the launch with an error
   --tests            GoogleTest is required, and the unit tests are built
   --help             print this
 
@@ -84,7 +84,7 @@ programs_of() {
   done
 }
 
-# known_switches FOLDER ARCH: the switches of a level's kernel: macros that have a value unless somebody gives them one;
+# known_switches FOLDER ARCH: the switches of a level's kernel: macros with a default value;
 # and that of the waits in common/ptx.
 known_switches() { sed -n 's/^#ifndef \([A-Z][A-Z0-9_]*\).*/\1/p' "$(folder_of "$1")"/*_sm"$2".* && echo LADDER_SPIN_LIMIT; }
 

@@ -3,14 +3,15 @@
 why warps wait and what releases them, the state of every barrier and stage at any moment, and the line of CUDA behind
 each event.
 
-    explore.py 6                                level 06, and level 05 to be put beside it
-    explore.py 5 --arch sm90 --beside 6         two levels of one's own choice
+    explore.py 6                                level 06, with level 05 beside it
+    explore.py 5 --arch sm90 --beside 6         any two levels
     explore.py --sms 2 PROGRAM ARGUMENT...      any program that sim.sh runs; options stand before it
     explore.py trace.json                       what sim.sh --trace has recorded
     explore.py --all FOLDER                     a page per level and architecture, and an index, for any web server
 
 A page needs no network and no server. Times are the simulated device's: modelled, in cycles; with --timing those of its
-timing model, which computes nothing. With --check, what is not in order is shown where it happens.
+timing model, which computes nothing. With --check, the order checker's findings are shown where they
+happen.
 
 Exit codes: 0 written; 1 the kernel fails, and the page shows how far it came, or there is nothing to show; 2 wrong
 command line, a file that is no trace, or a level that is not built.
@@ -37,7 +38,7 @@ OUTPUT = files.BUILD / "explorer"
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", default="sm100", metavar="sm90|sm100", help="of a level (default: %(default)s)")
     parser.add_argument("--beside", metavar="LEVEL|TRACE|none",
-                        help="what can be shown on the same axis (default: of a level, the one before)")
+                        help="another level or trace on the same axis (default: the level before)")
     parser.add_argument("--size", metavar="MxNxK", help="of a level's product (default: three tiles for each CTA)")
     parser.add_argument("--config", metavar="NAME", help="of a level")
     parser.add_argument("--sms", type=command.whole_number, metavar="N", help="of the simulated GPU (of a level: 2)")
@@ -56,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def parse() -> argparse.Namespace:
     """Options of a level or trace may follow it; what follows a program is the program's."""
     parser = command.Parser(__doc__)
-    parser.add_argument("source", nargs="?", metavar="LEVEL|PROGRAM|TRACE", help="what to look into")
+    parser.add_argument("source", nargs="?", metavar="LEVEL|PROGRAM|TRACE", help="the run to show")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="of the program")
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="write the pages of all levels there")
     add_options(parser)

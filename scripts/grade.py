@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Grades a kernel of your own in the place of a level's: says line by line which of the level's claims it fulfils, on
-the simulated device.
+"""Grades a kernel of your own in the place of a level's: it runs on the simulated device, and each of the level's
+claims gets a line that says whether it holds.
 
     grade.py --start 6 mine              begins the task of level 06 in the folder `mine`: the kernel of level 05, to be
                                          changed, and what to do
@@ -9,7 +9,7 @@ the simulated device.
     grade.py 6 FILE.cuh --keep program   and keeps its program, for sim.sh and explore.py
 
 Claims: it compiles, without spills; D is right for all shapes, inputs and ragged edges, in all schedules, on small
-GPUs; and what the level is about, from counters and timelines. After each that fails stands where to read.
+GPUs; and what the level is about, from counters and timelines. A claim that fails is followed by a page to read.
 
 Exit codes: 0 all claims hold; 1 one does not; 2 wrong command line, or a file without a kernel; 4 the levels are not
 built.

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Labs and ablations: small patches that change a level's kernel, each with a question and a prediction. A lab breaks
-the kernel. An ablation takes one idea out of it, or tries one more: D stays right, and the question is the worth.
+the kernel. An ablation takes one idea out of it, or tries one more: D stays right, and the question is what it is
+worth.
 
   labs.py                      lists the labs, then the ablations
-  labs.py run level01 NAME     applies the patch to a copy, compiles it, runs it and shows what happens beside what is
-                               expected; LEVEL may also be written 1
+  labs.py run level01 NAME     applies the patch to a copy, compiles it, runs it and shows the outcome beside the
+                               prediction; LEVEL may also be written 1
   labs.py build [LEVEL]        compiles the ablations for a GPU, into build/ablations/
   labs.py --check [LAB...]     runs all labs, or those named like level01/NAME, in every schedule and with --check, and
-                               says which prediction fails; with --spread only a few of every kind
+                               reports which prediction fails; with --spread only a few of every kind
 
-How they are written: scripts/ladder/levels/lab.py. What ablations are worth is measured by bench.py --ablations.
+How they are written: scripts/ladder/levels/lab.py. bench.py --ablations measures the speed-up of ablations.
 """
 from __future__ import annotations
 

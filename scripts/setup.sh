@@ -8,7 +8,7 @@ usage() {
   cat <<'END'
 usage: scripts/setup.sh [options]
 
-Installs what is missing, and only that:
+Installs what is missing, and nothing else:
   g++, CMake, Ninja, Python, GoogleTest    with apt-get, as root or through sudo if it asks for no password;
                                            CMake and Ninja otherwise from PyPI into .venv/
   a CUDA toolkit                           from PyPI into .cuda/, if there is no nvcc of CUDA 13.0 or newer:
@@ -20,17 +20,17 @@ Installs what is missing, and only that:
   Chromium                                 with apt-get, where it is a package; the tests of the explorer's pages need it
 What comes into .venv/ has the versions of scripts/pins.txt.
 
-  --no-tests         without what only tests and charts need
+  --no-tests         omit packages that only tests and charts need
   --with-openblas    also OpenBLAS, which speed benchmarks of the simulated device can use
   --with-hook        also the commit-msg hook, which checks the subjects of commits (docs/contributing.md)
   --with-emscripten  also emscripten, which makes WebAssembly of the simulated device (scripts/build.sh web)
   --dry-run          say what would be installed, and install nothing
   --help             print this
 
-Environment: LADDER_IGNORE_SYSTEM_CUDA=1 does as if the only CUDA toolkit were the one in .cuda/.
+Environment: LADDER_IGNORE_SYSTEM_CUDA=1 ignores CUDA toolkits other than the one in .cuda/.
 
-Exit codes: 0 ready; 2 wrong command line; 4 a system package cannot be installed; 5 nor a CUDA toolkit;
-6 nor CMake or Ninja.
+Exit codes: 0 ready; 2 wrong command line; 4 a system package cannot be installed; 5 a CUDA toolkit cannot;
+6 CMake or Ninja cannot be installed.
 END
 }
 

@@ -8,20 +8,20 @@ usage() {
 usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
        scripts/sim.sh [options] --replay FILE
 
-Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or does again what a recording
-of it says, without the program.
+Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or replays a recording of it,
+without the program.
 
-  --gpu b200|h200     the GPU to pretend (default: h200 for a program with code for Hopper only, otherwise b200)
-  --sms N             a smaller GPU, so that persistent kernels take several turns on small problems
+  --gpu b200|h200     the GPU to simulate (default: h200 for a program with code for Hopper only, otherwise b200)
+  --sms N             a smaller GPU, so that persistent kernels run several iterations on small problems
   --seed N            another schedule of warps and asynchronous operations; the same N gives the same run
   --latest            the schedule that delays every asynchronous effect as long as the ISA allows
   --arith exact|fast  tensor-core arithmetic, bit for bit or quick (default: exact up to 2^34 multiply-adds a launch)
   --ptx FILE          PTX in the place of the embedded code of the kernels that FILE defines
-  --check             ask of every access whether it is ordered after those it conflicts with; --check=strict also asks
-                      for what the ISA requires and everybody leaves out
+  --check             check that every access is ordered after those it conflicts with; --check=strict also reports
+                      what the ISA requires and real code leaves out
   --check-kernels NAME,...
-                      with --check: only what kernels do that have one of these in their names, and not, say, those that
-                      fill matrices and compute a reference
+                      with --check: check only kernels with one of these in their names, and not, say, kernels that
+                      fill matrices or compute a reference
   --tolerate NAME,... do not report these habits (violations that hardware tolerates), in any schedule
   --abort             stop at the first error instead of reporting it to the program
   --threads N         host threads (default: all processors)
@@ -29,20 +29,20 @@ of it says, without the program.
                       without visible progress: a heuristic, not a proof of a hang
   --counters FILE     write counts of what each kernel did
   --trace FILE        write the events of each kernel with their times
-  --record FILE       write what the program asks of the device: PTX, allocations, copies, launches, and digests of what
-                      it copies back
+  --record FILE       record the program's calls: PTX, allocations, copies, launches, and digests of what it
+                      copies back
   --results-of FILE   with --record: the right results are those of this recording, not the program's own
-  --replay FILE       do that again, with the options given here, and say whether the results are those that were
-                      recorded; --ptx FILE replaces the first PTX text
-  --json              with --replay: print what came of it as JSON (common/sim/web/README.md)
+  --replay FILE       replay the recording, with the options given here, and report whether the results are the
+                      recorded ones; --ptx FILE replaces the first PTX text
+  --json              with --replay: print the outcome as JSON (common/sim/web/README.md)
   --timing            do not compute: predict the time of each launch on the GPU, its clock, and what limits it
   --constants FILE    with --timing: the GPU's constants, in place of common/sim/timing/constants
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
-  --power WHAT,...    with --timing: cap for a GPU that is always at work (default), burst for a moment's work, none for
-                      the highest clock, or a clock in GHz; with several, a prediction for each
+  --power WHAT,...    with --timing: cap for a GPU under continuous load (default), burst for a short load, none for the
+                      highest clock, or a clock in GHz; with several, a prediction for each
   --help              print this
 
-The rules of --check, and what each stands on. docs/simulator.md explains them.
+The rules of --check, and the basis of each. docs/simulator.md explains them.
   read after write        PTX ISA 8.10, causality order
   write after read        PTX ISA 8.10, causality order
   write after write       PTX ISA 8.10, causality order

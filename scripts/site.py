@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a static site of the course: all pages, the explorer's pages, and the playground, in which each kernel runs in
+"""Builds a static site of the course: all pages, the explorer's pages, and the playground, in which each kernel runs in
 the browser.
 
     site.py                     into build/site/html
-    site.py -o DIR --serve      and serves it on this machine, for a browser
+    site.py -o DIR --serve      and serves it on this machine
     site.py --pages-only        without the explorer and the playground, which need built levels
     site.py --test              builds everything, then tests the site in a browser
 

@@ -8,7 +8,7 @@ if [[ ${1-} == --help || ${1-} == -h ]]; then
 usage: scripts/test.sh [--all] [CTEST-OPTION...]
 
 Sets up and builds what is missing, then runs the tests, as many at a time as there are processors.
-  --all          the long tests, too: every level and tile in every schedule, of which the others are a spread
+  --all          the long tests, too: every level and tile in every schedule; without it a sample of them
   CTEST-OPTION   goes to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them
 
 Tests have labels, and each label has a budget of CPU time (common/tests/labels.csv): -L LABEL for the tests of one.

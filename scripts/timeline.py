@@ -5,8 +5,8 @@
     python3 scripts/timeline.py trace.json -o timeline.svg
     python3 scripts/timeline.py 5 --arch sm90 -o level05.svg        the recorded run of a level, from docs/results/
 
-Times are the simulated device's: its order of events and its simple costs, in cycles. A trace may also come from timers
-in a kernel (scripts/maintain/profile_levels.py --trace); then they are those of a GPU.
+Times are modelled by the simulated device, with its simple costs, in cycles. A trace may also come from timers in a
+kernel (scripts/maintain/profile_levels.py --trace); then times are those of a GPU.
 
 Exit codes: 0 drawn; 2 wrong command line, no such level, or a file that is no trace.
 """

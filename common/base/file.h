@@ -17,7 +17,7 @@ struct FileError : std::runtime_error {
 };
 
 /// Something that can be written to but not replaced: a device or a pipe. Everything below /dev counts, because
-/// /dev/stdout may lead to a regular file that somebody else has open.
+/// /dev/stdout may lead to a regular file that another process has open.
 bool is_stream(const std::string& path);
 
 /// Do the two names mean one file, or would they if it existed?

@@ -60,7 +60,7 @@ function(add_warm_up name)
 endfunction()
 
 # add_level_variant(LEVEL ARCH SWITCH=VALUE ...): the level's program with switches of its kernel set, outside `all`,
-# under a name that says which. scripts/build.sh lists those that somebody asked for in variants.cmake.
+# under a name that says which. scripts/build.sh lists the requested ones in variants.cmake.
 function(add_level_variant level arch)
   get_property(folder GLOBAL PROPERTY LADDER_FOLDER_${level})
   if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${folder}/kernel_sm${arch}.cuh")

@@ -29,7 +29,7 @@ struct Options {
   Init init = Init::normal;
   std::uint64_t seed = 1;
   bool digest = false;
-  int launches = 1;  ///< of the product, one after the other, before anybody looks at D
+  int launches = 1;  ///< of the product, one after the other, before D is read
   bool bench = false;
   bool burst = false;  ///< implies bench
   bool apart = false;  ///< implies bench

@@ -92,8 +92,8 @@ __device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-/// No instruction at all: makes the compiler compute `value` here. It would rather compute it where it is used, which
-/// may be a moment when everybody waits.
+/// No instruction at all: makes the compiler compute `value` here. Left to itself, it computes it where it is used,
+/// perhaps while all other threads wait.
 __device__ __forceinline__ void compute_here(int& value) { asm volatile("" : "+r"(value)); }
 
 }  // namespace ptx

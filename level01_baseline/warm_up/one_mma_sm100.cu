@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(M) one_mma(const __nv_bfloat16* a, const __nv_
   }
   ptx::mbarrier_wait(done, 0);             // phase 0, the barrier's first, is complete
   ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMA
-  __syncwarp();                            // tcgen05.ld wants the lanes of a warp together
+  __syncwarp();                            // tcgen05.ld requires a converged warp
 
   // TMEM lane = row of D, TMEM column = column of D. Warp w reaches lanes 32w to 32w + 31: one row per thread.
   for (int column = 0; column < N; column += 8) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(M) one_mma(const __nv_bfloat16* a, const __nv_
   }
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's loads before the barrier
   __syncthreads();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp == 0) ptx::tcgen05_dealloc<1>(tmem, N);
 }
 

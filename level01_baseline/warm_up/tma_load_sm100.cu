@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(M)
   }
   ptx::tcgen05_fence_before_thread_sync();  // orders the MMAs, all of which are done, before the barrier
   __syncthreads();                          // thread 0 has seen the last phase
-  ptx::tcgen05_fence_after_thread_sync();   // orders everybody's loads after it
+  ptx::tcgen05_fence_after_thread_sync();   // orders all threads' loads after it
   for (int column = 0; column < N; column += 8) {
     float values[8];
     ptx::tcgen05_ld_32x32b(tmem + ((warp * 32) << 16) + column, values);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(M)
   }
   ptx::tcgen05_fence_before_thread_sync();  // orders this thread's loads before the barrier
   __syncthreads();
-  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after everybody's loads
+  ptx::tcgen05_fence_after_thread_sync();  // orders the deallocation after all threads' loads
   if (warp == 0) ptx::tcgen05_dealloc<1>(tmem, N);
 }
 

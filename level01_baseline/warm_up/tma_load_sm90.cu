@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
       }
     }
     ptx::mbarrier_wait(full, phase);  // all bytes have come. No proxy fence: TMA wrote them, no thread did
-    __syncwarp();                     // wgmma wants the lanes of a warp together
+    __syncwarp();                     // wgmma requires a converged warp
     ptx::wgmma_fence();               // orders earlier uses of the accumulators before the MMA
     ptx::wgmma_m64n32k16_bf16(accumulators, a_desc, b_desc, k > 0);  // from the second on: D += ...
     ptx::wgmma_commit_group();

@@ -12,7 +12,7 @@ from typing import Callable, NoReturn, Optional
 EXIT_RIGHT, EXIT_WRONG, EXIT_USAGE, EXIT_SKIPPED = 0, 1, 2, 77
 EXIT_INTERRUPTED = 130
 
-MAINTAIN = Path(__file__).resolve().parents[1] / "maintain"  # commands that a change of the course needs
+MAINTAIN = Path(__file__).resolve().parents[1] / "maintain"  # commands for changes to the course
 
 program = Path(sys.argv[0]).name  # how messages name this program
 
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         maintains = Path(sys.argv[0]).resolve().parent == MAINTAIN
-        return super().format_help() + ("\nA change of the course needs this command; a reader does not.\n" * maintains)
+        return super().format_help() + ("\nFor changes to the course; readers do not need this command.\n" * maintains)
 
     def error(self, message: str) -> NoReturn:
         give_up(EXIT_USAGE, f"{message} ({_called()} --help).")

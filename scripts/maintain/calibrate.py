@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what the timing model is made of on the GPU of this machine: micro-benchmarks of the memory system, the
-tensor core, stores, barriers, launches and power. No level runs: what the model predicts is not what it is made from.
+"""Measures the constants of the timing model on the GPU of this machine: micro-benchmarks of the memory system, the
+tensor core, stores, barriers, launches and power. No level runs: the model is not fitted to what it predicts.
 
 Builds the programs of scripts/maintain/calibrate/ if they are not up to date, runs each experiment in a process of its
 own and records what it says. Nothing about the GPU is changed. Takes a few minutes; an experiment that fails or hangs
-is said to be so and leaves no rows, the others go on. Rows of the same GPU and experiment are replaced, all others are
+is reported and leaves no rows, the others still run. Rows of the same GPU and experiment are replaced, all others are
 kept.
 
 Exit codes: 0 all measured; 1 an experiment failed; 2 wrong command line, or not built; 77 no GPU that the kernels run
@@ -30,8 +30,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     parser.add_argument("--simulate", type=command.whole_number, default=0, metavar="SMS",
-                        help="a little of everything on the simulated H200 with so many SMs: shows that it works, and "
-                             "what the model makes of it; needs --output")
+                        help="a short run on the simulated H200 with so many SMs, as a test of this command and of the "
+                             "model; needs --output")
     return parser.parse_args()
 
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Derives the timing model's measured constants of a GPU from what scripts/maintain/calibrate.py has recorded of it,
-and writes them into common/sim/timing/constants/, or wherever is said. Constants that are reported, fitted or assumed
-stay as they are.
+and writes them into common/sim/timing/constants/, or to --output. Constants that are reported, fitted or assumed stay.
 
     scripts/maintain/constants.py                   of the H200, anew
     scripts/maintain/constants.py --check           changes nothing; prints what would change

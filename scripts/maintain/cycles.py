@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes the ground truth of the timing model on the GPU of this machine. It records the cycles of each level at each
+"""Measures, on the GPU of this machine, what the timing model predicts. It records the cycles of each level at each
 size, when its CTAs begin, load and finish tiles, how far they drift apart, and the mean clock, under load and in a
 burst on a cool chip.
 

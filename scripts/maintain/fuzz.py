@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Tries the simulated device with malformed texts, and with any values, from a seed.
+"""Tests the simulated device with malformed texts and with random values, from a seed.
 
     ptx      mutated PTX, judged by ptxas 13.0 and by the simulated device: they must agree. First instructions
              (--lines), then texts of the levels (--texts)
-    run      mutated PTX, executed: every text ends with a sentence or a right end, within ten seconds, and takes no
-             memory that it does not ask for
-    fatbin   programs whose fat binary is damaged: each ends with a sentence, or right
+    run      mutated PTX, executed: every text ends with an error message or normally, within ten seconds, and takes no
+             memory that it does not request
+    fatbin   programs whose fat binary is damaged: each ends with an error message, or normally
     values   arithmetic, conversions, shuffles and atomics, 32 rows of operands for each of 2,300 spellings, one after
              the other: they give what an exact model of the ISA gives, bit for bit
 
 `run` and `fatbin` find most in a sanitizer build: cmake --preset asan, cmake --build build/asan, --build build/asan.
 
-A mutant, or a trial of values, has a number; seed and number name it for ever, and --only N tries it alone. --shard K/N
+A mutant, or a trial of values, has a number; seed and number identify it, and --only N runs it alone. --shard K/N
 takes every N-th: merge.py makes one record (--output) of theirs.
 
-Exit codes: 0 as it should be; 1 not; 2 wrong command line, or something is not built; 77 there is no ptxas 13.0.
+Exit codes: 0 all as expected; 1 something was not; 2 wrong command line, or something is not built; 77 no ptxas 13.0.
 """
 from __future__ import annotations
 

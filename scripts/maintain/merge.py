@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes one file of results out of several: of the parts of a sweep that was spread with --shard.
+"""Merges files of results: the parts of a sweep that was spread with --shard.
 
     merge.py --output sweep.csv sweep.1of2.csv sweep.2of2.csv
 
-Tables (.csv) get the columns of all parts; other files are lines of JSON. What stands in several parts stands in the
-whole once, in the order in which it comes. The parts stay. Names that say which part they are (sweep.KofN.csv, as
+Tables (.csv) get the columns of all parts; other files are lines of JSON. A row that several parts have is written
+once, in the order of its first appearance. The parts are kept. Names that say which part they are (sweep.KofN.csv, as
 --shard has them by default) must be those of all N parts.
 
-Exit codes: 0; 2 wrong command line, or a file that is not there or damaged; 3 a part is missing, or there twice. Then
+Exit codes: 0; 2 wrong command line, or a file that is missing or damaged; 3 a part is missing, or present twice. Then
 nothing is written.
 """
 from __future__ import annotations

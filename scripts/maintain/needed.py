@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Is it needed? Removes each synchronisation of a kernel in turn and says what is no longer ordered without it.
+"""Removes each synchronisation of a kernel in turn and reports what is no longer ordered without it.
 
 Each fence, wait, arrival and barrier is an instruction on a line of a kernel's source. It is removed from the PTX of
 the level's program, which then runs on the simulated device with --check, at small problems until something is
-reported. A site that no run misses is redundant only by proof: another one is named that orders the same, and a run
-without both is reported. What the runs say is recorded in docs/results/needed.csv; scripts/maintain/render.py shows it
-in the levels' pages.
+reported. A site whose removal no run reports is redundant only by proof: another one orders the same, and a run without
+both is reported. The outcomes are recorded in docs/results/needed.csv; scripts/maintain/render.py shows them in the
+levels' pages.
 
 Without LEVEL it looks at all kernels, which is the checker's score. On several machines: --shard 1/4 on the first, and
 so on, each with its own --output; then --merge FILE... puts them together (of files named X.KofN.csv, all N).
 
-Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict
-than is recorded, or it is unknown why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts
-to merge one is missing, or there twice.
+Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict than
+is recorded, or it is unknown why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts to
+merge one is missing, or present twice.
 """
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
-                        help="put these files' rows there, and run nothing")
+                        help="merge these files' rows into the output, and run nothing")
     parser.add_argument("--check", action="store_true",
                         help="record nothing: compare with what is recorded, and see that all sites are there")
-    parser.add_argument("--open", action="store_true", help="only sites of which nothing is recorded, or no proof")
+    parser.add_argument("--open", action="store_true", help="only sites without a record or without a proof")
     parser.add_argument("--weaken", action="store_true",
-                        help="leave the sites there, but less than they should be (wrong parity, count, scope, ...), "
+                        help="keep the sites, but weaken them (wrong parity, count, scope, ...), "
                              "in each way in turn; recorded in docs/results/weakened.csv")
     parser.add_argument("--unchecked", action="store_true",
                         help="run without the order checker, in several schedules, and compare: what then hangs, fails "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what the levels say of themselves and do on the simulated device, for the pages that are rendered from it:
+"""Records the levels' descriptions of themselves and their runs on the simulated device, from which pages are rendered:
 
     docs/results/explain.json          tile, shared-memory map, barriers and roles of every configuration
     docs/results/sim_counters.csv      what each kernel does at one small shape, counted
@@ -7,8 +7,8 @@
     docs/results/*_choice.csv          of configurations that were timed side by side, which one the level chooses
 
 It runs the built executables, always on the simulated device, with or without a GPU; the same sources give the same
-files on every machine. scripts/maintain/render.py reads the files and needs no build. What was recorded of a kernel
-that cannot run stays as it is.
+files on every machine. scripts/maintain/render.py reads the files and needs no build. The record of a kernel that
+cannot run is kept.
 
 Exit codes: 0 recorded; 1 a kernel could not run, or with --check: a file is out of date; 2 wrong command line, or not
 built.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicts how long levels take on a GPU that need not be there: cycles, clock, watts, TFLOPS, bytes from L2 and
+"""Predicts how long levels take on a GPU, without having one: cycles, clock, watts, TFLOPS, bytes from L2 and
 DRAM, and what limits them. The simulated device's timing model does it (docs/model.md says how good it is).
 
     predict.py --levels 5-8 --sizes 4096,8192

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Profiles levels on the GPU of this machine: what Nsight Compute counts in each of them, and what timers in the kernel
-of level 06 say of its timeline. docs/profiling.md shows both.
+"""Profiles levels on the GPU of this machine: Nsight Compute's counters for each of them, and a timeline
+of level 06 from timers in its kernel. docs/profiling.md shows both.
 
 Builds what is not up to date; then every level runs at every size under ncu, in a process of its own. A level that
-fails leaves no rows; the rest goes on. Rows of the same GPU, level and size are replaced. Nothing about the GPU is
+fails leaves no rows; the others still run. Rows of the same GPU, level and size are replaced. Nothing about the GPU is
 changed, and clocks are left alone. Takes a few minutes.
 
 Exit codes: 0 all profiled; 1 something failed; 2 wrong command line, or not built; 77 no GPU that the levels run on.
@@ -32,7 +32,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="take the executables as they are")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     parser.add_argument("--simulate", action="store_true",
-                        help="the timers on the simulated device: shows that they work; needs --timers")
+                        help="the timers on the simulated device, as a test of this command; needs --timers")
     return parser.parse_args()
 
 

@@ -3,12 +3,12 @@
 
 Of every level, each fence, __syncwarp, barrier and wait whose removal cannot hang the GPU is removed in turn, one at a
 time. Every launch finds D poisoned and is compared on the GPU, bit for bit, with the exact product of whole numbers.
-First it is made sure that a kernel which stores nothing is found wrong, and one that lacks nothing right. Then
+First it is checked that a kernel which stores nothing is found wrong, and an unchanged one right. Then
 compute-sanitizer's racecheck and synccheck are asked about the same kernels at a small size.
 
 Rows of the same GPU, level and configuration are replaced, all others are kept; the files are complete at any moment.
 
-Exit codes: 0 all counted; 1 a kernel that lacks nothing is wrong, or one left no rows; 2 wrong command line, not built,
+Exit codes: 0 all counted; 1 an unchanged kernel is wrong, or a kernel left no rows; 2 wrong command line, not built,
 or changed PTX does not run; 77 no GPU that the kernels run on.
 """
 from __future__ import annotations
@@ -32,8 +32,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--launches", type=command.whole_number, default=hardware.LAUNCHES, metavar="N",
                         help="of each kernel at each size (default: %(default)s)")
     parser.add_argument("--tools", type=command.seconds, metavar="S", default=100.0,
-                        help="no question to compute-sanitizer after so many seconds of them (default: %(default)g)")
-    parser.add_argument("--no-tools", action="store_true", help="ask it nothing")
+                        help="start no compute-sanitizer run after this time (default: %(default)g)")
+    parser.add_argument("--no-tools", action="store_true", help="do not run compute-sanitizer")
     parser.add_argument("--jobs", type=command.whole_number, default=2, metavar="N",
                         help="kernels at a time, which alternate on the GPU (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE",
@@ -42,7 +42,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     parser.add_argument("--simulate", type=command.whole_number, default=0, metavar="SMS",
-                        help="on the simulated H200 with so many SMs, one launch at a small size: shows that it works; "
+                        help="on the simulated H200 with so many SMs, one launch at a small size: a test of this; "
                              "needs --output")
     parser.add_argument("--sites", type=command.whole_number, default=0, metavar="N",
                         help="only the first N sites of each kernel")

@@ -85,7 +85,7 @@ class Layout(unittest.TestCase):
             self.assertEqual((answer.returncode, answer.stderr), (0, ""), path)
             self.assertIn("usage: ", answer.stdout)
             maintains = path.parent.name == "maintain"
-            self.assertEqual("A change of the course needs this command" in answer.stdout, maintains, path)
+            self.assertEqual("For changes to the course" in answer.stdout, maintains, path)
             answer = subprocess.run([sys.executable, "-B", path, "--colour"], capture_output=True, text=True,
                                     check=False)
             self.assertEqual(answer.returncode, 2, path)

@@ -70,7 +70,7 @@ class Command(support.Sandbox):
         # No work is lost.
         self.write("my answer/kernel_sm90.cuh", "// changed\n")
         (self.root / "my answer" / "TASK.md").unlink()
-        self.assert_exit(2, self.grade("--start", 2, "my answer", "--arch", "sm90"), "perhaps somebody's work")
+        self.assert_exit(2, self.grade("--start", 2, "my answer", "--arch", "sm90"), "may hold your work")
         self.assertFalse((self.root / "my answer" / "TASK.md").exists())
         self.assertEqual((self.root / "my answer" / "kernel_sm90.cuh").read_text(encoding="utf-8"), "// changed\n")
         self.assert_exit(2, self.grade("--start", 1, "first"), "there is no task for level01_baseline")

@@ -170,7 +170,7 @@ def describe_level(level: str, arch: int, config: Optional[str]) -> tuple[dict[s
 
 
 def of_level(level: str, arch: int, choice: Choice) -> Recording:
-    """A small run that shows several tiles of each CTA, unless somebody chooses another."""
+    """A small run that shows several tiles of each CTA, by default."""
     explained, description = describe_level(level, arch, choice.config)
     sms = choice.sms or observations.TIMELINE_SMS[arch]
     shape = choice.shape or observations.timeline_shape(description)

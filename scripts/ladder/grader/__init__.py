@@ -1,1 +1,1 @@
-"""The grader: whether a kernel that somebody has written does what a level is about."""
+"""The grader: whether a reader's kernel does what a level is about."""

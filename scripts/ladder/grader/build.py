@@ -1,4 +1,4 @@
-"""Making a program of somebody's kernel, in place of a level's."""
+"""Builds a program from a reader's kernel, in place of a level's."""
 from __future__ import annotations
 
 import re

@@ -54,7 +54,7 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
         raise UsageError(f"{folder} is a file: a folder is needed.")
     for path in made:
         if path.exists():
-            raise UsageError(f"{path} is there already, and perhaps somebody's work: choose another folder.")
+            raise UsageError(f"{path} exists already, and may hold your work: choose another folder.")
     for path, content in made.items():
         files.replace(path, content)
     return list(made)

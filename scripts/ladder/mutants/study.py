@@ -1,4 +1,4 @@
-"""Is it needed? Every synchronisation of a kernel removed in turn, and what a run with --check says without it.
+"""Which synchronisation is needed: each of a kernel is removed in turn, and a run with --check reports the effect.
 
 A site is required if some run says so. One that no run misses is redundant only by proof: another site is named that
 orders the same, and a run without both reports what neither of the two alone does. What is neither is `unproven`.
