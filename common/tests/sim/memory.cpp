@@ -309,8 +309,8 @@ TEST(CpAsync, ArrivesOnAnMbarrier) {
 
 // ---- ldmatrix, stmatrix, movmatrix
 
-/// Matrices of 16-byte rows: row p, whose address lane p gives, holds random bytes. `body` is executed with the lane's address
-/// in %r8; afterwards, shared memory is in `memory` and %r10 to %r13 of each lane are returned.
+/// Matrices of 16-byte rows: row p, at the address that lane p holds, has random bytes. `body` is executed with the
+/// lane's address in %r8; afterwards, shared memory is in `memory` and %r10 to %r13 of each lane are returned.
 std::vector<uint32_t> run_matrices(const std::string& body, const std::vector<uint32_t>& rows,
                                    std::vector<uint8_t>& memory, const std::vector<uint32_t>& registers) {
   Bench bench;

@@ -1,6 +1,6 @@
-// Values that no exact model holds: approximations, spellings of literals, moves, special registers, address spaces.
-// Everything else that computes numbers is compared with an exact model (scripts/ladder/exact, test fuzz.values) and with
-// an H200 (programs/h200_instructions.txt, test programs.instructions).
+// Values that no exact model has: approximations, spellings of literals, moves, special registers, address spaces.
+// Everything else that computes numbers is compared with an exact model (scripts/ladder/exact, test fuzz.values) and
+// with an H200 (programs/h200_instructions.txt, test programs.instructions).
 #include <algorithm>
 #include <cmath>
 
