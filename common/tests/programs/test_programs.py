@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -33,24 +34,33 @@ RIGHT = (
     ("graph_nodes", (), {"b200": 1, "h200": 1}),
     ("calls", (), {"b200": 4, "h200": 4}),
     ("units", (), {"b200": 1, "h200": 1}),
-    ("sparse", (), {"b200": 1, "h200": 2}),
     ("matrix_forms", (), {"b200": 3}),
     ("narrow", (), {"b200": 3}),
-    ("triton", (str(HERE / "triton_descriptor_sm90.ptx"),), {"h200": 1}),
-    ("triton", (str(HERE / "triton_descriptor_sm100.ptx"),), {"b200": 1}),
+    ("triton", (str(HERE / "triton_descriptor.ptx"),), {"b200": 1}),
 )
+# What Triton 3.9.0 makes for sm_90 differs by one addition only, which Hopper does not have for two numbers.
+HOPPER = {
+    ".target sm_100a": ".target sm_90a",
+    "ld.shared.v2.b64 \t{%rd18, %rd19}": "ld.shared.v4.b32 \t{%r1, %r2, %r3, %r4}",
+    "add.f32x2 \t%rd21, %rd19, %rd20": "add.f32 \t%r4, %r4, %r31;\n\tadd.f32 \t%r3, %r3, %r31",
+    "add.f32x2 \t%rd22, %rd18, %rd20": "add.f32 \t%r2, %r2, %r31;\n\tadd.f32 \t%r1, %r1, %r31",
+    "st.shared.v2.b64 \t[%r30], {%rd22, %rd21}": "st.shared.v4.b32 \t[%r30], {%r1, %r2, %r3, %r4}",
+}
 
 
 class Programs(unittest.TestCase):
+    def expect_right(self, program: str, *arguments: str, gpu: str, passes: int) -> None:
+        for schedule in SCHEDULES:
+            with self.subTest(program=program, gpu=gpu, schedule=schedule):
+                done = run(program, *arguments, sim=("--gpu", gpu, *schedule))
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
+                self.assertNotRegex(done.stderr, "warning|sim: check")
+
     def test_right_ones(self) -> None:
         for program, arguments, gpus in RIGHT:
             for gpu, passes in gpus.items():
-                for schedule in SCHEDULES:
-                    with self.subTest(program=program, gpu=gpu, schedule=schedule):
-                        done = run(program, *arguments, sim=("--gpu", gpu, *schedule))
-                        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                        self.assertEqual(done.stdout.count("PASSED"), passes, done.stdout)
-                        self.assertNotRegex(done.stderr, "warning|sim: check")
+                self.expect_right(program, *arguments, gpu=gpu, passes=passes)
 
     def test_occupancy(self) -> None:
         registers = {"h200": r"(6[4-9]|[7-9]\d|1\d\d)", "b200": "32"}  # for a B200 it has no machine code
@@ -58,6 +68,16 @@ class Programs(unittest.TestCase):
             with self.subTest(gpu=gpu):
                 done = run("occupancy", sim=("--gpu", gpu))
                 self.assertRegex(done.stdout, rf"^{count} registers, \d+ cases PASSED\n$")
+
+    def test_a_kernel_of_triton_for_hopper(self) -> None:
+        text = (HERE / "triton_descriptor.ptx").read_text()
+        for blackwell, hopper in HOPPER.items():
+            self.assertEqual(text.count(blackwell), 1)
+            text = text.replace(blackwell, hopper)
+        with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+            file.write(text)
+            file.flush()
+            self.expect_right("triton", file.name, gpu="h200", passes=1)
 
     def test_printf_in_order(self) -> None:
         lines = run("samples").stdout.splitlines()[-4:]
