@@ -5,29 +5,43 @@ Each fence, wait, arrival and barrier is an instruction on a line of a kernel's 
 the level's program, which then runs on the simulated device with --check, at small problems until something is
 reported. A site whose removal no run reports is redundant only by proof: another one orders the same, and a run without
 both is reported. The outcomes are recorded in docs/results/needed.csv; scripts/maintain/render.py shows them in the
-levels' pages.
+levels' pages. With --weaken each site is kept, but weakened.
+
+With --device gpu, the kernels run on the GPU of this machine, and their wrong results are counted. Only sites whose
+removal or weakening cannot hang the GPU are tried. Before each launch D is filled with NaN; afterwards it is compared
+on the GPU, bit for bit, with the exact product of whole numbers. As a control, a kernel without any store of D must be
+wrong, and the unchanged kernel right. Then compute-sanitizer's racecheck and synccheck run on the same kernels at a
+small size. Rows of the same GPU, level, configuration and way are replaced, all others are kept.
 
 Without LEVEL it looks at all kernels, which is the checker's score. On several machines: --shard 1/4 on the first, and
 so on, each with its own --output; then --merge FILE... puts them together (of files named X.KofN.csv, all N).
 
-Exit codes: 0 every site is required, or redundant by proof; 1 a site is neither, or --check finds another verdict than
-is recorded, or it is unknown why a weakened site was enough; 2 wrong command line, or not built; 3 of the parts to
-merge one is missing, or present twice.
+Exit codes: 0 every site is required, or redundant by proof; on a GPU, all is counted. 1 a site is neither, or --check
+finds another verdict than is recorded, or it is unknown why a weakened site was enough; on a GPU, the unchanged kernel
+is wrong, or a kernel left no rows. 2 wrong command line, not built, or changed PTX does not run; 3 of the parts to
+merge one is missing, or present twice; 77 no GPU that the kernels run on.
 """
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ladder import command, files, shards
-from ladder.levels import names
-from ladder.mutants import study, weaken
+from ladder.levels import names, shapes
+from ladder.mutants import hardware, study, weaken
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
+from ladder.results import measure
 from ladder.results.data import Fields
+
+# Options that are about one device only.
+SIMULATED, ON_A_GPU = ("merge", "check", "open", "unchecked", "no_proofs", "arch"), ("sizes", "simulate", "no_build")
 
 
 def parse() -> argparse.Namespace:
@@ -41,24 +55,39 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--spread", type=command.whole_number, default=0, metavar="N",
                         help="only N sites, of all kinds of instruction, of outcomes on record, and of kernels")
     shards.add_argument(parser)
-    parser.add_argument("--output", type=Path, metavar="FILE",
-                        help="default: docs/results/needed.csv; rows of the same sites are replaced, others kept")
-    parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
-                        help="merge these files' rows into the output, and run nothing")
-    parser.add_argument("--check", action="store_true",
-                        help="record nothing: compare with what is recorded, and see that all sites are there")
-    parser.add_argument("--open", action="store_true", help="only sites without a record or without a proof")
     parser.add_argument("--weaken", action="store_true",
                         help="keep the sites, but weaken them (wrong parity, count, scope, ...), "
                              "in each way in turn; recorded in docs/results/weakened.csv")
-    parser.add_argument("--unchecked", action="store_true",
-                        help="run without the order checker, in several schedules, and compare: what then hangs, fails "
-                             "or is wrong is recorded as required, and the other way round")
-    parser.add_argument("--no-proofs", action="store_true",
-                        help="do not try to prove that silent sites are redundant: their recorded verdicts stay")
-    parser.add_argument("--jobs", type=command.whole_number, default=os.cpu_count() or 1, metavar="N",
-                        help="runs at a time (default: one per processor)")
+    parser.add_argument("--device", choices=("sim", "gpu"), default="sim", help="default: %(default)s")
+    parser.add_argument("--output", type=Path, metavar="FILE",
+                        help="default: docs/results/needed.csv, where rows of the same sites are replaced and others "
+                             "kept; of a GPU GPU_without.csv, e.g. h200_without.csv, and what the tools say beside it, "
+                             "in GPU_without_tools.csv")
+    parser.add_argument("--jobs", type=command.whole_number, metavar="N",
+                        help="runs at a time (default: one per processor; on a GPU, where they alternate, 2)")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
+    sim = parser.add_argument_group("on the simulated device")
+    sim.add_argument("--merge", type=Path, nargs="+", metavar="FILE",
+                     help="merge these files' rows into the output, and run nothing")
+    sim.add_argument("--check", action="store_true",
+                     help="record nothing: compare with what is recorded, and see that all sites are there")
+    sim.add_argument("--open", action="store_true", help="only sites without a record or without a proof")
+    sim.add_argument("--unchecked", action="store_true",
+                     help="run without the order checker, in several schedules, and compare: what then hangs, fails "
+                          "or is wrong is recorded as required, and the other way round")
+    sim.add_argument("--no-proofs", action="store_true",
+                     help="do not try to prove that silent sites are redundant: their recorded verdicts stay")
+    gpu = parser.add_argument_group("with --device gpu")
+    gpu.add_argument("--sizes", metavar="LIST",
+                     help=f"cubes and MxNxK (default: {hardware.SIZES.count(',') + 1}, large, flat and ragged)")
+    gpu.add_argument("--launches", type=command.whole_number, default=hardware.LAUNCHES, metavar="N",
+                     help="of each kernel at each size (default: %(default)s)")
+    gpu.add_argument("--tools", type=float, metavar="S", default=100.0,
+                     help="start no compute-sanitizer run after this time; 0: none (default: %(default)g)")
+    gpu.add_argument("--no-build", action="store_true", help="take the programs as they are")
+    gpu.add_argument("--simulate", type=command.whole_number, default=0, metavar="SMS",
+                     help="on the simulated H200 with so many SMs, one launch at a small size: a test of this; needs "
+                          "--output")
     return parser.parse_args()
 
 
@@ -70,9 +99,10 @@ def merge(output: Path, parts: Sequence[Path]) -> int:
     return 0
 
 
-def say(number: int, of: int, kernel: Kernel, row: Fields) -> None:
+def say(title: str, kernel: Kernel, row: Fields) -> None:
     what = row["found_by"] + (f": {kernel.labels.located(row['orders'])}" if row["orders"] else "")
-    print(f"[{number}/{of}] {kernel.title} :{kernel.labels.line(row['site'])} {row['instruction']}: {row['verdict']}"
+    way = f", {row['way']}" if "way" in row else ""
+    print(f"{title} {kernel.title} :{kernel.labels.line(row['site'])} {row['instruction']}{way}: {row['verdict']}"
           f"{f' ({what})' if what else ''}", flush=True)
 
 
@@ -83,41 +113,14 @@ def with_old_proof(row: Fields, old: Fields) -> Fields:
     return old
 
 
-def is_open(row: Fields) -> bool:
-    return row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED)
-
-
-def agrees(row: Fields, old: Fields) -> bool:
-    """Whether a verdict is the one on record. Without proofs, silence agrees with all but a report."""
-    if row["verdict"] in (study.UNPROVEN, study.NOT_EXECUTED):
-        return not old["verdict"].startswith(study.REQUIRED)
-    return all(row[column] == old[column] for column in ("verdict", "found_by"))
-
-
-def differences(output: Path, rows: Sequence[Fields], kernels: Sequence[Kernel]) -> list[str]:
-    """What is recorded otherwise, or not at all, or of sites that there are no more."""
-    known = {key_of(row): row for row in study.recorded(output)}
-    found = []
-    for row in rows:
-        old = known.get(key_of(row), row)
-        if not agrees(row, old):
-            found.append(f"{' '.join(key_of(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
-                         f"{old['verdict']} ({old['found_by']})")
-    there = {key_of(study.title_of(kernel, site)) for kernel in kernels for site in kernel.sites}
-    looked_at = {key[:3] for key in there}
-    found += [f"{' '.join(key)}: not recorded" for key in sorted(there - set(known))]
-    found += [f"{' '.join(key)}: recorded, but no longer there" for key in sorted(set(known) - there)
-              if key[:3] in looked_at]
-    return found
-
-
 def compare_unchecked(pairs: Sequence[tuple[Kernel, Site]], output: Path, jobs: int) -> int:
     """What the machine notices by itself is required, and what is recorded as its hang, fault or wrong D it notices."""
     known = {key_of(row): row for row in study.recorded(output)}
     problems = []
     noticed = 0
-    for number, ((kernel, _), row) in enumerate(zip(pairs, study.look_at(pairs, jobs, checks=False)), start=1):
-        say(number, len(pairs), kernel, row)
+    found = study.look_at(pairs, jobs, lambda of, site: [of.run_unchecked(site)])
+    for number, (kernel, row) in enumerate(found, start=1):
+        say(f"[{number}/{len(pairs)}]", kernel, row)
         site, old = " ".join(key_of(row)), known.get(key_of(row))
         noticed += bool(row["found_by"])
         if old is None:
@@ -131,67 +134,97 @@ def compare_unchecked(pairs: Sequence[tuple[Kernel, Site]], output: Path, jobs: 
     return 1 if problems else 0
 
 
-def weaken_all(pairs: Sequence[tuple[Kernel, Site]], kernels: Sequence[Kernel], options: argparse.Namespace) -> int:
-    """Records or compares what is said of each; last how many of how many."""
-    output = options.output or weaken.OUTPUT
-    proven = {key_of(row): row for row in study.recorded(study.OUTPUT)}
+def simulate(kernels: Sequence[Kernel], pairs: Sequence[tuple[Kernel, Site]], output: Path,
+             options: argparse.Namespace) -> int:
+    """Records or compares what is said of each site, removed or weakened; last how many of how many."""
+    columns = weaken.COLUMNS if options.weaken else study.COLUMNS
+    known = {study.row_key(row): row for row in study.recorded(study.OUTPUT if options.weaken else output)}
     rows: list[Fields] = []
-    for one in weaken.look_at(pairs, options.jobs):
-        rows.append(one.row(proven))
-        print(f"{one} ({rows[-1]['verdict']})", flush=True)
+    look = (partial(weaken.look, proven=known) if options.weaken else
+            lambda of, site: [of.look(site, not options.no_proofs)])
+    for kernel, row in study.look_at(pairs, options.jobs or os.cpu_count() or 1, look):
+        if options.no_proofs and not options.check and not options.weaken:
+            row = with_old_proof(row, known.get(study.row_key(row), row))
+        rows.append(row)
+        say(f"[{len(rows)}]" if options.weaken else f"[{len(rows)}/{len(pairs)}]", kernel, row)
         if not options.check:
-            weaken.record(rows[-1:], output)
+            study.record([row], output, columns)
     if not options.check:
-        weaken.record([], output, kernels)
-    words = Counter(row["verdict"].partition(":")[0] for row in rows)
-    print(f"{len(rows)} weakened: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
-    problems = weaken.differences(rows, output) if options.check else []
+        study.record([], output, columns, kernels)
+    words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
+    print(f"{len(rows)} {'weakened' if options.weaken else 'sites'}: "
+          + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
+    problems = study.differences(rows, output, () if options.weaken else kernels) if options.check else []
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
     if problems:
-        print("A kernel that has changed is looked at again with needed.py LEVEL, then with --weaken, too.")
-    return 1 if problems or words[weaken.OPEN] else 0
+        print("A kernel that has changed is looked at again with needed.py LEVEL, which takes minutes, then with "
+              "--weaken, too.")
+    is_open = words[weaken.OPEN] > 0 if options.weaken else any(map(study.is_open, rows)) and not options.check
+    return 1 if problems or is_open else 0
+
+
+def count(levels: Sequence[str], options: argparse.Namespace) -> int:
+    """On a GPU."""
+    if not options.tools >= 0:
+        raise command.UsageError(f"--tools {options.tools:g}: a number of seconds of at least 0 is required.")
+    if options.simulate:
+        if options.output is None:
+            raise command.UsageError("--simulate needs --output: what is simulated is not recorded among results.")
+        arch, output = 90, options.output
+    else:
+        gpu = measure.find_gpu()
+        arch, output = gpu.arch, options.output or measure.output_beside(gpu, "without.csv")
+    tool_output = output.with_name(f"{output.stem}_tools.csv")
+    measure.check_columns(output, hardware.COLUMNS, "needed.py --device gpu")
+    measure.check_columns(tool_output, hardware.TOOL_COLUMNS, "needed.py --device gpu")
+    sizes = shapes.parse_sizes(options.sizes or (hardware.QUICK_SIZES if options.simulate else hardware.SIZES))
+    targets = [names.target(level, arch) for level in levels if names.has_kernel(level, arch)]
+    if not options.no_build and subprocess.run([files.SCRIPTS / "build.sh", *targets,
+                                                *(f"without_{target}" for target in targets)],
+                                               check=False).returncode != 0:
+        raise command.Failure("the levels could not be built.")
+    experiment = hardware.Experiment(output, tool_output, sizes, 1 if options.simulate else options.launches,
+                                     options.simulate, options.jobs or 2, options.weaken)
+    try:
+        return hardware.perform(experiment, choose(levels, [arch], study.OUTPUT, options)[1], options.tools)
+    except KeyboardInterrupt:
+        print("\nInterrupted; what was counted so far is recorded.", file=sys.stderr)
+        return command.EXIT_INTERRUPTED
+
+
+def choose(levels: Sequence[str], arches: Sequence[int], needed: Path, options: argparse.Namespace
+           ) -> tuple[list[Kernel], Sequence[tuple[Kernel, Site]]]:
+    """The kernels, and the sites that are asked for; `needed`: what is recorded of these when they are removed. Raises
+    UsageError if there are none."""
+    kernels = study.kernels(levels, arches, options.config, options.build.resolve())
+    pairs = study.chosen(kernels, options.shard, options.line or ())
+    if options.spread:
+        pairs = study.spread(pairs, study.recorded(needed), options.spread)
+    if options.open:
+        settled = {key_of(row) for row in study.recorded(needed) if not study.is_open(row)}
+        pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
+    if not pairs:
+        raise command.UsageError("there is no such site.")
+    return kernels, pairs
 
 
 def main() -> int:
     options = parse()
     command.heed_sigterm()
-    output = study.OUTPUT if options.weaken else options.output or study.OUTPUT
+    for name in SIMULATED if options.device == "gpu" else ON_A_GPU:
+        if getattr(options, name):
+            raise command.UsageError(f"--{name.replace('_', '-')} is not for --device {options.device}.")
+    levels = sorted({names.find_level(text, names.all_names()) for text in options.levels}) or names.all_names()
+    if options.device == "gpu":
+        return count(levels, options)
+    output = options.output or (weaken.OUTPUT if options.weaken else study.OUTPUT)
     if options.merge:
         return merge(output, options.merge)
-    levels = sorted({names.find_level(text, names.all_names()) for text in options.levels}) or names.all_names()
-    kernels = study.kernels(levels, [options.arch] if options.arch else list(names.ARCH_NAMES), options.config,
-                            options.build.resolve())
-    pairs = study.chosen(kernels, options.shard, options.line or ())
-    if options.spread:
-        pairs = study.spread(pairs, study.recorded(output), options.spread)
-    if options.open:
-        settled = {key_of(row) for row in study.recorded(output) if not is_open(row)}
-        pairs = [pair for pair in pairs if key_of(study.title_of(*pair)) not in settled]
-    if not pairs:
-        raise command.UsageError("there is no such site.")
-    if options.weaken:
-        return weaken_all(pairs, kernels, options)
+    kernels, pairs = choose(levels, [options.arch] if options.arch else list(names.ARCH_NAMES),
+                            study.OUTPUT if options.weaken else output, options)
     if options.unchecked:
-        return compare_unchecked(pairs, output, options.jobs)
-    rows: list[Fields] = []
-    known = {key_of(row): row for row in study.recorded(output)}
-    found = study.look_at(pairs, options.jobs, not options.no_proofs)
-    for number, ((kernel, _), row) in enumerate(zip(pairs, found), start=1):
-        if options.no_proofs and not options.check:
-            row = with_old_proof(row, known.get(key_of(row), row))
-        rows.append(row)
-        say(number, len(pairs), kernel, row)
-        if not options.check:
-            study.record([row], output)
-    if not options.check:
-        study.record([], output, kernels)
-    words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
-    print(f"{len(rows)} sites: " + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
-    problems = differences(output, rows, kernels) if options.check else []
-    print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
-    if problems:
-        print("A kernel that has changed is looked at again with needed.py LEVEL, which takes minutes.")
-    return 1 if problems or (any(map(is_open, rows)) and not options.check) else 0
+        return compare_unchecked(pairs, output, options.jobs or os.cpu_count() or 1)
+    return simulate(kernels, pairs, output, options)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,7 @@ void write_launch(base::JsonWriter& json, const LaunchRecord& record) {
   };
   const Counters& c = record.counters;
   json.member("kernel", record.kernel);
+  json.member("entry", record.program->kernel->name);
   triple("grid", record.grid);
   triple("block", record.block);
   triple("cluster", record.cluster);

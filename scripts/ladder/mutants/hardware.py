@@ -1,8 +1,8 @@
-"""What a GPU does without one fence, barrier or wait of a kernel: how many launches are wrong.
+"""What a GPU does without one fence, barrier or wait of a kernel, or with less of it: how many launches are wrong.
 
-scripts/maintain/without/ makes a program of each level that counts them. A mutant is a copy of it whose PTX lacks an
-instruction; the driver compiles that PTX when the program starts, in place of the machine code beside it. Only what
-cannot hang a GPU is removed: what orders, and waits for nothing that others count.
+scripts/maintain/without/ makes a program of each level that counts them. A mutant is a copy of it whose PTX has been
+changed; the driver compiles that PTX when the program starts, in place of the machine code beside it. Only what cannot
+hang a GPU is removed or weakened: what orders, and waits for nothing that others count.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,16 +23,18 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
-from ladder.mutants import labels
-from ladder.mutants.sites import FENCES, Embedded, Site, entries_of
+from ladder.mutants import study, weaken
+from ladder.mutants.sites import FENCES, Embedded, Site
+from ladder.mutants.study import Kernel
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
-COLUMNS = ("level", "arch", "config", "site", "instruction", "m", "n", "k", "runs", "wrong", "worst", "note",
+# `way`: how the site is weakened; empty where it is removed, and of the kernel as it is.
+COLUMNS = ("level", "arch", "config", "site", "instruction", "way", "m", "n", "k", "runs", "wrong", "worst", "note",
            "kind", "gpu", "date", "commit")
-TOOL_COLUMNS = ("level", "arch", "config", "site", "instruction", "tool", "m", "n", "k", "verdict", "says",
-                "kind", "gpu", "date", "commit")
-KEY = ("gpu", "level", "arch", "config")
+COUNTED = COLUMNS[6:12]
+TOOL_COLUMNS = (*COLUMNS[:6], "tool", "m", "n", "k", "verdict", "says", *COLUMNS[-4:])
+KEY = ("gpu", "level", "arch", "config", "way")
 SIZES = ("4096x4096x4096,8192x8192x2048,3000x2776x520,1024x16384x64,4096x4096x192,16384x1024x512,2048x2048x8192,"
          "1100x1000x392")
 QUICK_SIZES = "200x264x200"  # on the simulated device: ragged tiles, more than one round of stages
@@ -46,93 +48,93 @@ CANNOT_HANG = (*FENCES, "bar.warp.sync", "bar.sync", "cp.async.bulk.wait_group.r
 # Waits for mbarriers are no such sites, but for these, by level and architecture. A thread that waits here has also
 # waited for the phase that it arms next, so no count goes wrong.
 HARMLESS_WAITS = {("level02_tma_swizzle", 90): "ptx::mbarrier_wait(smem_empty("}
-# Of a level that chooses among these, and of one that has several of which one is measured.
-CONFIGS: dict[str, dict[int, tuple[str, ...]]] = {
-    names.PRODUCTION: {90: ("256x192", "128x256", "128x128")},
-    "level02_tma_swizzle": {90: ("swizzle128",), 100: ("swizzle128",)}}
 STORES = r"(?:st\.global|cp\.async\.bulk\.tensor\.2d\.global)"
 SANITIZER = "compute-sanitizer"
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A level's kernel in one of its configurations, without one site; without any change if there is none."""
+    """A kernel without one site, or with it weakened; without any change if there is none."""
 
-    level: str
-    config: str  # empty: the only one
+    kernel: Kernel
     site: Optional[Site]
-    label: str  # of its line
+    way: str  # empty: removed
     program: Path
 
     @property
     def title(self) -> str:
-        name = f"{names.short(self.level)}{' ' + self.config if self.config else ''}"
-        return f"{name} without {self.site.title}" if self.site else f"{name} as it is"
+        name = f"{names.short(self.kernel.level)}{' ' + self.kernel.config if self.kernel.config else ''}"
+        if self.site is None:
+            return f"{name} as it is"
+        return f"{name} with {self.site.title}, {self.way}" if self.way else f"{name} without {self.site.title}"
+
+    @property
+    def fields(self) -> Fields:
+        title = study.title_of(self.kernel, self.site) if self.site else {
+            "level": self.kernel.level, "arch": str(self.kernel.arch), "config": self.kernel.config, "site": "",
+            "instruction": ""}
+        return {**title, "way": self.way}
 
 
 class MutantFailed(Exception):
     """A run that counted nothing; the message says what happened."""
 
 
-def removable(embedded: Embedded, arch: int, source: Sequence[str] = (), wait: str = "") -> list[Site]:
+def removable(kernel: Kernel) -> list[Site]:
     """The sites whose removal cannot hang a GPU. The barrier after which mbarriers exist is none of them, since an
-    early thread would wait at uninitialised memory; nor is a barrier at which others arrive and count on this arrival.
-    `wait`: on what lines of the source a wait for an mbarrier is one."""
-    needed = embedded.announcing() | embedded.counted_by_others()
+    early thread would wait at uninitialised memory; nor is a barrier at which others arrive and count on this
+    arrival."""
+    counted = kernel.embedded.announcing() | kernel.embedded.counted_by_others()
+    wait = HARMLESS_WAITS.get((kernel.level, kernel.arch), "")
 
     def can_go(site: Site) -> bool:
         if site.instruction == "mbarrier.try_wait":
-            return bool(wait) and wait in source[site.line - 1]
-        return site.instruction in CANNOT_HANG and not needed & set(site.places)
+            return bool(wait) and wait in kernel.source[site.line - 1]
+        return site.instruction in CANNOT_HANG and not counted & set(site.places)
 
-    return [site for site in embedded.sites() if can_go(site)]
+    return [site for site in kernel.sites if can_go(site)]
 
 
 @dataclass
 class Experiment:
     """One run: what all its rows have in common."""
 
-    build: Path
-    arch: int
     output: Path
     tool_output: Path
     sizes: Sequence[Shape]
     launches: int = LAUNCHES
     simulated_sms: int = 0
     jobs: int = 2
-    limit: int = 0  # of sites of each kernel; 0: all
+    weakens: bool = False
     gpu: str = ""
     date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
     commit: str = field(default_factory=files.commit_id)
     failures: list[str] = field(default_factory=list)
 
-    def program(self, level: str) -> Path:
-        return self.build / "bin" / f"without_{names.target(level, self.arch)}"
-
-    def mutants(self, levels: Sequence[str], folder: Path) -> Iterator[Mutant]:
+    def mutants(self, pairs: Iterable[tuple[Kernel, Site]], folder: Path) -> Iterator[Mutant]:
         """Writes their programs into the folder; each kernel as it is comes first."""
-        for level in levels:
-            embedded = Embedded.find(self.program(level), self.arch)
-            source = names.kernel_source(names.kernel_path(files.ROOT, level, self.arch))
-            names_of = labels.Labels(source)
-            wait = HARMLESS_WAITS.get((level, self.arch), "")
-            sites = removable(embedded, self.arch, source, wait)[:self.limit or None]
-            made: dict[Site, Path] = {}
-            for config in CONFIGS.get(level, {}).get(self.arch, ("",)):
-                yield Mutant(level, config, None, "", self.program(level))
-                every = frozenset().union(*(site.entries for site in sites))
-                for site in sites:
-                    if not site.entries & entries_of(config, every):
+        sites: dict[Kernel, list[Site]] = {}
+        for kernel, site in pairs:
+            sites.setdefault(kernel, []).append(site)
+        made: dict[tuple[Path, str], Path] = {}  # configurations share programs
+        for kernel, chosen in sites.items():
+            embedded, safe = Embedded.find(kernel.counter, kernel.arch), removable(kernel)
+            yield Mutant(kernel, None, "", kernel.counter)
+            for site in chosen:
+                changes = (weaken.variants(kernel, site) if self.weakens else
+                           [("", kernel.embedded.without(site.places))] if site in safe else [])
+                for way, ptx in changes:
+                    if way in weaken.MAY_HANG:
                         continue
-                    if site not in made:
-                        made[site] = folder / f"{level}_{len(made)}"
-                        embedded.write(embedded.without(site.places), made[site])
-                    yield Mutant(level, config, site, names_of.label(site.line), made[site])
+                    key = kernel.counter, ptx
+                    if key not in made:
+                        made[key] = folder / f"{kernel.level}_{len(made)}"
+                        embedded.write(ptx, made[key])
+                    yield Mutant(kernel, site, way, made[key])
 
-    def command(self, mutant: Mutant, sizes: Sequence[Shape], launches: int) -> list[str]:
+    def command(self, program: Path, config: str, sizes: Sequence[Shape], launches: int) -> list[str]:
         sim = [str(files.SCRIPTS / "sim.sh"), "--sms", str(self.simulated_sms)] if self.simulated_sms else []
-        config = ["--config", mutant.config] if mutant.config else []
-        return [*sim, str(mutant.program), *config, "--launches", str(launches), "--sizes",
+        return [*sim, str(program), *(["--config", config] if config else []), "--launches", str(launches), "--sizes",
                 ",".join(map(shape_text, sizes))]
 
     def environment(self, cache: Path) -> dict[str, str]:
@@ -141,30 +143,31 @@ class Experiment:
                 "CUDA_CACHE_MAXSIZE": str(4 << 30)}
 
     def fields(self, mutant: Mutant) -> Fields:
-        return {"level": mutant.level, "arch": str(self.arch), "config": mutant.config, "site": mutant.label,
-                "instruction": mutant.site.instruction if mutant.site else "",
-                "kind": "modelled" if self.simulated_sms else "measured", "gpu": self.gpu,
+        return {**mutant.fields, "kind": "modelled" if self.simulated_sms else "measured", "gpu": self.gpu,
                 "date": self.date, "commit": self.commit}
 
     def count(self, mutant: Mutant, environment: dict[str, str]) -> list[Fields]:
         """A row for each size. What ended the program stands in the row of the size at which it did."""
-        with tempfile.TemporaryFile() as output:
-            code = programs.run_program(self.command(mutant, self.sizes, self.launches), TIMEOUT_S, environment, output)
-            output.seek(0)
-            lines = output.read().decode(errors="replace").splitlines()
-        names_ = [line.partition(": ")[2] for line in lines if line.startswith("# gpu: ")]
-        if not names_:
+        code, said = run(self.command(mutant.program, mutant.kernel.config, self.sizes, self.launches), TIMEOUT_S,
+                         environment)
+        gpu = re.search("^# gpu: (.*)", said, re.MULTILINE)
+        if not gpu:
             raise MutantFailed(programs.describe_failure(code, TIMEOUT_S))
-        self.gpu = names_[0]
-        rows = []
-        for line in lines:
-            if re.fullmatch(r"\d+(,\d+){5}", line):
-                rows.append({**self.fields(mutant), **dict(zip(COLUMNS[5:11], line.split(",")))})
+        self.gpu = gpu[1]
+        rows = [{**self.fields(mutant), **dict(zip(COUNTED, line.split(",")))}
+                for line in re.findall(r"^\d+(?:,\d+){5}$", said, re.MULTILINE)]
         if code != EXIT_RIGHT and len(rows) < len(self.sizes):
-            m, n, k = map(str, self.sizes[len(rows)])
-            rows.append({**self.fields(mutant), "m": m, "n": n, "k": k,
+            rows.append({**self.fields(mutant), **dict(zip("mnk", map(str, self.sizes[len(rows)]))),
                          "note": programs.describe_failure(code, TIMEOUT_S)})
         return rows
+
+
+def run(command: Sequence[str], timeout_s: float, environment: dict[str, str]) -> tuple[Optional[int], str]:
+    """The exit code, None if the time was up, and what the program has said."""
+    with tempfile.TemporaryFile() as output:
+        code = programs.run_program(command, timeout_s, environment, output)
+        output.seek(0)
+        return code, output.read().decode(errors="replace")
 
 
 class Records:
@@ -183,27 +186,26 @@ class Records:
         data.write_rows(self.path, self.columns, self.rows)
 
 
-def control(experiment: Experiment, level: str, folder: Path, environment: dict[str, str]) -> None:
+def control(experiment: Experiment, kernel: Kernel, folder: Path, environment: dict[str, str]) -> None:
     """That changed PTX is what runs: a kernel that stores nothing leaves D poisoned. Raises Failure."""
-    embedded = Embedded.find(experiment.program(level), experiment.arch)
-    program = folder / f"{level}_control"
+    embedded = Embedded.find(kernel.counter, kernel.arch)
+    program = folder / f"{kernel.level}_control"
     embedded.write(embedded.without(embedded.matching(STORES)), program)
-    silent = Mutant(level, "", None, "", program)
-    command = experiment.command(silent, experiment.sizes[-1:], 1)
+    command = experiment.command(program, "", experiment.sizes[-1:], 1)
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if not re.search(r"^\d+,\d+,\d+,1,1,[1-9]\d*$", answer.stdout, re.MULTILINE):
-        raise Failure(f"{level} without any store of D should be wrong, and is not: the changed PTX does not run here. "
-                      f"{answer.stderr.strip()}")
+        raise Failure(f"{kernel.level} without any store of D should be wrong, and is not: the changed PTX does not "
+                      f"run here. {answer.stderr.strip()}")
 
 
-def perform(experiment: Experiment, levels: Sequence[str], tool_budget_s: float) -> int:
+def perform(experiment: Experiment, pairs: Sequence[tuple[Kernel, Site]], tool_budget_s: float) -> int:
     """Counts, then asks the tools as long as the budget lasts. Returns the exit code."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ladder-without-") as name:
         folder = Path(name)
         environment = experiment.environment(folder / "cache")
-        control(experiment, levels[0], folder, environment)
-        mutants = list(experiment.mutants(levels, folder))
+        control(experiment, pairs[0][0], folder, environment)
+        mutants = list(experiment.mutants(pairs, folder))
         compile_all(experiment, mutants, environment)
         print(f"{len(mutants)} kernels are there after {time.monotonic() - start:.0f} s", flush=True)
         records = Records(experiment.output, COLUMNS)
@@ -225,20 +227,15 @@ def compile_all(experiment: Experiment, mutants: Sequence[Mutant], environment: 
     if experiment.simulated_sms:
         return
     eager = {**environment, "CUDA_MODULE_LOADING": "EAGER"}
-
-    def load(program: Path) -> None:
-        mutant = Mutant("", "", None, "", program)
-        command = experiment.command(mutant, experiment.sizes[-1:], 0)
-        with open(os.devnull, "wb") as nowhere:
-            programs.run_program(command, TIMEOUT_S, eager, nowhere)
-
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(load, dict.fromkeys(mutant.program for mutant in mutants)))
+        list(pool.map(lambda program: run(experiment.command(program, "", experiment.sizes[-1:], 0), TIMEOUT_S, eager),
+                      dict.fromkeys(mutant.program for mutant in mutants)))
 
 
 def judge(experiment: Experiment, records: Records, mutant: Mutant, task: concurrent.futures.Future[list[Fields]],
           title: str) -> None:
-    """Records what a mutant did, and says it in a line."""
+    """Records what a mutant did, and says it in a line. The kernel as it is has its rows beside those without a
+    site."""
     try:
         rows = task.result()
     except MutantFailed as failure:
@@ -249,7 +246,8 @@ def judge(experiment: Experiment, records: Records, mutant: Mutant, task: concur
     print(f"{title} {mutant.title}: wrong of {experiment.launches}: {said}", flush=True)
     if mutant.site is None and any(row.get("note") or row["wrong"] != "0" for row in rows):
         experiment.failures.append(f"{mutant.title} is wrong.")
-    records.add(rows)
+    if mutant.site or not experiment.weakens:
+        records.add(rows)
 
 
 # --- what compute-sanitizer says --------------------------------------------------------------------------------------
@@ -271,12 +269,12 @@ def ask_tools(experiment: Experiment, mutants: Sequence[Mutant], environment: di
     def ask(tool: str, mutant: Mutant) -> Optional[Fields]:
         return ask_tool(experiment, program, tool, mutant, environment) if time.monotonic() < end else None
 
-    pairs = [(tool, mutant) for tool in TOOLS for mutant in mutants]
+    pairs = [(tool, mutant) for tool in TOOLS for mutant in mutants if mutant.site or not experiment.weakens]
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:
         rows = [row for row in pool.map(lambda pair: ask(*pair), pairs) if row is not None]
     for row in rows:
         print(f"{row['tool']}: {names.short(row['level'])} {row['config']} {row['site'] or 'as it is'} "
-              f"{row['instruction']}: {row['verdict']}", flush=True)
+              f"{row['instruction']}{', ' + row['way'] if row['way'] else ''}: {row['verdict']}", flush=True)
     records.add(rows)
     if len(rows) < len(pairs):
         print(f"{len(pairs) - len(rows)} of {len(pairs)} questions were not asked: the time was up.", flush=True)
@@ -284,14 +282,12 @@ def ask_tools(experiment: Experiment, mutants: Sequence[Mutant], environment: di
 
 def ask_tool(experiment: Experiment, program: str, tool: str, mutant: Mutant, environment: dict[str, str]) -> Fields:
     """One launch at a small size, under one tool that looks at our kernels only."""
-    command = [program, "--tool", tool, "--kernel-name", "kns=gemm_sm", "--print-limit", "3",
-               *experiment.command(mutant, [TOOL_SIZE], TOOL_LAUNCHES)]
-    with tempfile.TemporaryFile() as output:
-        code = programs.run_program(command, TOOL_TIMEOUT_S, environment, output)
-        output.seek(0)
-        verdict, says = read_tool(tool, code, output.read().decode(errors="replace"))
-    m, n, k = map(str, TOOL_SIZE)
-    return {**experiment.fields(mutant), "tool": tool, "m": m, "n": n, "k": k, "verdict": verdict, "says": says}
+    code, said = run([program, "--tool", tool, "--kernel-name", "kns=gemm_sm", "--print-limit", "3",
+                      *experiment.command(mutant.program, mutant.kernel.config, [TOOL_SIZE], TOOL_LAUNCHES)],
+                     TOOL_TIMEOUT_S, environment)
+    verdict, says = read_tool(tool, code, said)
+    return {**experiment.fields(mutant), "tool": tool, **dict(zip("mnk", map(str, TOOL_SIZE))), "verdict": verdict,
+            "says": says}
 
 
 def read_tool(tool: str, code: Optional[int], output: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,21 +193,33 @@ class Case:
         in_a_row = f", {self.launches} in a row" if self.launches > 1 else ""
         return f"{'x'.join(map(str, self.shape))} on {self.sms} SMs{in_a_row}"
 
+    def simulate(self, program: Path, config: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """A run of the program on the simulated device, with whole numbers for inputs, which fast arithmetic adds
+        exactly. Raises JudgeError for a run that does not end."""
+        m, n, k = map(str, self.shape)
+        command = [os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh")), "--arith", "fast", "--sms",
+                   str(self.sms), *options, str(program), "--m", m, "--n", n, "--k", k, "--init", "int",
+                   *(["--launches", str(self.launches)] if self.launches > 1 else []),
+                   *(["--config", config] if config else [])]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise JudgeError(f"{' '.join(command)} has not come to an end.") from None
+
 
 def run(program: Path, config: str, ptx: Path, case: Case, *options: str) -> Verdict:
-    """The program with other PTX, whole numbers for inputs, which fast arithmetic adds exactly. With the order checker,
-    unless UNCHECKED is among the options. Raises JudgeError."""
-    m, n, k = map(str, case.shape)
-    sim = os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh"))
+    """What is said of the program with other PTX. With the order checker, unless UNCHECKED is among the options. Raises
+    JudgeError."""
     said = ["--check", *options] if UNCHECKED not in options else [one for one in options if one != UNCHECKED]
-    command = [sim, "--arith", "fast", "--sms", str(case.sms), "--threads", "1", "--ptx", str(ptx), *said,
-               str(program), "--m", m, "--n", n, "--k", k, "--init", "int"]
-    if case.launches > 1:
-        command += ["--launches", str(case.launches)]
-    if config:
-        command += ["--config", config]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise JudgeError(f"{' '.join(command)} has not come to an end.") from None
+    answer = case.simulate(program, config, "--threads", "1", "--ptx", str(ptx), *said)
     return read(answer.stdout + answer.stderr, answer.returncode)
+
+
+def launched(program: Path, config: str, case: Case) -> set[str]:
+    """The kernels that are launched, by their mangled names. Raises JudgeError."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "counters.json"
+        answer = case.simulate(program, config, "--counters", str(path))
+        if answer.returncode != EXIT_RIGHT:
+            raise JudgeError(f"{program.name} ended with exit code {answer.returncode}:\n{answer.stderr.strip()}")
+        return {launch["entry"] for launch in files.read_json(path)["launches"]}

@@ -28,7 +28,6 @@ INSTRUCTIONS = (
     "griddepcontrol.launch_dependents", "griddepcontrol.wait", "setmaxnreg.dec", "setmaxnreg.inc",
 )
 KEY = ("level", "arch", "config", "site", "instruction")  # columns of results that are about a site
-SWITCHES = ("slices", "swapped")  # the last of the production kernel on Hopper, as in the names of its tiles
 CLUSTER_BARRIER = "barrier.cluster"  # both halves, removed together
 FENCES = ("fence.mbarrier_init", "fence.proxy.async", "fence.acq_rel", "fence.sc", "wgmma.fence",
           "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync")
@@ -190,13 +189,16 @@ class Embedded:
         return "\n".join(left(index, line) for index, line in enumerate(self.lines))
 
     def write(self, text: str, program: Path) -> None:
-        """The program with other PTX, which is as long but for its locations. Machine code, if there is any, stays as
-        it was."""
-        data = bytearray(self.program.read_bytes())
+        """The program with other PTX of as many lines. Where these are longer, its locations make room for them.
+        Machine code, if there is any, stays as it was."""
+        data, length = bytearray(self.program.read_bytes()), len(self.text.encode())
         new = "\n".join(old if ".loc" in old else line
                         for old, line in zip(self.text.split("\n"), text.split("\n"))).encode()
-        if len(new) != len(self.text.encode()):
-            raise ValueError("PTX is replaced by PTX of the same length")
+        if len(new) > length:
+            new = re.sub(rb"\n[ \t]*\.loc[^\n]*", b"", new)
+        if len(new) > length:
+            raise ValueError("there is no room for the new PTX")
+        new = new.ljust(length)
         data[self.offset:self.offset + len(new)] = new
         program.write_bytes(data)
         program.chmod(0o755)
@@ -221,29 +223,6 @@ def _nothing(line: str) -> str:
     """What is left of an instruction when it does nothing: blanks, or a wait that always says yes."""
     wait = _TRY_WAIT.match(line)
     return (f"{wait[1]}setp.eq.u32 {wait[2]}, 0, 0;" if wait else "").ljust(len(line))
-
-
-def entries_of(config: str, entries: frozenset[str]) -> frozenset[str]:
-    """The instantiations that may belong to a configuration. Their template has the first two numbers of
-    "256x192" or "128x256x64-clc" among its arguments, in the other order if it is "-swapped"; behind them those of the
-    cluster if it says "-2x4". If there are SWITCHES, those that it names are on, behind two others. All, if the name is
-    not of that kind. ("-eights" are a size of clusters, which is not told apart.)"""
-    parts = re.fullmatch(r"(\d+)x(\d+)(x\d+(?:-clc)?)?(?:-eights)?(?:-(\d)x(\d))?"
-                         + "".join(f"(-{switch})?" for switch in SWITCHES), config)
-    if not parts:
-        return entries
-    numbers, said = parts.groups()[:-len(SWITCHES)], parts.groups()[-len(SWITCHES):]
-    direction = -1 if said[-1] else 1  # "-swapped"
-    block, cluster = numbers[:2][::direction], numbers[3:][::direction]
-    shape = f"Li{block[0]}ELi{block[1]}E" + (rf"Li\d+ELi{cluster[0]}ELi{cluster[1]}E" if cluster[0] else "")
-    wanted = "".join("01"[part is not None] for part in said)
-
-    def belongs(entry: str) -> bool:
-        switches = re.search(r"(?:Lb[01]E){2}" + r"Lb([01])E" * len(SWITCHES), entry)
-        on = "".join(switches.groups()) if switches else "0" * len(SWITCHES)
-        return re.search(shape, entry) is not None and (numbers[2] is not None or on == wanted)
-
-    return frozenset(filter(belongs, entries))
 
 
 def key_of(row: Mapping[str, str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from ladder.levels import description, names
 from ladder.levels.description import Description
 from ladder.mutants import judge, labels
 from ladder.mutants.judge import Case, Verdict
-from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, entries_of, key_of
+from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, key_of
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.shards import Shard
@@ -70,13 +70,23 @@ class Kernel:
     def title(self) -> str:
         return f"{names.target(self.level, self.arch)}{' ' + self.config if self.config else ''}"
 
+    @property
+    def counter(self) -> Path:
+        """The program that counts wrong launches on a GPU: the same kernel, beside another main."""
+        return self.program.with_name(f"without_{self.program.name}")
+
     @functools.cached_property
     def embedded(self) -> Embedded:
         return Embedded.find(self.program, self.arch)
 
     @functools.cached_property
+    def entries(self) -> frozenset[str]:
+        """Those of the program's __global__ functions that this configuration launches, by their mangled names."""
+        return frozenset().union(*(judge.launched(self.program, self.config, case) for case in self.cases))
+
+    @functools.cached_property
     def sites(self) -> list[Site]:
-        return [site for site in self.embedded.sites() if entries_of(self.config, site.entries)]
+        return [site for site in self.embedded.sites() if not self.config or site.entries & self.entries]
 
     @functools.cached_property
     def source(self) -> list[str]:
@@ -390,17 +400,14 @@ def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: 
     return found
 
 
-def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, proves: bool = True,
-            checks: bool = True) -> Iterator[Fields]:
-    """A row for each, in their order; `checks`: with the order checker. Raises JudgeError."""
-    def row(pair: tuple[Kernel, Site]) -> Fields:
-        study = studies[pair[0]]
-        return study.look(pair[1], proves) if checks else study.run_unchecked(pair[1])
-
+def look_at(pairs: Sequence[tuple[Kernel, Site]], jobs: int, look: Callable[[Study, Site], Iterable[Fields]]
+            ) -> Iterator[tuple[Kernel, Fields]]:
+    """The rows that `look` makes of each site, in their order. Raises JudgeError."""
     with tempfile.TemporaryDirectory(prefix="ladder-needed-") as name:
         studies = {kernel: Study(kernel, Path(name)) for kernel, _ in pairs}
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            yield from pool.map(row, pairs)
+            for (kernel, _), rows in zip(pairs, pool.map(lambda pair: list(look(studies[pair[0]], pair[1])), pairs)):
+                yield from ((kernel, row) for row in rows)
 
 
 def title_of(kernel: Kernel, site: Site) -> Fields:
@@ -414,29 +421,57 @@ def recorded(path: Path) -> list[Fields]:
     return data.read_rows(path)[1] if path.exists() else []
 
 
-def renewed(rows: Sequence[Fields], path: Path, columns: Sequence[str], key: Callable[[Fields], tuple[str, ...]],
-            current: Iterable[Kernel], recorder: str) -> list[Fields]:
-    """The rows of a file, with these in the place of those of the same key, which begins as that of key_of does; of
-    `current` kernels no other sites are kept. Raises UsageError if the file is not what `recorder` records."""
-    there, old = data.read_rows(path) if path.exists() else ([], [])
-    if there and there != list(columns):
-        raise UsageError(f"{path} holds something else than what {recorder} records.")
-    found = {key(row): row for row in [*old, *rows]}
-    for kernel in current:
-        sites = {key_of(title_of(kernel, site))[3:] for site in kernel.sites}
-        own = (kernel.level, str(kernel.arch), kernel.config)
-        found = {name: row for name, row in found.items() if name[:3] != own or name[3:5] in sites}
-    return list(found.values())
+def row_key(row: Fields) -> tuple[str, ...]:
+    """Which mutant a row is about: its site, and the way in which that is weakened if it is there."""
+    return *key_of(row), row.get("way", "")
 
 
-def record(rows: Sequence[Fields], path: Path, current: Optional[Iterable[Kernel]] = None) -> None:
-    """Puts rows in the place of those of the same sites; of `current` kernels no other sites are kept."""
+def _words(key: tuple[str, ...]) -> str:
+    return " ".join(key).strip()
+
+
+def record(rows: Sequence[Fields], path: Path, columns: Sequence[str] = COLUMNS, current: Iterable[Kernel] = ()
+           ) -> None:
+    """Puts rows in the place of those of the same mutants; of `current` kernels no other sites are kept. Raises
+    UsageError if the file has other columns."""
     with files.locked(path):
-        found = renewed(rows, path, COLUMNS, key_of, current or (), "needed.py")
+        there, old = data.read_rows(path) if path.exists() else ([], [])
+        if there and there != list(columns):
+            raise UsageError(f"{path} holds something else than what needed.py records there.")
+        found = list({row_key(row): row for row in [*old, *rows]}.values())
+        for kernel in current:
+            sites = {key_of(title_of(kernel, site)) for site in kernel.sites}
+            own = (kernel.level, str(kernel.arch), kernel.config)
+            found = [row for row in found if key_of(row)[:3] != own or key_of(row) in sites]
         for row in found:
             if row["verdict"].startswith(NOT_EXECUTED):
                 row["verdict"] = _not_here(row, found)
-        data.write_rows(path, COLUMNS, sorted(found, key=order_of))
+        data.write_rows(path, columns, sorted(found, key=lambda row: (*order_of(row), row.get("way", ""))))
+
+
+def is_open(row: Fields) -> bool:
+    return row["verdict"] in (UNPROVEN, NOT_EXECUTED)
+
+
+def agrees(row: Fields, old: Fields) -> bool:
+    """Whether a verdict is the one on record. Without proofs, silence agrees with all but a report."""
+    if is_open(row):
+        return not old["verdict"].startswith(REQUIRED)
+    return all(row[column] == old[column] for column in ("verdict", "found_by"))
+
+
+def differences(rows: Sequence[Fields], path: Path, kernels_: Iterable[Kernel] = ()) -> list[str]:
+    """What is recorded otherwise, or not at all; and of these kernels, what is recorded of sites that they have no
+    more."""
+    known = {row_key(row): row for row in recorded(path)}
+    found = [f"{_words(row_key(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
+             f"{old['verdict']} ({old['found_by']})"
+             for row in rows if (old := known.get(row_key(row))) and not agrees(row, old)]
+    there = {row_key(title_of(kernel, site)) for kernel in kernels_ for site in kernel.sites}
+    found += [f"{_words(key)}: not recorded" for key in sorted((there | set(map(row_key, rows))) - set(known))]
+    looked_at = {key[:3] for key in there}
+    return found + [f"{_words(key)}: recorded, but no longer there" for key in sorted(set(known) - there)
+                    if key[:3] in looked_at]
 
 
 def _not_here(row: Fields, rows: Iterable[Fields]) -> str:

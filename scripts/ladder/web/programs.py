@@ -105,7 +105,7 @@ def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
     needed = {key_of(row): row for row in study.recorded(study.OUTPUT)}
     ways = _by_site(study.recorded(weaken.OUTPUT))
     hardware = _by_site([row for path in data.measured(files.ROOT / files.RESULTS, "without")
-                         for row in data.read_rows(path)[1]])
+                         for row in data.read_rows(path)[1] if not row["way"]])
     located = kernel.labels.located
     found = []
     for site in kernel.sites:
@@ -139,8 +139,6 @@ def site_of(embedded: Embedded, site: Site, source: Sequence[str], recording: by
 
 def _weakened(kernel: Kernel, site: Site, rows: Sequence[Fields], recording: bytes) -> Optional[dict[str, Any]]:
     """The way of which something is reported, if there is one; else the first that fits."""
-    if site.instruction == CLUSTER_BARRIER:
-        return None
     ways = list(weaken.variants(kernel, site))
     reported = {row["way"] for row in rows if row["verdict"] == weaken.REPORTED}
     chosen = next((one for one in ways if one[0] in reported), ways[0] if ways else None)

@@ -28,21 +28,20 @@ def run_recorded(program: Path, file: Path, arguments: Sequence[str], options: S
     sim = os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh"))
     command = [sim, *options, "--record", str(file), str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    _require(done, file, must_be_right)
+
+
+def _require(done: subprocess.CompletedProcess[str], file: Path, must_be_right: bool = True) -> None:
     if not file.exists() or (must_be_right and done.returncode != 0):
-        raise RecordingError(f"{' '.join(command)} ended with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise RecordingError(f"{' '.join(done.args)} ended with exit code {done.returncode}:\n"
+                             f"{done.stdout}{done.stderr}")
 
 
 def record(kernel: Kernel, case: Case, folder: Path) -> Path:
     """A run of a kernel at a problem, with whole numbers for inputs; an older recording in the folder will do."""
     file = folder / f"{kernel.title.replace(' ', '-')}-{str(case).replace(' ', '-').replace(',', '')}.rec"
     if not file.exists():
-        m, n, k = map(str, case.shape)
-        arguments = ["--m", m, "--n", n, "--k", k, "--init", "int"]
-        if case.launches > 1:
-            arguments += ["--launches", str(case.launches)]
-        if kernel.config:
-            arguments += ["--config", kernel.config]
-        run_recorded(kernel.program, file, arguments, ["--arith", "fast", "--sms", str(case.sms)])
+        _require(case.simulate(kernel.program, kernel.config, "--record", str(file)), file)
     return file
 
 

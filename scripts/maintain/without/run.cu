@@ -2,7 +2,7 @@
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description. Every launch finds D
 // poisoned and is compared on the GPU, bit for bit, with the exact product of whole numbers.
-// scripts/maintain/without.py takes copies of this program whose PTX lacks an instruction.
+// needed.py --device gpu takes copies of this program whose PTX has been changed.
 #include <cuda_bf16.h>
 
 #include <algorithm>

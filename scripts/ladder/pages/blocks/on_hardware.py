@@ -31,9 +31,9 @@ def read(context: Context, path: Path) -> list[Fields]:
 
 
 def read_all(context: Context) -> list[Fields]:
-    """The rows of all files GPU_without.csv."""
+    """The rows of all files GPU_without.csv that are of kernels without a site, or of kernels as they are."""
     return [row for path in data.measured(context.root / RESULTS, "without")
-            for row in read(context, path.relative_to(context.root))]
+            for row in read(context, path.relative_to(context.root)) if not row["way"]]
 
 
 def read_without(context: Context) -> list[Fields]:

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import subprocess
 import textwrap
+from dataclasses import replace
+from unittest import mock
 
-from ladder.mutants import hardware, sites
+from ladder.mutants import hardware, judge, weaken
+from ladder.mutants.judge import Case
 from ladder.mutants.sites import Embedded, NoPtx
+from ladder.mutants.study import Kernel
 from ladder.results import data
 from tests import support
+from tests.test_needed import FAKE_PROGRAM as EXPLAINS
 
 H200 = [("NVIDIA H200", 90)]
 
@@ -101,6 +106,15 @@ class Sites(support.Sandbox):
             for old, new in changed:
                 self.assertIn(new.strip(), ("setp.eq.u32 p, 0, 0;",) if "try_wait" in old else ("",))
 
+    def test_longer_instructions_take_the_room_of_locations(self) -> None:
+        embedded, other = self.embedded(), self.root / "other"
+        text = embedded.text.replace("arrive.release", "arrive.relaxed.cluster")
+        embedded.write(text, other)
+        self.assertIn("barrier.cluster.arrive.relaxed.cluster.aligned;\n", Embedded.find(other, 90).text)
+        self.assertEqual(other.stat().st_size, embedded.program.stat().st_size)
+        with self.assertRaisesRegex(ValueError, "no room"):
+            embedded.write(text.replace("st.global", "x" * 999), other)
+
     def test_the_rest_of_the_program_stays_as_it_was(self) -> None:
         embedded = self.embedded()
         other = self.root / "other"
@@ -110,23 +124,19 @@ class Sites(support.Sandbox):
         self.assertTrue(new.endswith(b"\0rest\n.version 9.0\n.target sm_90a\n\0"))
         self.assertNotIn(b"fence.mbarrier_init", new)
 
+    def test_ways_have_the_names_by_which_some_are_left_out(self) -> None:
+        self.assertLess({*weaken.MAY_HANG, weaken.RELAXED, weaken.NARROW}, {way for way, *_ in weaken.WAYS})
+
     def test_what_others_wait_for_is_not_removed_on_a_GPU(self) -> None:
-        lines = [site.line for site in hardware.removable(self.embedded(), 90)]
+        kernel = Kernel("level01_baseline", 90, "", self.embedded().program, ())
+        lines = [site.line for site in hardware.removable(kernel)]
         self.assertEqual(lines, [4, 8, 11, 12])  # not 5: it tells of the mbarriers; not 9: others arrive there, too
 
     def test_only_a_configuration_s_own_sites_count(self) -> None:
-        entries = frozenset({"gemm_ILi256ELi192ELi4E", "gemm_ILi128ELi256ELi4E"})
-        self.assertEqual(sites.entries_of("128x256", entries), {"gemm_ILi128ELi256ELi4E"})
-        self.assertEqual(sites.entries_of("swizzle128", entries), entries)
-        # Without split-K or with it; and swapped tiles are named after what D gets.
-        plain, split, swapped, both = (f"gemm_ILi128ELi160ELi4ELi2ELi4ELi8ELb0ELb{split}ELb{split}ELb{swap}E"
-                                       for split, swap in ("00", "10", "01", "11"))
-        for config, entry in (("128x160", plain), ("128x160-slices", split), ("160x128-swapped", swapped),
-                              ("160x128-slices-swapped", both), ("160x128", None), ("128x160-eights", plain),
-                              ("128x160-2x4-slices", split), ("160x128-4x2-swapped", swapped), ("128x160-4x2", None)):
-            self.assertEqual(sites.entries_of(config, frozenset({plain, split, swapped, both})),
-                             {entry} if entry else frozenset(), config)
-        self.assertEqual(len(sites.entries_of("128x160x64-clc", frozenset({plain, split}))), 2)
+        kernel = Kernel("level01_baseline", 90, "256x128", self.embedded().program, (Case((64, 64, 64), 1),))
+        for entry, sites in (("gemm_sm90_ILi128ELi256E", 12), ("another", 0)):
+            with mock.patch.object(judge, "launched", return_value={entry}):
+                self.assertEqual(len(replace(kernel, level=f"level0{sites}").sites), sites)
 
     def test_a_program_without_PTX_is_said_to_have_none(self) -> None:
         program = self.write("empty", "nothing")
@@ -134,20 +144,21 @@ class Sites(support.Sandbox):
             Embedded.find(program, 90)
 
 
-class Without(support.Sandbox):
+class OnAGpu(support.Sandbox):
     def setUp(self) -> None:
         super().setUp()
         self.write("level01_baseline/kernel_sm90.cuh", SOURCE)
-        program = self.program("build/bin/without_level01_baseline_sm90", "")
-        program.write_bytes(FAKE_PROGRAM.encode() + PTX.encode() + b"\0")
+        for name, program in (("", EXPLAINS), ("without_", FAKE_PROGRAM)):
+            path = self.program(f"build/bin/{name}level01_baseline_sm90", "")
+            path.write_bytes(program.encode() + PTX.encode() + b"\0")
         self.output = self.root / "docs" / "results" / "h200_without.csv"
 
     def count(self, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        fixed = ("--no-build", "--levels", "1", "--sizes", "64x64x64,128x64x64", "--launches", "3")
-        return self.run_with_gpus("maintain/without.py", H200, *fixed, *arguments, **environment)
+        fixed = ("1", "--device", "gpu", "--no-build", "--sizes", "64x64x64,128x64x64", "--launches", "3")
+        return self.run_with_gpus("maintain/needed.py", H200, *fixed, *arguments, **environment)
 
     def test_every_site_and_size_is_recorded(self) -> None:
-        self.assert_exit(0, self.count("--no-tools", LADDER_COMMIT="abc1234"))
+        self.assert_exit(0, self.count("--tools", "0", LADDER_COMMIT="abc1234"))
         rows = [(r["site"], r["instruction"], r["m"], r["runs"], r["wrong"], r["worst"], r["note"])
                 for r in data.read_rows(self.output)[1]]
         self.assertEqual(rows, [
@@ -160,14 +171,24 @@ class Without(support.Sandbox):
             ("line_11();", "bar.sync", "128", "3", "0", "0", ""),
             ("line_12();", "cp.async.bulk.wait_group.read", "64", "", "", "", "CUDA ERROR")])
 
+    def test_weakened_ones_have_rows_beside_those_that_were_removed(self) -> None:
+        self.count("--tools", "0")
+        removed = data.read_rows(self.output)[1]
+        self.assert_exit(0, self.count("--tools", "0", "--weaken"))
+        rows = data.read_rows(self.output)[1]
+        self.assertEqual(rows[:len(removed)], removed)
+        self.assertEqual({(r["site"], r["way"], r["wrong"]) for r in rows[len(removed):]}, {
+            ("line_7();", "relaxed", "0"), ("line_8();", "of global memory", "0"),
+            ("line_12();", "one group too few", "0"), ("line_13();", "relaxed", "0")})
+
     def test_a_second_run_replaces_the_rows_of_the_first(self) -> None:
-        self.count("--no-tools")
+        self.count("--tools", "0")
         first = len(data.read_rows(self.output)[1])
-        self.count("--no-tools")
+        self.count("--tools", "0")
         self.assertEqual(len(data.read_rows(self.output)[1]), first)
 
     def test_where_changed_PTX_does_not_run_nothing_is_recorded(self) -> None:
-        self.assert_exit(2, self.count("--no-tools", MACHINE_CODE="1"), "the changed PTX does not run here")
+        self.assert_exit(2, self.count("--tools", "0", MACHINE_CODE="1"), "the changed PTX does not run here")
         self.assertFalse(self.output.exists())
 
     def test_what_the_tools_say_stands_beside_it(self) -> None:
@@ -182,6 +203,10 @@ class Without(support.Sandbox):
 
     def test_what_is_simulated_needs_a_file(self) -> None:
         self.assert_exit(2, self.count("--simulate", "2"), "--simulate needs --output")
+        self.assert_exit(2, self.count("--tools", "-1"), "at least 0 is required")
+        self.assert_exit(2, self.count("--check"), "--check is not for --device gpu")
+        answer = self.run_with_gpus("maintain/needed.py", H200, "1", "--sizes", "64")
+        self.assert_exit(2, answer, "--sizes is not for --device sim")
 
     def test_other_files_are_not_written_into(self) -> None:
         self.write("docs/results/h200_without.csv", "level,arch\n")
