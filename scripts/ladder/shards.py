@@ -113,7 +113,8 @@ def _merge_tables(parts: Sequence[Path]) -> str:
     shared = set(columns).intersection(*(names for names, _ in tables if names))
     if not shared:
         raise UsageError(f"{parts[0].name} and the others have no column in common")
-    rows = {tuple(row.get(column, "") for column in columns): row for _, found in tables for row in found}
+    rows = {frozenset((column, text) for column, text in row.items() if text): row for _, found in tables
+            for row in found}
     return data.csv_text(columns, rows.values())
 
 

@@ -42,6 +42,13 @@ class Merging(support.Sandbox):
         self.assertEqual((self.root / "all.csv").read_text(encoding="utf-8"),
                          'm,tflops,note\n1,2.5,\n3,,\n2,2,"a, b"\n')
 
+    def test_tables_of_many_configurations(self) -> None:
+        self.write("1.csv", "m,tflops of a,tflops of b\n1,2,3\n")
+        self.write("2.csv", "m,tflops of c\n1,4\n2,5\n")
+        self.assert_exit(0, self.merge("1.csv", "2.csv", "--output", "all.csv"))
+        self.assertEqual((self.root / "all.csv").read_text(encoding="utf-8"),
+                         "m,tflops of a,tflops of b,tflops of c\n1,2,3,4\n2,,,5\n")
+
     def test_lines(self) -> None:
         self.write("1.jsonl", '{"a": 1}\n{"a": 2}\n')
         self.write("2.jsonl", '{"a": 2}\n{"a": 3}')
