@@ -20,7 +20,7 @@ OWN = {Path("scripts/ladder/words.py"), Path("scripts/tests/test_words.py")}  # 
 # Texts that are not written by these rules yet.
 UNCHECKED = ("common/sim/",)
 EXCEPTIONS = Path("scripts/maintain/word_exceptions.txt")
-CODE, SHELL = {".cuh", ".cu", ".cpp", ".h", ".hpp"}, {".sh", ".cmake"}
+CODE, SHELL = {".cuh", ".cu", ".cpp", ".h", ".hpp", ".inc", ".js"}, {".sh", ".cmake"}
 
 PEOPLE = ("reader|readers|user|users|author|authors|people|person|learner|learners|anyone|beginner|beginners|"
           "maintainer|those")  # the nouns that the relative pronoun may follow

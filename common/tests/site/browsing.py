@@ -157,7 +157,7 @@ class Playground(Browsing):
         self.click_mark(arrival)
         self.run_page()
         self.assertIn("Deadlock", self.text("#answer h3"))
-        self.assertIn("Who waits, and where", self.text("#answer"))
+        self.assertIn("Waiting warps:", self.text("#answer"))
         self.assertRegex(self.text("#answer .report ul"), r"line \d+")
         self.picture("deadlock")
 

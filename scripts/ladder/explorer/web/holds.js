@@ -1,4 +1,4 @@
-// Who holds what: from operations and what they touch to the states of each stage of a ring and each accumulator.
+// Holders of memory: the states of each stage of a ring and each accumulator, from operations and their ranges.
 
 export const END_OF_RUN = Infinity;
 

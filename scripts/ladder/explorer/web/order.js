@@ -1,4 +1,4 @@
-// The tile-order lab: who computes which tile when, and which rows of A and columns of B L2 would still hold.
+// The tile-order lab: which CTA computes which tile when, and which rows of A and columns of B L2 would still hold.
 import {element} from "./panels.js";
 import {number} from "./run.js";
 
@@ -76,10 +76,10 @@ export class OrderLab {
     this.answer = element("p", {class: "answer", "aria-live": "polite"});
     this.canvas = element("canvas", {});
     this.panel.replaceChildren(
-        element("h2", {}, "Who computes what when"),
+        element("h2", {}, "The order of tiles"),
         element(
             "p", {class: "soft"},
-            "A wave is what all CTAs or clusters compute at the same time. Blue: this wave; green: earlier ones. The margins show which rows of A and columns of B L2 still holds."),
+            "A wave is the set of tiles that all CTAs or clusters compute at the same time. Blue: this wave; green: earlier ones. The margins show which rows of A and columns of B L2 still holds."),
         element(
             "form", {class: "controls", onsubmit: (e) => e.preventDefault()},
             element(

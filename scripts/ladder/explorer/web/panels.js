@@ -1,4 +1,4 @@
-// What stands beside the timeline: the chosen event and its causes, the state of everything at a moment, the source.
+// The panels beside the timeline: the chosen event and its causes, the state of everything at a moment, the source.
 import {KIND, number, plural} from "./run.js";
 
 /** element("p", {class: "x"}, "text", child...) */
@@ -24,8 +24,8 @@ function eventButton(run, event, choose, text = run.nameOf(event)) {
 }
 
 const COLOURS = [
-  ["run", "runs, "], ["wait", "waits for an mbarrier or for what it has started itself, "],
-  ["sync", "waits at another barrier, "], ["bad", "waits, and nobody ever ended it."]
+  ["run", "runs, "], ["wait", "waits for an mbarrier or for its own operation, "],
+  ["sync", "waits at another barrier, "], ["bad", "waits for ever."]
 ];
 const swatch = (colour) => element("span", {class: "swatch", style: `background: var(--${colour})`});
 
@@ -36,7 +36,7 @@ export function showDetail(panel, run, event, choose) {
   panel.replaceChildren();
   if (event < 0) {
     panel.append(
-        element("p", {}, "Click on an event: what it waited for, who released it, what it moved."),
+        element("p", {}, "Click on an event: what it waited for, what released it, what it moved."),
         element("p", {class: "soft"}, "A warp ", ...COLOURS.flatMap(([colour, meaning]) => [swatch(colour), meaning])),
         element(
             "p", {class: "soft"},
@@ -55,7 +55,7 @@ export function showDetail(panel, run, event, choose) {
   const barrier = run.kind[event] === KIND.wait || run.kind[event] === KIND.change ? run.a[event] : -1;
   if (barrier >= 0) panel.append(...aboutBarrier(run, barrier));
   if (run.kind[event] === KIND.wait && run.c[event] === 1) {
-    panel.append(element("p", {class: "bad"}, "Nobody ended this wait."));
+    panel.append(element("p", {class: "bad"}, "This wait never ended."));
   }
   const heading =
       {[KIND.wait]: "Released by", [KIND.op]: "Started by", [KIND.run]: "Before, it waited"}[run.kind[event]];
@@ -122,7 +122,7 @@ function holdRows(run, now, choose) {
   });
 }
 
-/** Who waits for each barrier at this time. */
+/** The warps that wait for each barrier at this time. */
 function waitersAt(run, now) {
   const waiters = run.barriers.map(() => []);
   for (const track of run.tracksOf("warp")) {

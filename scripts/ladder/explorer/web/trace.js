@@ -1,7 +1,7 @@
 // From a trace of the simulated device (docs/explorer.md has its form) to the columns of numbers that run.js reads.
 //
-// An event of the page is a row of columns: kind (a value of KIND), track, begin, length, name, line, cause (the event
-// that ended a wait, started an operation or changed a barrier; -1 if none is known), and a to e by kind:
+// An event of the page is a row of columns: kind (a value of KIND), track, begin, length, name, line, cause, and a to e
+// by kind. The cause is the event that ended a wait, started an operation or changed a barrier; -1 if none is known.
 //
 //   run     a: its last line
 //   wait    a: barrier, b: parity, c: 1 if it never ended
@@ -135,7 +135,7 @@ class Builder {
       lists.set(key, [value]);
   }
 
-  /** Names a barrier and the one who completed its phase. */
+  /** Names a barrier and the event that completed its phase. */
   completion({barrier, actor}) {
     return `${keyOf(barrier)} ${actor.operation ?? ""} ${actor.cta} ${actor.warp} ${actor.source} ${actor.at}`;
   }

@@ -86,7 +86,7 @@ export class Viewer {
     return next === undefined ? undefined : this.choose(this.active, next);
   }
 
-  /** To the longest gap of the tensor core, then to the next longest: who was late, and why. */
+  /** To the longest gap of the tensor core, then to the next longest: which event was late, and why. */
   gap(direction) {
     const {gaps} = this.run;
     if (!gaps.length) return this.say("The tensor core has no gap.");

@@ -28,7 +28,7 @@ function aboutResult({right, results, class: kind}) {
     const all = results.reduce((sum, each) => sum + each.wrong.flat().length, 0);
     return `${number(wrong)} of ${plural(all, "tile")} of the result differ from the recorded run.`;
   }
-  return kind === "race" ? "The result is right in this schedule. Hardware may order the accesses otherwise." :
+  return kind === "race" ? "The result is right in this schedule. Hardware may order the accesses differently." :
                            "The result equals that of the recorded run, bit for bit.";
 }
 
@@ -95,7 +95,7 @@ export class Answer {
         ...(reports.length > MOST_REPORTS ? [element("p", {class: "soft"}, `${plural(reports.length - MOST_REPORTS, "more report")}.`)] : []),
         ...(lab ? [element("p", {class: "soft"}, `The lab's prediction: ${lab.expect}`)] : []), ...this.recorded(changes),
         element("p", {class: "soft"}, `Simulated in ${result.seconds.toFixed(2)} s.`),
-        element("details", {}, element("summary", {}, "All that the simulated device says"), element("pre", {}, result.text || "Nothing.")));
+        element("details", {}, element("summary", {}, "The full output of the simulated device"), element("pre", {}, result.text || "Nothing.")));
     const firsts = [];
     const seconds = [];
     for (const report of reports) {
@@ -114,7 +114,7 @@ export class Answer {
     if (what) parts.push(element("p", {}, `${sides.length > 1 ? "The second " : ""}${what}${where ? `, at ${where}` : ""}.`));
     if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side, side.by)))));
     if (waits.length) {
-      parts.push(element("p", {}, "Who waits, and where:"));
+      parts.push(element("p", {}, "Waiting warps:"));
       parts.push(element("ul", {}, ...waits.map((wait) => element("li", {}, ...this.access(wait, wait.who)))));
     }
     if (missing) parts.push(element("p", {class: "missing"}, `Missing: ${missing.replace(/^Missing: /, "")}`));
@@ -122,7 +122,7 @@ export class Answer {
     return element("div", {class: "report", "data-kind": kind}, ...parts);
   }
 
-  /** An instruction, who executes it, and where it stands. */
+  /** An instruction, the threads that execute it, and its source lines. */
   access({instruction, places = [], ptx_line: line}, who) {
     const where = places.map(
         (place) => this.isHere(place) ?

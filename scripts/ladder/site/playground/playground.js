@@ -137,7 +137,7 @@ class Playground {
     const whole = changes.filter(({change}) => change.ptx);
     if (whole.length && changes.length > 1) {
       throw new Error(
-          `Without line ${whole[0].site.line} the compiler generates another program, so this change goes alone: restore the others.`);
+          `Without line ${whole[0].site.line} the compiler generates another program, so this change cannot be combined: restore the others.`);
     }
     if (whole.length) return {ptx: await plainText(addressOf(whole[0].change.ptx))};
     return {edits: changes.flatMap(({change}) => change.edits)};

@@ -1,6 +1,6 @@
-// What a run is asked for, and the address that says it: #without=SITE,...&weak=SITE,...&shape=ID&sms=N&schedule=latest&
-// check=strict&lab=NAME. An address may come from a stranger: each part is compared with what this page has, and what is
-// not known is reported as text. Reading an address runs nothing.
+// The settings of a run, and their address: #without=SITE,...&weak=SITE,...&shape=ID&sms=N&schedule=latest&
+// check=strict&lab=NAME. An address may come from a stranger: each part is compared with the values that this page has,
+// and an unknown one is reported as text. Reading an address runs nothing.
 
 export const CHECKS = ["on", "strict", "off"];
 const MOST_SMS = 1024;
