@@ -21,7 +21,6 @@ CLOCK_STEP = 0.05  # of the exponents that are tried
 # four loses its way.
 ENERGY_CASES = ("waiting", "mma", "l2_stages", "l2_sms66", "l2_multicast2", "dram_", "l2_pace", "multicast2_pace")
 BURST_CASES = tuple(f"case=l2_pace{pace}_mma{n}" for pace in (0, 600) for n in (128, 256))
-NO_ENERGY_CASES = ("mma256_zeros",)
 CAPPED_W = 675.0  # a case that draws more is held back by the limit
 
 
@@ -93,7 +92,7 @@ def _case(rows: Rows, setting: str, clock: float) -> tuple[float, list[float], f
 def energy(rows: Rows, clock: float) -> Energy:
     """Fitted to all measurements of power, at `clock` GHz."""
     names = [s for s in rows.settings("power", "power by energy")
-             if s.removeprefix("case=").startswith(ENERGY_CASES) and s.removeprefix("case=") not in NO_ENERGY_CASES]
+             if s.removeprefix("case=").startswith(ENERGY_CASES)]
     idle = rows("power", "case=waiting", "power by energy")
     cases = [_case(rows, name, clock) for name in names if name != "case=waiting"]
     best: tuple[float, float, list[float]] = (float("inf"), 0, [])

@@ -78,11 +78,10 @@ class DeviceArray {
   harness::DeviceMemory memory_;
 };
 
-/// Device memory that holds normally distributed BF16 values, or zeros, to be seen as a matrix of any row length.
+/// Device memory that holds normally distributed BF16 values, to be seen as a matrix of any row length.
 class Field {
  public:
-  enum class Content { normal, zeros };
-  Field(const Context& context, std::size_t bytes, Content content = Content::normal);
+  Field(const Context& context, std::size_t bytes);
 
   static constexpr int WIDE = 8192;  ///< elements per row of a matrix such as GEMMs read: rows are 16 KiB apart
   static constexpr int FLAT = 64;    ///< 128 bytes: rows follow one another without gaps

@@ -25,15 +25,10 @@ __global__ void fill_normal(__nv_bfloat162* values, size_t count) {
 
 }  // namespace
 
-Field::Field(const Context& context, std::size_t bytes, Content content)
-    : bytes_(bytes), memory_(bytes, "memory to stream through") {
-  if (content == Content::zeros) {
-    harness::check(cudaMemsetAsync(memory_.data(), 0, bytes, context.stream), "filling memory with zeros");
-  } else {
-    fill_normal<<<4 * context.sms(), 256, 0, context.stream>>>(reinterpret_cast<__nv_bfloat162*>(memory_.data()),
-                                                               bytes / sizeof(__nv_bfloat162));
-    harness::check(cudaGetLastError(), "filling memory with random numbers");
-  }
+Field::Field(const Context& context, std::size_t bytes) : bytes_(bytes), memory_(bytes, "memory to stream through") {
+  fill_normal<<<4 * context.sms(), 256, 0, context.stream>>>(reinterpret_cast<__nv_bfloat162*>(memory_.data()),
+                                                             bytes / sizeof(__nv_bfloat162));
+  harness::check(cudaGetLastError(), "filling memory with random numbers");
   context.synchronize("filling memory");
 }
 

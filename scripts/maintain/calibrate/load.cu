@@ -19,28 +19,25 @@ namespace {
 constexpr int MAX_STAGES = 32;
 constexpr int MAX_SAMPLES = 1024;
 constexpr int STREAM_THREADS = 128;
-constexpr int STORE_ROWS = 64, STORE_COLS = 128;  // of a TMA store: 16 KiB, without swizzle, as in level 05
 constexpr int OPERAND_BYTES = (128 + 256) * 128;  // A and B, 64 columns of K each
 
 // Byte offsets from the start of dynamic shared memory.
 struct Smem {
   static constexpr int FULL = 0, EMPTY = FULL + 8 * MAX_STAGES, OPERANDS_FULL = EMPTY + 8 * MAX_STAGES;
   static constexpr int STOP = OPERANDS_FULL + 8, VOTE = STOP + 4;  // VOTE: one per warpgroup
-  static constexpr int ISSUED = VOTE + 12, HISTOGRAM = ISSUED + 8 * MAX_STAGES;
-  static constexpr int REST = 2048;  // what is stored, operands, then the ring
-  static_assert(HISTOGRAM + 4 * CtaRecord::BINS <= REST && ISSUED % 8 == 0);
+  static constexpr int REST = 1024;                                // operands, then the ring
+  static_assert(VOTE + 8 <= REST);
 };
 
 struct Arguments {
   Walk walk;
   const int2* tiles;
   bool by_sm;
-  int tile_count, repeat, stages, pace, warm_blocks, delay_ns;
+  int tile_count, repeat, stages, pace, warm_blocks;
   const uint8_t* roles;
   int mma_warpgroups, mma_burst, mma_sleep_ns;
   int64_t mma_ns;
-  int stores, store_pace, store_rows, store_cols;  // of the output, in boxes
-  int stored_bytes, operand_bytes;                 // of shared memory before the ring
+  int operand_bytes;  // of shared memory before the ring
   CtaRecord* records;
   ClockSample* samples;
   int sample_ns;
@@ -56,27 +53,20 @@ __device__ void wait_cycles_until(int64_t cycle) {
 template <int CLUSTER, int MMA_N>
 __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0), 1)
     load_kernel(const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap map_operands,
-                const __grid_constant__ CUtensorMap map_output, const __grid_constant__ Arguments arguments) {
+                const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(1024) uint8_t smem[];
   const uint32_t warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   const int cta = static_cast<int>(blockIdx.x);
   const uint32_t rank = CLUSTER > 1 ? ptx::cluster_ctarank() : 0;
-  const int roles = arguments.roles != nullptr ? arguments.roles[ptx::smid()] : STREAMS | MULTIPLIES | STORES;
+  const int roles = arguments.roles != nullptr ? arguments.roles[ptx::smid()] : STREAMS | MULTIPLIES;
   const uint32_t base = ptx::smem_address(smem);
   const auto full = [&](int stage) { return base + Smem::FULL + 8 * stage; };
   const auto empty = [&](int stage) { return base + Smem::EMPTY + 8 * stage; };
-  const uint32_t stored = base + Smem::REST, operands = stored + arguments.stored_bytes;
-  const uint32_t ring = operands + arguments.operand_bytes;
+  const uint32_t operands = base + Smem::REST, ring = operands + arguments.operand_bytes;
   volatile int* const stop = reinterpret_cast<int*>(smem + Smem::STOP);
   volatile int* const vote = reinterpret_cast<int*>(smem + Smem::VOTE);
-  volatile int64_t* const issued = reinterpret_cast<int64_t*>(smem + Smem::ISSUED);
-  auto* const histogram = reinterpret_cast<uint32_t*>(smem + Smem::HISTOGRAM);
   CtaRecord& record = arguments.records[cta];
 
-  if (threadIdx.x < CtaRecord::BINS) histogram[threadIdx.x] = 0;
-  for (uint32_t i = threadIdx.x; i < arguments.stored_bytes / 4; i += blockDim.x)  // something random to be stored
-    reinterpret_cast<uint32_t*>(smem + Smem::REST)[i] = 0x9E3779B9 * (i + 1) ^ 0x85EBCA6B * (i >> 3);
-  ptx::fence_proxy_async_shared();  // orders these writes before TMA's reads, with the barrier below
   if (threadIdx.x == 0) {
     record.sm = ptx::smid();
     *stop = 0;
@@ -118,7 +108,6 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
                                            base + Smem::OPERANDS_FULL);
       }
       if (streams) {
-        while (ptx::globaltimer() < start_ns + arguments.delay_ns) __nanosleep(1000);
         const int mine = arguments.by_sm ? static_cast<int>(ptx::smid()) : cta;
         int stage = 0, tile = 0;
         uint32_t phase = 0;
@@ -128,24 +117,21 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
           if (++tile == arguments.tile_count) tile = 0;
           for (int block = 0; block < walk.k_blocks; ++block) {
             ptx::mbarrier_wait(empty(stage), phase ^ 1);  // the first pass through the ring passes
-            issued[stage] = clock64();
             ptx::mbarrier_arrive_expect_tx(full(stage), stage_bytes);
             // In the order of their places in the stage, without a division: a producer should take no longer than one
             // of the levels does.
             uint32_t to = ring + stage * stage_bytes;
             int turn_of = 0;  // whose box it is
             for (int operand = 0; operand < 2; ++operand) {
-              int y = (operand == 0 ? rows.x : rows.y) + block * walk.row_step;
-              for (int stack = 0; stack < walk.stacks; ++stack, y += walk.box_rows) {
-                int x = block * walk.x_step;
-                for (int slab = 0; slab < walk.slabs; ++slab, x += walk.box_cols, to += box_bytes) {
-                  if constexpr (CLUSTER > 1) {
-                    if (turn_of == static_cast<int>(rank))
-                      ptx::cp_async_bulk_tensor_2d_g2s_multicast(to, &map, x, y, full(stage), (1 << CLUSTER) - 1);
-                    if (++turn_of == CLUSTER) turn_of = 0;
-                  } else {
-                    ptx::cp_async_bulk_tensor_2d_g2s(to, &map, x, y, full(stage));
-                  }
+              const int y = (operand == 0 ? rows.x : rows.y) + block * walk.row_step;
+              int x = block * walk.x_step;
+              for (int slab = 0; slab < walk.slabs; ++slab, x += walk.box_cols, to += box_bytes) {
+                if constexpr (CLUSTER > 1) {
+                  if (turn_of == static_cast<int>(rank))
+                    ptx::cp_async_bulk_tensor_2d_g2s_multicast(to, &map, x, y, full(stage), (1 << CLUSTER) - 1);
+                  if (++turn_of == CLUSTER) turn_of = 0;
+                } else {
+                  ptx::cp_async_bulk_tensor_2d_g2s(to, &map, x, y, full(stage));
                 }
               }
             }
@@ -159,17 +145,10 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
     if (streams) {
       int stage = 0;
       uint32_t phase = 0;
-      int64_t latencies = 0;
       ClockSample begin{};
       for (int i = 0; i < blocks; ++i) {
         ptx::mbarrier_wait(full(stage), phase);
-        const int64_t latency = clock64() - issued[stage];
         if (i + 1 == arguments.warm_blocks) begin = both_clocks();
-        if (i >= arguments.warm_blocks) {
-          latencies += latency;
-          const int bin = static_cast<int>(latency / CtaRecord::CYCLES_PER_BIN);
-          if (lane == 0) ++histogram[min(bin, CtaRecord::BINS - 1)];
-        }
         release(stage);
         if (++stage == arguments.stages) stage = 0, phase ^= 1;
       }
@@ -178,8 +157,7 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
       if (lane == 0) {
         record.begin_ns = begin.nanoseconds, record.begin_cycle = begin.cycle;
         record.end_ns = end.nanoseconds, record.end_cycle = end.cycle;
-        record.blocks = blocks - arguments.warm_blocks, record.latency_sum = latencies;
-        for (int bin = 0; bin < CtaRecord::BINS; ++bin) record.histogram[bin] = histogram[bin];
+        record.blocks = blocks - arguments.warm_blocks;
       }
     }
   } else if (warp == 2) {  // consumer: uses each stage for a while; or the one that signals when the time is up
@@ -202,35 +180,16 @@ __global__ void __launch_bounds__(STREAM_THREADS + (MMA_N > 0 ? MMA_THREADS : 0)
     }
     __syncwarp();
     if (lane == 0) *stop = 1;
-  } else if (warp == 3) {  // stores; and in CTA 0 the clocks
-    if (ptx::elect_sync()) {
+  } else if (warp == 3) {  // in CTA 0, reads the clocks
+    if (cta == 0 && arguments.sample_ns > 0 && ptx::elect_sync()) {
       int samples = 0;
-      int64_t next_sample = start_ns;
-      const auto sample_clocks = [&] {
-        if (cta != 0 || arguments.sample_ns == 0 || samples == MAX_SAMPLES || ptx::globaltimer() < next_sample) return;
-        next_sample += arguments.sample_ns;
-        arguments.samples[samples++] = both_clocks();
-      };
-      if ((roles & STORES) != 0 && arguments.stores > 0) {
-        int64_t latencies = 0, next = clock64();
-        for (int i = 0; i < arguments.stores; ++i) {
-          sample_clocks();
-          wait_cycles_until(next);
-          const int box = i * static_cast<int>(gridDim.x) + cta;
-          const int64_t begin = clock64();
-          next = begin + arguments.store_pace;
-          ptx::cp_async_bulk_tensor_2d_s2g(&map_output, box % arguments.store_cols * STORE_COLS,
-                                           box / arguments.store_cols % arguments.store_rows * STORE_ROWS, stored);
-          ptx::cp_async_bulk_commit_group();
-          ptx::cp_async_bulk_wait_group_read<0>();
-          latencies += clock64() - begin;
+      for (int64_t next = start_ns; *stop == 0 && samples < MAX_SAMPLES;) {
+        if (ptx::globaltimer() < next) {
+          __nanosleep(20'000);
+          continue;
         }
-        ptx::cp_async_bulk_wait_group<0>();
-        record.stores = arguments.stores, record.store_latency_sum = latencies;
-      }
-      while (cta == 0 && arguments.sample_ns > 0 && *stop == 0) {
-        sample_clocks();
-        __nanosleep(20'000);
+        next += arguments.sample_ns;
+        arguments.samples[samples++] = both_clocks();
       }
     }
     __syncwarp();
@@ -282,15 +241,12 @@ Kernel choose_kernel(int cluster, int mma_n) {
       default: return load_kernel<CLUSTER, 256>;
     }
   };
-  return cluster == 1   ? by_n.template operator()<1>()
-         : cluster == 2 ? by_n.template operator()<2>()
-                        : by_n.template operator()<4>();
+  return cluster == 1 ? by_n.template operator()<1>() : by_n.template operator()<2>();
 }
 
 }  // namespace
 
-WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& map, const Field& operands,
-                   const Field* output) {
+WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& map, const Field& operands) {
   const int ctas = context.sms() / work.cluster * work.cluster;
   const int blocks = work.repeat * static_cast<int>(work.tiles.size()) / ctas * work.walk.k_blocks;
   const DeviceArray<CtaRecord> records(ctas);
@@ -299,8 +255,6 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
   const DeviceArray<ClockSample> samples(MAX_SAMPLES);
   const DeviceArray<float> sink(1);
   const CUtensorMap map_operands = operands.map(Field::WIDE, 128, 64, mma::Swizzle::B128);
-  const CUtensorMap map_output =
-      (output != nullptr ? *output : operands).map(Field::WIDE, STORE_ROWS, STORE_COLS, mma::Swizzle::None);
 
   Arguments arguments{.walk = work.walk,
                       .tiles = tiles.data(),
@@ -310,24 +264,18 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
                       .stages = work.stages,
                       .pace = work.pace,
                       .warm_blocks = std::min(work.warm_blocks, blocks - 1),
-                      .delay_ns = work.delay_ns,
                       .roles = work.roles.empty() ? nullptr : roles.data(),
                       .mma_warpgroups = work.mma_warpgroups,
                       .mma_burst = work.mma_burst,
                       .mma_sleep_ns = work.mma_sleep_ns,
                       .mma_ns = work.mma_ns,
-                      .stores = output != nullptr ? work.stores : 0,
-                      .store_pace = work.store_pace,
-                      .store_rows = (output != nullptr ? *output : operands).rows(Field::WIDE) / STORE_ROWS,
-                      .store_cols = Field::WIDE / STORE_COLS,
-                      .stored_bytes = output != nullptr ? STORE_ROWS * STORE_COLS * 2 : 0,
                       .operand_bytes = work.mma_n > 0 ? OPERAND_BYTES : 0,
                       .records = records.data(),
                       .samples = samples.data(),
                       .sample_ns = work.sample_ns,
                       .sink = sink.data()};
   const int ring_bytes = work.tiles.empty() ? 0 : work.stages * work.walk.stage_bytes();
-  const int needed = Smem::REST + arguments.stored_bytes + arguments.operand_bytes + ring_bytes;
+  const int needed = Smem::REST + arguments.operand_bytes + ring_bytes;
   const int smem_bytes = std::max(needed, 120 * 1024);  // one CTA per SM
 
   const Kernel kernel = choose_kernel(work.cluster, work.mma_n);
@@ -341,12 +289,11 @@ WorkResult do_work(const Context& context, const Work& work, const CUtensorMap& 
                             .stream = context.stream,
                             .attrs = &cluster,
                             .numAttrs = 1};
-  harness::check(cudaLaunchKernelEx(&config, kernel, map, map_operands, map_output, arguments), "launching the load");
+  harness::check(cudaLaunchKernelEx(&config, kernel, map, map_operands, arguments), "launching the load");
   context.synchronize("running the load");
 
   WorkResult result{.ctas = records.read(), .samples = samples.read()};
-  std::erase_if(result.ctas,
-                [](const CtaRecord& r) { return r.blocks == 0 && r.multiplications == 0 && r.stores == 0; });
+  std::erase_if(result.ctas, [](const CtaRecord& r) { return r.blocks == 0 && r.multiplications == 0; });
   std::erase_if(result.samples, [](const ClockSample& s) { return s.nanoseconds == 0; });
   return result;
 }
@@ -377,32 +324,6 @@ double WorkResult::mhz() const {
     nanoseconds += static_cast<double>(r.end_ns - r.begin_ns);
   }
   return nanoseconds > 0 ? 1e3 * cycles / nanoseconds : 0;
-}
-
-double WorkResult::mean_latency() const {
-  double sum = 0, count = 0;
-  for (const CtaRecord& r : ctas) sum += static_cast<double>(r.latency_sum), count += static_cast<double>(r.blocks);
-  return count > 0 ? sum / count : 0;
-}
-
-double WorkResult::latency_quantile(double share) const {
-  double total = 0, bins[CtaRecord::BINS] = {};
-  for (const CtaRecord& r : ctas) {
-    for (int bin = 0; bin < CtaRecord::BINS; ++bin) bins[bin] += r.histogram[bin], total += r.histogram[bin];
-  }
-  double before = 0;
-  for (int bin = 0; bin < CtaRecord::BINS; ++bin) {
-    if (bins[bin] > 0 && before + bins[bin] >= share * total)
-      return CtaRecord::CYCLES_PER_BIN * (bin + (share * total - before) / bins[bin]);
-    before += bins[bin];
-  }
-  return 0;
-}
-
-double WorkResult::multiplications() const {
-  double sum = 0;
-  for (const CtaRecord& r : ctas) sum += static_cast<double>(r.multiplications);
-  return sum;
 }
 
 }  // namespace calibrate
