@@ -57,5 +57,5 @@ def shared_names(texts: Mapping[str, str]) -> list[str]:
 
 
 def complaints(texts: Mapping[str, str]) -> list[str]:
-    """All that is wrong with the layers of these files."""
-    return wrong_includes(texts)
+    """All that is wrong with the layers and the names of these files."""
+    return wrong_includes(texts) + shared_names(texts)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks format and types of everything: clang-format, ruff, mypy and shellcheck, as the root's dotfiles say; and the
-layers of the simulated device, of which none includes one above it.
+layers of the simulated device: none includes one above it, and no two classes have one name.
 
     lint.py          what does not agree with the rules
     lint.py --fix    changes what the tools can change by themselves

@@ -53,7 +53,7 @@ EventSet wanted(bool reports) {
 
 }  // namespace
 
-Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Fragments& fragments,
+Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* world, const Fragments& fragments,
                    bool reports)
     : Watcher(wanted(reports)),
       cluster_(cluster),
@@ -66,7 +66,7 @@ Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* w
 void Observer::on(const LifeEvent& event) {
   switch (event.what) {
     case LifeEvent::What::Begins: {
-      if (shared_ == nullptr) own_ = launch_.make_world();
+      if (shared_ == nullptr) own_ = launch_.make_detector();
       world_ = shared_ != nullptr ? shared_ : own_.get();
       registers_ = FragmentWatch(fragments_);
       acting_ = nullptr, completes_at_ = 0;
@@ -104,7 +104,7 @@ void Observer::on(const ScheduleEvent& event) {
   world_->call(this);
 }
 
-void Observer::hears(const order::Finding& finding) {
+void Observer::on_finding(const order::Finding& finding) {
   ReportEvent report{.cluster = cluster_, .sentence = order::sentence(finding), .time = now(), .is_finding = true};
   for (const order::Side& side : {finding.first, finding.second}) {
     if (side.spot) report.sides.push_back(*side.spot);
@@ -187,7 +187,7 @@ void Observer::on(const BarrierEvent& event) {
 }
 
 void Observer::on(const PhaseEvent& event) {
-  order::Cta& cta = *ctas_[event.barrier.cta];
+  order::CtaKnowledge& cta = *ctas_[event.barrier.cta];
   switch (event.barrier.kind) {
     case BarrierName::Kind::Mbarrier: world_->phase_complete(cta, event.barrier.id); break;
     case BarrierName::Kind::Named: world_->barrier_complete(cta, event.barrier.id); break;
@@ -199,11 +199,11 @@ void Observer::on(const PhaseEvent& event) {
 void Observer::on(const SignalEvent& event) {
   using What = SignalEvent::What;
   if (event.what == What::Delivered) {
-    world_->arrived(*ctas_[event.rank], event.offset, static_cast<const order::Operation&>(*event.mark).signal);
+    world_->arrived(*ctas_[event.rank], event.offset, static_cast<const order::OperationRecord&>(*event.mark).signal);
     return;
   }
   const order::By who = by(*event.warp, 1u << event.lane);
-  auto operation = std::make_shared<order::Operation>();
+  auto operation = std::make_shared<order::OperationRecord>();
   switch (event.what) {
     case What::Thread: {
       const Ordering& what = ordering(who.site);
@@ -290,11 +290,11 @@ void Observer::accessed_shared(const AccessEvent& event) {
   }
 }
 
-void Observer::accessed(const AccessEvent& event, Mask lanes, order::Cta* target, const uint64_t* address) {
+void Observer::accessed(const AccessEvent& event, Mask lanes, order::CtaKnowledge* target, const uint64_t* address) {
   const order::By who = by(event.warp, lanes, event.pc);
   const Ordering& what = ordering(who.site);
-  order::LaneAccess access;
-  access.space = target == nullptr ? order::Space::Global : order::Space::Shared;
+  order::WarpAccess access;
+  access.space = target == nullptr ? order::MemoryKind::Global : order::MemoryKind::Shared;
   access.target = target;
   access.address = address;
   access.bytes = event.bytes;
@@ -363,12 +363,12 @@ void Observer::on(const IssueEvent& event) {
 }
 
 /// What lands in shared memory.
-std::unique_ptr<order::Operation> Observer::loads(const IssueEvent& event, const order::By& who) {
+std::unique_ptr<order::OperationRecord> Observer::loads(const IssueEvent& event, const order::By& who) {
   const Destination& to = *event.to;
   const std::vector<order::Range> ranges = event.box != nullptr
                                                ? shared_ranges(*event.box, to.offset)
                                                : std::vector<order::Range>{{to.offset, to.offset + event.bytes}};
-  std::vector<order::World::Landing> landings;
+  std::vector<order::RaceDetector::Landing> landings;
   for (const Credit& credit : to.credits)
     landings.push_back({ctas_[credit.destination], ranges, ctas_[credit.barrier_rank], to.barrier});
   std::vector<order::Range> from;
@@ -382,7 +382,7 @@ std::unique_ptr<order::Operation> Observer::loads(const IssueEvent& event, const
 
 void Observer::on(const LandingEvent& event) {
   if (event.mark == nullptr) return;
-  auto& operation = static_cast<order::Operation&>(*event.mark);
+  auto& operation = static_cast<order::OperationRecord&>(*event.mark);
   switch (event.what) {
     case LandingEvent::What::Lands:
       world_->landed(operation, event.number, *ctas_[event.barrier.cta], event.barrier.id);
@@ -431,7 +431,7 @@ void Observer::on(const TensorEvent& event) {
     case What::Mma:
     case What::Move: {
       const auto to_cells = [&](const std::vector<TensorAccesses::Part>& parts) {
-        std::vector<order::World::TensorRange> all;
+        std::vector<order::RaceDetector::TensorRange> all;
         for (const TensorAccesses::Part& part : parts) all.push_back({ctas_[part.rank], part.range});
         return all;
       };

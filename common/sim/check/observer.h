@@ -1,4 +1,4 @@
-// The order checker as a watcher: a cluster's events in the checker's terms (check/order/world.h).
+// The order checker as a watcher: a cluster's events in the checker's terms (check/order/race_detector.h).
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,19 @@
 
 #include "check/fragments.h"
 #include "check/order/launches.h"
-#include "check/order/world.h"
+#include "check/order/race_detector.h"
 #include "exec/core/program.h"
 #include "machine/cluster.h"
 #include "machine/watcher.h"
 
 namespace sim {
 
-class Observer final : public Watcher, private order::Witness {
+class Observer final : public Watcher, private order::FindingListener {
  public:
   /// `world`: the checker of all clusters of the launch; null: each has one of its own, which `launch` gets when it
   /// ends. `reports`: other watchers are told of findings (ReportEvent).
-  Observer(Cluster& cluster, order::LaunchCheck& launch, order::World* world, const Fragments& fragments, bool reports);
+  Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* world, const Fragments& fragments,
+           bool reports);
 
   const uint8_t* steps() const override { return fragments_.steps(); }
   void on(const LifeEvent& event) override;
@@ -39,10 +40,10 @@ class Observer final : public Watcher, private order::Witness {
 
  private:
   uint64_t now() const override { return acting_ != nullptr ? acting_->time : completes_at_; }
-  void hears(const order::Finding& finding) override;
+  void on_finding(const order::Finding& finding) override;
 
   const Ordering& ordering(uint32_t pc) const { return program_.traits[pc].ordering; }
-  order::Cta& checked(const Cta& cta) const { return *ctas_[cta.rank]; }
+  order::CtaKnowledge& checked(const Cta& cta) const { return *ctas_[cta.rank]; }
   order::By by(const Warp& warp, Mask lanes, uint32_t pc) const;
   order::By by(const Warp& warp, Mask lanes) const { return by(warp, lanes, warp.splits[warp.current].pc); }
   void began(Cta& cta);
@@ -50,19 +51,19 @@ class Observer final : public Watcher, private order::Witness {
   bool is_serial() const;
   void map_used(const AccessEvent& event);
   void accessed_shared(const AccessEvent& event);
-  void accessed(const AccessEvent& event, Mask lanes, order::Cta* target, const uint64_t* address);
+  void accessed(const AccessEvent& event, Mask lanes, order::CtaKnowledge* target, const uint64_t* address);
   void lanes_stored(const StoreEvent& event);
-  std::unique_ptr<order::Operation> loads(const IssueEvent& event, const order::By& who);
+  std::unique_ptr<order::OperationRecord> loads(const IssueEvent& event, const order::By& who);
 
   Cluster& cluster_;
   order::LaunchCheck& launch_;
-  order::World* const shared_;
-  std::unique_ptr<order::World> own_;
-  order::World* world_ = nullptr;
+  order::RaceDetector* const shared_;
+  std::unique_ptr<order::RaceDetector> own_;
+  order::RaceDetector* world_ = nullptr;
   const Program& program_;
   const Fragments& fragments_;
   FragmentWatch registers_;
-  std::vector<order::Cta*> ctas_;  // by rank
+  std::vector<order::CtaKnowledge*> ctas_;  // by rank
   // The acting thread, for the time of a finding.
   const Warp* acting_ = nullptr;
   uint64_t completes_at_ = 0;
@@ -75,14 +76,14 @@ class OrderWatcher final : public LaunchWatcher {
   OrderWatcher(order::LaunchCheck& check, const Program& program, bool reports)
       : check_(check), fragments_(program), reports_(reports) {}
   std::unique_ptr<Watcher> watch(Cluster& cluster) override;
-  void in_turns() override { world_ = check_.make_world(); }
+  void in_turns() override { world_ = check_.make_detector(); }
   void turns_are_over() override;
 
  private:
   order::LaunchCheck& check_;
   const Fragments fragments_;
   const bool reports_;
-  std::unique_ptr<order::World> world_;  // of all clusters, if they alternate
+  std::unique_ptr<order::RaceDetector> world_;  // of all clusters, if they alternate
 };
 
 }  // namespace sim

@@ -24,7 +24,7 @@ KernelNames::KernelNames(const Launch& launch)
   }
 }
 
-std::string KernelNames::cta(const order::Cta& cta) const {
+std::string KernelNames::cta(const order::CtaKnowledge& cta) const {
   const uint32_t number = cta.place.cta;
   return name_of_cta({number % grid_[0], number / grid_[0] % grid_[1], number / grid_[0] / grid_[1]}, cta.rank,
                      cluster_size_);
@@ -48,7 +48,7 @@ std::string KernelNames::global(uint64_t address) const {
   return found == nullptr ? base::hex(address) : found->label + " +" + base::hex(address - found->begin);
 }
 
-const uint8_t* KernelNames::bytes(const order::Cta* cta, uint64_t address) const {
+const uint8_t* KernelNames::bytes(const order::CtaKnowledge* cta, uint64_t address) const {
   if (cta != nullptr) return cta->memory == nullptr ? nullptr : cta->memory + address;
   return memory_.find(address, 1) == nullptr ? nullptr : host_pointer(address);
 }

@@ -1,22 +1,22 @@
 // Instructions and places of a launch, as the order checker's reports name them.
 #pragma once
 
-#include "check/order/world.h"
+#include "check/order/race_detector.h"
 #include "machine/cluster.h"
 
 namespace sim {
 
-class KernelNames final : public order::Names {
+class KernelNames final : public order::ProgramNames {
  public:
   explicit KernelNames(const Launch& launch);
-  std::string cta(const order::Cta& cta) const override;
+  std::string cta(const order::CtaKnowledge& cta) const override;
   std::string instruction(uint32_t site) const override;
   std::string line(uint32_t site) const override;
   std::string innermost_line(uint32_t site) const override;
   uint32_t first_of_line(uint32_t site) const override { return first_of_line_[site]; }
   std::string shared(uint64_t offset) const override;
   std::string global(uint64_t address) const override;
-  const uint8_t* bytes(const order::Cta* cta, uint64_t address) const override;
+  const uint8_t* bytes(const order::CtaKnowledge* cta, uint64_t address) const override;
 
  private:
   const Launch& launch_;

@@ -36,7 +36,7 @@ namespace {
 
 constexpr uint64_t kExactLimit = uint64_t{1} << 34;  // multiply-adds of a launch up to which arithmetic is exact
 
-class LoadedModule final : public Module {
+class LoadedModule final : public DeviceModule {
  public:
   std::unique_ptr<ptx::Module> image;
   Placement placement;
@@ -230,11 +230,12 @@ Device::Device(Gpu gpu, Options options)
 }
 Device::~Device() = default;
 
-Module* Device::load(std::string_view text, std::string name, Outcome* outcome, Judged judged) {
+DeviceModule* Device::load(std::string_view text, std::string name, Outcome* outcome, PtxValidation judged) {
   return load(std::span(&text, 1), std::move(name), outcome, judged);
 }
 
-Module* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome, Judged judged) {
+DeviceModule* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
+                           PtxValidation judged) {
   auto module = std::make_unique<LoadedModule>();
   const auto refuse = [&](uint32_t line, const std::string& why) {
     *outcome = {Status::InvalidPtx, name + ":" + std::to_string(line) + ": " + why};
@@ -245,7 +246,7 @@ Module* Device::load(std::span<const std::string_view> texts, std::string name, 
     for (const std::string_view text : texts) units.push_back(ptx::parse(text, name));
     module->image = ptx::link(std::move(units));
   } catch (const ptx::SyntaxError& error) { return refuse(error.line, error.message); }
-  if (judged == Judged::Whole) {
+  if (judged == PtxValidation::Whole) {
     const std::vector<ptx::RuleViolation> findings = ptx::check(*module->image);
     if (!findings.empty()) {
       const std::string source = module->image->describe(findings[0].location);
@@ -303,7 +304,8 @@ int Device::max_active_clusters(const KernelInfo& kernel, const LaunchConfig& co
   return clusters;
 }
 
-Outcome Device::launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
+Outcome Device::launch(DeviceModule& module, const KernelInfo& kernel, const LaunchConfig& config,
+                       void* const* arguments) {
   const bool overlaps =
       config.overlaps && !impl_->pending.empty() && impl_->pending.back()->config.stream == config.stream;
   if (!overlaps) {

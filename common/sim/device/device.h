@@ -88,9 +88,9 @@ struct KernelInfo {
 };
 
 /// One PTX image, parsed and its variables placed. Owned by the Device.
-class Module {
+class DeviceModule {
  public:
-  virtual ~Module() = default;
+  virtual ~DeviceModule() = default;
   /// nullptr if this image has no such kernel.
   virtual const KernelInfo* kernel(std::string_view mangled_name) const = 0;
   /// Device address and size of a __device__ or __constant__ variable; nullptr if there is none of that name.
@@ -131,13 +131,14 @@ class Device {
 
   /// How strictly a text is judged. A fat binary holds kernels and branches that never run, for this GPU or another: in
   /// it an instruction that is none counts when it is executed. A text that somebody wrote is judged as ptxas would.
-  enum class Judged { WhenExecuted, Whole };
+  enum class PtxValidation { WhenExecuted, Whole };
   /// Parses `text` (not NUL-terminated necessarily). If it cannot be used, returns nullptr and says where and why in
   /// `outcome`. `name` is a file's, or the program's.
-  Module* load(std::string_view text, std::string name, Outcome* outcome, Judged judged = Judged::WhenExecuted);
+  DeviceModule* load(std::string_view text, std::string name, Outcome* outcome,
+                     PtxValidation judged = PtxValidation::WhenExecuted);
   /// The same of the texts of several translation units, which may use one another's functions and variables. At least one.
-  Module* load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
-               Judged judged = Judged::WhenExecuted);
+  DeviceModule* load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
+                     PtxValidation judged = PtxValidation::WhenExecuted);
 
   /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
   static std::vector<KernelInfo> kernels_of(std::string_view text);
@@ -155,7 +156,7 @@ class Device {
 
   /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs. Grid,
   /// block and cluster must be such that hardware takes them: runtime/launch.cpp sees to that.
-  Outcome launch(Module& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
+  Outcome launch(DeviceModule& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
 
   /// Runs to their ends all launches that still wait.
   Outcome settle();

@@ -67,7 +67,7 @@ void ClusterEngine::start(uint32_t number) {
   now_ = sequence_ = tie_ = in_flight_ = 0;
   idle_changes_ = 0;
   may_poll_ = false;
-  futile_work_ = {};
+  no_progress_ = {};
   cluster_.progress = progress_ = 0;
   restart_idle();
 
@@ -189,7 +189,7 @@ void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, con
   if (cluster_.number < kept.cluster) kept = {cluster_.number, explain_fault(cluster_, what, warp, origin, "warning")};
 }
 
-void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const When& when) {
+void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) {
   if (walking_) return;  // without waiters
   if (!operation->only_arrives()) ++cluster_.progress;
   auto scheduled = std::make_shared<Scheduled>();
@@ -295,7 +295,7 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before;
   idle_work_ += work + kWakeWork;
-  FutileWork& futile = futile_work();
+  NoProgress& futile = no_progress();
   futile.without_effect =
       warp.executed_at_effect > before || warp.used == 0 ? 0 : futile.without_effect + work + kWakeWork;
   const uint64_t arrivals = cluster_.changes - changes;  // of single lanes, if there was no progress
@@ -325,7 +325,7 @@ void ClusterEngine::complete_next() {
     if (schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
       const auto& waiting = done->order->waiting;
       for (size_t next = 1; next < waiting.size(); ++next) {
-        if (!done->operation->takes_along(cluster_, *waiting[next]->operation)) break;
+        if (!done->operation->try_fuse(cluster_, *waiting[next]->operation)) break;
       }
     }
     done->operation->complete(cluster_);
@@ -424,7 +424,7 @@ bool ClusterEngine::anybody_polls() const {
   return false;
 }
 
-FutileWork& ClusterEngine::futile_work() { return launch_.program->needs_order ? launch_.futile_work : futile_work_; }
+NoProgress& ClusterEngine::no_progress() { return launch_.program->needs_order ? launch_.no_progress : no_progress_; }
 
 uint64_t ClusterEngine::share_of_patience(uint64_t most) const {
   const uint64_t warps = uint64_t{launch_.together} * launch_.cluster_size() * ((launch_.threads_per_cta() + 31) / 32);
@@ -466,7 +466,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     // A warp that writes in vain may wait for others to go on, but takes part in what makes no progress.
     const auto gets_nowhere = [&] {
       const bool takes_part = warp.writes_in_vain || warp.idle() > std::min(kIdleLonger, schedule_.patience / 4);
-      return takes_part && futile_work().without_effect > schedule_.patience;
+      return takes_part && no_progress().without_effect > schedule_.patience;
     };
     if (warp.writes_in_vain && gets_nowhere())
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
@@ -475,7 +475,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     // it will for ever, unless it has looked at what others could change: then it polls.
     const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(warp.idle() / 256, 256, 4096)));
     if (warp.idle() <= warp.suspicious_after) {
-      futile_work() = {};
+      no_progress() = {};
       return;
     }
     const bool computes = lap.goes_on && !lap.looks_around;
@@ -504,7 +504,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
     while (warp.executed < until) {
       run_until(warp, warp.time + kLongSlice);
-      if (cluster_.changes != changes) futile_work() = {};
+      if (cluster_.changes != changes) no_progress() = {};
       if (cluster_.changes != changes || !std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     }
   }
@@ -512,7 +512,7 @@ void ClusterEngine::check_spin(Warp& warp) {
 
 void ClusterEngine::check_rounds(Warp& warp) {
   warp.reads_count_after = 0;  // to read on and on is progress, too
-  const uint64_t work = futile_work().without_progress;
+  const uint64_t work = no_progress().without_progress;
   if (work > kPatienceWithBarriers * schedule_.patience)
     throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Meeting, work)};
 }

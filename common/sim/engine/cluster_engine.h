@@ -79,7 +79,7 @@ class ClusterEngine final : public Scheduler {
   std::string take_output() { return std::exchange(cluster_.output, {}); }
 
   // Scheduler
-  void submit(std::unique_ptr<AsyncOperation> operation, const When& when) override;
+  void submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) override;
   void wake(Warp& warp, uint64_t delay) override;
   void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) override;
 
@@ -121,7 +121,7 @@ class ClusterEngine final : public Scheduler {
   void check_spin(Warp& warp);
   /// Reports everybody, if all have met at barriers for so long that they will hardly do anything else any more.
   void check_rounds(Warp& warp);
-  FutileWork& futile_work();
+  NoProgress& no_progress();
   /// Up to so many instructions, fewer if many warps share the patience.
   uint64_t share_of_patience(uint64_t most) const;
   bool wake_pollers(bool force);
@@ -153,7 +153,7 @@ class ClusterEngine final : public Scheduler {
   uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
   bool may_poll_ = false;      // a warp has begun to poll since then
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
-  FutileWork futile_work_;                                     // of this cluster, where each is executed by itself
+  NoProgress no_progress_;                                     // of this cluster, where each is executed by itself
   uint64_t progress_ = 0;                                      // Cluster::progress after the last turn of a warp
 };
 

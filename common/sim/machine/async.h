@@ -54,7 +54,7 @@ class AsyncOperation {
   virtual void complete(Cluster& cluster) = 0;
   /// `next` follows this one in its queue. True: complete() of this one does the work of both, in their order, and that of
   /// `next` only tells that it is done. Asked where no warp looks for what takes effect between the two.
-  virtual bool takes_along(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
+  virtual bool try_fuse(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
   /// It writes global memory: the latest schedule lets everybody else go on before.
   virtual bool writes_globally() const { return false; }
   /// It does nothing but arrive at a barrier.
@@ -80,7 +80,7 @@ struct OrderQueue {
 
 /// How long an operation takes: it occupies `unit` (if any) for `busy` cycles as soon as that is free, and takes effect
 /// `latency` cycles after; with `order`, not before its predecessors there.
-struct When {
+struct Latency {
   Pipe* unit = nullptr;
   uint64_t busy = 0;
   uint64_t latency = 0;
@@ -91,11 +91,11 @@ struct When {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  virtual void submit(std::unique_ptr<AsyncOperation> operation, const When& when) = 0;
+  virtual void submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) = 0;
   /// A split of this warp that was blocked can run again, `delay` cycles from now.
   virtual void wake(Warp& warp, uint64_t delay) = 0;
   /// Something is wrong that hardware lets pass (Launch::lenient): by this warp's current instruction, or, if `warp` is
-  /// null, by an asynchronous operation. `forgive` in exec/core/report.h decides whether to call it.
+  /// null, by an asynchronous operation. `tolerate_violation` in exec/core/report.h decides whether to call it.
   virtual void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
 };
 

@@ -27,7 +27,7 @@ namespace sim {
 struct Program;  // exec/core/program.h
 
 /// Instructions, and what it costs to wake warps, of all warps that could get further, since the last progress.
-struct FutileWork {
+struct NoProgress {
   uint64_t without_effect = 0;    ///< arrivals at barriers are effects
   uint64_t without_progress = 0;  ///< they are not: Cluster::progress
 };
@@ -75,7 +75,7 @@ struct Launch {
   bool done() const { return ended.load() == cluster_count(); }
 
   uint32_t together = 1;   ///< clusters at a time that alternate
-  FutileWork futile_work;  ///< of all clusters (ordered mode)
+  NoProgress no_progress;  ///< of all clusters (ordered mode)
   uint64_t frees = 0;      ///< allocations that the kernel itself has freed so far (ordered mode)
   /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;

@@ -78,7 +78,7 @@ class GlobalMemory {
 
   const bool blank_;
   uint64_t capacity_, used_ = 0;
-  const pages::Range range_;
+  const pages::AddressRange range_;
   uint64_t cursor_ = 0;
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, Allocation> live_;    // by begin

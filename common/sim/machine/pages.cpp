@@ -54,7 +54,7 @@ bool share_poison(uint64_t begin, uint64_t bytes) {
 
 }  // namespace
 
-Range reserve(uint64_t wanted) {
+AddressRange reserve(uint64_t wanted) {
   // A system with a limit on address space gives less.
   for (uint64_t bytes = base::round_up(wanted, kHugePage); bytes >= kHugePage; bytes /= 2) {
     uint64_t begin = map(PREFERRED_BASE, bytes, MAP_FIXED_NOREPLACE);
@@ -64,7 +64,7 @@ Range reserve(uint64_t wanted) {
   return {};
 }
 
-void release(Range range) {
+void release(AddressRange range) {
   if (range.begin != 0) munmap(reinterpret_cast<void*>(range.begin), range.bytes);
 }
 

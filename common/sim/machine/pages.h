@@ -28,12 +28,12 @@ inline constexpr uint64_t kPage = 4096, kHugePage = uint64_t{2} << 20;
 inline constexpr unsigned char kPoison = 0xFF;
 
 /// A range of addresses without memory behind it, and its size; both 0 if there is none.
-struct Range {
+struct AddressRange {
   uint64_t begin = 0, bytes = 0;
 };
 /// As much as there is of `wanted` bytes, at the same address in every run where the machine allows it.
-Range reserve(uint64_t wanted);
-void release(Range range);
+AddressRange reserve(uint64_t wanted);
+void release(AddressRange range);
 
 /// Puts memory behind a part of a reserved range: zeros, or poison. False if the host has none.
 bool commit(uint64_t begin, uint64_t bytes, bool zeroed);

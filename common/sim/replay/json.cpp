@@ -13,7 +13,7 @@ namespace {
 using base::JsonWriter;
 
 /// "mbarrier.try_wait... (PTX line 3, mbarrier.cuh:5, called at kernel_sm90.cuh:7)", taken apart.
-struct Instruction {
+struct InstructionName {
   std::string text;
   uint64_t ptx_line = 0;
   std::vector<std::pair<std::string, uint64_t>> places;  ///< file and line, the innermost first
@@ -25,11 +25,11 @@ uint64_t number_in(std::string_view text) {
   return value;
 }
 
-Instruction read_instruction(std::string_view text) {
+InstructionName read_instruction(std::string_view text) {
   constexpr std::string_view kPtx = " (PTX line ", kCalled = "called at ";
   const std::size_t open = text.find(kPtx), close = text.rfind(')');
   if (open == text.npos || close == text.npos || close < open) return {std::string(text), 0, {}};
-  Instruction found{std::string(text.substr(0, open)), number_in(text.substr(open + kPtx.size())), {}};
+  InstructionName found{std::string(text.substr(0, open)), number_in(text.substr(open + kPtx.size())), {}};
   std::string_view rest = text.substr(open, close - open);
   for (std::size_t comma; (comma = rest.find(", ")) != rest.npos;) {
     rest.remove_prefix(comma + 2);
@@ -42,7 +42,7 @@ Instruction read_instruction(std::string_view text) {
   return found;
 }
 
-void write(JsonWriter& json, const Instruction& instruction) {
+void write(JsonWriter& json, const InstructionName& instruction) {
   json.member("instruction", instruction.text);
   json.member("ptx_line", instruction.ptx_line);
   json.array("places", [&] {

@@ -109,7 +109,7 @@ template <class Archive, class... Fields>
 void all(Archive& archive, Fields&... fields) {
   (archive(fields), ...);
 }
-template <class Archive, one_of<Box> T>
+template <class Archive, one_of<MemoryBox> T>
 void fields(Archive& a, T& x) {
   all(a, x.address, x.width, x.rows, x.slices, x.pitch, x.slice_pitch);
 }
@@ -122,51 +122,51 @@ void fields(Archive& a, T& x) {
     x.kind = static_cast<Content::Kind>(kind);
   }
 }
-template <class Archive, one_of<Load> T>
+template <class Archive, one_of<LoadStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.texts, x.name, x.whole);
 }
-template <class Archive, one_of<Allocate> T>
+template <class Archive, one_of<AllocateStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.bytes, x.address, x.label, x.kind);
 }
-template <class Archive, one_of<Adopt> T>
+template <class Archive, one_of<AdoptStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.address, x.bytes, x.label);
 }
-template <class Archive, one_of<Release> T>
+template <class Archive, one_of<ReleaseStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.address);
 }
-template <class Archive, one_of<Write> T>
+template <class Archive, one_of<WriteStep> T>
 void fields(Archive& a, T& x) {
   fields(a, x.to);
   all(a, x.content);
 }
-template <class Archive, one_of<Fill> T>
+template <class Archive, one_of<FillStep> T>
 void fields(Archive& a, T& x) {
   fields(a, x.to);
   all(a, x.value, x.unit);
 }
-template <class Archive, one_of<Move> T>
+template <class Archive, one_of<MoveStep> T>
 void fields(Archive& a, T& x) {
   fields(a, x.to);
   fields(a, x.from);
 }
-template <class Archive, one_of<Read> T>
+template <class Archive, one_of<ReadStep> T>
 void fields(Archive& a, T& x) {
   fields(a, x.from);
   all(a, x.digests, x.whole);
 }
-template <class Archive, one_of<Result> T>
+template <class Archive, one_of<ResultStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.name, x.address, x.rows, x.columns, x.element, x.pitch);
 }
-template <class Archive, one_of<Order> T>
+template <class Archive, one_of<OrderStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.what, x.stream, x.blocking, x.host_waits, x.event, x.name, x.reads, x.writes);
 }
-template <class Archive, one_of<Names> T>
+template <class Archive, one_of<NamesStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.lines);
 }
@@ -174,14 +174,14 @@ template <class Archive, one_of<UsefulFlops> T>
 void fields(Archive& a, T& x) {
   all(a, x.flops);
 }
-template <class Archive, one_of<Launch> T>
+template <class Archive, one_of<LaunchStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.module, x.kernel, x.grid, x.block, x.cluster, x.dynamic_smem, x.stack_bytes, x.max_dynamic_smem, x.stream,
       x.nonportable_cluster, x.cooperative, x.blocking_stream, x.overlaps, x.registers, x.local_bytes, x.arguments);
 }
-template <class Archive, one_of<Settle> T>
+template <class Archive, one_of<SettleStep> T>
 void fields(Archive&, T&) {}
-template <class Archive, one_of<End> T>
+template <class Archive, one_of<EndStep> T>
 void fields(Archive& a, T& x) {
   all(a, x.exit_code);
 }
@@ -202,25 +202,25 @@ void check(const Recording& recording) {
     if (!right) In::fail();
   };
   for (const Step& step : recording.steps) {
-    if (const auto* load = std::get_if<Load>(&step)) {
+    if (const auto* load = std::get_if<LoadStep>(&step)) {
       ++modules;
       require(!load->texts.empty());
       for (const uint32_t text : load->texts) require(text < recording.contents.size());
-    } else if (const auto* write = std::get_if<Write>(&step)) {
+    } else if (const auto* write = std::get_if<WriteStep>(&step)) {
       require(write->content < recording.contents.size());
-    } else if (const auto* launch = std::get_if<Launch>(&step)) {
+    } else if (const auto* launch = std::get_if<LaunchStep>(&step)) {
       require(launch->module < modules);
-    } else if (const auto* order = std::get_if<Order>(&step)) {
-      const auto what = static_cast<Order::What>(order->what);
-      require(what <= Order::What::Forget && order->reads.size() % 2 == 0 && order->writes.size() % 2 == 0);
-      require(what != Order::What::Forget || order->writes.size() == 2);
-      if (what == Order::What::RecordEvent) ++events;
-      if (what == Order::What::HostWaitsFor || what == Order::What::StreamWaits) require(order->event < events);
-    } else if (const auto* fill = std::get_if<Fill>(&step)) {
+    } else if (const auto* order = std::get_if<OrderStep>(&step)) {
+      const auto what = static_cast<OrderStep::What>(order->what);
+      require(what <= OrderStep::What::Forget && order->reads.size() % 2 == 0 && order->writes.size() % 2 == 0);
+      require(what != OrderStep::What::Forget || order->writes.size() == 2);
+      if (what == OrderStep::What::RecordEvent) ++events;
+      if (what == OrderStep::What::HostWaitsFor || what == OrderStep::What::StreamWaits) require(order->event < events);
+    } else if (const auto* fill = std::get_if<FillStep>(&step)) {
       require(fill->unit == 1 || fill->unit == 2 || fill->unit == 4);
-    } else if (const auto* result = std::get_if<Result>(&step)) {
+    } else if (const auto* result = std::get_if<ResultStep>(&step)) {
       require(result->rows > 0 && result->columns > 0 && result->element > 0);
-    } else if (const auto* allocate = std::get_if<Allocate>(&step)) {
+    } else if (const auto* allocate = std::get_if<AllocateStep>(&step)) {
       require(allocate->kind < static_cast<uint32_t>(GlobalMemory::Kind::Adopted));
     }
   }
@@ -241,7 +241,7 @@ std::string bytes_of(const Content& content) {
   return bytes;
 }
 
-uint32_t Result::tile() const {
+uint32_t ResultStep::tile() const {
   constexpr uint32_t kLeast = 16, kMost = 64;  // edge; tiles in a row
   uint32_t edge = kLeast;
   while (uint64_t{edge} * kMost < std::max(rows, columns)) edge *= 2;
@@ -249,18 +249,19 @@ uint32_t Result::tile() const {
 }
 
 uint32_t Recording::launches() const {
-  return static_cast<uint32_t>(
-      std::count_if(steps.begin(), steps.end(), [](const Step& step) { return std::holds_alternative<Launch>(step); }));
+  return static_cast<uint32_t>(std::count_if(
+      steps.begin(), steps.end(), [](const Step& step) { return std::holds_alternative<LaunchStep>(step); }));
 }
 
 void take_results(Recording& recording, const Recording& right) {
   auto other = right.steps.begin();
   for (Step& step : recording.steps) {
-    auto* const read = std::get_if<Read>(&step);
+    auto* const read = std::get_if<ReadStep>(&step);
     if (read == nullptr) continue;
-    other = std::find_if(other, right.steps.end(), [](const Step& each) { return std::holds_alternative<Read>(each); });
+    other =
+        std::find_if(other, right.steps.end(), [](const Step& each) { return std::holds_alternative<ReadStep>(each); });
     if (other == right.steps.end()) return;
-    const Read& there = std::get<Read>(*other++);
+    const ReadStep& there = std::get<ReadStep>(*other++);
     if (there.digests.size() == read->digests.size()) read->digests = there.digests, read->whole = there.whole;
   }
 }
@@ -316,13 +317,13 @@ Recording from_file(std::string_view file) {
   return recording;
 }
 
-Digests digests_of(const Box& box, const std::vector<Result>& described) {
+Digests digests_of(const MemoryBox& box, const std::vector<ResultStep>& described) {
   std::string bytes;
   bytes.reserve(box.bytes());
   box.for_rows([&](uint64_t row) { bytes.append(reinterpret_cast<const char*>(host_pointer(row)), box.width); });
   Digests found;
   const bool is_linear = box.rows == 1 && box.slices == 1;
-  for (const Result& result : described) {
+  for (const ResultStep& result : described) {
     const uint64_t width = uint64_t{result.columns} * result.element;
     const uint64_t last = result.address + (result.rows - 1) * result.pitch + width;
     if (!is_linear || result.address < box.address || last > box.address + box.width) continue;

@@ -26,7 +26,7 @@ struct OtherVersion : std::runtime_error {
 };
 
 /// Rows of bytes in device memory: `slices` times `rows` times `width` bytes.
-struct Box {
+struct MemoryBox {
   uint64_t address = 0, width = 0, rows = 1, slices = 1, pitch = 0, slice_pitch = 0;
   uint64_t bytes() const { return width * rows * slices; }
   /// Calls f(address) for every row.
@@ -56,43 +56,43 @@ std::string bytes_of(const Content& content);
 // --- what is asked for, in the order in which it was
 // ---------------------------------------------------------------------
 
-struct Load {
+struct LoadStep {
   std::vector<uint32_t> texts;  ///< contents
   std::string name;
   bool whole = false;  ///< judged as ptxas does (Device::Judged)
 };
-struct Allocate {
+struct AllocateStep {
   uint64_t bytes = 0, address = 0;
   std::string label;
   uint32_t kind = 0;  ///< GlobalMemory::Kind
 };
-struct Adopt {
+struct AdoptStep {
   uint64_t address = 0, bytes = 0;
   std::string label;
 };
-struct Release {
+struct ReleaseStep {
   uint64_t address = 0;
 };
 /// Content goes to device memory.
-struct Write {
-  Box to;
+struct WriteStep {
+  MemoryBox to;
   uint32_t content = 0;
 };
-struct Fill {
-  Box to;
+struct FillStep {
+  MemoryBox to;
   uint32_t value = 0, unit = 1;
 };
-struct Move {
-  Box to, from;
+struct MoveStep {
+  MemoryBox to, from;
 };
 /// The program looks at results. What it saw is kept as digests (digests_of).
-struct Read {
-  Box from;
+struct ReadStep {
+  MemoryBox from;
   std::vector<uint32_t> digests;
   std::vector<uint64_t> whole;  ///< of each result in it: FNV-1a of its elements in row-major order
 };
 /// What a part of device memory is, for everything that is read from then on.
-struct Result {
+struct ResultStep {
   std::string name;
   uint64_t address = 0;
   uint32_t rows = 0, columns = 0, element = 1;  ///< bytes of one
@@ -100,7 +100,7 @@ struct Result {
   uint32_t tile() const;                        ///< edge of the tiles that are told apart
 };
 /// Host order (runtime/host_order.h). Events are numbered in the order of their recording, from 0.
-struct Order {
+struct OrderStep {
   enum class What : uint32_t { Operation, HostWaits, HostWaitsForAll, RecordEvent, HostWaitsFor, StreamWaits, Forget };
   uint32_t what = 0;
   uint64_t stream = 0;
@@ -109,13 +109,13 @@ struct Order {
   std::string name;                         ///< of an operation
   std::vector<uint64_t> reads{}, writes{};  ///< begin, end, begin, end, ...
 };
-struct Names {
+struct NamesStep {
   std::string lines;  ///< of shared memory (machine/shared_name.h)
 };
 struct UsefulFlops {
   uint64_t flops = 0;
 };
-struct Launch {
+struct LaunchStep {
   uint32_t module = 0;  ///< number of its Load
   std::string kernel;   ///< mangled
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
@@ -125,14 +125,14 @@ struct Launch {
   std::vector<std::string> arguments;       ///< bytes of each
 };
 /// Launches that wait for a dependent one have to run now.
-struct Settle {};
+struct SettleStep {};
 /// The program's end.
-struct End {
+struct EndStep {
   uint32_t exit_code = 0;
 };
 
-using Step = std::variant<Load, Allocate, Adopt, Release, Write, Fill, Move, Read, Result, Order, Names, UsefulFlops,
-                          Launch, Settle, End>;
+using Step = std::variant<LoadStep, AllocateStep, AdoptStep, ReleaseStep, WriteStep, FillStep, MoveStep, ReadStep,
+                          ResultStep, OrderStep, NamesStep, UsefulFlops, LaunchStep, SettleStep, EndStep>;
 
 struct Recording {
   std::string gpu;   ///< key
@@ -155,8 +155,8 @@ Recording from_file(std::string_view file);
 struct Digests {
   std::vector<uint32_t> parts;
   std::vector<uint64_t> whole;
-  std::vector<const Result*> results;
+  std::vector<const ResultStep*> results;
 };
-Digests digests_of(const Box& box, const std::vector<Result>& described);
+Digests digests_of(const MemoryBox& box, const std::vector<ResultStep>& described);
 
 }  // namespace sim::recording

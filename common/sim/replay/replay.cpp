@@ -80,15 +80,15 @@ class Player {
     return !is_fault(outcome.status);
   }
 
-  bool take(const Load& load) {
+  bool take(const LoadStep& load) {
     std::vector<std::string> texts;
-    auto judged = load.whole ? Device::Judged::Whole : Device::Judged::WhenExecuted;
+    auto judged = load.whole ? Device::PtxValidation::Whole : Device::PtxValidation::WhenExecuted;
     std::string name = load.name;
     for (const uint32_t text : load.texts) {
       const uint32_t unit = units_++;
       if (unit == 0 && request_.ptx) {
         texts.push_back(*request_.ptx);
-        judged = Device::Judged::Whole;
+        judged = Device::PtxValidation::Whole;
         name = "PTX";
       } else {
         texts.push_back(with_edits(bytes_of(recording_.contents[text]), unit, request_.edits));
@@ -97,13 +97,13 @@ class Player {
     texts_.push_back(std::move(texts));
     const std::vector<std::string_view> views(texts_.back().begin(), texts_.back().end());
     Outcome outcome;
-    Module* const module = device_.load(views, name, &outcome, judged);
+    DeviceModule* const module = device_.load(views, name, &outcome, judged);
     if (module == nullptr) throw Refused(Why::Ptx, outcome.report);
     modules_.push_back(module);
     return true;
   }
 
-  bool take(const Allocate& step) {
+  bool take(const AllocateStep& step) {
     const void* const pointer =
         device_.memory().allocate(step.bytes, step.label, false, static_cast<GlobalMemory::Kind>(step.kind));
     if (pointer == nullptr)
@@ -111,7 +111,7 @@ class Player {
     require_address(device_address(pointer), step.address, step.label);
     return true;
   }
-  bool take(const Adopt& step) {
+  bool take(const AdoptStep& step) {
     void* const pointer = host_memory(step.address, step.bytes);
     if (pointer == nullptr || !device_.memory().adopt(pointer, step.bytes, step.label)) {
       throw Refused(Why::Memory, "the program has registered " + in_bytes(step.bytes) + " of host memory at " +
@@ -119,13 +119,13 @@ class Player {
     }
     return true;
   }
-  bool take(const Release& step) {
+  bool take(const ReleaseStep& step) {
     require(step.address, 0);
     device_.memory().release(host_pointer(step.address));
     return true;
   }
 
-  bool take(const Write& step) {
+  bool take(const WriteStep& step) {
     const std::string bytes = bytes_of(recording_.contents[step.content]);
     if (bytes.size() != step.to.bytes()) throw Damaged("it writes more or less than there is");
     require(step.to);
@@ -135,7 +135,7 @@ class Player {
     });
     return true;
   }
-  bool take(const Fill& step) {
+  bool take(const FillStep& step) {
     require(step.to);
     step.to.for_rows([&](uint64_t row) {
       for (uint64_t at = 0; at + step.unit <= step.to.width; at += step.unit)
@@ -143,7 +143,7 @@ class Player {
     });
     return true;
   }
-  bool take(const Move& step) {
+  bool take(const MoveStep& step) {
     require(step.to);
     require(step.from);
     if (step.to.bytes() != step.from.bytes()) throw Damaged("it copies more than there is");
@@ -155,12 +155,12 @@ class Player {
     return true;
   }
 
-  bool take(const Result& step) {
-    std::erase_if(described_, [&](const Result& old) { return old.address == step.address; });
+  bool take(const ResultStep& step) {
+    std::erase_if(described_, [&](const ResultStep& old) { return old.address == step.address; });
     described_.push_back(step);
     return true;
   }
-  bool take(const Read& step) {
+  bool take(const ReadStep& step) {
     require(step.from);
     const Digests found = digests_of(step.from, described_);
     if (found.parts.size() != step.digests.size()) throw Damaged("it compares more or less than there is");
@@ -174,7 +174,7 @@ class Player {
       compared_[name] = std::move(each);
     };
     for (std::size_t i = 0; i < found.results.size(); ++i) {
-      const Result& result = *found.results[i];
+      const ResultStep& result = *found.results[i];
       compare(result.name, result.rows, result.columns, result.tile(), result.tile(), found.whole[i]);
     }
     const auto rest = static_cast<uint32_t>(found.parts.size() - at);
@@ -186,11 +186,11 @@ class Player {
     return true;
   }
 
-  bool take(const Order& step) {
+  bool take(const OrderStep& step) {
     order::Launches* const launches = device_.launches();
-    const auto what = static_cast<Order::What>(step.what);
+    const auto what = static_cast<OrderStep::What>(step.what);
     const order::StreamName stream{step.stream, step.blocking};
-    if (what == Order::What::RecordEvent) {
+    if (what == OrderStep::What::RecordEvent) {
       events_.push_back(launches == nullptr ? order::Ended() : launches->record(stream));
       return true;
     }
@@ -201,7 +201,7 @@ class Player {
       return found;
     };
     switch (what) {
-      case Order::What::Operation: {
+      case OrderStep::What::Operation: {
         const std::string wrong =
             launches->operation(stream, step.host_waits, step.name, ranges(step.reads), ranges(step.writes));
         if (!wrong.empty()) {
@@ -211,17 +211,17 @@ class Player {
         }
         break;
       }
-      case Order::What::HostWaits: launches->wait_for(stream); break;
-      case Order::What::HostWaitsForAll: launches->wait_for_all(); break;
-      case Order::What::HostWaitsFor: launches->wait_for(events_[step.event]); break;
-      case Order::What::StreamWaits: launches->wait_for(stream, events_[step.event]); break;
-      case Order::What::Forget: launches->forget(step.writes[0], step.writes[1]); break;
-      case Order::What::RecordEvent: break;
+      case OrderStep::What::HostWaits: launches->wait_for(stream); break;
+      case OrderStep::What::HostWaitsForAll: launches->wait_for_all(); break;
+      case OrderStep::What::HostWaitsFor: launches->wait_for(events_[step.event]); break;
+      case OrderStep::What::StreamWaits: launches->wait_for(stream, events_[step.event]); break;
+      case OrderStep::What::Forget: launches->forget(step.writes[0], step.writes[1]); break;
+      case OrderStep::What::RecordEvent: break;
     }
     return true;
   }
 
-  bool take(const Names& step) {
+  bool take(const NamesStep& step) {
     device_.name_shared(read_shared_names(step.lines));
     return true;
   }
@@ -229,11 +229,11 @@ class Player {
     device_.note_useful_flops(step.flops);
     return true;
   }
-  bool take(const Settle&) { return conclude(device_.settle()); }
-  bool take(const End&) { return true; }
+  bool take(const SettleStep&) { return conclude(device_.settle()); }
+  bool take(const EndStep&) { return true; }
 
-  bool take(const Launch& step) {
-    Module& module = *modules_[step.module];
+  bool take(const LaunchStep& step) {
+    DeviceModule& module = *modules_[step.module];
     const KernelInfo* const known = module.kernel(step.kernel);
     const std::string name = base::readable_name(step.kernel);
     const auto refuse = [](const std::string& why) { throw Refused(Why::Ptx, why); };
@@ -283,7 +283,7 @@ class Player {
   void require(uint64_t address, uint64_t bytes) {
     if (device_.memory().find(address, bytes) == nullptr) throw Damaged("it uses memory that it has not allocated");
   }
-  void require(const Box& box) {
+  void require(const MemoryBox& box) {
     box.for_rows([&](uint64_t row) { require(row, box.width); });
   }
 
@@ -293,9 +293,9 @@ class Player {
   const std::function<void(const std::string&)>& say_;
   std::vector<std::vector<std::string>> texts_;  // modules refer to them
   Device device_;
-  std::vector<Module*> modules_;
+  std::vector<DeviceModule*> modules_;
   std::vector<order::Ended> events_;
-  std::vector<Result> described_;
+  std::vector<ResultStep> described_;
   std::map<std::string, Compared> compared_;
   uint32_t units_ = 0, launch_ = 0;
   Replayed result_;

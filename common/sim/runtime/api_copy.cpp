@@ -72,7 +72,7 @@ SIM_PER_THREAD(cudaMemset, _ptds)
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&](Process& process) {
-    in_order(process, stream, Fill{to, {}, {bytes}, static_cast<uint32_t>(value)});
+    in_order(process, stream, FillCopy{to, {}, {bytes}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemsetAsync, _ptsz)
@@ -87,7 +87,7 @@ SIM_PER_THREAD(cudaMemset2D, _ptds)
 
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   return call("cudaMemset2DAsync", [&](Process& process) {
-    in_order(process, stream, Fill{to, {pitch}, {width, height}, static_cast<uint32_t>(value)});
+    in_order(process, stream, FillCopy{to, {pitch}, {width, height}, static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset2DAsync, _ptsz)
@@ -106,10 +106,10 @@ SIM_PER_THREAD(cudaMemset3D, _ptds)
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
   return call("cudaMemset3DAsync", [&](Process& process) {
     in_order(process, stream,
-             Fill{to.ptr,
-                  {to.pitch, to.pitch * to.ysize},
-                  {extent.width, extent.height, extent.depth},
-                  static_cast<uint32_t>(value)});
+             FillCopy{to.ptr,
+                      {to.pitch, to.pitch * to.ysize},
+                      {extent.width, extent.height, extent.depth},
+                      static_cast<uint32_t>(value)});
   });
 }
 SIM_PER_THREAD(cudaMemset3DAsync, _ptsz)
@@ -151,7 +151,7 @@ cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
 
 cudaError_t cudaGetSymbolSize(size_t* bytes, const void* symbol) {
   return call("cudaGetSymbolSize", [&](Process& process) {
-    Variable& variable = find_variable(process, symbol);
+    DeviceVariable& variable = find_variable(process, symbol);
     variable.address(process);
     result(bytes, "size") = variable.bytes;
   });

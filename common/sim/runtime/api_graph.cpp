@@ -225,7 +225,7 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelN
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
                                             const cudaKernelNodeAttrValue* value) {
   return call("cudaGraphKernelNodeSetAttribute", [&](Process&) {
-    Launch& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
+    LaunchRequest& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
     cudaLaunchAttribute one{};
     one.id = attribute;
     one.val = result(value, "value");
@@ -233,7 +233,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
     config.attrs = &one;
     config.numAttrs = 1;
     std::vector<cudaEvent_t> events;
-    const Launch said = read_config(&config, nullptr, &events);
+    const LaunchRequest said = read_config(&config, nullptr, &events);
     if (attribute == cudaLaunchAttributeClusterDimension) launch.cluster = said.cluster;
     if (attribute == cudaLaunchAttributeCooperative) launch.cooperative = said.cooperative;
     if (attribute == cudaLaunchAttributeProgrammaticStreamSerialization) launch.overlaps = said.overlaps;
@@ -242,7 +242,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
                                             cudaKernelNodeAttrValue* value) {
   return call("cudaGraphKernelNodeGetAttribute", [&](Process&) {
-    const Launch& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
+    const LaunchRequest& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
     cudaKernelNodeAttrValue& answer = result(value, "value_out");
     answer = {};  // hints, which change nothing, are those that are not set
     if (attribute == cudaLaunchAttributeClusterDimension)
@@ -254,8 +254,8 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
 }
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
   return call("cudaGraphKernelNodeCopyAttributes", [&](Process&) {
-    const Launch& source = find_node(from, cudaGraphNodeTypeKernel).kernel.launch;
-    Launch& target = find_node(to, cudaGraphNodeTypeKernel).kernel.launch;
+    const LaunchRequest& source = find_node(from, cudaGraphNodeTypeKernel).kernel.launch;
+    LaunchRequest& target = find_node(to, cudaGraphNodeTypeKernel).kernel.launch;
     target.cluster = source.cluster, target.cooperative = source.cooperative, target.overlaps = source.overlaps;
   });
 }
@@ -319,7 +319,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, con
 }
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* parameters) {
   return call("cudaGraphMemsetNodeGetParams", [&](Process&) {
-    const Fill& fill = find_node(node, cudaGraphNodeTypeMemset).fill;
+    const FillCopy& fill = find_node(node, cudaGraphNodeTypeMemset).fill;
     result(parameters, "pNodeParams") = {
         fill.to,        fill.layout.pitch, fill.value, static_cast<unsigned>(fill.unit), fill.shape.width / fill.unit,
         fill.shape.rows};

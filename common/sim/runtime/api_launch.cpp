@@ -33,7 +33,7 @@ SIM_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   return prepare("cudaLaunchKernelEx", [&](Process& process) {
     std::vector<cudaEvent_t> events;
-    const Launch request = read_config(config, arguments, &events);
+    const LaunchRequest request = read_config(config, arguments, &events);
     for (cudaEvent_t event : events) find_event(event);
     launch_in_order(process, config->stream, find_kernel(process, function), request);
     if (!events.empty()) process.settle();
@@ -201,7 +201,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
   return prepare("cudaOccupancyMaxActiveClusters", [&](Process& process) {
     std::vector<cudaEvent_t> events;
-    const Launch request = read_config(config, nullptr, &events);
+    const LaunchRequest request = read_config(config, nullptr, &events);
     Kernel& kernel = find_kernel(process, function);
     const LaunchConfig shape = config_of(process, kernel, request);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -221,7 +221,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
   return prepare("cudaOccupancyMaxPotentialClusterSize", [&](Process& process) {
     std::vector<cudaEvent_t> events;
-    Launch request = read_config(config, nullptr, &events);
+    LaunchRequest request = read_config(config, nullptr, &events);
     request.cluster = {0, 0, 0};
     Kernel& kernel = find_kernel(process, function);
     LaunchConfig shape = config_of(process, kernel, request);

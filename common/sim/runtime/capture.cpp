@@ -111,7 +111,7 @@ void in_order(Process& process, cudaStream_t stream, const cudaMemcpy3DParms& wh
     copy(process, what);
 }
 
-void in_order(Process& process, cudaStream_t stream, const Fill& what) {
+void in_order(Process& process, cudaStream_t stream, const FillCopy& what) {
   enter_stream(process, stream);
   if (GraphNode* const node = note(stream, cudaGraphNodeTypeMemset))
     node->fill = what;
@@ -119,7 +119,7 @@ void in_order(Process& process, cudaStream_t stream, const Fill& what) {
     fill(process, what);
 }
 
-void launch_in_order(Process& process, cudaStream_t stream, Kernel& kernel, const Launch& how) {
+void launch_in_order(Process& process, cudaStream_t stream, Kernel& kernel, const LaunchRequest& how) {
   enter_stream(process, stream);
   if (capture_of(stream) == nullptr) return launch(process, kernel, how);
   KernelWork work(process, kernel, how);

@@ -9,8 +9,8 @@ namespace sim::runtime {
 
 /// Does the work of a stream now, or notes it where the stream is captured.
 void in_order(Process& process, cudaStream_t stream, const cudaMemcpy3DParms& copy);
-void in_order(Process& process, cudaStream_t stream, const Fill& fill);
-void launch_in_order(Process& process, cudaStream_t stream, Kernel& kernel, const Launch& launch);
+void in_order(Process& process, cudaStream_t stream, const FillCopy& fill);
+void launch_in_order(Process& process, cudaStream_t stream, Kernel& kernel, const LaunchRequest& launch);
 /// Notes a host function, or a graph; false if the stream is not captured.
 bool capture_host_function(cudaStream_t stream, cudaHostFn_t function, void* data);
 bool capture_graph(cudaStream_t stream, Graph& graph);

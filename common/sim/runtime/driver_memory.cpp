@@ -228,13 +228,13 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* parameters, CUstream stream) {
 
 namespace {
 
-Fill units(CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
+FillCopy units(CUdeviceptr to, uint32_t value, std::size_t unit, std::size_t count) {
   return {pointer_to(to), {}, {count * unit}, value, unit};
 }
-CUresult fill_now(const char* name, const Fill& what) {
+CUresult fill_now(const char* name, const FillCopy& what) {
   return without_trace([&] { return call(name, [&](Process& process) { fill(process, what); }); });
 }
-CUresult fill_in_order(const char* name, const Fill& what, CUstream stream) {
+CUresult fill_in_order(const char* name, const FillCopy& what, CUstream stream) {
   return without_trace([&] { return call(name, [&](Process& process) { in_order(process, stream, what); }); });
 }
 

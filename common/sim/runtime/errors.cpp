@@ -10,10 +10,10 @@
 namespace sim::runtime {
 namespace {
 
-struct Entry {
+struct ErrorEntry {
   std::string name, text;
 };
-using Table = std::map<int, Entry>;
+using Table = std::map<int, ErrorEntry>;
 
 /// The phrases by which everybody knows these errors.
 std::string_view known_phrase(int error) {
@@ -66,7 +66,7 @@ std::string in_words(std::string_view name) {
   return words;
 }
 
-Entry entry(int error, const char* name) {
+ErrorEntry entry(int error, const char* name) {
   const std::string_view phrase = known_phrase(error);
   return {name, phrase.empty() ? in_words(name) : std::string(phrase)};
 }
@@ -89,7 +89,7 @@ const Table& driver_table() {
   return table;
 }
 
-const Entry* find(const Table& table, int error) {
+const ErrorEntry* find(const Table& table, int error) {
   const auto found = table.find(error);
   return found == table.end() ? nullptr : &found->second;
 }
@@ -97,22 +97,22 @@ const Entry* find(const Table& table, int error) {
 }  // namespace
 
 const char* error_name(int error) {
-  const Entry* known = find(runtime_table(), error);
+  const ErrorEntry* known = find(runtime_table(), error);
   return known == nullptr ? nullptr : known->name.c_str();
 }
 
 const char* error_text(int error) {
-  const Entry* known = find(runtime_table(), error);
+  const ErrorEntry* known = find(runtime_table(), error);
   return known == nullptr ? nullptr : known->text.c_str();
 }
 
 const char* driver_error_name(int error) {
-  const Entry* known = find(driver_table(), error);
+  const ErrorEntry* known = find(driver_table(), error);
   return known == nullptr ? nullptr : known->name.c_str();
 }
 
 const char* driver_error_text(int error) {
-  const Entry* known = find(driver_table(), error);
+  const ErrorEntry* known = find(driver_table(), error);
   return known == nullptr ? nullptr : known->text.c_str();
 }
 

@@ -143,13 +143,13 @@ std::vector<std::vector<Image>> read_wrapper(const void* pointer) {
   throw FatbinError("the array of its containers has no end");
 }
 
-Format recognise(const void* pointer) {
+ImageFormat recognise(const void* pointer) {
   const auto bytes = everything_from(pointer);
-  if (bytes.size() < sizeof(uint32_t)) return Format::Other;
+  if (bytes.size() < sizeof(uint32_t)) return ImageFormat::Other;
   const auto magic = read<uint32_t>(bytes, 0);
-  if (magic == WRAPPER_MAGIC) return Format::Wrapper;
-  if (magic == CONTAINER_MAGIC) return Format::Container;
-  return std::memcmp(bytes.data(), "\177ELF", 4) == 0 ? Format::Machine : Format::Other;
+  if (magic == WRAPPER_MAGIC) return ImageFormat::Wrapper;
+  if (magic == CONTAINER_MAGIC) return ImageFormat::Container;
+  return std::memcmp(bytes.data(), "\177ELF", 4) == 0 ? ImageFormat::Machine : ImageFormat::Other;
 }
 
 std::size_t readable_bytes(const void* pointer) {

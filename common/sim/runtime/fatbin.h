@@ -46,8 +46,8 @@ std::vector<Image> read_container(std::span<const uint8_t> bytes);
 std::vector<std::vector<Image>> read_wrapper(const void* wrapper);
 
 /// What lies at `pointer`: the start of a wrapper, a container, machine code (a cubin), or anything else.
-enum class Format { Wrapper, Container, Machine, Other };
-Format recognise(const void* pointer);
+enum class ImageFormat { Wrapper, Container, Machine, Other };
+ImageFormat recognise(const void* pointer);
 
 /// How many bytes may be read from `pointer` on, by the process's own table of mappings; 0 if none.
 std::size_t readable_bytes(const void* pointer);

@@ -142,7 +142,7 @@ class Planner {
 
 }  // namespace
 
-KernelWork::KernelWork(Process& process, Kernel& of, const Launch& how) : kernel(&of), launch(how) {
+KernelWork::KernelWork(Process& process, Kernel& of, const LaunchRequest& how) : kernel(&of), launch(how) {
   const auto& parameters = of.info(process).parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (how.arguments == nullptr || how.arguments[i] == nullptr)
@@ -316,7 +316,7 @@ void execute(Process& process, GraphNode& node) {
   switch (node.type) {
     case cudaGraphNodeTypeKernel: {
       std::vector<void*> arguments = node.kernel.arguments();
-      Launch how = node.kernel.launch;
+      LaunchRequest how = node.kernel.launch;
       how.arguments = arguments.data();
       return launch(process, *node.kernel.kernel, how);
     }

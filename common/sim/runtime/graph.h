@@ -13,11 +13,11 @@ namespace sim::runtime {
 /// A launch with arguments of its own, which the program's may outlive or not.
 struct KernelWork {
   Kernel* kernel = nullptr;
-  Launch launch;
+  LaunchRequest launch;
   std::vector<std::vector<uint8_t>> values;  ///< by parameter
 
   KernelWork() = default;
-  KernelWork(Process& process, Kernel& kernel, const Launch& launch);
+  KernelWork(Process& process, Kernel& kernel, const LaunchRequest& launch);
   std::vector<void*> arguments();
 };
 
@@ -58,7 +58,7 @@ struct GraphNode {
 
   KernelWork kernel;
   cudaMemcpy3DParms copy{};
-  Fill fill{};
+  FillCopy fill{};
   cudaHostNodeParams host{};
   cudaEvent_t event = nullptr;
   std::shared_ptr<Graph> child;

@@ -8,7 +8,7 @@ void set_kernel(Process& process, GraphNode& node, const cudaKernelNodeParams* g
   const cudaKernelNodeParams& p = result(given, "nodeParams");
   if (p.kernelParams == nullptr && p.extra != nullptr)
     refuse(cudaErrorNotSupported, "arguments of a kernel node in one buffer (extra) are not simulated.");
-  Launch how = node.kernel.launch;
+  LaunchRequest how = node.kernel.launch;
   how.grid = p.gridDim, how.block = p.blockDim, how.dynamic_smem = p.sharedMemBytes, how.arguments = p.kernelParams;
   node.kernel = {process, find_kernel(process, p.func), how};
 }

@@ -37,7 +37,7 @@ class HostOrder {
   void forget(uint64_t begin, uint64_t end);
 
  private:
-  using What = recording::Order::What;
+  using What = recording::OrderStep::What;
   void note(What what, order::StreamName stream, uint64_t event = 0);
 
   order::Launches* launches_ = nullptr;

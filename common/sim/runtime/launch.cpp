@@ -20,7 +20,7 @@ uint64_t count(const std::array<uint32_t, 3>& dim) { return uint64_t{dim[0]} * d
 
 std::array<uint32_t, 3> as_array(const dim3& dim) { return {dim.x, dim.y, dim.z}; }
 
-void check_grid_and_block(const std::string& name, const Launch& launch, const KernelInfo& info) {
+void check_grid_and_block(const std::string& name, const LaunchRequest& launch, const KernelInfo& info) {
   if (!within(launch.grid, MAX_GRID)) {
     refuse(cudaErrorInvalidConfiguration,
            "%s is launched with a grid of %s blocks; it must be 1 to %s in each dimension.", name.c_str(),
@@ -57,7 +57,7 @@ void check_smem(const Gpu& gpu, const std::string& name, const LaunchConfig& con
   }
 }
 
-void check_registers(const Gpu& gpu, const std::string& name, const Launch& launch, const KernelInfo& info) {
+void check_registers(const Gpu& gpu, const std::string& name, const LaunchRequest& launch, const KernelInfo& info) {
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (threads > static_cast<uint64_t>(gpu.threads_with(info.registers))) {
     refuse(cudaErrorLaunchOutOfResources,
@@ -67,7 +67,7 @@ void check_registers(const Gpu& gpu, const std::string& name, const Launch& laun
   }
 }
 
-void check_arguments(const std::string& name, const Launch& launch, const KernelInfo& info) {
+void check_arguments(const std::string& name, const LaunchRequest& launch, const KernelInfo& info) {
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     if (launch.arguments == nullptr || launch.arguments[i] == nullptr) {
       refuse(cudaErrorInvalidValue, "%s has %zu parameters, and the pointer to argument %zu is null.", name.c_str(),
@@ -108,7 +108,7 @@ std::size_t max_dynamic_smem(Process& process, Kernel& kernel) {
   return static_smem < SMEM_WITHOUT_OPT_IN ? SMEM_WITHOUT_OPT_IN - static_smem : 0;
 }
 
-LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch) {
+LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   const KernelInfo& info = kernel.info(process);
   LaunchConfig config;
   config.grid = as_array(launch.grid);
@@ -167,11 +167,11 @@ void check_cluster(const Gpu& gpu, const std::string& name, const LaunchConfig& 
 
 namespace {
 
-void run(Process& process, Kernel& kernel, const Launch& launch) {
+void run(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   announce(process);
   const Gpu& gpu = process.gpu();
   const std::string name = readable_name(kernel.name);
-  Module& module = kernel.module(process);
+  DeviceModule& module = kernel.module(process);
   const KernelInfo& info = kernel.info(process);
   const LaunchConfig config = config_of(process, kernel, launch);
 
@@ -216,7 +216,7 @@ bool cannot_simulate(cudaError_t error) {
 
 }  // namespace
 
-void launch(Process& process, Kernel& kernel, const Launch& launch) {
+void launch(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   try {
     run(process, kernel, launch);
   } catch (const Refusal& refusal) {
@@ -229,15 +229,15 @@ void launch(Process& process, Kernel& kernel, const Launch& launch) {
   }
 }
 
-Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vector<cudaEvent_t>* events) {
+LaunchRequest read_config(const cudaLaunchConfig_t* config, void** arguments, std::vector<cudaEvent_t>* events) {
   if (config == nullptr) refuse(cudaErrorInvalidValue, "the launch configuration is a null pointer.");
   if (config->numAttrs > 0 && config->attrs == nullptr) {
     refuse(cudaErrorInvalidValue, "the configuration has %u attributes at a null pointer.", config->numAttrs);
   }
-  Launch launch{.grid = config->gridDim,
-                .block = config->blockDim,
-                .dynamic_smem = config->dynamicSmemBytes,
-                .arguments = arguments};
+  LaunchRequest launch{.grid = config->gridDim,
+                       .block = config->blockDim,
+                       .dynamic_smem = config->dynamicSmemBytes,
+                       .arguments = arguments};
   bool prefers_cluster = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttributeValue& value = config->attrs[i].val;

@@ -5,7 +5,7 @@
 
 namespace sim::runtime {
 
-struct Launch {
+struct LaunchRequest {
   dim3 grid{1, 1, 1}, block{1, 1, 1};
   dim3 cluster{0, 0, 0};  ///< 0: not given by the launch
   std::size_t dynamic_smem = 0;
@@ -18,7 +18,7 @@ struct Launch {
 Kernel& find_kernel(Process& process, const void* function);
 
 /// The configuration as the device wants it: the kernel's compiled and set attributes beside the launch's own.
-LaunchConfig config_of(Process& process, Kernel& kernel, const Launch& launch);
+LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& launch);
 
 /// The most dynamic shared memory that a launch of this kernel may ask for at present.
 std::size_t max_dynamic_smem(Process& process, Kernel& kernel);
@@ -28,10 +28,10 @@ void check_cluster(const Gpu& gpu, const std::string& name, const LaunchConfig& 
 
 /// Runs the kernel, unless it may overlap the next one. Refuses an impossible launch; a fault of the kernel becomes the
 /// process's sticky error.
-void launch(Process& process, Kernel& kernel, const Launch& launch);
+void launch(Process& process, Kernel& kernel, const LaunchRequest& launch);
 
 /// Reads cudaLaunchConfig_t and its attributes. Events that the attributes name are recorded by the caller after the
 /// launch: they are returned in `events`.
-Launch read_config(const cudaLaunchConfig_t* config, void** arguments, std::vector<cudaEvent_t>* events);
+LaunchRequest read_config(const cudaLaunchConfig_t* config, void** arguments, std::vector<cudaEvent_t>* events);
 
 }  // namespace sim::runtime

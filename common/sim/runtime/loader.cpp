@@ -41,7 +41,7 @@ constexpr std::string_view REMOVED_IN_CUDA_13 = "cudaGetDeviceProperties_v2";
 
 const std::string ADVICE = "link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared).";
 
-struct Function {
+struct LoaderFunction {
   std::string_view name;
   uint64_t offset;  // from where the object is mapped
 };
@@ -79,8 +79,9 @@ std::span<const Entry> table(std::span<const std::byte> file, uint64_t offset, u
 
 /// What the symbol tables of an ELF file tell of the CUDA runtime.
 struct Symbols {
-  std::vector<Function> all, exported;  // the runtime's functions that are defined here; `all`: unless it is stripped
-  bool imports_runtime = false;         // from a libcudart.so
+  std::vector<LoaderFunction> all,
+      exported;                  // the runtime's functions that are defined here; `all`: unless it is stripped
+  bool imports_runtime = false;  // from a libcudart.so
   bool has_kernels = false;
 };
 
@@ -115,8 +116,8 @@ Symbols symbols_of(std::span<const std::byte> file) {
 }
 
 /// nvcc writes functions into each program that are called __cuda..., too; this one only the runtime has.
-bool has_static_runtime(const std::vector<Function>& functions) {
-  return std::ranges::find(functions, REGISTRATION, &Function::name) != functions.end();
+bool has_static_runtime(const std::vector<LoaderFunction>& functions) {
+  return std::ranges::find(functions, REGISTRATION, &LoaderFunction::name) != functions.end();
 }
 
 // jmp *0(%rip), and the address behind it. The runtime's functions lie at multiples of 16, however short they are.
@@ -138,15 +139,15 @@ void write_jump(std::string_view object, uint64_t from, uint64_t to) {
 struct Object {
   std::string path;
   uint64_t base;
-  std::vector<Function> functions;
+  std::vector<LoaderFunction> functions;
 };
 
 struct Loader {
-  std::string folder;            // of the simulated device's libraries
-  std::vector<Function> ours;    // sorted
-  uint64_t runtime_base = 0;     // of our libcudart.so.13, once it is mapped
-  std::vector<Object> replaced;  // found, and not yet redirected
-  std::string unreachable;       // libraries whose own runtime cannot be found, which have still to be named
+  std::string folder;                // of the simulated device's libraries
+  std::vector<LoaderFunction> ours;  // sorted
+  uint64_t runtime_base = 0;         // of our libcudart.so.13, once it is mapped
+  std::vector<Object> replaced;      // found, and not yet redirected
+  std::string unreachable;           // libraries whose own runtime cannot be found, which have still to be named
   bool has_warned = false;
 };
 
@@ -156,8 +157,8 @@ Loader& loader() {
 }
 
 void redirect(const Object& object) {
-  for (const Function& function : object.functions) {
-    const auto found = std::ranges::lower_bound(loader().ours, function.name, {}, &Function::name);
+  for (const LoaderFunction& function : object.functions) {
+    const auto found = std::ranges::lower_bound(loader().ours, function.name, {}, &LoaderFunction::name);
     if (found == loader().ours.end() || found->name != function.name) {
       if (function.name == REMOVED_IN_CUDA_13) give_up(object.path, "of CUDA 12 or older. Build it with CUDA 13.");
       continue;  // a helper that nvcc writes into each program, or a name of the program's own
@@ -195,7 +196,7 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
   if (path == loader().folder + std::string(RUNTIME)) {
     loader().runtime_base = map->l_addr;
     loader().ours = std::move(symbols.exported);
-    std::ranges::sort(loader().ours, {}, &Function::name);
+    std::ranges::sort(loader().ours, {}, &LoaderFunction::name);
     return 0;
   }
   const std::string name = is_program ? "the program" : path;

@@ -8,8 +8,8 @@
 
 namespace sim::runtime {
 
-using recording::Box;
 using recording::Content;
+using recording::MemoryBox;
 
 void Recorder::made(const Gpu& gpu) {
   recording_.gpu = gpu.key;
@@ -33,9 +33,9 @@ Content Recorder::described(std::string bytes, const void* host) const {
   return {Content::Kind::Literal, std::move(bytes)};
 }
 
-void Recorder::loaded(const Module* module, const std::vector<std::string>& texts, const std::string& name,
-                      Device::Judged judged) {
-  recording::Load load{.texts = {}, .name = name, .whole = judged == Device::Judged::Whole};
+void Recorder::loaded(const DeviceModule* module, const std::vector<std::string>& texts, const std::string& name,
+                      Device::PtxValidation judged) {
+  recording::LoadStep load{.texts = {}, .name = name, .whole = judged == Device::PtxValidation::Whole};
   for (const std::string& text : texts) load.texts.push_back(content({Content::Kind::Literal, text}));
   const auto number = static_cast<uint32_t>(modules_.size());
   modules_[module] = number;
@@ -44,12 +44,12 @@ void Recorder::loaded(const Module* module, const std::vector<std::string>& text
 
 void Recorder::allocated(const void* pointer, uint64_t bytes, const std::string& label, GlobalMemory::Kind kind) {
   const uint64_t address = device_address(pointer);
-  add(recording::Allocate{bytes, address, label, static_cast<uint32_t>(kind)});
+  add(recording::AllocateStep{bytes, address, label, static_cast<uint32_t>(kind)});
   if (kind != GlobalMemory::Kind::Device) shared_with_host(pointer, bytes);
 }
 
 void Recorder::adopted(const void* pointer, uint64_t bytes, const std::string& label) {
-  add(recording::Adopt{device_address(pointer), bytes, label});
+  add(recording::AdoptStep{device_address(pointer), bytes, label});
   wrote(pointer, bytes);
   shared_with_host(pointer, bytes);
 }
@@ -57,7 +57,7 @@ void Recorder::adopted(const void* pointer, uint64_t bytes, const std::string& l
 void Recorder::released(const void* pointer) {
   host_changes();
   visible_.erase(device_address(pointer));
-  add(recording::Release{device_address(pointer)});
+  add(recording::ReleaseStep{device_address(pointer)});
 }
 
 void Recorder::shared_with_host(const void* pointer, uint64_t bytes) {
@@ -66,8 +66,8 @@ void Recorder::shared_with_host(const void* pointer, uint64_t bytes) {
 
 void Recorder::wrote(const void* pointer, uint64_t bytes) {
   std::string now(static_cast<const char*>(pointer), bytes);
-  add(recording::Write{{.address = device_address(pointer), .width = bytes},
-                       content(described(std::move(now), nullptr))});
+  add(recording::WriteStep{{.address = device_address(pointer), .width = bytes},
+                           content(described(std::move(now), nullptr))});
 }
 
 void Recorder::host_changes() {
@@ -92,46 +92,46 @@ void Recorder::took_effect() {
   }
 }
 
-void Recorder::read(const Box& from) {
+void Recorder::read(const MemoryBox& from) {
   recording::Digests digests = digests_of(from, results_);
-  add(recording::Read{from, std::move(digests.parts), std::move(digests.whole)});
+  add(recording::ReadStep{from, std::move(digests.parts), std::move(digests.whole)});
 }
 
-void Recorder::copies(const Box& to, bool to_device, const Box& from, bool from_device) {
+void Recorder::copies(const MemoryBox& to, bool to_device, const MemoryBox& from, bool from_device) {
   host_changes();
-  if (to_device && from_device) return add(recording::Move{to, from});
+  if (to_device && from_device) return add(recording::MoveStep{to, from});
   if (from_device) return read(from);
   if (!to_device) return;
   std::string bytes;
   bytes.reserve(from.bytes());
   from.for_rows([&](uint64_t row) { bytes.append(reinterpret_cast<const char*>(row), from.width); });
-  add(recording::Write{to, content(described(std::move(bytes), reinterpret_cast<const void*>(from.address)))});
+  add(recording::WriteStep{to, content(described(std::move(bytes), reinterpret_cast<const void*>(from.address)))});
 }
 
-void Recorder::fills(const Box& to, uint32_t value, uint32_t unit) {
+void Recorder::fills(const MemoryBox& to, uint32_t value, uint32_t unit) {
   host_changes();
-  add(recording::Fill{to, value, unit});
+  add(recording::FillStep{to, value, unit});
 }
 
-void Recorder::launches(const Module* module, const KernelInfo& info, const LaunchConfig& config,
+void Recorder::launches(const DeviceModule* module, const KernelInfo& info, const LaunchConfig& config,
                         void* const* arguments) {
   host_changes();
-  recording::Launch launch{.module = modules_.at(module),
-                           .kernel = info.name,
-                           .grid = config.grid,
-                           .block = config.block,
-                           .cluster = config.cluster,
-                           .dynamic_smem = config.dynamic_smem,
-                           .stack_bytes = config.stack_bytes,
-                           .max_dynamic_smem = config.max_dynamic_smem,
-                           .stream = config.stream,
-                           .nonportable_cluster = config.nonportable_cluster,
-                           .cooperative = config.cooperative,
-                           .blocking_stream = config.blocking_stream,
-                           .overlaps = config.overlaps,
-                           .registers = static_cast<uint64_t>(info.registers),
-                           .local_bytes = info.local_bytes,
-                           .arguments = {}};
+  recording::LaunchStep launch{.module = modules_.at(module),
+                               .kernel = info.name,
+                               .grid = config.grid,
+                               .block = config.block,
+                               .cluster = config.cluster,
+                               .dynamic_smem = config.dynamic_smem,
+                               .stack_bytes = config.stack_bytes,
+                               .max_dynamic_smem = config.max_dynamic_smem,
+                               .stream = config.stream,
+                               .nonportable_cluster = config.nonportable_cluster,
+                               .cooperative = config.cooperative,
+                               .blocking_stream = config.blocking_stream,
+                               .overlaps = config.overlaps,
+                               .registers = static_cast<uint64_t>(info.registers),
+                               .local_bytes = info.local_bytes,
+                               .arguments = {}};
   for (std::size_t i = 0; i < info.parameters.size(); ++i)
     launch.arguments.emplace_back(static_cast<const char*>(arguments[i]), info.parameters[i].size);
   add(std::move(launch));
@@ -141,7 +141,7 @@ void Recorder::launches(const Module* module, const KernelInfo& info, const Laun
 bool Recorder::settles() {
   if (std::exchange(settled_, true)) return false;
   host_changes();
-  add(recording::Settle{});
+  add(recording::SettleStep{});
   return true;
 }
 
@@ -149,14 +149,14 @@ void Recorder::generated(const void* host, uint64_t bytes, uint64_t init, uint64
   generated_[reinterpret_cast<uintptr_t>(host)] = {Content::Kind::Generated, "", bytes, init, seed, operand};
 }
 
-void Recorder::describes(recording::Result result) {
-  std::erase_if(results_, [&](const recording::Result& old) { return old.address == result.address; });
+void Recorder::describes(recording::ResultStep result) {
+  std::erase_if(results_, [&](const recording::ResultStep& old) { return old.address == result.address; });
   results_.push_back(result);
   add(std::move(result));
 }
 
 void Recorder::finish(int exit_code) {
-  add(recording::End{static_cast<uint32_t>(exit_code)});
+  add(recording::EndStep{static_cast<uint32_t>(exit_code)});
   if (!results_of_.empty()) take_results(recording_, recording::from_file(base::read_file(results_of_)));
   base::write_file(file_, to_file(recording_));
 }

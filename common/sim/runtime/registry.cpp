@@ -27,18 +27,18 @@ void Binary::read() {
   read_ = true;
   try {
     switch (recognise(data_)) {
-      case Format::Wrapper: containers_ = read_wrapper(data_); break;
-      case Format::Container:
+      case ImageFormat::Wrapper: containers_ = read_wrapper(data_); break;
+      case ImageFormat::Container:
         containers_ = {read_container({static_cast<const uint8_t*>(data_), readable_bytes(data_)})};
         break;
-      case Format::Machine:
+      case ImageFormat::Machine:
         problem_ =
             "is machine code without PTX, and PTX is what the simulated device runs. Ask its compiler for PTX: nvcc "
             "with "
             "-gencode arch=compute_100a,code=compute_100a, NVRTC with nvrtcGetPTX, nvJitLink with -ptx, cuda.core with "
             "compile(\"ptx\"), CuPy with CUPY_COMPILE_WITH_PTX=1 in the environment";
         break;
-      case Format::Other: {
+      case ImageFormat::Other: {
         const auto* text = static_cast<const char*>(data_);
         bare_text_.assign(text, strnlen(text, readable_bytes(data_)));
         if (parse_target(ptx_target(bare_text_)).arch == 0) problem_ = "is neither a fat binary nor PTX";
@@ -146,12 +146,12 @@ void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) 
   }
 }
 
-Module& Binary::module(Process& process) {
+DeviceModule& Binary::module(Process& process) {
   if (module_ != nullptr) return *module_;
   read();
   const Gpu& gpu = process.gpu();
   std::string origin = label_;
-  Device::Judged judged = Device::Judged::WhenExecuted;
+  Device::PtxValidation judged = Device::PtxValidation::WhenExecuted;
   const Replacement* replacement = process.replacement();
   if (replacement != nullptr && defines_one_of(replacement->kernels)) {
     origin = replacement->file;
@@ -161,11 +161,11 @@ Module& Binary::module(Process& process) {
     }
     compare_parameters(*replacement, gpu);
     texts_ = {replacement->text};
-    judged = Device::Judged::Whole;
+    judged = Device::PtxValidation::Whole;
   } else {
     texts_ = choose_texts(gpu);
     read_resources(gpu);
-    if (!bare_text_.empty()) judged = Device::Judged::Whole;
+    if (!bare_text_.empty()) judged = Device::PtxValidation::Whole;
   }
 
   Outcome outcome;
@@ -192,7 +192,7 @@ void Kernel::load(Process& process) {
   }
 }
 
-Module& Kernel::module(Process& process) {
+DeviceModule& Kernel::module(Process& process) {
   load(process);
   return *module_;
 }
@@ -202,13 +202,13 @@ const KernelInfo& Kernel::info(Process& process) {
   return *info_;
 }
 
-void* Variable::find(Process& process) {
+void* DeviceVariable::find(Process& process) {
   if (address_ != nullptr) return address_;
   std::size_t placed_bytes = 0;
   return address_ = binary->module(process).variable(name, &placed_bytes);
 }
 
-void* Variable::address(Process& process) {
+void* DeviceVariable::address(Process& process) {
   if (void* const found = find(process)) return found;
   refuse(cudaErrorInvalidSymbol, "the PTX of %s does not define the variable %s.", binary->label().c_str(),
          name.c_str());
@@ -246,7 +246,7 @@ Kernel* Registry::add_kernel(Binary* binary, const void* host_function, std::str
 
 void Registry::add_variable(Binary* binary, const void* host_variable, const char* name, std::size_t bytes,
                             void** managed) {
-  Variable variable;
+  DeviceVariable variable;
   variable.binary = owner(binary);
   variable.name = name;
   variable.bytes = bytes;
@@ -259,7 +259,7 @@ Kernel* Registry::find_kernel(const void* function) {
   return found == kernels_.end() ? nullptr : found->second.get();
 }
 
-Variable* Registry::find_variable(const void* host_variable) {
+DeviceVariable* Registry::find_variable(const void* host_variable) {
   const auto found = variables_.find(host_variable);
   return found == variables_.end() ? nullptr : &found->second;
 }

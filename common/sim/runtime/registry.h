@@ -39,7 +39,7 @@ class Binary {
   const KernelResources* resources(const std::string& kernel) const;
 
   /// Parses the code at first use, links its translation units, and refuses when there is none for this GPU.
-  Module& module(Process& process);
+  DeviceModule& module(Process& process);
   const std::string& label() const { return label_; }
 
  private:
@@ -56,7 +56,7 @@ class Binary {
   std::string bare_text_;           // if `data` is PTX itself
   std::string problem_;             // why nothing could be read; empty if something was
   std::vector<std::string> texts_;  // what the module was parsed from, and may refer to
-  Module* module_ = nullptr;
+  DeviceModule* module_ = nullptr;
   std::unordered_map<std::string, KernelResources> resources_;
 };
 
@@ -67,7 +67,7 @@ struct Kernel {
 
   /// Where it is and what it needs, as its machine code says where there is some; loaded at first use, refused if the GPU
   /// cannot run it.
-  Module& module(Process& process);
+  DeviceModule& module(Process& process);
   const KernelInfo& info(Process& process);
 
   // What the program set by cudaFuncSetAttribute.
@@ -80,12 +80,12 @@ struct Kernel {
 
  private:
   void load(Process& process);
-  Module* module_ = nullptr;
+  DeviceModule* module_ = nullptr;
   std::optional<KernelInfo> info_;
 };
 
 /// One __device__, __constant__ or __managed__ variable, known to the host by the address of its shadow.
-struct Variable {
+struct DeviceVariable {
   std::shared_ptr<Binary> binary;
   std::string name;
   std::size_t bytes = 0;
@@ -109,7 +109,7 @@ class Registry {
 
   /// By the host function's address or by handle; nullptr if it is neither.
   Kernel* find_kernel(const void* function);
-  Variable* find_variable(const void* host_variable);
+  DeviceVariable* find_variable(const void* host_variable);
 
   /// Gives the host its pointers to the managed variables of `binary`. Those that its PTX lacks (a replacement may lack
   /// some) are refused if the host is about to use one.
@@ -130,7 +130,7 @@ class Registry {
 
   std::vector<std::shared_ptr<Binary>> binaries_;
   std::unordered_map<const void*, std::shared_ptr<Kernel>> kernels_;  // by host function and by the Kernel's address
-  std::unordered_map<const void*, Variable> variables_;               // by host variable
+  std::unordered_map<const void*, DeviceVariable> variables_;         // by host variable
 };
 
 }  // namespace sim::runtime

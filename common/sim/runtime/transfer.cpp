@@ -7,7 +7,7 @@ namespace sim::runtime {
 namespace {
 
 /// From the first byte to the last that a box touches.
-std::size_t span_of(Layout layout, Shape shape) {
+std::size_t span_of(Layout layout, CopyShape shape) {
   if (shape.empty()) return 0;
   return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.pitch + shape.width;
 }
@@ -32,7 +32,7 @@ void check(Process& process, const void* pointer, std::size_t bytes, bool on_dev
   }
 }
 
-void check_pitch(const char* role, Layout layout, Shape shape) {
+void check_pitch(const char* role, Layout layout, CopyShape shape) {
   if (shape.rows > 1 && layout.pitch < shape.width) {
     refuse(cudaErrorInvalidPitchValue, "the %s pitch of %s is less than the width of %s.", role,
            in_bytes(layout.pitch).c_str(), in_bytes(shape.width).c_str());
@@ -40,7 +40,7 @@ void check_pitch(const char* role, Layout layout, Shape shape) {
 }
 
 /// Rows that the GPU reaches, for the order checker.
-std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout layout, Shape shape) {
+std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout layout, CopyShape shape) {
   std::vector<order::Range> rows;
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
   if (process.memory().find(begin, 1) == nullptr) return rows;
@@ -66,7 +66,7 @@ void check_order(Process& process, const char* what, const std::vector<order::Ra
   process.fail();
 }
 
-recording::Box box_of(const void* pointer, Layout layout, Shape shape) {
+recording::MemoryBox box_of(const void* pointer, Layout layout, CopyShape shape) {
   return {
       reinterpret_cast<uintptr_t>(pointer), shape.width, shape.rows, shape.slices, layout.pitch, layout.slice_pitch};
 }
@@ -84,7 +84,7 @@ Sides sides_of(cudaMemcpyKind kind) {
   refuse(cudaErrorInvalidMemcpyDirection, "%d is not a cudaMemcpyKind.", static_cast<int>(kind));
 }
 
-void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, Shape shape,
+void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, CopyShape shape,
           cudaMemcpyKind kind) {
   const Sides sides = sides_of(kind);
   if (shape.empty()) return;
@@ -96,7 +96,7 @@ void copy(Process& process, void* to, Layout to_layout, const void* from, Layout
     check_order(process, "a copy", rows_of(process, from, from_layout, shape), rows_of(process, to, to_layout, shape));
   }
   const GlobalMemory& memory = process.memory();
-  const recording::Box to_box = box_of(to, to_layout, shape), from_box = box_of(from, from_layout, shape);
+  const recording::MemoryBox to_box = box_of(to, to_layout, shape), from_box = box_of(from, from_layout, shape);
   Recorder* const recorder = process.recorder();
   if (recorder != nullptr) {
     recorder->copies(to_box, memory.find(to_box.address, 1) != nullptr, from_box,
@@ -133,8 +133,8 @@ cudaMemcpy3DParms copy_of(void* to, std::size_t to_pitch, const void* from, std:
   return p;
 }
 
-Variable& find_variable(Process& process, const void* symbol) {
-  Variable* variable = process.registry.find_variable(symbol);
+DeviceVariable& find_variable(Process& process, const void* symbol) {
+  DeviceVariable* variable = process.registry.find_variable(symbol);
   if (variable == nullptr) {
     refuse(cudaErrorInvalidSymbol, "%p is not a __device__ or __constant__ variable of this program.", symbol);
   }
@@ -144,7 +144,7 @@ Variable& find_variable(Process& process, const void* symbol) {
 namespace {
 
 void* bytes_of(Process& process, const void* symbol, std::size_t bytes, std::size_t offset) {
-  Variable& variable = find_variable(process, symbol);
+  DeviceVariable& variable = find_variable(process, symbol);
   if (offset > variable.bytes || bytes > variable.bytes - offset) {
     refuse(cudaErrorInvalidValue, "%s at byte %s do not fit into %s, which has %s.", in_bytes(bytes).c_str(),
            grouped(offset).c_str(), variable.name.c_str(), in_bytes(variable.bytes).c_str());
@@ -170,7 +170,7 @@ cudaMemcpy3DParms copy_from_symbol(Process& process, void* to, const void* symbo
   return copy_of(to, bytes_of(process, symbol, bytes, offset), bytes, kind);
 }
 
-void fill(Process& process, const Fill& what) {
+void fill(Process& process, const FillCopy& what) {
   const auto& [to, layout, shape, value, unit] = what;
   if (shape.empty()) return;
   if (shape.rows > 1 && layout.pitch < shape.width) {

@@ -7,7 +7,7 @@
 namespace sim::runtime {
 
 /// `rows` rows of `width` bytes each, `pitch` bytes apart; `slices` of those, `slice_pitch` bytes apart.
-struct Shape {
+struct CopyShape {
   std::size_t width = 0, rows = 1, slices = 1;
   bool empty() const { return width == 0 || rows == 0 || slices == 0; }
 };
@@ -21,7 +21,7 @@ struct Sides {
 };
 Sides sides_of(cudaMemcpyKind kind);
 
-void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, Shape shape,
+void copy(Process& process, void* to, Layout to_layout, const void* from, Layout from_layout, CopyShape shape,
           cudaMemcpyKind kind);
 inline void copy(Process& process, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   copy(process, to, {}, from, {}, {bytes}, kind);
@@ -35,7 +35,7 @@ inline cudaMemcpy3DParms copy_of(void* to, const void* from, std::size_t bytes, 
   return copy_of(to, bytes, from, bytes, bytes, 1, kind);
 }
 /// The program's variable behind this address; refuses anything else.
-Variable& find_variable(Process& process, const void* symbol);
+DeviceVariable& find_variable(Process& process, const void* symbol);
 /// To or from it.
 cudaMemcpy3DParms copy_to_symbol(Process& process, const void* symbol, const void* from, std::size_t bytes,
                                  std::size_t offset, cudaMemcpyKind kind);
@@ -43,14 +43,14 @@ cudaMemcpy3DParms copy_from_symbol(Process& process, void* to, const void* symbo
                                    std::size_t offset, cudaMemcpyKind kind);
 
 /// Memory that gets a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
-struct Fill {
+struct FillCopy {
   void* to = nullptr;
   Layout layout;
-  Shape shape;
+  CopyShape shape;
   uint32_t value = 0;
   std::size_t unit = 1;
 };
-void fill(Process& process, const Fill& fill);
+void fill(Process& process, const FillCopy& fill);
 
 /// A new allocation, refused when it does not fit. 0 bytes give a null pointer, as the real runtime does.
 void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind);

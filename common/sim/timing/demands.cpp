@@ -10,7 +10,7 @@
 #include "exec/core/program.h"
 #include "timing/ordinary_loads.h"
 #include "timing/recorder.h"
-#include "timing/unknown.h"
+#include "timing/taint.h"
 
 namespace sim {
 namespace {

@@ -24,7 +24,7 @@ bool uses_tensor_cores(const Prediction& p) { return p.replayed.activity.flops >
 
 /// What takes most of the time.
 std::string limit(const Prediction& p) {
-  const Replayed& r = p.replayed;
+  const PredictedTimes& r = p.replayed;
   if (!uses_tensor_cores(p)) {
     const std::pair<double, const char*> shares[] = {{r.dram_share, "DRAM bandwidth"},
                                                      {r.issue_share, "instructions that SMs can issue"},
@@ -65,7 +65,7 @@ class Replays {
   Replays(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c)
       : launches_(launches), gpu_(gpu), c_(c) {}
 
-  using Found = std::pair<double, Replayed>;
+  using Found = std::pair<double, PredictedTimes>;
   /// The clock that the limit leaves under load, and what happens at it.
   const Found& sustained() {
     if (!sustained_) sustained_ = within(c_.power_cap);
@@ -79,7 +79,7 @@ class Replays {
   }
 
  private:
-  using Known = std::map<double, Replayed>;
+  using Known = std::map<double, PredictedTimes>;
 
   /// Where a limit holds the clocks back, those of the GPCs part.
   void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
@@ -110,9 +110,9 @@ class Replays {
   }
 
   /// On the line through the two replays that are nearest, or as in the only one.
-  Replayed about(double ghz) const {
+  PredictedTimes about(double ghz) const {
     const auto one = nearest(ghz), other = nearest(ghz, one->first);
-    Replayed result = one->second;
+    PredictedTimes result = one->second;
     if (other == known_.end() || one->first == ghz) return result;
     const double weight = (ghz - one->first) / (other->first - one->first);
     std::vector<double> changes;
@@ -164,7 +164,7 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
 }
 
 std::string to_text(const Prediction& p) {
-  const Replayed& r = p.replayed;
+  const PredictedTimes& r = p.replayed;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
                      " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
   text += base::format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us",
@@ -187,7 +187,7 @@ std::string to_text(const Prediction& p) {
 }
 
 std::string to_json(const Prediction& p) {
-  const Replayed& r = p.replayed;
+  const PredictedTimes& r = p.replayed;
   const auto gigabytes = [](int64_t bytes) { return static_cast<double>(bytes) / 1e9; };
   std::string text;
   base::JsonWriter json(text);

@@ -19,7 +19,7 @@ struct Prediction {
   double seconds = 0;  ///< from the start of one call to the start of the next
   double tflops = 0;   ///< those that were asked for, or else those executed
   double error = 0;    ///< of the model's TFLOPS, where they were compared with measured ones: a mean, not a bound
-  Replayed replayed;
+  PredictedTimes replayed;
   uint64_t clusters = 0;
   size_t kinds = 0;
   std::set<std::string> uncounted;  ///< what the kernel does and the figures leave out

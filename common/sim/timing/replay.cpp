@@ -149,7 +149,7 @@ class Replay {
     }
   }
 
-  Replayed run() {
+  PredictedTimes run() {
     start_what_fits(0);
     while (!queue_.empty()) {
       const Event event = queue_.top();
@@ -161,7 +161,7 @@ class Replay {
       if (ended_[i] != launches_[i].kind_of.size())
         throw std::runtime_error("the timing model finds clusters that wait for one another for ever");
     }
-    Replayed result;
+    PredictedTimes result;
     const Tick end = *std::max_element(ends_.begin(), ends_.end());
     result.activity.cycles = (end + kCycle - 1) / kCycle;
     result.activity.flops = flops_;
@@ -698,8 +698,8 @@ class Replay {
 
 }  // namespace
 
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                const ModelClock& clock, ReplayLog* log) {
+PredictedTimes replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                      const ModelClock& clock, ReplayLog* log) {
   return Replay(launches, gpu, constants, clock, log).run();
 }
 

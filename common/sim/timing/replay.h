@@ -35,7 +35,7 @@ struct GridDemands {
   bool overlaps = false;               ///< it may start before the launch before it has ended
 };
 
-struct Replayed {
+struct PredictedTimes {
   Activity activity;        ///< of all launches together; cycles from the first CTA's start to the last one's end
   double tensor_share = 0;  ///< of the cycles, in which tensor cores are busy, all SMs together
   double l2_share = 0, dram_share = 0;
@@ -53,7 +53,7 @@ struct ModelClock {
 /// All launches of one call, in order. `clock`: of the SMs, for DRAM has its own. Throws std::runtime_error if they wait for
 /// one another for ever.
 /// `log`: what it is to note for a trace; may be null.
-Replayed replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                const ModelClock& clock, ReplayLog* log = nullptr);
+PredictedTimes replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                      const ModelClock& clock, ReplayLog* log = nullptr);
 
 }  // namespace sim::timing

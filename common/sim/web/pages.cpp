@@ -15,7 +15,7 @@ uint8_t* arena = nullptr;
 }  // namespace
 
 /// One device at a time. Memory that nothing has touched is the browser's to provide, and costs nothing before.
-Range reserve(uint64_t wanted) {
+AddressRange reserve(uint64_t wanted) {
   if (arena != nullptr) return {};
   for (uint64_t bytes = wanted < MOST ? wanted : MOST; bytes >= LEAST; bytes /= 2) {
     arena = static_cast<uint8_t*>(std::aligned_alloc(kPage, static_cast<size_t>(bytes)));
@@ -26,7 +26,7 @@ Range reserve(uint64_t wanted) {
   return {};
 }
 
-void release(Range) {
+void release(AddressRange) {
   std::free(arena);
   arena = nullptr;
 }

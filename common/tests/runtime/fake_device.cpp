@@ -15,7 +15,7 @@
 namespace sim {
 namespace {
 
-class FakeModule : public Module {
+class FakeModule : public DeviceModule {
  public:
   FakeModule(GlobalMemory& memory, const std::string& commented) {
     const std::string text = std::regex_replace(commented, std::regex("//[^\n]*"), "");
@@ -26,7 +26,7 @@ class FakeModule : public Module {
     static const std::regex variable(R"(\.(global|const)[^;=\[]*\.(b|u|s|f)(8|16|32|64)\s+(\w+)(\[(\d+)\])?)");
     for (std::sregex_iterator it(text.begin(), text.end(), variable), end; it != end; ++it) {
       const std::size_t count = (*it)[6].matched ? std::stoul((*it)[6]) : 1;
-      Variable& v = variables_[(*it)[4]];
+      DeviceVariable& v = variables_[(*it)[4]];
       v.bytes = count * std::stoul((*it)[3]) / 8;
       v.address = memory.allocate(v.bytes, (*it)[4], (*it)[1] == "const");
       std::memset(v.address, 0, v.bytes);
@@ -50,7 +50,7 @@ class FakeModule : public Module {
   }
 
  private:
-  struct Variable {
+  struct DeviceVariable {
     std::size_t bytes = 0;
     void* address = nullptr;
   };
@@ -93,7 +93,7 @@ class FakeModule : public Module {
   }
 
   std::map<std::string, KernelInfo> kernels_;
-  std::map<std::string, Variable> variables_;
+  std::map<std::string, DeviceVariable> variables_;
 };
 
 }  // namespace
@@ -116,7 +116,7 @@ Device::Device(Gpu gpu, Options options)
 
 Device::~Device() = default;
 
-Module* Device::load(std::string_view text, std::string name, Outcome* outcome, Judged) {
+DeviceModule* Device::load(std::string_view text, std::string name, Outcome* outcome, PtxValidation) {
   if (text.find("syntax error") != std::string_view::npos) {
     *outcome = {Status::InvalidPtx, name + ":1: this is not PTX."};
     return nullptr;
@@ -125,7 +125,8 @@ Module* Device::load(std::string_view text, std::string name, Outcome* outcome, 
   return impl_->modules.emplace_back(std::make_unique<FakeModule>(memory_, std::string(text))).get();
 }
 
-Module* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome, Judged judged) {
+DeviceModule* Device::load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
+                           PtxValidation judged) {
   std::string all;
   for (const std::string_view text : texts) all.append(text);
   return load(all, std::move(name), outcome, judged);
@@ -136,7 +137,7 @@ std::vector<KernelInfo> Device::kernels_of(std::string_view text) {
   return FakeModule(memory, std::string(text)).kernels();
 }
 
-Outcome Device::launch(Module&, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
+Outcome Device::launch(DeviceModule&, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments) {
   const auto list = [](const auto& dim) {
     return std::to_string(dim[0]) + "," + std::to_string(dim[1]) + "," + std::to_string(dim[2]);
   };

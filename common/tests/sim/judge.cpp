@@ -65,7 +65,7 @@ std::string run(const std::string& text) {
   Bench bench(options, hopper ? "h200" : "b200");
   Device& device = bench.device();
   Outcome outcome;
-  Module* const module = device.load(text, "text", &outcome);
+  DeviceModule* const module = device.load(text, "text", &outcome);
   if (module == nullptr) return outcome.report;
   const Arguments arguments(bench);
   for (const KernelInfo& kernel : Device::kernels_of(text)) {

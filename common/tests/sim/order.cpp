@@ -8,21 +8,23 @@
 #include <vector>
 
 #include "check/order/launches.h"
-#include "check/order/world.h"
+#include "check/order/race_detector.h"
 
 namespace sim::order {
 namespace {
 
-class NumberedLines final : public Names {
+class NumberedLines final : public ProgramNames {
  public:
-  std::string cta(const Cta& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
+  std::string cta(const CtaKnowledge& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
   std::string instruction(uint32_t site) const override { return "instruction " + std::to_string(site); }
   std::string line(uint32_t site) const override { return ":" + std::to_string(site); }
   std::string innermost_line(uint32_t site) const override { return line(site); }
   uint32_t first_of_line(uint32_t site) const override { return site; }
   std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
   std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
-  const uint8_t* bytes(const Cta*, uint64_t address) const override { return memory.data() + address % memory.size(); }
+  const uint8_t* bytes(const CtaKnowledge*, uint64_t address) const override {
+    return memory.data() + address % memory.size();
+  }
   std::array<uint8_t, 4096> memory{};
 };
 
@@ -50,7 +52,7 @@ class Story {
     at(by, address, writes, target, bytes);
   }
   void at(const By& by, const std::array<uint64_t, 32>& address, bool writes, uint32_t target, uint32_t bytes = 4) {
-    LaneAccess access;
+    WarpAccess access;
     access.target = cta[target];
     access.address = address.data();
     access.bytes = bytes;
@@ -67,8 +69,8 @@ class Story {
   void global(const By& by, uint64_t at, bool writes, How how = How::Plain) {
     std::array<uint64_t, 32> address{};
     address.fill(at);
-    LaneAccess access;
-    access.space = Space::Global;
+    WarpAccess access;
+    access.space = MemoryKind::Global;
     access.address = address.data();
     access.bytes = 4;
     access.role = how == How::Add ? Role::Atomic : writes ? Role::Store : Role::Load;
@@ -108,15 +110,15 @@ class Story {
   }
   void wait(const By& by, uint32_t offset, std::optional<Scope> scope = Scope::Cta) { world.waited(by, offset, scope); }
 
-  std::unique_ptr<Operation> load_bulk(const By& by, uint64_t offset, uint32_t barrier, uint32_t target = 0) {
+  std::unique_ptr<OperationRecord> load_bulk(const By& by, uint64_t offset, uint32_t barrier, uint32_t target = 0) {
     return world.bulk_load(by, Role::BulkLoad, {{cta[target], {{offset, offset + 128}}, cta[target], barrier}}, nullptr,
                            {{4096, 4224}});
   }
-  void land(Operation& operation, uint32_t barrier, uint32_t target = 0) {
+  void land(OperationRecord& operation, uint32_t barrier, uint32_t target = 0) {
     world.landed(operation, 0, *cta[target], barrier);
     world.phase_complete(*cta[target], barrier);
   }
-  std::unique_ptr<Operation> store_bulk(const By& by, uint64_t offset, uint64_t to = 8192) {
+  std::unique_ptr<OperationRecord> store_bulk(const By& by, uint64_t offset, uint64_t to = 8192) {
     return world.bulk_store(by, {{offset, offset + 128}}, {{to, to + 128}}, false);
   }
 
@@ -140,8 +142,8 @@ class Story {
 
   NumberedLines names;
   Findings findings;
-  World world;
-  std::vector<Cta*> cta;
+  RaceDetector world;
+  std::vector<CtaKnowledge*> cta;
 };
 
 // ---- threads
@@ -352,8 +354,8 @@ TEST(Order, FlagsInMemory) {
   const auto flag = [](Story& story, const By& by, bool writes, bool orders, Scope scope, bool rmw = false) {
     std::array<uint64_t, 32> address{};
     address.fill(512);
-    LaneAccess access;
-    access.space = Space::Global;
+    WarpAccess access;
+    access.space = MemoryKind::Global;
     access.address = address.data();
     access.bytes = 4;
     access.role = Role::Atomic;
@@ -366,8 +368,8 @@ TEST(Order, FlagsInMemory) {
   const auto data = [](Story& story, const By& by, bool writes) {
     std::array<uint64_t, 32> address{};
     address.fill(2048);
-    LaneAccess access;
-    access.space = Space::Global;
+    WarpAccess access;
+    access.space = MemoryKind::Global;
     access.address = address.data();
     access.bytes = 4;
     access.role = writes ? Role::Store : Role::Load;
@@ -440,7 +442,7 @@ TEST(Order, FlagsInMemory) {
 TEST(Order, AtomicsDoNotRaceButAnOrdinaryAccessDoes) {
   Story story;
   std::array<uint64_t, 32> address{};
-  LaneAccess access;
+  WarpAccess access;
   access.target = story.cta[0];
   access.address = address.data();
   access.bytes = 4;
@@ -507,17 +509,17 @@ TEST(Order, AProxyFenceIsNoBarrier) {
 }
 
 TEST(Order, ABulkStoreHasReadWhenItsThreadHasWaitedAndToldTheOthers) {
-  enum Lacks { Nothing, Wait, Barrier };
-  for (const Lacks lacks : {Nothing, Wait, Barrier}) {
+  enum Lacks { Nothing, Wait, BarrierChannel };
+  for (const Lacks lacks : {Nothing, Wait, BarrierChannel}) {
     Story story;
     story.store_bulk(story.lane0(0, 0, 10), 0);
     story.world.bulk_commit(story.lane0(0, 0, 11));
     if (lacks != Wait) story.world.bulk_wait(story.lane0(0, 0, 12), 0, true);
-    if (lacks != Barrier) story.sync_cta(0, 13);
+    if (lacks != BarrierChannel) story.sync_cta(0, 13);
     story.store(story.all(0, 1, 14));
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Wait) story.expect("write after read", "cp.async.bulk.wait_group.read");
-    if (lacks == Barrier) story.expect("write after read", "a barrier, or an arrival and a wait, is missing");
+    if (lacks == BarrierChannel) story.expect("write after read", "a barrier, or an arrival and a wait, is missing");
   }
 }
 
@@ -645,8 +647,8 @@ TEST(Order, WgmmaReadsWhatThreadsHaveFenced) {
 }
 
 TEST(Order, CopiesOfLanes) {
-  enum Lacks { Nothing, Wait, Barrier, ProxyFence };
-  for (const Lacks lacks : {Nothing, Wait, Barrier, ProxyFence}) {
+  enum Lacks { Nothing, Wait, BarrierChannel, ProxyFence };
+  for (const Lacks lacks : {Nothing, Wait, BarrierChannel, ProxyFence}) {
     Story story;
     std::array<uint64_t, 32> to{}, from{};
     for (uint64_t lane = 0; lane < 32; ++lane) to[lane] = 16 * lane, from[lane] = 4096 + 16 * lane;
@@ -654,14 +656,14 @@ TEST(Order, CopiesOfLanes) {
     story.world.copy_commit(story.all(0, 0, 11));
     if (lacks != Wait) story.world.copy_wait(story.all(0, 0, 12), 0, false);
     if (lacks != ProxyFence) story.world.fence_proxy_async(story.all(0, 0, 13), true, false);
-    if (lacks != Barrier) story.sync_cta(0, 14);
+    if (lacks != BarrierChannel) story.sync_cta(0, 14);
     if (lacks == ProxyFence)
       story.world.wgmma(story.all(0, 1, 15), {{0, 512}});
     else
       story.lanes(story.all(0, 1, 15), 0, false, 0, 16);
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Wait) story.expect("read after write", "cp.async.wait_group");
-    if (lacks == Barrier) story.expect("read after write", "knows that it is over");
+    if (lacks == BarrierChannel) story.expect("read after write", "knows that it is over");
     if (lacks == ProxyFence) story.expect("across proxies", "fence.proxy.async by the writer");
   }
 }
@@ -686,8 +688,8 @@ TEST(Order, ATensorMapThatTheKernelChangesIsReleasedAndAcquired) {
       Story story;
       std::array<uint64_t, 32> map{};
       map[0] = 4096;
-      LaneAccess change;
-      change.space = Space::Global;
+      WarpAccess change;
+      change.space = MemoryKind::Global;
       change.address = map.data(), change.bytes = 128;
       change.role = Role::Store, change.writes = true;
       story.world.access(story.lane0(0, 0, 10), change);
@@ -710,8 +712,8 @@ TEST(Order, ATensorMapThatTheKernelChangesIsReleasedAndAcquired) {
 void change_map(Story& story, const By& by) {
   std::array<uint64_t, 32> map{};
   map[0] = 16384;
-  LaneAccess change;
-  change.space = Space::Global;
+  WarpAccess change;
+  change.space = MemoryKind::Global;
   change.address = map.data(), change.bytes = 128;
   change.role = Role::Store, change.writes = true;
   story.world.access(by, change);
@@ -795,8 +797,8 @@ TEST(Order, AnotherThreadMayAcquireAndReleaseATensorMap) {
     Story story;
     std::array<uint64_t, 32> map{};
     map[0] = 16384;
-    LaneAccess change;
-    change.space = Space::Global;
+    WarpAccess change;
+    change.space = MemoryKind::Global;
     change.address = map.data(), change.bytes = 128;
     change.role = Role::Store, change.writes = true;
     story.world.access(story.lane0(0, 0, 10), change);
@@ -831,7 +833,7 @@ TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
   for (const bool fenced : {true, false}) {
     Story story;
     story.init(0, 1024);
-    const std::vector<World::Landing> landing{{story.cta[0], {{0, 16}}, story.cta[0], 1024}};
+    const std::vector<RaceDetector::Landing> landing{{story.cta[0], {{0, 16}}, story.cta[0], 1024}};
     const auto first = story.world.bulk_load(story.lane0(0, 0, 10), Role::Cancel, landing, nullptr, {});
     story.land(*first, 1024);
     story.wait(story.all(0, 1, 11), 1024);
@@ -1040,13 +1042,13 @@ TEST(Order, AWaitThatAnEarlierPhaseWouldSatisfy) {
 
 // ---- tensor memory
 
-std::vector<World::TensorRange> cells(Cta& cta, int columns = 8) {
-  std::vector<World::TensorRange> result;
-  for (const Range& range : World::tensor_range(0, 128, 0, columns)) result.push_back({&cta, range});
+std::vector<RaceDetector::TensorRange> cells(CtaKnowledge& cta, int columns = 8) {
+  std::vector<RaceDetector::TensorRange> result;
+  for (const Range& range : RaceDetector::tensor_range(0, 128, 0, columns)) result.push_back({&cta, range});
   return result;
 }
-World::Mma mma_of(Cta& cta, bool accumulates, uint64_t accumulator = 1) {
-  World::Mma mma;
+RaceDetector::Mma mma_of(CtaKnowledge& cta, bool accumulates, uint64_t accumulator = 1) {
+  RaceDetector::Mma mma;
   mma.results = cells(cta);
   mma.accumulates = accumulates;
   mma.accumulator = accumulator;
@@ -1074,7 +1076,7 @@ TEST(Order, MmaThenLoadNeedsCommitWaitAndFence) {
       story.wait(story.all(0, 1, 12), 1024);
     }
     if (lacks != After) story.world.fence_after_thread_sync(story.all(0, 1, 13));
-    story.world.tensor_transfer(story.all(0, 1, 14), World::tensor_range(32, 32, 0, 8), false);
+    story.world.tensor_transfer(story.all(0, 1, 14), RaceDetector::tensor_range(32, 32, 0, 8), false);
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Commit) story.expect("tensor memory", "tcgen05.commit after it");
     if (lacks == After) story.expect("tcgen05-fence", "after_thread_sync by warp 1");
@@ -1086,7 +1088,7 @@ TEST(Order, LoadThenMmaNeedsWaitFenceAndAnArrivalForAllLanes) {
   for (const Lacks lacks : {Nothing, Wait, Before, Sync, After}) {
     Story story;
     story.init(0, 1024);
-    story.world.tensor_transfer(story.all(0, 1, 10), World::tensor_range(32, 32, 0, 8), false);
+    story.world.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), false);
     if (lacks != Wait) story.world.tensor_wait(story.all(0, 1, 11), false);
     if (lacks != Before) story.world.fence_before_thread_sync(story.all(0, 1, 12));
     if (lacks != Sync) story.world.sync_warp(story.all(0, 1, 13));
@@ -1105,7 +1107,7 @@ TEST(Order, LoadThenMmaNeedsWaitFenceAndAnArrivalForAllLanes) {
 TEST(Order, StoreToTensorMemoryIsWaitedFor) {
   for (const bool waits : {true, false}) {
     Story story;
-    story.world.tensor_transfer(story.all(0, 1, 10), World::tensor_range(32, 32, 0, 8), true);
+    story.world.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), true);
     if (waits) story.world.tensor_wait(story.all(0, 1, 11), true);
     story.world.fence_before_thread_sync(story.all(0, 1, 12));
     story.sync_cta(0, 13);
@@ -1126,7 +1128,7 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
     story.land(*load, 1024);
     story.wait(story.lane0(0, 1, 11), 1024);
     if (fenced) story.world.fence_after_thread_sync(story.lane0(0, 1, 12));
-    World::Mma mma = mma_of(*story.cta[0], false);
+    RaceDetector::Mma mma = mma_of(*story.cta[0], false);
     mma.operands = {{story.cta[0], {0, 128}}};
     story.world.tensor_operation(story.lane0(0, 1, 13), mma);
     if (fenced)
@@ -1139,7 +1141,7 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
 TEST(Order, AnAllocationIsKnownBeforeItsUse) {
   for (const bool synced : {true, false}) {
     Story story;
-    story.world.tensor_allocate(story.all(0, 2, 10), World::tensor_range(0, 128, 0, 32), Role::Allocation);
+    story.world.tensor_allocate(story.all(0, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), Role::Allocation);
     story.world.fence_before_thread_sync(story.all(0, 2, 11));
     if (synced) story.sync_cta(0, 12);
     story.world.fence_after_thread_sync(story.lane0(0, 1, 13));
@@ -1154,7 +1156,7 @@ TEST(Order, AnAllocationIsKnownBeforeItsUse) {
 TEST(Order, TheAllocationOfThePeerIsAHabitAndItsEndAnError) {
   for (const Role role : {Role::Allocation, Role::Deallocation}) {
     Story story;  // CTAs 0 and 1 are a pair
-    story.world.tensor_allocate(story.all(1, 2, 10), World::tensor_range(0, 128, 0, 32), role);
+    story.world.tensor_allocate(story.all(1, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), role);
     story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[1], false));
     story.expect(role == Role::Allocation ? "pair-allocation" : "tensor memory", ":14");
   }
@@ -1164,7 +1166,7 @@ TEST(Order, APairAllocatesOnceBothHaveBegunAndDeallocatesOnceBothHaveAllocated) 
   enum class Lacks : uint8_t { Nothing, Begun, Allocated };
   for (const Lacks lacks : {Lacks::Nothing, Lacks::Begun, Lacks::Allocated}) {
     Story story;
-    const std::vector<Range> columns = World::tensor_range(0, 128, 0, 32);
+    const std::vector<Range> columns = RaceDetector::tensor_range(0, 128, 0, 32);
     if (lacks != Lacks::Begun) story.sync_cluster(9);
     for (uint32_t c = 0; c < 2; ++c)
       story.world.tensor_allocate(story.all(c, 2, 10), columns, Role::Allocation, story.cta[1 - c]);
@@ -1180,7 +1182,7 @@ TEST(Order, APairAllocatesOnceBothHaveBegunAndDeallocatesOnceBothHaveAllocated) 
 TEST(Order, DeallocationTwiceIsAHabit) {
   Story story;
   for (uint16_t warp = 0; warp < 2; ++warp)
-    story.world.tensor_allocate(story.all(0, warp, 10), World::tensor_range(0, 128, 0, 32), Role::Deallocation);
+    story.world.tensor_allocate(story.all(0, warp, 10), RaceDetector::tensor_range(0, 128, 0, 32), Role::Deallocation);
   story.expect("repeated-dealloc", ":10");
 }
 
@@ -1190,7 +1192,7 @@ TEST(Order, TheAddressOfAnAllocationIsForItsWholeWarpAndByHabitForAnyNews) {
     Story story;
     story.init(0, 1024);
     std::array<uint64_t, 32> zero{};
-    LaneAccess address;
+    WarpAccess address;
     address.target = story.cta[0], address.address = zero.data(), address.bytes = 4;
     address.role = Role::Allocation, address.writes = true;
     story.world.access(story.lane0(0, 1, 10), address);
@@ -1281,15 +1283,15 @@ class Streams {
                      const std::vector<uint32_t>& clusters = {0}) {
     const auto check = launches.begin(stream, overlaps, std::make_unique<NumberedLines>(), {}, false);
     for (const uint32_t cluster : clusters) {
-      auto own = check->make_world();
-      World& world = *own;
-      Cta& cta = world.begin({cluster, cluster}, 0, 32);
+      auto own = check->make_detector();
+      RaceDetector& world = *own;
+      CtaKnowledge& cta = world.begin({cluster, cluster}, 0, 32);
       const By by{cta, 0, 1, 10};
       if (waits) world.grid_wait(by);
       std::array<uint64_t, 32> address{};
       address.fill(4096);
-      LaneAccess access;
-      access.space = Space::Global;
+      WarpAccess access;
+      access.space = MemoryKind::Global;
       access.address = address.data();
       access.bytes = 4;
       access.role = does == Stores ? Role::Store : Role::Load;
@@ -1349,8 +1351,8 @@ TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
     // A launch in between that touches nothing.
     const auto middle = through.launches.begin(kFirst, true, std::make_unique<NumberedLines>(), {}, false);
     {
-      const auto world = middle->make_world();
-      Cta& cta = world->begin({0, 0}, 0, 32);
+      const auto world = middle->make_detector();
+      CtaKnowledge& cta = world->begin({0, 0}, 0, 32);
       if (waits) world->grid_wait({cta, 0, 1, 5});
       middle->fold(*world);
     }
@@ -1524,7 +1526,7 @@ TEST(Order, AsynchronousStoresAreOfTheGenericProxyAndReductionsAreAtomic) {
     Story story;
     story.store(story.lane0(0, 0, 10));
     story.init(0, 1024);
-    const std::vector<World::Landing> landing{{story.cta[0], {{0, 4}}, story.cta[0], 1024}};
+    const std::vector<RaceDetector::Landing> landing{{story.cta[0], {{0, 4}}, story.cta[0], 1024}};
     for (uint16_t warp = 0; warp < 2; ++warp)
       story.world.bulk_load(story.lane0(1, warp, 11), Role::RemoteStore, landing, nullptr, {}, reduces);
     if (reduces)

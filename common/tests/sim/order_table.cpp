@@ -5,7 +5,7 @@
 namespace sim::test {
 namespace {
 
-enum class Reach : uint8_t { Warp, Cta, Cluster, Grid };
+enum class Reach : uint8_t { WarpKnowledge, CtaKnowledge, Cluster, Grid };
 
 /// An operation that a thread starts and waits for, and what another thread does next to the memory that it uses.
 /// %r5 is a box in shared memory of the first CTA, %r6 an mbarrier of one arrival.
@@ -81,27 +81,28 @@ const std::string kWaitOther =
 
 /// By flags, at every scope.
 const std::vector<Telling> kFlags = {
-    {"st.release", Reach::Warp, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
-    {"fence and st.relaxed", Reach::Warp, false, "fence.acq_rel.SCOPE; st.relaxed.SCOPE.global.u32 [%rd2], 1;",
+    {"st.release", Reach::WarpKnowledge, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
+    {"fence and st.relaxed", Reach::WarpKnowledge, false, "fence.acq_rel.SCOPE; st.relaxed.SCOPE.global.u32 [%rd2], 1;",
      kFlagFenced.c_str()},
-    {"fence.sc and atom", Reach::Warp, false, "fence.sc.SCOPE; atom.relaxed.SCOPE.global.exch.b32 %r31, [%rd2], 1;",
-     kFlagAcquired.c_str()},
-    {"red.release", Reach::Warp, false, "red.release.SCOPE.global.add.u32 [%rd2], 1;", kFlagAtomic.c_str()},
-    {"atom.acq_rel", Reach::Warp, false, "atom.acq_rel.SCOPE.global.add.u32 %r31, [%rd2], 1;", kFlagFenced.c_str()},
-    {"membar and st.volatile", Reach::Warp, false, "membar.gl; st.volatile.global.u32 [%rd2], 1;",
+    {"fence.sc and atom", Reach::WarpKnowledge, false,
+     "fence.sc.SCOPE; atom.relaxed.SCOPE.global.exch.b32 %r31, [%rd2], 1;", kFlagAcquired.c_str()},
+    {"red.release", Reach::WarpKnowledge, false, "red.release.SCOPE.global.add.u32 [%rd2], 1;", kFlagAtomic.c_str()},
+    {"atom.acq_rel", Reach::WarpKnowledge, false, "atom.acq_rel.SCOPE.global.add.u32 %r31, [%rd2], 1;",
+     kFlagFenced.c_str()},
+    {"membar and st.volatile", Reach::WarpKnowledge, false, "membar.gl; st.volatile.global.u32 [%rd2], 1;",
      kFlagVolatile.c_str()},
 };
 const std::vector<Telling> kOthers = {
-    {"bar.warp.sync", Reach::Warp, true, "bar.warp.sync -1;", ""},
-    {"bar.sync", Reach::Cta, true, "bar.sync 1, 64;", "bar.sync 1, 64;"},
-    {"bar.arrive", Reach::Cta, true, "bar.arrive 1, 64;", "bar.sync 1, 64;"},
-    {"bar.red", Reach::Cta, true, "bar.red.or.pred %p20, 1, 64, %p21;", "bar.red.or.pred %p20, 1, 64, %p21;"},
-    {"mbarrier.arrive", Reach::Cta, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
-    {"fence and mbarrier.arrive.relaxed", Reach::Cta, false,
+    {"bar.warp.sync", Reach::WarpKnowledge, true, "bar.warp.sync -1;", ""},
+    {"bar.sync", Reach::CtaKnowledge, true, "bar.sync 1, 64;", "bar.sync 1, 64;"},
+    {"bar.arrive", Reach::CtaKnowledge, true, "bar.arrive 1, 64;", "bar.sync 1, 64;"},
+    {"bar.red", Reach::CtaKnowledge, true, "bar.red.or.pred %p20, 1, 64, %p21;", "bar.red.or.pred %p20, 1, 64, %p21;"},
+    {"mbarrier.arrive", Reach::CtaKnowledge, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
+    {"fence and mbarrier.arrive.relaxed", Reach::CtaKnowledge, false,
      "fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
-    {"mbarrier.arrive.relaxed", Reach::Cta, false, "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];",
+    {"mbarrier.arrive.relaxed", Reach::CtaKnowledge, false, "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];",
      kWaitOther.c_str(), true},
-    {"tcgen05.commit", Reach::Cta, false,
+    {"tcgen05.commit", Reach::CtaKnowledge, false,
      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];", kWaitOther.c_str(), false, true},
     {"a barrier of the cluster", Reach::Cluster, true, "barrier.cluster.arrive.release.aligned;",
      "barrier.cluster.arrive.release.aligned;"},
@@ -127,8 +128,8 @@ std::string labelled(std::string text, const std::string& suffix) {
 /// The threads are lanes 0 and 1 of a warp, two warps of a CTA, or warps of two CTAs, in a cluster or not.
 std::string findings_of(const Waiting& what, const Telling& how, Reach reach, Lacks lacks) {
   const bool is_blackwell = what.is_blackwell || how.is_blackwell, in_clusters = reach == Reach::Cluster;
-  const char* const scope = reach <= Reach::Cta ? "cta" : in_clusters ? "cluster" : "gpu";
-  const bool in_one_warp = reach == Reach::Warp, in_one_cta = reach <= Reach::Cta;
+  const char* const scope = reach <= Reach::CtaKnowledge ? "cta" : in_clusters ? "cluster" : "gpu";
+  const bool in_one_warp = reach == Reach::WarpKnowledge, in_one_cta = reach <= Reach::CtaKnowledge;
   const bool by_cluster_barrier = std::string(how.writer).starts_with("barrier.cluster");
   Source source;
   source.target = is_blackwell ? "sm_100a" : "sm_90a";
@@ -216,7 +217,7 @@ bool is_reached(const Waiting& what, Reach reach) { return reach != Reach::Grid 
 TEST(OrderTable, EveryWaitAndEveryFlag) {
   for (const Waiting& what : kWaits) {
     for (const Telling& how : kFlags) {
-      for (const Reach reach : {Reach::Cta, Reach::Cluster, Reach::Grid}) {
+      for (const Reach reach : {Reach::CtaKnowledge, Reach::Cluster, Reach::Grid}) {
         if (is_reached(what, reach)) expect_row(what, how, reach);
       }
     }

@@ -179,7 +179,7 @@ TEST(Rules, JudgedWholeOrWhenExecuted) {
       "%p<2>;\n"
       "  setp.ne.u32 %p1, 0, 0;\n  @%p1 add.s32 %p1, %r1, %r1;\n  ret;\n}\n";
   Outcome outcome;
-  EXPECT_EQ(bench.device().load(text, "mine.ptx", &outcome, Device::Judged::Whole), nullptr);
+  EXPECT_EQ(bench.device().load(text, "mine.ptx", &outcome, Device::PtxValidation::Whole), nullptr);
   expect_failure(outcome, Status::InvalidPtx, {"mine.ptx:9: 'add.s32': operand 1 must be an integer register"});
   expect_success(bench.launch(text, {}));
 }

@@ -150,7 +150,7 @@ double lane_rate(const char* name, const char* ptx, sim::LaunchConfig config, ui
     options.counters_file = counters;
     sim::Device device(*sim::find_gpu("b200"), options);
     sim::Outcome outcome;
-    sim::Module* module = device.load(ptx, name, &outcome);
+    sim::DeviceModule* module = device.load(ptx, name, &outcome);
     if (module == nullptr) std::printf("%s\n", outcome.report.c_str()), std::exit(1);
     constexpr size_t kBytes = 4 << 20;
     void* buffers[3];
@@ -205,7 +205,7 @@ double run_kernel(const std::string& gpu, const std::string& body, uint32_t thre
                           body + "\nret;\n}\n";
   sim::Device device(*sim::find_gpu(gpu), options);
   sim::Outcome outcome;
-  sim::Module* const module = device.load(ptx, "speed", &outcome);
+  sim::DeviceModule* const module = device.load(ptx, "speed", &outcome);
   double best = 1e9;
   for (int i = 0; i < 3 && module != nullptr; ++i) {
     void* from = device.memory().allocate(1 << 20, "buffer");

@@ -76,7 +76,7 @@ Bench::Bench(Options options, std::string_view gpu)
 
 Outcome Bench::launch_kernel(const std::string& ptx, const LaunchConfig& config, void* const* arguments) {
   Outcome outcome;
-  Module* module = device_->load(ptx, "test", &outcome);
+  DeviceModule* module = device_->load(ptx, "test", &outcome);
   if (module == nullptr) return outcome;
   const KernelInfo* kernel = module->kernel("k");
   if (kernel == nullptr) return {Status::InvalidDeviceFunction, "the text has no kernel k"};

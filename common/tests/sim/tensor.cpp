@@ -119,7 +119,7 @@ TEST(Definition, EqualsTheIntegerModelAndFusedMultiplyAdds) {
           a.push_back(element_of_kind(type, kind, dice)), b.push_back(element_of_kind(type, kind, dice));
         const bool accumulate = i % 4 != 0, half = type.element == Element::F16 && i % 2 == 0;
         Arithmetic how{.k = k, .fraction_bits = is_fp8 && i % 2 == 0 ? 13 : 25};
-        if (half) how.result = tensor::Result::F16;
+        if (half) how.result = tensor::ResultFormat::F16;
         uint32_t c = accumulator_of_kind(kind, dice, half);
         const auto model = [&](uint32_t start, bool adds) {
           return exact_output(type.element, type.element, a, b, false, false, start, adds, how.fraction_bits, half);
@@ -146,12 +146,13 @@ TEST(Vectors, EqualTheDefinition) {
   const Type integers{Element::S8, tensor::Format::S8, 8};
   struct Kind {
     Type type;
-    tensor::Result result;
+    tensor::ResultFormat result;
   };
-  std::vector<Kind> kinds{{integers, tensor::Result::S32}};
+  std::vector<Kind> kinds{{integers, tensor::ResultFormat::S32}};
   for (const Type& type : kTypes) {
-    kinds.push_back({type, tensor::Result::F32});
-    if (type.element != Element::BF16 && type.element != Element::TF32) kinds.push_back({type, tensor::Result::F16});
+    kinds.push_back({type, tensor::ResultFormat::F32});
+    if (type.element != Element::BF16 && type.element != Element::TF32)
+      kinds.push_back({type, tensor::ResultFormat::F16});
   }
   Dice dice(2026);
   for (const auto& [type, result] : kinds) {
@@ -168,8 +169,9 @@ TEST(Vectors, EqualTheDefinition) {
       std::array<std::array<uint32_t, 32>, kColumns> start;
       for (auto& cells : start) {
         for (uint32_t& cell : cells) {
-          cell = result == tensor::Result::S32 ? dice.word()
-                                               : accumulator_of_kind(round, dice, result == tensor::Result::F16);
+          cell = result == tensor::ResultFormat::S32
+                     ? dice.word()
+                     : accumulator_of_kind(round, dice, result == tensor::ResultFormat::F16);
         }
       }
       for (const bool exact : {true, false}) {
@@ -194,7 +196,7 @@ TEST(Vectors, EqualTheDefinition) {
         std::array<std::array<uint32_t, 32>, kColumns / 2> fragment_outputs;
         for (size_t l = 0; l < 32; ++l) {
           for (size_t c = 0; c < kColumns; ++c) {
-            const bool cancels = round % 3 == 0 && accumulate && result == tensor::Result::F32;
+            const bool cancels = round % 3 == 0 && accumulate && result == tensor::ResultFormat::F32;
             uint32_t& old = start_of_columns[c][l] = start[c][l];
             if (cancels) old = output(l, c, 0, false) ^ 0x8000'0000;
             const bool is_written = (mask >> l & 1) != 0 && c < static_cast<size_t>(count);
@@ -246,7 +248,7 @@ TEST(Vectors, DeepOnesEqualTheDefinition) {
       exponent = tensor::model_exponent(value, tensor::min_exponent(type.format));
     };
     Arithmetic how;
-    how.k = 64, how.result = round % 3 == 0 ? tensor::Result::F16 : tensor::Result::F32;
+    how.k = 64, how.result = round % 3 == 0 ? tensor::ResultFormat::F16 : tensor::ResultFormat::F32;
     for (int k = 0; k < how.k; ++k) {
       for (int lane = 0; lane < tensor::kLanes; ++lane) {
         if (dice.next() % 2 == 0)
@@ -258,7 +260,7 @@ TEST(Vectors, DeepOnesEqualTheDefinition) {
     }
     uint32_t start[kColumns][tensor::kLanes];
     for (auto& column : start) {
-      for (uint32_t& each : column) each = accumulator_of_kind(round, dice, how.result == tensor::Result::F16);
+      for (uint32_t& each : column) each = accumulator_of_kind(round, dice, how.result == tensor::ResultFormat::F16);
     }
     for (const tensor::Kernels& set : tensor::all_kernels()) {
       uint32_t cells[kColumns][tensor::kLanes];

@@ -221,7 +221,7 @@ GridDemands ring(uint32_t clusters, int blocks, int stages) {
   return grid;
 }
 
-Replayed run(const GridDemands& grid) {
+PredictedTimes run(const GridDemands& grid) {
   const Constants c = constants(read_constants(H200_CONSTANTS));
   return replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5});
 }
@@ -235,7 +235,7 @@ TEST(Replay, DeeperRingsHideLatencyUntilTensorCoresLimit) {
 }
 
 TEST(Replay, CountsWhatIsDemanded) {
-  const Replayed result = run(ring(10, 8, 4));
+  const PredictedTimes result = run(ring(10, 8, 4));
   EXPECT_DOUBLE_EQ(result.activity.flops, 10 * 8 * 4 * 2.0 * 64 * 128 * 16);
   EXPECT_EQ(result.activity.sm_bytes, 10 * 8 * 16'384);
   EXPECT_EQ(result.dram_read, 10 * 8 * 16'384) << "every box once";
@@ -306,7 +306,7 @@ GridDemands stealing(uint32_t clusters, uint32_t most) {
 
 TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
   for (const uint32_t clusters : {1u, 132u, 133u, 400u}) {
-    const Replayed result = run(stealing(clusters, 6));
+    const PredictedTimes result = run(stealing(clusters, 6));
     EXPECT_EQ(result.activity.sm_bytes, clusters * 16'384);
     EXPECT_EQ(result.dram_read, clusters * 16'384) << "each where its owner would have loaded";
   }
@@ -333,7 +333,7 @@ TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
   grid.ctas_per_sm = 2, grid.resident = 264;
   ReplayLog log;
   const Constants c = constants(read_constants(H200_CONSTANTS));
-  const Replayed result = replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
+  const PredictedTimes result = replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
   const std::vector<Residence> all = log.residences(0);
   std::set<uint32_t> clusters, sms;
   uint64_t end = 0;
@@ -447,7 +447,7 @@ TEST(Replay, OrdinaryLoadsTakeWhatDramHas) {
     return run(grid);
   };
   const double bytes = 132 * 32 * 20 * 16 * 128.0;
-  const Replayed all = run_with(1), half = run_with(0.5), none = run_with(0);
+  const PredictedTimes all = run_with(1), half = run_with(0.5), none = run_with(0);
   EXPECT_EQ(static_cast<double>(all.dram_read), bytes);
   EXPECT_EQ(static_cast<double>(half.dram_read), bytes / 2);
   EXPECT_EQ(static_cast<double>(none.activity.l2_bytes), bytes);

@@ -5,7 +5,7 @@
 
 namespace sim::order {
 
-Mask Access::lanes_at(uint64_t begin, uint32_t bytes) const {
+Mask RecordedAccess::lanes_at(uint64_t begin, uint32_t bytes) const {
   if (width == 0) return lanes;
   if (addresses.empty() && stride > 0) {
     // Lane i is at base + i * stride: those that begin before the end, and end behind the beginning.
@@ -26,7 +26,7 @@ Mask Access::lanes_at(uint64_t begin, uint32_t bytes) const {
   return result;
 }
 
-uint32_t Access::bytes_at(uint64_t begin, uint32_t bytes) const {
+uint32_t RecordedAccess::bytes_at(uint64_t begin, uint32_t bytes) const {
   const uint32_t all = (1u << bytes) - 1;
   if (width == 0) return all;
   uint32_t result = 0;
@@ -39,7 +39,7 @@ uint32_t Access::bytes_at(uint64_t begin, uint32_t bytes) const {
   return result;
 }
 
-uint32_t Accesses::add(Access access) {
+uint32_t RecordedAccesses::add(RecordedAccess access) {
   ++live_;
   if (!free_.empty()) {
     const uint32_t number = free_.back();
@@ -52,13 +52,13 @@ uint32_t Accesses::add(Access access) {
   return static_cast<uint32_t>(slots_.size() - 1);
 }
 
-void Accesses::begin_marking() { marked_.assign(slots_.size(), false); }
+void RecordedAccesses::begin_marking() { marked_.assign(slots_.size(), false); }
 
-void Accesses::sweep() {
+void RecordedAccesses::sweep() {
   free_.clear();
   for (uint32_t i = static_cast<uint32_t>(slots_.size()) - 1; i > 0; --i) {
     if (marked_[i] || slots_[i].in_flight) continue;
-    slots_[i] = Access{};
+    slots_[i] = RecordedAccess{};
     free_.push_back(i);
   }
   live_ = slots_.size() - 1 - free_.size();

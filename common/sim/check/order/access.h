@@ -18,26 +18,26 @@ using sim::Scope;
 enum class Proxy : uint8_t { Generic, Async, Tensor };
 
 /// A CTA's position in the grid, which decides about scopes.
-struct Place {
+struct GridPosition {
   uint32_t cta = 0, cluster = 0;
 };
 /// Does what a thread in `a` does at scope `from` concern a thread in `b` that looks at scope `to`?
-inline bool reaches(Place a, Scope from, Place b, Scope to) {
+inline bool reaches(GridPosition a, Scope from, GridPosition b, Scope to) {
   if (a.cta == b.cta) return true;
   const Scope needed = a.cluster == b.cluster ? Scope::Cluster : Scope::Gpu;
   return from >= needed && to >= needed;
 }
 
-struct Access {
-  uint32_t cta = 0;   ///< whose row it is
-  uint16_t row = 0;   ///< a thread's, or the channel's in which it completes
-  Tick position = 0;  ///< there; 0: it has not completed, and where it will is not known
-  Mask lanes = kAll;  ///< of the row
-  uint32_t site = 0;  ///< the instruction
-  Place issuer;       ///< of the thread that executed it
-  uint16_t warp = 0;  ///< its warp
-  Tick issued = 0;    ///< that warp's tick then
-  uint64_t time = 0;  ///< the witness's then, if there is one
+struct RecordedAccess {
+  uint32_t cta = 0;     ///< whose row it is
+  uint16_t row = 0;     ///< a thread's, or the channel's in which it completes
+  Tick position = 0;    ///< there; 0: it has not completed, and where it will is not known
+  Mask lanes = kAll;    ///< of the row
+  uint32_t site = 0;    ///< the instruction
+  GridPosition issuer;  ///< of the thread that executed it
+  uint16_t warp = 0;    ///< its warp
+  Tick issued = 0;      ///< that warp's tick then
+  uint64_t time = 0;    ///< the witness's then, if there is one
   Proxy proxy = Proxy::Generic;
   Role role = Role::Load;
   bool reads = false, writes = false;
@@ -64,12 +64,12 @@ struct Access {
 };
 
 /// All accesses that the shadow still names, by number. 0 is none.
-class Accesses {
+class RecordedAccesses {
  public:
-  Accesses() : slots_(1), marked_(1) {}
-  uint32_t add(Access access);
-  Access& operator[](uint32_t number) { return slots_[number]; }
-  const Access& operator[](uint32_t number) const { return slots_[number]; }
+  RecordedAccesses() : slots_(1), marked_(1) {}
+  uint32_t add(RecordedAccess access);
+  RecordedAccess& operator[](uint32_t number) { return slots_[number]; }
+  const RecordedAccess& operator[](uint32_t number) const { return slots_[number]; }
 
   /// Forgets those that are not marked between these two calls.
   bool crowded() const { return live_ >= limit_; }
@@ -78,7 +78,7 @@ class Accesses {
   void sweep();
 
  private:
-  std::vector<Access> slots_;
+  std::vector<RecordedAccess> slots_;
   std::vector<bool> marked_;
   std::vector<uint32_t> free_;
   size_t live_ = 0, limit_ = 1u << 14;

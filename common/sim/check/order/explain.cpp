@@ -21,7 +21,7 @@ std::string lanes_text(Mask lanes) {
   return text;
 }
 
-const char* noun(const Access& access) {
+const char* noun(const RecordedAccess& access) {
   switch (access.role) {
     case Role::Load: return "load";
     case Role::Store: return "store";
@@ -47,7 +47,7 @@ const char* noun(const Access& access) {
 }
 
 /// What makes the end of such an operation known to its thread, or to waiting threads.
-std::string completion(const Access& access) {
+std::string completion(const RecordedAccess& access) {
   switch (access.role) {
     case Role::CopyAsync: return "cp.async.wait_group";
     case Role::BulkStore: return access.reads ? "cp.async.bulk.wait_group.read" : "cp.async.bulk.wait_group";
@@ -67,43 +67,45 @@ std::string completion(const Access& access) {
 
 }  // namespace
 
-std::string World::who(const By& by) const {
+std::string RaceDetector::who(const By& by) const {
   return names_.cta(by.cta) + ", warp " + std::to_string(by.warp) + ", " + lanes_text(by.lanes);
 }
 
-std::string World::who(const Access& access) const {
+std::string RaceDetector::who(const RecordedAccess& access) const {
   const Mask lanes = access.proxy == Proxy::Generic && access.width != 0 ? access.lanes : kAll;
   return std::string(noun(access)) + " by " + names_.cta(*ctas_.at(access.issuer.cta)) + ", warp " +
          std::to_string(access.warp) + (lanes == kAll ? "" : ", " + lanes_text(lanes));
 }
 
-Side World::side(const By& by) const {
+Side RaceDetector::side(const By& by) const {
   return {who(by), names_.instruction(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
 }
-Side World::side(const Access& access) const {
+Side RaceDetector::side(const RecordedAccess& access) const {
   return {who(access), names_.instruction(access.site), Spot{access.issuer.cta, access.warp, access.site, access.time}};
 }
 
-const Cta* World::owner(const Shadow& shadow) const {
+const CtaKnowledge* RaceDetector::owner(const Shadow& shadow) const {
   for (const auto& [number, cta] : ctas_) {
     if (&cta->shared == &shadow || &cta->tensor == &shadow) return cta.get();
   }
   return nullptr;
 }
 
-void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
-                  uint64_t begin, uint32_t bytes) {
+void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context,
+                         const Shadow& shadow, uint64_t begin, uint32_t bytes) {
   if (verdict.grade == Grade::Habit && findings_.tolerates(verdict.habit)) return;
   if (verdict.grade == Grade::Strict && !findings_.strict()) return;
-  const Access &earlier = accesses_[before], &later = accesses_[now];
+  const RecordedAccess &earlier = accesses_[before], &later = accesses_[now];
   const uint32_t first = names_.first_of_line(earlier.site), second = names_.first_of_line(later.site);
   const Findings::Key key = verdict.grade == Grade::Habit ? Findings::key(verdict.habit, first, second)
                                                           : Findings::key(verdict.rule, first, second);
   const auto make = [&] { return describe(verdict, earlier, later, context, shadow, begin, bytes); };
-  const auto stores = [](const Access& access) { return access.role == Role::Store || access.role == Role::BulkStore; };
+  const auto stores = [](const RecordedAccess& access) {
+    return access.role == Role::Store || access.role == Role::BulkStore;
+  };
   if (verdict.grade == Grade::Error && verdict.rule == Rule::WriteAfterWrite && verdict.lack == Lack::Everything &&
       stores(earlier) && stores(later) && !earlier.reads && !later.reads) {
-    const Cta* const cta = owner(shadow);
+    const CtaKnowledge* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
   // Of all occurrences the one is told that is furthest from order: what orders it orders the others as well.
@@ -112,10 +114,10 @@ void World::found(const Verdict& verdict, uint32_t before, uint32_t now, const C
 }
 
 /// How far the news of an access has to come: 0 in a warp, 1 in a CTA, 2 in a cluster, 3 in the grid.
-int World::distance(const Verdict& verdict, const Access& before, const Context& context) const {
-  const Place there = before.issuer, here = context.by.cta.place;
+int RaceDetector::distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const {
+  const GridPosition there = before.issuer, here = context.by.cta.place;
   if (there.cta == here.cta && before.warp == context.by.warp) return 0;
-  for (const Warp::Group& group : context.warp.groups()) {  // another lane knows?
+  for (const WarpKnowledge::Group& group : context.warp.groups()) {  // another lane knows?
     const Mask known = group.knows.now.known(before.cta, before.row, verdict.missing, before.position, kHappened);
     if (before.position != 0 && verdict.missing != 0 && known == verdict.missing) return 0;
   }
@@ -124,8 +126,8 @@ int World::distance(const Verdict& verdict, const Access& before, const Context&
 
 // ---- two stores of the same value
 
-void World::doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
-                  uint64_t begin, uint32_t bytes, Finding finding) {
+void RaceDetector::doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context,
+                         const CtaKnowledge* cta, uint64_t begin, uint32_t bytes, Finding finding) {
   doubtful_.try_emplace(key, std::move(finding));
   auto last = doubts_.find(last_doubt_);
   if (last == doubts_.end() || last->second.before != before || last->second.now != now || last->second.cta != cta) {
@@ -143,13 +145,13 @@ void World::doubt(const Findings::Key& key, uint32_t before, uint32_t now, const
 }
 
 /// What is there now.
-void World::append(Doubt& doubt, const Range& range) const {
+void RaceDetector::append(Doubt& doubt, const Range& range) const {
   const uint8_t* const at = names_.bytes(doubt.cta, range.begin);
   if (at != nullptr) doubt.bytes.insert(doubt.bytes.end(), at, at + (range.end - range.begin));
 }
 
 /// The access is about to write.
-void World::open_doubts(uint32_t number) {
+void RaceDetector::open_doubts(uint32_t number) {
   const auto found = doubts_of_.find(number);
   if (found == doubts_of_.end()) return;
   for (const uint32_t each : found->second) {
@@ -160,7 +162,7 @@ void World::open_doubts(uint32_t number) {
 }
 
 /// Did both write the same?
-bool World::is_equal(const Doubt& doubt) const {
+bool RaceDetector::is_equal(const Doubt& doubt) const {
   const uint8_t* before = doubt.bytes.data();
   const uint8_t* const end = before + doubt.bytes.size();
   if (before == end) return false;
@@ -175,7 +177,7 @@ bool World::is_equal(const Doubt& doubt) const {
 }
 
 /// The access has written. What the other one of a doubt has still to write, it will settle.
-void World::settle_doubts(uint32_t number) {
+void RaceDetector::settle_doubts(uint32_t number) {
   const auto found = doubts_of_.find(number);
   if (found == doubts_of_.end()) return;
   std::vector<uint32_t> left;
@@ -207,7 +209,7 @@ void World::settle_doubts(uint32_t number) {
     doubts_of_[number] = std::move(left);
 }
 
-void World::stored(bool changed) {
+void RaceDetector::stored(bool changed) {
   for (const uint32_t each : last_stores_) {
     accesses_[each].silent = !changed;
     settle_doubts(each);
@@ -215,7 +217,7 @@ void World::stored(bool changed) {
   last_stores_.clear();
 }
 
-void World::collide(const By& by, const Cta* target, uint64_t address, uint32_t bytes) {
+void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t address, uint32_t bytes) {
   if (findings_.tolerates(Habit::LanesOfAStore)) return;
   const uint32_t site = names_.first_of_line(by.site);
   tell(Findings::key(Habit::LanesOfAStore, site, site), by.cta.place.cluster, bytes, [&] {
@@ -230,12 +232,12 @@ void World::collide(const By& by, const Cta* target, uint64_t address, uint32_t 
 
 // ---- a pair of accesses
 
-Finding World::describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
-                        const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
+Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
+                               const Context& context, const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
   Finding finding;
   finding.first = side(before);
   finding.second = side(now);
-  const Cta* const cta = owner(shadow);
+  const CtaKnowledge* const cta = owner(shadow);
   if (cta == nullptr) {
     finding.where = names_.global(begin);
   } else if (&shadow == &cta->tensor) {
@@ -266,8 +268,8 @@ Finding World::describe(const Verdict& verdict, const Access& before, const Acce
 }
 
 /// What would order something that one thread does before what another does, of this warp, CTA, cluster or grid.
-std::string World::link(const Access& before, const Context& context) const {
-  const Place there = before.issuer, here = context.by.cta.place;
+std::string RaceDetector::link(const RecordedAccess& before, const Context& context) const {
+  const GridPosition there = before.issuer, here = context.by.cta.place;
   if (there.cta == here.cta && before.warp == context.by.warp) return "__syncwarp() (bar.warp.sync)";
   if (there.cta == here.cta) return "a barrier of the CTA (bar.sync), or an arrival and a wait,";
   if (there.cluster == here.cluster)
@@ -276,24 +278,24 @@ std::string World::link(const Access& before, const Context& context) const {
 }
 
 /// "between kernel.cuh:7 and kernel.cuh:9"
-std::string World::between(uint32_t from, uint32_t to) const {
+std::string RaceDetector::between(uint32_t from, uint32_t to) const {
   std::string first = names_.line(from), second = names_.line(to);
   if (first == second && from != to) first = names_.innermost_line(from), second = names_.innermost_line(to);
   return first == second ? "between one iteration of " + first + " and the next"
                          : "between " + first + " and " + second;
 }
 
-std::string World::missing_link(const Verdict& verdict, const Access& before, const Access& now,
-                                const Context& context) const {
-  const Warp& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
+std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
+                                       const Context& context) const {
+  const WarpKnowledge& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
   const Mask lanes = before.row < writer.warps ? before.lanes : kAll;
-  const Event* const tells = writer.told_after(before.issued, lanes);
+  const SyncEvent* const tells = writer.told_after(before.issued, lanes);
   const std::string interval =
       tells != nullptr ? between(before.site, tells->site) : "after " + names_.line(before.site);
   const std::string here = names_.line(now.site);
   // Where the fence is there, but comes after what tells: a later one would do, too.
-  const auto or_later = [&](Event::Kind kind) -> std::string {
-    const Event* const fence = writer.event_after(before.issued, lanes, [&](const Event& event) {
+  const auto or_later = [&](SyncEvent::Kind kind) -> std::string {
+    const SyncEvent* const fence = writer.event_after(before.issued, lanes, [&](const SyncEvent& event) {
       return event.kind == kind && (context.global ? event.global : event.shared);
     });
     if (fence == nullptr) return "";
@@ -304,10 +306,10 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
       return "ordered, but not across proxies: " +
              std::string(context.global ? "fence.proxy.async (of global memory) by the "
                                         : "fence.proxy.async by the ") +
-             (before.writes ? "writer, " : "reader, ") + interval + or_later(Event::Kind::ProxyFence);
+             (before.writes ? "writer, " : "reader, ") + interval + or_later(SyncEvent::Kind::ProxyFence);
     case Lack::BeforeFence:
       return "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp " + std::to_string(before.warp) +
-             ", " + interval + or_later(Event::Kind::TensorFence);
+             ", " + interval + or_later(SyncEvent::Kind::TensorFence);
     case Lack::AfterFence:
       return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " +
              std::to_string(context.by.warp) + ", after it was told and before " + here;
@@ -321,7 +323,7 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
     case Lack::Visibility: {
       if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
       const std::string start = "it has happened, but is not visible: ";
-      if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == Event::Kind::Tells))
+      if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == SyncEvent::Kind::Tells))
         return start + link(before, context) + " " + between(tells != nullptr ? tells->site : before.site, now.site);
       if (before.issuer.cta == now.issuer.cta)
         return start + "what is told at " + names_.line(tells->site) +
@@ -350,7 +352,7 @@ std::string World::missing_link(const Verdict& verdict, const Access& before, co
 }
 
 /// If the phase of the mbarrier in which a load was issued has completed without its bytes: that.
-std::string World::phase_without(const Access& load) const {
+std::string RaceDetector::phase_without(const RecordedAccess& load) const {
   if (load.role != Role::BulkLoad) return "";
   for (const auto& [offset, barrier] : ctas_.at(load.cta)->barriers) {
     if (barrier.row != load.row || barrier.completed <= load.detail || load.detail < barrier.first) continue;
@@ -365,16 +367,17 @@ std::string World::phase_without(const Access& load) const {
 }
 
 /// If some lanes of the warp have told and others have not: that.
-std::string World::lanes_that_told(const Access& before, Mask missing, Field field, const Context& context) const {
-  const Cta& cta = *ctas_.at(before.issuer.cta);
+std::string RaceDetector::lanes_that_told(const RecordedAccess& before, Mask missing, Field field,
+                                          const Context& context) const {
+  const CtaKnowledge& cta = *ctas_.at(before.issuer.cta);
   const bool by_lanes = before.row < ctas_.at(before.cta)->warps.size() || before.role == Role::CopyAsync ||
                         before.role == Role::TensorLoad || before.role == Role::TensorStore;
   if (!by_lanes) return "";
-  const Warp& warp = cta.warps[before.warp];
+  const WarpKnowledge& warp = cta.warps[before.warp];
   const Mask told = context.knows.now.known(before.cta, before.row, kAll, before.position, field) & warp.exists;
   const bool is_own = before.issuer.cta == context.by.cta.place.cta && before.warp == context.by.warp;
   if (told == 0 || is_own || (told & missing) != 0) return "";
-  const Event* const event = warp.told_after(before.issued, told);
+  const SyncEvent* const event = warp.told_after(before.issued, told);
   const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
   return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " told, " +
          lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
@@ -382,7 +385,8 @@ std::string World::lanes_that_told(const Access& before, Mask missing, Field fie
 }
 
 /// Which threads know of it, and how could the accessing thread have learned of it?
-std::string World::who_knows(const Access& before, Mask missing, Field field, const Context& context) const {
+std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, Field field,
+                                    const Context& context) const {
   if (before.position == 0) return "";
   const auto holds = [&](const Clock& clock, Mask lanes) {
     return lanes != 0 && clock.known(before.cta, before.row, lanes, before.position, field) == lanes;
@@ -391,7 +395,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
   const std::string done = completion(before);
   if (std::string text = lanes_that_told(before, missing, field, context); !text.empty()) return text;
   // Another lane of this warp.
-  for (const Warp::Group& group : context.warp.groups()) {
+  for (const WarpKnowledge::Group& group : context.warp.groups()) {
     if (group.lanes & context.lanes) continue;
     if (holds(group.knows.now, missing) ||
         (before.cta == context.by.cta.place.cta && before.warp == context.warp.index &&
@@ -417,7 +421,7 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
   };
   if (std::string text = mbarrier_tells(false); !text.empty()) return text;
   for (uint32_t id = 0; id < 16; ++id) {
-    const Cta::Named& barrier = context.by.cta.named[id];
+    const CtaKnowledge::Named& barrier = context.by.cta.named[id];
     const bool is_mine =
         barrier.row == 0 || std::any_of(barrier.participants.begin(), barrier.participants.end(),
                                         [&](const auto& each) { return each.warp == context.by.warp; });
@@ -437,12 +441,12 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
   const auto cluster = context.by.cta.place.cluster;
   for (const auto& [number, cta] : ctas_) {
     if (cta->place.cluster != cluster) continue;
-    for (const Warp& warp : cta->warps) {
-      for (const Warp::Group& group : warp.groups()) {
+    for (const WarpKnowledge& warp : cta->warps) {
+      for (const WarpKnowledge::Group& group : warp.groups()) {
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
         if (itself && done.empty()) continue;
-        const Event* const tells = warp.told_after(before.issued, group.lanes);
+        const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
         return std::string(itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)) +
                " knows that it is over, but " +
                (tells != nullptr ? "nothing that it told (" + names_.line(tells->site) + ") has reached "
@@ -457,9 +461,9 @@ std::string World::who_knows(const Access& before, Mask missing, Field field, co
 // ---- barriers
 
 template <class Kind, class Missing>
-void World::about_init(Kind kind, const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const char* what,
-                       Missing missing) {
-  const Access& init = accesses_[barrier.init];
+void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset,
+                              const BarrierChannel& barrier, const char* what, Missing missing) {
+  const RecordedAccess& init = accesses_[barrier.init];
   const Findings::Key key = Findings::key(kind, names_.first_of_line(init.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 8, [&] {
     Finding finding;
@@ -472,7 +476,7 @@ void World::about_init(Kind kind, const By& by, Cta& target, uint32_t offset, co
   });
 }
 
-void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
+void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierExists, by, target, offset, barrier,
              "uses an mbarrier of whose initialisation it does not know",
              [&](const std::string& init, const std::string& use) {
@@ -481,7 +485,7 @@ void World::missing_init(const By& by, Cta& target, uint32_t offset, const Barri
              });
 }
 
-void World::initialised_twice(const By& by, uint32_t offset, const Barrier& barrier) {
+void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierLifetime, by, by.cta, offset, barrier,
              "initialises an mbarrier that is still valid since the first",
              [](const std::string&, const std::string& again) {
@@ -489,10 +493,10 @@ void World::initialised_twice(const By& by, uint32_t offset, const Barrier& barr
              });
 }
 
-void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
-                         bool asynchronous) {
+void RaceDetector::check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                                const Context& context, bool asynchronous) {
   if (barrier.init == 0) return;
-  const Access& init = accesses_[barrier.init];
+  const RecordedAccess& init = accesses_[barrier.init];
   if (unknown(init, init.lanes, context, context.lanes, context.knows.now, kHappened) != 0)
     return missing_init(by, target, offset, barrier);
   if (barrier.fenced) return;
@@ -500,9 +504,10 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
   if (!is_visible || asynchronous || &target != &by.cta) unfenced_init(by, target, offset, barrier);
 }
 
-void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal) {
+void RaceDetector::check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                                const Signal& signal) {
   if (barrier.init == 0) return;
-  const Access& init = accesses_[barrier.init];
+  const RecordedAccess& init = accesses_[barrier.init];
   const auto known = [&](Field field) {
     return signal.happened.known(init.cta, init.row, init.lanes, init.position, field) == init.lanes;
   };
@@ -510,7 +515,7 @@ void World::check_exists(const By& by, Cta& target, uint32_t offset, const Barri
   if (!barrier.fenced && (!known(kVisible) || &target != &by.cta)) unfenced_init(by, target, offset, barrier);
 }
 
-void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier) {
+void RaceDetector::unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
   if (findings_.tolerates(Habit::InitFence)) return;
   about_init(Habit::InitFence, by, target, offset, barrier,
              "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced",
@@ -521,14 +526,14 @@ void World::unfenced_init(const By& by, Cta& target, uint32_t offset, const Barr
 }
 
 /// A phase is complete once all its arrivals have been made: what knows of these knows of the phase, by whatever way.
-bool World::knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field) {
+bool RaceDetector::knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field) {
   return !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(), [&](const Counted& each) {
     return each.position != 0 && knows.known(each.cta, each.row, each.lanes, each.position, field) == each.lanes;
   });
 }
 
-void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
-                              Tick position, bool waits) {
+void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                                     const Clock& knows, Tick position, bool waits) {
   if (knows.known(target.place.cta, barrier.row, kAll, position, kHappened) == kAll) return;
   const std::vector<Counted>& arrivals = barrier.counted[1 + barrier.completed - position];
   by.threads().close();
@@ -564,7 +569,8 @@ void World::check_phase_known(const By& by, Cta& target, uint32_t offset, const 
   });
 }
 
-void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows) {
+void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKnowledge::Named& barrier,
+                                          const Clock& knows) {
   if (barrier.completed == 0 || knows_all(knows, barrier.counted[1], kHappened) ||
       knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
@@ -583,9 +589,9 @@ void World::check_generation_known(const By& by, uint32_t id, const Cta::Named& 
 
 /// The warps that wait at a named barrier; if none does, those that could: the warps that share another one with this
 /// warp.
-std::string World::participants_of(const By& by, uint32_t id) const {
+std::string RaceDetector::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // where, and warps
-  const auto add = [&](const Cta::Named::Participant& each, const std::string& barrier) {
+  const auto add = [&](const CtaKnowledge::Named::Participant& each, const std::string& barrier) {
     const std::string where = " at " + names_.line(each.site) + barrier, warp = std::to_string(each.warp);
     const auto same =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == where; });
@@ -619,13 +625,14 @@ std::string World::participants_of(const By& by, uint32_t id) const {
   return "No warp waits (bar.sync) at " + barrier + (groups.empty() ? "" : "; others are shared with " + text());
 }
 
-void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing) {
+void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                          const BarrierChannel::Waiter& waiter, Mask missing) {
   const Clock& told = barrier.open.happened();
   const bool as_one = (missing & ~told.known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0 ||
                       warpgroup_is_done(waiter.cta, waiter.warp, waiter.wgmma_issued + 1, told);
   // Lanes of a warp have waited at the same instruction, and some of them have told.
   const bool in_lockstep =
-      std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const Barrier::Waiter& each) {
+      std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const BarrierChannel::Waiter& each) {
         return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
                told.known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
       });
@@ -655,9 +662,9 @@ void World::lapped(Cta& target, uint32_t offset, const Barrier& barrier, const B
 }
 
 /// No thread may still read an mbarrier that is invalidated.
-void World::check_unwaited(const By& by, uint32_t offset, const Barrier& barrier) {
+void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierChannel& barrier) {
   const Clock knows = by.threads().published(by.lanes);
-  for (const Barrier::Waiter& each : barrier.waiters) {
+  for (const BarrierChannel::Waiter& each : barrier.waiters) {
     if (knows.known(each.cta, each.warp, each.lanes, each.tick, kPassed) == each.lanes) continue;
     const Findings::Key key =
         Findings::key(Rule::BarrierExists, names_.first_of_line(each.site), names_.first_of_line(by.site));
@@ -675,7 +682,7 @@ void World::check_unwaited(const By& by, uint32_t offset, const Barrier& barrier
 }
 
 /// Only a CTA that has begun has shared memory.
-void World::check_begun(const By& by, const Cta& target, const char* does) {
+void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, const char* does) {
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
   if (known) return;
@@ -691,10 +698,10 @@ void World::check_begun(const By& by, const Cta& target, const char* does) {
 }
 
 /// A CTA of a pair gives its tensor memory back only after both have theirs.
-void World::check_pair_allocated(const By& by, const Cta& peer, uint64_t cell, const Context& context) {
+void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context) {
   const auto found = peer.allocations.find(cell);
   if (found == peer.allocations.end()) return;
-  const Access& allocation = accesses_[found->second];
+  const RecordedAccess& allocation = accesses_[found->second];
   if (unknown(allocation, allocation.lanes, context, context.lanes, context.knows.now, kPassed) == 0) return;
   const Findings::Key key =
       Findings::key(Rule::TensorMemory, names_.first_of_line(allocation.site), names_.first_of_line(by.site));
@@ -712,7 +719,7 @@ void World::check_pair_allocated(const By& by, const Cta& peer, uint64_t cell, c
 
 // ---- tensor maps
 
-void World::unacquired_map(const By& by, uint64_t address) {
+void RaceDetector::unacquired_map(const By& by, uint64_t address) {
   const uint32_t line = names_.first_of_line(by.site);
   tell(Findings::key(Rule::StrictTensorMap, line, line), by.cta.place.cluster, 128, [&] {
     Finding finding;
@@ -725,7 +732,7 @@ void World::unacquired_map(const By& by, uint64_t address) {
   });
 }
 
-void World::unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released) {
+void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released) {
   const Findings::Key key =
       Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 128, [&] {
@@ -744,7 +751,7 @@ void World::unfenced_map(const By& by, const Access& write, uint64_t address, bo
 
 // ---- registers
 
-void World::wgmma_unfenced(const By& by, uint32_t before) {
+void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
   const Findings::Key key =
       Findings::key(Rule::WgmmaRegisters, names_.first_of_line(before), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 0, [&] {
@@ -764,7 +771,7 @@ void World::wgmma_unfenced(const By& by, uint32_t before) {
   });
 }
 
-void World::wgmma_overwritten(const By& by, uint32_t wgmma) {
+void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
   const Findings::Key key =
       Findings::key(Rule::WgmmaRegisters, names_.first_of_line(wgmma), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 0, [&] {
@@ -781,18 +788,19 @@ void World::wgmma_overwritten(const By& by, uint32_t wgmma) {
 // ---- the end of a CTA
 
 /// Where the thread ends that waits for a barrier, or any.
-std::string World::end_of(const Cta& target, const Barrier& barrier) const {
-  const Event* end = nullptr;
-  for (const Warp& warp : target.warps) {
-    const Event* const exit =
-        warp.event_after(0, kAll, [](const Event& event) { return event.kind == Event::Kind::Exit; });
+std::string RaceDetector::end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const {
+  const SyncEvent* end = nullptr;
+  for (const WarpKnowledge& warp : target.warps) {
+    const SyncEvent* const exit =
+        warp.event_after(0, kAll, [](const SyncEvent& event) { return event.kind == SyncEvent::Kind::Exit; });
     if (exit != nullptr && (end == nullptr || barrier.has_waited(warp.index))) end = exit;
   }
   return end == nullptr ? "" : " at " + names_.line(end->site);
 }
 
-void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows) {
-  for (const Barrier::Arrival& each : barrier.arrivals) {
+void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                               const Clock& knows) {
+  for (const BarrierChannel::Arrival& each : barrier.arrivals) {
     const bool by_phase = each.phase <= barrier.completed &&
                           knows.known(target.place.cta, barrier.row, kAll, each.phase, kHappened) == kAll;
     if (by_phase) continue;
@@ -833,8 +841,8 @@ void World::check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, co
   }
 }
 
-void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<uint32_t>& told) {
-  const Access& access = accesses_[number];
+void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offset, std::vector<uint32_t>& told) {
+  const RecordedAccess& access = accesses_[number];
   if (access.proxy == Proxy::Generic && access.issuer.cta == cta.place.cta && access.role != Role::CopyAsync) return;
   if (std::find(told.begin(), told.end(), number) != told.end()) return;
   told.push_back(number);
@@ -862,7 +870,7 @@ void World::unfinished(Cta& cta, uint32_t number, uint64_t offset, std::vector<u
   });
 }
 
-void World::end(Cta& cta) {
+void RaceDetector::end(CtaKnowledge& cta) {
   std::vector<uint32_t> told;
   cta.shared.for_all([&](const Cell& cell, uint64_t begin, uint32_t) {
     for (const uint32_t each : sets_.members(cell.write)) unfinished(cta, each, begin, told);

@@ -36,11 +36,11 @@ struct Finding {
 };
 
 /// Hears of findings at the moment of their discovery: the first of each kind in each cluster.
-class Witness {
+class FindingListener {
  public:
-  virtual ~Witness() = default;
+  virtual ~FindingListener() = default;
   virtual uint64_t now() const = 0;
-  virtual void hears(const Finding& finding) = 0;
+  virtual void on_finding(const Finding& finding) = 0;
 };
 
 /// All findings of a launch; instructions are those of source lines. Clusters may run side by side: what the first of them,

@@ -1,21 +1,21 @@
-// What world_*.cpp share: the accessing thread, and the answer.
+// What race_detector_*.cpp share: the accessing thread, and the answer.
 #pragma once
 
-#include "check/order/world.h"
+#include "check/order/race_detector.h"
 
 namespace sim::order {
 
 /// The accessing thread, and what it knows.
-struct World::Context {
+struct RaceDetector::Context {
   const By& by;
-  const Warp& warp;
+  const WarpKnowledge& warp;
   const Knowledge& knows;
   Mask lanes;   ///< of the warp, that take part
   bool tensor;  ///< by a tcgen05 operation: what its thread learnt since the last after_thread_sync does not count
   bool global;  ///< memory
 };
 
-struct World::Verdict {
+struct RaceDetector::Verdict {
   bool in_order = true;
   bool whole = true;  ///< the answer holds for all that the earlier access touched
   Grade grade = Grade::Error;

@@ -8,7 +8,7 @@
 namespace sim::order {
 namespace {
 
-std::string side_of(const Trace& trace) {
+std::string side_of(const PastAccess& trace) {
   return trace.launch == 0 ? "the host" : "in launch or copy number " + std::to_string(trace.launch);
 }
 
@@ -16,8 +16,9 @@ std::string side_of(const Trace& trace) {
 
 // ---- one launch
 
-LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const Names> names, Ended start, uint64_t predecessor,
-                         Ended predecessor_end, const Past& earlier, Habits tolerated, bool strict)
+LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const ProgramNames> names, Ended start,
+                         uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated,
+                         bool strict)
     : number(its_number),
       findings(tolerated, strict),
       names_(std::move(names)),
@@ -26,8 +27,8 @@ LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const Names> names
       predecessor_end_(std::move(predecessor_end)),
       earlier_(earlier) {}
 
-std::unique_ptr<World> LaunchCheck::make_world() {
-  auto world = std::make_unique<World>(findings, *names_, start());
+std::unique_ptr<RaceDetector> LaunchCheck::make_detector() {
+  auto world = std::make_unique<RaceDetector>(findings, *names_, start());
   world->belongs_to(*this);
   return world;
 }
@@ -51,13 +52,14 @@ Clock LaunchCheck::after_wait(const Clock& before) {
   return before.with_ended(Ref<const Ended>(ended));
 }
 
-void LaunchCheck::check_past(World& world, const Access& access, const By& by, const Range& range, const Clock& knows) {
-  const Names& names = *names_;
+void LaunchCheck::check_past(RaceDetector& world, const RecordedAccess& access, const By& by, const Range& range,
+                             const Clock& knows) {
+  const ProgramNames& names = *names_;
   if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
-  earlier_.for_each(range.begin, range.end, [&](const Past::Known& known, uint64_t begin, uint64_t end) {
+  earlier_.for_each(range.begin, range.end, [&](const GlobalHistory::Known& known, uint64_t begin, uint64_t end) {
     const auto ask = [&](uint32_t which, bool wrote) {
       if (which == 0) return;
-      const Trace& before = earlier_[which];
+      const PastAccess& before = earlier_[which];
       if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
       const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
       world.tell(key, by.cta.place.cluster, end - begin, [&] {
@@ -82,7 +84,7 @@ void LaunchCheck::check_past(World& world, const Access& access, const By& by, c
   });
 }
 
-void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now,
+void LaunchCheck::clash(const PastAccess& before, const PastAccess& now, bool writes_before, bool writes_now,
                         const Range& range) {
   if (before.cluster == now.cluster || (before.atomic && now.atomic)) return;
   if (!writes_before && !writes_now) return;
@@ -96,7 +98,7 @@ void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_befor
       equal ? Findings::key(Habit::EqualStores, first, second) : Findings::key(rule, first, second);
   findings.add(key, now.cluster, ~uint64_t{0}, range.end - range.begin, [&] {
     Finding finding;
-    const auto who = [](const Trace& trace) {
+    const auto who = [](const PastAccess& trace) {
       return "CTA " + std::to_string(trace.place.cta) + ", warp " + std::to_string(trace.warp);
     };
     finding.first = {who(before), before.text};
@@ -110,7 +112,7 @@ void LaunchCheck::clash(const Trace& before, const Trace& now, bool writes_befor
   });
 }
 
-void LaunchCheck::end(uint32_t cluster, std::unique_ptr<World> world) {
+void LaunchCheck::end(uint32_t cluster, std::unique_ptr<RaceDetector> world) {
   const std::lock_guard lock(mutex_);
   ended_[cluster] = std::move(world);
   for (auto next = ended_.begin(); next != ended_.end() && next->first == turn_; next = ended_.erase(next), ++turn_) {
@@ -118,12 +120,12 @@ void LaunchCheck::end(uint32_t cluster, std::unique_ptr<World> world) {
   }
 }
 
-void LaunchCheck::fold(World& world) {
+void LaunchCheck::fold(RaceDetector& world) {
   const std::lock_guard lock(mutex_);
   fold_in(world);
 }
 
-void LaunchCheck::fold_in(World& world) {
+void LaunchCheck::fold_in(RaceDetector& world) {
   struct Part {
     Range range{0, 0};
     uint32_t writer = 0;
@@ -163,7 +165,7 @@ void LaunchCheck::fold_in(World& world) {
   };
   std::vector<Piece> pieces;     // of words
   std::vector<uint32_t> traces;  // of accesses, by their number
-  world.for_global([&](uint32_t access_number, const Access& access, uint64_t begin, uint64_t end, bool wrote) {
+  world.for_global([&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end, bool wrote) {
     if (begin != next.range.begin || end != next.range.end) {
       take();
       begin_next({begin, end});
@@ -171,8 +173,8 @@ void LaunchCheck::fold_in(World& world) {
     if (traces.size() <= access_number) traces.resize(access_number + 1);
     uint32_t& which = traces[access_number];
     if (which == 0) {
-      const Trace trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
-                        access.silent, access.issuer,         access.warp, {}};
+      const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+                             access.silent, access.issuer,         access.warp, {}};
       which = past_.trace(trace, [&] { return names_->instruction(access.site); });
     }
     const auto bytes = static_cast<uint32_t>(end - begin);
@@ -193,15 +195,17 @@ void LaunchCheck::fold_in(World& world) {
     parts.push_back(next);
   }
   for (const Part& part : parts) {
-    past_.for_each(part.range.begin, part.range.end, [&](const Past::Known& known, uint64_t begin, uint64_t end) {
-      const auto against = [&](uint32_t which, bool wrote) {
-        if (which == 0) return;
-        if (part.writer != 0) clash(past_[which], past_[part.writer], wrote, true, {begin, end});
-        for (const uint32_t reader : readers_of(part)) clash(past_[which], past_[reader], wrote, false, {begin, end});
-      };
-      against(known.write, true);
-      for (const uint32_t reader : known.readers()) against(reader, false);
-    });
+    past_.for_each(part.range.begin, part.range.end,
+                   [&](const GlobalHistory::Known& known, uint64_t begin, uint64_t end) {
+                     const auto against = [&](uint32_t which, bool wrote) {
+                       if (which == 0) return;
+                       if (part.writer != 0) clash(past_[which], past_[part.writer], wrote, true, {begin, end});
+                       for (const uint32_t reader : readers_of(part))
+                         clash(past_[which], past_[reader], wrote, false, {begin, end});
+                     };
+                     against(known.write, true);
+                     for (const uint32_t reader : known.readers()) against(reader, false);
+                   });
   }
   for (const Part& part : parts) {
     if (part.writer != 0) past_.write(part.range.begin, part.range.end, part.writer);
@@ -242,7 +246,7 @@ void Launches::done(StreamName name, uint64_t number, const Ended& end) {
   stream.last = number;
 }
 
-std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::unique_ptr<const Names> names,
+std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::unique_ptr<const ProgramNames> names,
                                              Habits tolerated, bool strict) {
   const uint64_t number = next_++;
   Ended start = start_of(name);
@@ -281,10 +285,10 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
   std::string wrong;
   const auto ask = [&](const Range& range, bool writing) {
     if (past_.newest() < start.below) return;
-    past_.for_each(range.begin, range.end, [&](const Past::Known& known, uint64_t, uint64_t) {
+    past_.for_each(range.begin, range.end, [&](const GlobalHistory::Known& known, uint64_t, uint64_t) {
       const auto against = [&](uint32_t which, bool wrote) {
         if (which == 0 || !wrong.empty() || start.contains(past_[which].launch)) return;
-        const Trace& before = past_[which];
+        const PastAccess& before = past_[which];
         wrong = "sim: check: error (" + std::string(text_of(Rule::Launches).name) + "): " + what + " " +
                 (!writing ? "reads what this wrote"
                  : wrote  ? "overwrites what this wrote"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "check/order/past.h"
-#include "check/order/world.h"
+#include "check/order/global_history.h"
+#include "check/order/race_detector.h"
 
 namespace sim::order {
 
@@ -22,48 +22,49 @@ struct StreamName {
 /// A kernel launch while it runs. Worlds of clusters may run side by side; each is folded in when it ends.
 class LaunchCheck {
  public:
-  LaunchCheck(uint64_t number, std::unique_ptr<const Names> names, Ended start, uint64_t predecessor,
-              Ended predecessor_end, const Past& earlier, Habits tolerated, bool strict);
+  LaunchCheck(uint64_t number, std::unique_ptr<const ProgramNames> names, Ended start, uint64_t predecessor,
+              Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated, bool strict);
 
   const uint64_t number;
   Findings findings;
 
   /// The checker of one cluster, or of all that can affect one another.
-  std::unique_ptr<World> make_world();
+  std::unique_ptr<RaceDetector> make_detector();
   /// What its threads know when they start.
   Clock start() const;
   /// What a thread knows after griddepcontrol.wait.
   Clock after_wait(const Clock& before);
 
   /// An access of global memory: is it ordered after those of other launches?
-  void check_past(World& world, const Access& access, const By& by, const Range& range, const Clock& knows);
+  void check_past(RaceDetector& world, const RecordedAccess& access, const By& by, const Range& range,
+                  const Clock& knows);
   /// A cluster with a checker of its own has ended. What it touched becomes part of the launch, in the order of the
   /// clusters whenever they end. Null: it has failed.
-  void end(uint32_t cluster, std::unique_ptr<World> world);
+  void end(uint32_t cluster, std::unique_ptr<RaceDetector> world);
   /// All clusters of this checker have ended.
-  void fold(World& world);
+  void fold(RaceDetector& world);
 
  private:
   friend class Launches;
-  void clash(const Trace& before, const Trace& now, bool writes_before, bool writes_now, const Range& range);
-  void fold_in(World& world);
+  void clash(const PastAccess& before, const PastAccess& now, bool writes_before, bool writes_now, const Range& range);
+  void fold_in(RaceDetector& world);
 
-  const std::unique_ptr<const Names> names_;
+  const std::unique_ptr<const ProgramNames> names_;
   const Ended start_;
   const uint64_t predecessor_;
   const Ended predecessor_end_;
-  const Past& earlier_;
-  Past past_;  // its own clusters that have ended
+  const GlobalHistory& earlier_;
+  GlobalHistory past_;  // its own clusters that have ended
   std::mutex mutex_;
   bool waited_ = false;
-  std::map<uint32_t, std::unique_ptr<World>> ended_;  // that are not due yet
+  std::map<uint32_t, std::unique_ptr<RaceDetector>> ended_;  // that are not due yet
   uint32_t turn_ = 0;
 };
 
 class Launches {
  public:
   /// A kernel launch on a stream; `overlaps`: it may start before the launch before it has ended.
-  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::unique_ptr<const Names> names,
+  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::unique_ptr<const ProgramNames> names,
                                      Habits tolerated, bool strict);
   void end(LaunchCheck& launch, StreamName stream);
 
@@ -93,7 +94,7 @@ class Launches {
   void done(StreamName name, uint64_t number, const Ended& end);
   void host_learns(const Ended& ended);
 
-  Past past_;
+  GlobalHistory past_;
   std::map<uint64_t, Stream> streams_;
   Ended host_;
   uint64_t next_ = 1;

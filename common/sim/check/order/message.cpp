@@ -37,7 +37,8 @@ void Message::gather() const {
 }
 
 /// One more contribution, of which `released` (if any) is released.
-void Message::release(Place from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const {
+void Message::release(GridPosition from, Scope scope, bool unscoped, const Clock& happened,
+                      const Clock& released) const {
   // Where all release, what has happened and what is released are the same.
   const bool are_same = released == happened && parts_.size() == 1 && parts_[0].clock == happened_;
   happened_ = happened_.join(happened);
@@ -51,7 +52,7 @@ void Message::release(Place from, Scope scope, bool unscoped, const Clock& happe
   parts_.push_back({from, scope, unscoped, released});
 }
 
-void Message::add(const Message& other, Place place, Scope scope) {
+void Message::add(const Message& other, GridPosition place, Scope scope) {
   gather();
   other.gather();
   acquired_ = {};
@@ -60,7 +61,7 @@ void Message::add(const Message& other, Place place, Scope scope) {
   }
 }
 
-const Clock& Message::acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const {
+const Clock& Message::acquired_by(const Clock& before, GridPosition place, std::optional<Scope> scope) const {
   if (acquired_.after && acquired_.before == before && acquired_.cta == place.cta && acquired_.scope == scope)
     return acquired_.after;
   gather();

@@ -18,7 +18,7 @@ struct Signal {
   Clock flags;     ///< see Knowledge::flags
   Scope scope = Scope::Cta;
   bool unscoped = false;  ///< of asynchronous work: visible to each waiting thread
-  Place from;
+  GridPosition from;
   uint16_t warp = 0;
   Mask lanes = 0;
   Tick tick = 0;            ///< of the arrival, in its warp
@@ -31,7 +31,7 @@ class Message {
  public:
   /// The contributors, for reports; the first few.
   struct Contributor {
-    Place from;
+    GridPosition from;
     uint16_t warp;
     Mask lanes;
     uint32_t site;
@@ -44,10 +44,10 @@ class Message {
   /// arrivals have the same base: they are put together once.
   void add(Contributor contributor, const Clock& base, uint16_t warps, const std::vector<Clock::Update>& own);
   /// What of another message reaches a read of this scope at this place.
-  void add(const Message& other, Place place, Scope scope);
+  void add(const Message& other, GridPosition place, Scope scope);
   /// What a thread at `place` knows that knew `before` and acquires this at `scope`; without a scope it is relaxed: all of
   /// this has happened, and visible is only what asynchronous work has brought.
-  const Clock& acquired_by(const Clock& before, Place place, std::optional<Scope> scope) const;
+  const Clock& acquired_by(const Clock& before, GridPosition place, std::optional<Scope> scope) const;
 
   const Clock& happened() const {
     gather();
@@ -62,17 +62,17 @@ class Message {
 
  private:
   struct Part {
-    Place from;
+    GridPosition from;
     Scope scope;
     bool unscoped;
     Clock clock;
   };
-  void release(Place from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const;
+  void release(GridPosition from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const;
   void gather() const;
 
   /// Arrivals with one base that have not been put together yet.
   struct Gathered {
-    Place from;
+    GridPosition from;
     Clock base;
     uint16_t warps = 0;
     std::vector<Clock::Update> own;

@@ -5,19 +5,19 @@
 
 namespace sim::order {
 
-Warp::Warp(Place where, uint16_t number, uint16_t count, Mask lanes)
+WarpKnowledge::WarpKnowledge(GridPosition where, uint16_t number, uint16_t count, Mask lanes)
     : place(where), index(number), warps(count), exists(lanes), live(lanes) {
   groups_.push_back({lanes, {}});
 }
 
-const Knowledge& Warp::knowledge(int lane) const {
+const Knowledge& WarpKnowledge::knowledge(int lane) const {
   for (const Group& group : groups_) {
     if (group.lanes >> lane & 1) return group.knows;
   }
   return groups_.front().knows;
 }
 
-void Warp::isolate(Mask lanes) {
+void WarpKnowledge::isolate(Mask lanes) {
   const size_t count = groups_.size();
   for (size_t i = 0; i < count; ++i) {
     const Mask inside = groups_[i].lanes & lanes, outside = groups_[i].lanes & ~lanes;
@@ -27,7 +27,7 @@ void Warp::isolate(Mask lanes) {
   }
 }
 
-void Warp::unite() {
+void WarpKnowledge::unite() {
   for (size_t i = 0; i < groups_.size(); ++i) {
     for (size_t k = i + 1; k < groups_.size();) {
       if (groups_[i].knows.same(groups_[k].knows)) {
@@ -40,9 +40,9 @@ void Warp::unite() {
   }
 }
 
-Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind, bool shared, bool global) {
+Tick WarpKnowledge::close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool shared, bool global) {
   close();
-  const Event event{kind, tick - 1, site, lanes, shared, global};
+  const SyncEvent event{kind, tick - 1, site, lanes, shared, global};
   if (events_.size() < kEvents)
     events_.push_back(event);
   else
@@ -50,7 +50,7 @@ Tick Warp::close(Mask lanes, uint32_t site, Event::Kind kind, bool shared, bool 
   return tick - 1;
 }
 
-std::vector<Clock::Update> Warp::updates_of(const Self& self, Mask lanes) const {
+std::vector<Clock::Update> WarpKnowledge::updates_of(const Self& self, Mask lanes) const {
   if (lanes == exists) lanes = kAll;  // lanes that do not exist hide nothing
   std::vector<Clock::Update> updates{{index, lanes, self[0]}};
   for (size_t own = 1; own < kOwn; ++own) {
@@ -59,18 +59,18 @@ std::vector<Clock::Update> Warp::updates_of(const Self& self, Mask lanes) const 
   return updates;
 }
 
-Clock Warp::with_self(const Clock& clock, const Self& self, Mask lanes) const {
+Clock WarpKnowledge::with_self(const Clock& clock, const Self& self, Mask lanes) const {
   return clock.with(place.cta, warps, updates_of(self, lanes));
 }
 
-std::vector<Clock::Update> Warp::own_updates() const {
+std::vector<Clock::Update> WarpKnowledge::own_updates() const {
   if (groups_.size() != 1) return {};
   Self self = groups_[0].knows.self;
   self[0] = later(self[0], entry(tick - 1, kDone));
   return updates_of(self, groups_[0].lanes);
 }
 
-Clock Warp::published(Mask lanes, Fields own) const {
+Clock WarpKnowledge::published(Mask lanes, Fields own) const {
   Clock result;
   bool first = true;
   for (const Group& group : groups_) {
@@ -85,9 +85,9 @@ Clock Warp::published(Mask lanes, Fields own) const {
   return result;
 }
 
-Clock Warp::released(const Fenced& fence, Mask lanes) const { return with_self(fence.now, fence.self, lanes); }
+Clock WarpKnowledge::released(const Fenced& fence, Mask lanes) const { return with_self(fence.now, fence.self, lanes); }
 
-void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
+void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t site) {
   lanes &= exists;
   if (groups_.size() == 1) {
     // They know the same of others; of one another, is there anything that they do not know yet?
@@ -96,7 +96,7 @@ void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
     const bool nothing_new = !acted_ && knows.now.known(place.cta, index, kAll, tick - 1, field) == kAll;
     if (nothing_new && (fields != kAllFields || knows.self == decltype(knows.self){})) return;
   }
-  close(lanes, site, Event::Kind::Meets);
+  close(lanes, site, SyncEvent::Kind::Meets);
   Clock all, flags;
   bool first = true;
   for (const Group& group : groups_) {
@@ -113,7 +113,7 @@ void Warp::meet(Mask lanes, Fields fields, uint32_t site) {
   });
 }
 
-Tick Warp::own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const {
+Tick WarpKnowledge::own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const {
   const auto i = static_cast<size_t>(own);
   const uint16_t row = own == Own::Threads ? index : rows[i];
   Tick least = ~0u;
@@ -122,7 +122,7 @@ Tick Warp::own_position(const Knowledge& knows, Own own, Mask lanes, Field field
   return std::max(least, knows.self[i].at[field]);
 }
 
-void Warp::rename_ways() {
+void WarpKnowledge::rename_ways() {
   if (ways_ < 200) return;
   std::array<uint8_t, 256> renamed{};
   uint8_t next = 0;
@@ -133,7 +133,7 @@ void Warp::rename_ways() {
   ways_ = next;
 }
 
-void Warp::part(Mask lanes, uint32_t site) {
+void WarpKnowledge::part(Mask lanes, uint32_t site) {
   for (Mask rest = lanes & exists; rest; rest &= rest - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(rest));
     way_[lane] = ++ways_, parted_[lane] = site;
@@ -141,7 +141,7 @@ void Warp::part(Mask lanes, uint32_t site) {
   rename_ways();
 }
 
-void Warp::part(Mask some, Mask others, uint32_t site) {
+void WarpKnowledge::part(Mask some, Mask others, uint32_t site) {
   // Each way that has lanes on both sides is cut.
   std::array<uint8_t, 256> fresh{};
   std::array<bool, 256> is_shared{};
@@ -157,14 +157,14 @@ void Warp::part(Mask some, Mask others, uint32_t site) {
   rename_ways();
 }
 
-void Warp::converge(Mask lanes) {
+void WarpKnowledge::converge(Mask lanes) {
   if (together(lanes)) return;
   ++ways_;
   for (Mask rest = lanes & exists; rest; rest &= rest - 1) way_[static_cast<size_t>(std::countr_zero(rest))] = ways_;
   rename_ways();
 }
 
-uint32_t Warp::parted_at(Mask lanes) const {
+uint32_t WarpKnowledge::parted_at(Mask lanes) const {
   lanes &= exists;
   const auto way_of = [&](int lane) { return way_[static_cast<size_t>(lane)]; };
   const auto first = std::countr_zero(lanes);
@@ -178,7 +178,7 @@ uint32_t Warp::parted_at(Mask lanes) const {
   return 0;
 }
 
-bool Warp::together(Mask lanes) const {
+bool WarpKnowledge::together(Mask lanes) const {
   lanes &= exists;
   if (lanes == 0) return true;
   const uint8_t way = way_[static_cast<size_t>(std::countr_zero(lanes))];

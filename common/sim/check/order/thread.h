@@ -50,7 +50,7 @@ struct Knowledge {
 };
 
 /// Something that a warp did by which others may learn, or which orders what it did: for reports.
-struct Event {
+struct SyncEvent {
   enum class Kind : uint8_t { Tells, TellsRelaxed, Fence, ProxyFence, TensorFence, Meets, Exit } kind = Kind::Tells;
   Tick tick = 0;  ///< what was done up to this position is before it
   uint32_t site = 0;
@@ -60,11 +60,11 @@ struct Event {
   bool tells() const { return kind == Kind::Tells || kind == Kind::TellsRelaxed; }
 };
 
-class Warp {
+class WarpKnowledge {
  public:
-  Warp(Place place, uint16_t index, uint16_t warps, Mask lanes);
+  WarpKnowledge(GridPosition place, uint16_t index, uint16_t warps, Mask lanes);
 
-  const Place place;
+  const GridPosition place;
   const uint16_t index;               ///< in the CTA, and its threads' row
   const uint16_t warps;               ///< of the CTA
   const Mask exists;                  ///< lanes that the warp was started with
@@ -120,7 +120,7 @@ class Warp {
     acted_ = false;
   }
   /// The same, by an event. Returns the position of all that has been done so far.
-  Tick close(Mask lanes, uint32_t site, Event::Kind kind, bool shared = true, bool global = true);
+  Tick close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool shared = true, bool global = true);
   /// All that these lanes know, themselves up to the last close included, in these senses.
   Clock published(Mask lanes, Fields own = kDone) const;
   /// What all lanes know of their own rows, if they know the same of others; none if they do not.
@@ -130,17 +130,17 @@ class Warp {
   /// The first event by one of these lanes that comes after what was done at `tick`, and of which `is` holds; nullptr if
   /// there is none, or it is forgotten.
   template <class F>
-  const Event* event_after(Tick from, Mask lanes, F is) const {
+  const SyncEvent* event_after(Tick from, Mask lanes, F is) const {
     const size_t count = events_.size();
     for (size_t i = 0; i < count; ++i) {
-      const Event& event = events_[count < kEvents ? i : (next_event_ + i) % kEvents];
+      const SyncEvent& event = events_[count < kEvents ? i : (next_event_ + i) % kEvents];
       if (event.tick >= from && event.lanes & lanes && is(event)) return &event;
     }
     return nullptr;
   }
   /// The first time that these lanes told anybody of it.
-  const Event* told_after(Tick from, Mask lanes) const {
-    return event_after(from, lanes, [](const Event& event) { return event.tells(); });
+  const SyncEvent* told_after(Tick from, Mask lanes) const {
+    return event_after(from, lanes, [](const SyncEvent& event) { return event.tells(); });
   }
 
   /// What all of these lanes know becomes known to each of them, in these senses.
@@ -172,7 +172,7 @@ class Warp {
   uint8_t ways_ = 0;
   bool acted_ = false;
   static constexpr size_t kEvents = 128;
-  std::vector<Event> events_;  // a ring
+  std::vector<SyncEvent> events_;  // a ring
   size_t next_event_ = 0;
 };
 

@@ -79,24 +79,24 @@ Flow unpack(Warp& w, const Pieces& o, Mask m) {
 
 // ---- clocks
 
-enum class Clock : uint8_t { Cycles, CyclesHigh, Cycles64, Nanoseconds, NanosecondsLow, NanosecondsHigh };
-constexpr std::pair<std::string_view, Clock> kClocks[] = {{"clock", Clock::Cycles},
-                                                          {"clock_hi", Clock::CyclesHigh},
-                                                          {"clock64", Clock::Cycles64},
-                                                          {"globaltimer", Clock::Nanoseconds},
-                                                          {"globaltimer_lo", Clock::NanosecondsLow},
-                                                          {"globaltimer_hi", Clock::NanosecondsHigh}};
-bool is_wide(Clock clock) { return clock == Clock::Cycles64 || clock == Clock::Nanoseconds; }
+enum class ClockRead : uint8_t { Cycles, CyclesHigh, Cycles64, Nanoseconds, NanosecondsLow, NanosecondsHigh };
+constexpr std::pair<std::string_view, ClockRead> kClocks[] = {{"clock", ClockRead::Cycles},
+                                                              {"clock_hi", ClockRead::CyclesHigh},
+                                                              {"clock64", ClockRead::Cycles64},
+                                                              {"globaltimer", ClockRead::Nanoseconds},
+                                                              {"globaltimer_lo", ClockRead::NanosecondsLow},
+                                                              {"globaltimer_hi", ClockRead::NanosecondsHigh}};
+bool is_wide(ClockRead clock) { return clock == ClockRead::Cycles64 || clock == ClockRead::Nanoseconds; }
 
 struct MoveClock {
   int32_t d;
-  Clock clock;
+  ClockRead clock;
 };
 Flow move_clock(Warp& w, const MoveClock& o, Mask m) {
   uint64_t value = w.time;
-  if (o.clock >= Clock::Nanoseconds)
+  if (o.clock >= ClockRead::Nanoseconds)
     value = value * 1'000'000 / static_cast<uint64_t>(cluster_of(w).launch->gpu->clock_khz);
-  if (o.clock == Clock::CyclesHigh || o.clock == Clock::NanosecondsHigh) value >>= 32;
+  if (o.clock == ClockRead::CyclesHigh || o.clock == ClockRead::NanosecondsHigh) value >>= 32;
   if (is_wide(o.clock))
     for_lanes(m, [&](int i) { lanes<uint64_t>(w, o.d)[i] = value; });
   else

@@ -40,14 +40,14 @@ LaneSelection selection_of(const Operand& operand, int lanes, bool is_signed, bo
   return s;
 }
 
-enum class Operation : uint8_t { Add, Subtract, Difference, Average, Min, Max, ShiftLeft, ShiftRight, Compare };
+enum class VideoOperation : uint8_t { Add, Subtract, Difference, Average, Min, Max, ShiftLeft, ShiftRight, Compare };
 enum class Second : uint8_t { None, Add, Min, Max };
 enum class Comparison : uint8_t { Eq, Ne, Lt, Le, Gt, Ge };
 
 struct Video {
   int32_t d = -1, a = -1, b = -1, c = -1;  ///< slots
   LaneSelection from_a, from_b, to;        ///< `to`: of those that are written; the others are c's
-  Operation operation = Operation::Add;
+  VideoOperation operation = VideoOperation::Add;
   Comparison comparison = Comparison::Eq;
   Second second = Second::None;
   bool is_signed = false;  ///< the result; of comparisons, what a third operand is
@@ -80,14 +80,14 @@ int64_t saturated(const Video& o, int64_t value) {
 int64_t computed(const Video& o, int64_t a, int64_t b) {
   const auto amount = static_cast<uint32_t>(b), by = o.clamps ? std::min(amount, 32u) : amount & 31;
   switch (o.operation) {
-    case Operation::Add: return a + b;
-    case Operation::Subtract: return a - b;
-    case Operation::Difference: return std::abs(a - b);
-    case Operation::Average: return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
-    case Operation::Min: return std::min(a, b);
-    case Operation::Max: return std::max(a, b);
-    case Operation::ShiftLeft: return static_cast<int64_t>(static_cast<uint64_t>(a) << by);
-    case Operation::ShiftRight: return a >> by;
+    case VideoOperation::Add: return a + b;
+    case VideoOperation::Subtract: return a - b;
+    case VideoOperation::Difference: return std::abs(a - b);
+    case VideoOperation::Average: return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
+    case VideoOperation::Min: return std::min(a, b);
+    case VideoOperation::Max: return std::max(a, b);
+    case VideoOperation::ShiftLeft: return static_cast<int64_t>(static_cast<uint64_t>(a) << by);
+    case VideoOperation::ShiftRight: return a >> by;
     default: return compared(o.comparison, a, b);
   }
 }
@@ -140,14 +140,14 @@ void decode_operands(Decoder& d, Video& o, int lanes, bool first_signed, bool se
   o.d = d.destination(0, 4);
 }
 
-template <Operation OPERATION, int LANES>
+template <VideoOperation OPERATION, int LANES>
 void decode_video(Decoder& d) {
   Video o;
   o.operation = OPERATION;
   int type = 0;
-  if (OPERATION != Operation::Compare) o.is_signed = ptx::is_signed(d.type(type++));
+  if (OPERATION != VideoOperation::Compare) o.is_signed = ptx::is_signed(d.type(type++));
   const bool first_signed = ptx::is_signed(d.type(type++)), second_signed = ptx::is_signed(d.type(type));
-  if (OPERATION == Operation::Compare) {
+  if (OPERATION == VideoOperation::Compare) {
     o.is_signed = first_signed;
     o.comparison = d.one_of<Comparison>({{"eq", Comparison::Eq},
                                          {"ne", Comparison::Ne},
@@ -212,29 +212,29 @@ void decode_mad(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"vadd", decode_video<Operation::Add, 1>},
-    {"vsub", decode_video<Operation::Subtract, 1>},
-    {"vabsdiff", decode_video<Operation::Difference, 1>},
-    {"vmin", decode_video<Operation::Min, 1>},
-    {"vmax", decode_video<Operation::Max, 1>},
-    {"vshl", decode_video<Operation::ShiftLeft, 1>},
-    {"vshr", decode_video<Operation::ShiftRight, 1>},
-    {"vset", decode_video<Operation::Compare, 1>},
+    {"vadd", decode_video<VideoOperation::Add, 1>},
+    {"vsub", decode_video<VideoOperation::Subtract, 1>},
+    {"vabsdiff", decode_video<VideoOperation::Difference, 1>},
+    {"vmin", decode_video<VideoOperation::Min, 1>},
+    {"vmax", decode_video<VideoOperation::Max, 1>},
+    {"vshl", decode_video<VideoOperation::ShiftLeft, 1>},
+    {"vshr", decode_video<VideoOperation::ShiftRight, 1>},
+    {"vset", decode_video<VideoOperation::Compare, 1>},
     {"vmad", decode_mad},
-    {"vadd2", decode_video<Operation::Add, 2>},
-    {"vsub2", decode_video<Operation::Subtract, 2>},
-    {"vavrg2", decode_video<Operation::Average, 2>},
-    {"vabsdiff2", decode_video<Operation::Difference, 2>},
-    {"vmin2", decode_video<Operation::Min, 2>},
-    {"vmax2", decode_video<Operation::Max, 2>},
-    {"vset2", decode_video<Operation::Compare, 2>},
-    {"vadd4", decode_video<Operation::Add, 4>},
-    {"vsub4", decode_video<Operation::Subtract, 4>},
-    {"vavrg4", decode_video<Operation::Average, 4>},
-    {"vabsdiff4", decode_video<Operation::Difference, 4>},
-    {"vmin4", decode_video<Operation::Min, 4>},
-    {"vmax4", decode_video<Operation::Max, 4>},
-    {"vset4", decode_video<Operation::Compare, 4>},
+    {"vadd2", decode_video<VideoOperation::Add, 2>},
+    {"vsub2", decode_video<VideoOperation::Subtract, 2>},
+    {"vavrg2", decode_video<VideoOperation::Average, 2>},
+    {"vabsdiff2", decode_video<VideoOperation::Difference, 2>},
+    {"vmin2", decode_video<VideoOperation::Min, 2>},
+    {"vmax2", decode_video<VideoOperation::Max, 2>},
+    {"vset2", decode_video<VideoOperation::Compare, 2>},
+    {"vadd4", decode_video<VideoOperation::Add, 4>},
+    {"vsub4", decode_video<VideoOperation::Subtract, 4>},
+    {"vavrg4", decode_video<VideoOperation::Average, 4>},
+    {"vabsdiff4", decode_video<VideoOperation::Difference, 4>},
+    {"vmin4", decode_video<VideoOperation::Min, 4>},
+    {"vmax4", decode_video<VideoOperation::Max, 4>},
+    {"vset4", decode_video<VideoOperation::Compare, 4>},
 };
 
 }  // namespace

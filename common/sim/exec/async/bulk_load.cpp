@@ -29,7 +29,7 @@ class BulkLoad final : public AsyncOperation {
   Type type = Type::None;
 
   void complete(Cluster& cluster) override {
-    if (!forgive_early_exit(cluster, origin, &to.credits)) return;
+    if (!tolerate_early_exit(cluster, origin, &to.credits)) return;
     const uint8_t* source = from_shared ? shared_location(cluster, cluster.ctas[from >> kSharedRankShift],
                                                           static_cast<uint32_t>(from), bytes, 16, true, "bulk copy")
                                         : global_location(cluster, from, bytes, 16, false, "bulk copy");
@@ -84,9 +84,9 @@ Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {
                                      .from = o.from_shared ? load->from & kSharedOffsetMask : load->from,
                                      .from_cta = o.from_shared ? w.cta : nullptr});
     const Costs& costs = cluster.costs();
-    const When when{.unit = &w.cta->load_pipe,
-                    .busy = load->bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
-                    .latency = static_cast<uint64_t>(o.from_shared ? costs.remote_arrive : costs.tma_load_latency)};
+    const Latency when{.unit = &w.cta->load_pipe,
+                       .busy = load->bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
+                       .latency = static_cast<uint64_t>(o.from_shared ? costs.remote_arrive : costs.tma_load_latency)};
     submit(w, lane, std::move(load), when);
   }
   note_effect(w);

@@ -69,7 +69,7 @@ Flow bulk_store(Warp& w, const BulkStoreOperands& o, Mask m) {
                                      .from = store->offset,
                                      .to_global = store->to,
                                      .reduces = o.how != Reduction::None});
-    const When when = read_time(*w.cta, store->bytes);
+    const Latency when = read_time(*w.cta, store->bytes);
     submit(w, lane, std::move(store), when);
   }
   w.executed_at_effect = w.executed;

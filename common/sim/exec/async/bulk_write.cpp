@@ -45,9 +45,9 @@ void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<B
   wake_bulk_waiters(*write->warp);
   write->mark = read.mark;
   const Costs& costs = cluster.costs();
-  const When when{.unit = &write->warp->cta->store_pipe,
-                  .busy = write->data.size() / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
-                  .latency = static_cast<uint64_t>(costs.tma_store_latency)};
+  const Latency when{.unit = &write->warp->cta->store_pipe,
+                     .busy = write->data.size() / static_cast<uint64_t>(costs.tma_bytes_per_cycle),
+                     .latency = static_cast<uint64_t>(costs.tma_store_latency)};
   submit_after(cluster, read, std::move(write), when);
 }
 
@@ -57,7 +57,7 @@ const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, u
   return shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, align, true, what);
 }
 
-When read_time(Cta& cta, uint32_t bytes) {
+Latency read_time(Cta& cta, uint32_t bytes) {
   const Costs& costs = cta.cluster->costs();
   return {.unit = &cta.store_pipe,
           .busy = bytes / static_cast<uint64_t>(costs.tma_bytes_per_cycle),

@@ -38,6 +38,6 @@ const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, u
                             const char* what);
 
 /// How long the first half takes, in the CTA's unit for stores.
-When read_time(Cta& cta, uint32_t bytes);
+Latency read_time(Cta& cta, uint32_t bytes);
 
 }  // namespace sim

@@ -87,13 +87,13 @@ void poison(Cta& cta, uint32_t offset, const Box& box) {
   for (uint32_t i = 0; i < box.rows; ++i) row_to_shared(cta, box, offset + i * box.pitch, row.data());
 }
 
-bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
+bool tolerate_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
   const auto is_own = [&](const Credit& credit) { return credit.destination == origin.cta_rank; };
   if (!cluster.ctas[origin.cta_rank].exited || std::none_of(credits->begin(), credits->end(), is_own)) return true;
   const Fault early{Status::LaunchFailure,
                     subject(cluster.ctas[origin.cta_rank]) +
                         " has exited before a copy into its shared memory was complete: it must wait for its copies"};
-  if (!forgive(cluster, Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
+  if (!tolerate_violation(cluster, Habit::ExitWithOwnLoads, early, nullptr, &origin)) return true;
   std::erase_if(*credits, is_own);
   return !credits->empty();
 }

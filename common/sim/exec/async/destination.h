@@ -48,7 +48,7 @@ void poison(Cta& cta, uint32_t offset, const Box& box);
 
 /// Drops the copy into memory of the CTA that started it and has left without waiting: hardware lets that pass,
 /// although a later CTA may find the bytes in its own memory. Returns whether any destination is left.
-bool forgive_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits);
+bool tolerate_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits);
 
 /// The copy is complete: every mbarrier counts its bytes.
 void credit_bytes(Cluster& cluster, const Destination& destination, const Credit& credit, uint32_t bytes,

@@ -41,7 +41,7 @@ class TensorLoad final : public AsyncOperation {
       finish_map_read(*warp, origin.lane, group);
       wake_bulk_waiters(*warp);
     }
-    if (!forgive_early_exit(cluster, origin, &to.credits)) return;
+    if (!tolerate_early_exit(cluster, origin, &to.credits)) return;
     if (!cluster.launch->moves_data) {
       for (const Credit& credit : to.credits) {
         cluster.watchers.tell(FillEvent{

@@ -96,7 +96,7 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
                                      .bytes = store->box.bytes(),
                                      .from = store->offset,
                                      .reduces = o.how != Reduction::None});
-    const When when = read_time(*w.cta, store->box.bytes());
+    const Latency when = read_time(*w.cta, store->box.bytes());
     submit(w, lane, std::move(store), when);
   }
   w.executed_at_effect = w.executed;

@@ -11,7 +11,7 @@ namespace {
 
 using ptx::Type;
 
-enum class Field : uint8_t {
+enum class MapField : uint8_t {
   GlobalAddress,
   Rank,
   BoxDim,
@@ -24,14 +24,14 @@ enum class Field : uint8_t {
   SwizzleAtomicity,
   FillMode
 };
-bool is_indexed(Field field) { return field >= Field::BoxDim && field <= Field::ElementStride; }
-bool is_wide(Field field) { return field == Field::GlobalAddress || field == Field::GlobalStride; }
+bool is_indexed(MapField field) { return field >= MapField::BoxDim && field <= MapField::ElementStride; }
+bool is_wide(MapField field) { return field == MapField::GlobalAddress || field == MapField::GlobalStride; }
 
 struct Replace {
   Address map;
   int32_t value = -1;
   uint8_t dimension = 0;
-  Field field;
+  MapField field;
   bool in_shared = false;  ///< .shared::cta
 };
 /// The ISA numbers element types otherwise than the driver: FP32 that flushes subnormals comes before FP64 and BF16.
@@ -46,29 +46,29 @@ bool is_blank(const uint8_t* bytes) {
   return std::all_of(bytes, bytes + sizeof(TensorMap), [](uint8_t byte) { return byte == 0; });
 }
 
-void set_field(TensorMap& map, Field field, uint32_t i, uint64_t value) {
+void set_field(TensorMap& map, MapField field, uint32_t i, uint64_t value) {
   constexpr auto SWIZZLE_128B = static_cast<uint8_t>(Swizzle::Bytes128);
   switch (field) {
-    case Field::GlobalAddress: map.address = value; break;
-    case Field::Rank: map.rank = static_cast<uint8_t>(value + 1); break;
-    case Field::BoxDim: map.box[i] = static_cast<uint16_t>(value); break;
-    case Field::GlobalDim: map.dims_minus_1[i] = static_cast<uint32_t>(value - 1); break;
-    case Field::GlobalStride:
+    case MapField::GlobalAddress: map.address = value; break;
+    case MapField::Rank: map.rank = static_cast<uint8_t>(value + 1); break;
+    case MapField::BoxDim: map.box[i] = static_cast<uint16_t>(value); break;
+    case MapField::GlobalDim: map.dims_minus_1[i] = static_cast<uint32_t>(value - 1); break;
+    case MapField::GlobalStride:
       if (i < 4) map.strides[i] = value;
       break;
-    case Field::ElementStride: map.element_strides[i] = static_cast<uint8_t>(value); break;
-    case Field::Interleave: map.interleave = static_cast<uint8_t>(value); break;
-    case Field::ElementType: map.data_type = element_type(value); break;
-    case Field::SwizzleMode:
+    case MapField::ElementStride: map.element_strides[i] = static_cast<uint8_t>(value); break;
+    case MapField::Interleave: map.interleave = static_cast<uint8_t>(value); break;
+    case MapField::ElementType: map.data_type = element_type(value); break;
+    case MapField::SwizzleMode:
       if (value > SWIZZLE_128B)
         throw Fault{Status::IllegalInstruction, "tensormap.replace: swizzle_mode 4 (96 bytes) is not simulated"};
       map.swizzle = static_cast<uint8_t>(value == SWIZZLE_128B ? value + map.atomicity : value);
       break;
-    case Field::SwizzleAtomicity:
+    case MapField::SwizzleAtomicity:
       map.atomicity = static_cast<uint8_t>(value);
       if (map.swizzle >= SWIZZLE_128B) map.swizzle = static_cast<uint8_t>(SWIZZLE_128B + value);
       break;
-    case Field::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
+    case MapField::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
 }
 /// An access to the 128 bytes of a map.
@@ -139,17 +139,17 @@ Flow copy_map(Warp& w, const CopyMap& o, Mask m) {
 }
 
 void decode_replace(Decoder& d) {
-  static constexpr std::pair<std::string_view, Field> kFields[] = {{"global_address", Field::GlobalAddress},
-                                                                   {"rank", Field::Rank},
-                                                                   {"box_dim", Field::BoxDim},
-                                                                   {"global_dim", Field::GlobalDim},
-                                                                   {"global_stride", Field::GlobalStride},
-                                                                   {"element_stride", Field::ElementStride},
-                                                                   {"elemtype", Field::ElementType},
-                                                                   {"interleave_layout", Field::Interleave},
-                                                                   {"swizzle_mode", Field::SwizzleMode},
-                                                                   {"swizzle_atomicity", Field::SwizzleAtomicity},
-                                                                   {"fill_mode", Field::FillMode}};
+  static constexpr std::pair<std::string_view, MapField> kFields[] = {{"global_address", MapField::GlobalAddress},
+                                                                      {"rank", MapField::Rank},
+                                                                      {"box_dim", MapField::BoxDim},
+                                                                      {"global_dim", MapField::GlobalDim},
+                                                                      {"global_stride", MapField::GlobalStride},
+                                                                      {"element_stride", MapField::ElementStride},
+                                                                      {"elemtype", MapField::ElementType},
+                                                                      {"interleave_layout", MapField::Interleave},
+                                                                      {"swizzle_mode", MapField::SwizzleMode},
+                                                                      {"swizzle_atomicity", MapField::SwizzleAtomicity},
+                                                                      {"fill_mode", MapField::FillMode}};
   Replace o{.map = d.address(0), .field = d.one_of(kFields, "this field"), .in_shared = d.has("shared::cta")};
   const bool indexed = is_indexed(o.field);
   if (indexed) o.dimension = static_cast<uint8_t>(d.immediate(1));

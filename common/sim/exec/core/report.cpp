@@ -213,7 +213,8 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
   return text;
 }
 
-bool forgive(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+bool tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp,
+                        const Origin* origin) {
   const Launch& launch = *cluster.launch;
   if (launch.tolerated.contains(habit)) return true;
   if (!launch.lenient) return false;

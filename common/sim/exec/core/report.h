@@ -14,7 +14,7 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
 
 /// Something is wrong that hardware lets pass. True if this run lets it pass, too: it has been remarked upon, or the
 /// user does not want to hear of it. `warp` and `origin` as in Scheduler::remark.
-bool forgive(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
+bool tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
 
 /// Nothing can move and nothing is in flight: which warp waits for what, what is missing, which threads have arrived.
 std::string explain_deadlock(const Cluster& cluster);

@@ -9,19 +9,19 @@
 namespace sim {
 
 inline void submit(Cluster& cluster, const Origin& origin, std::unique_ptr<AsyncOperation> operation,
-                   const When& when) {
+                   const Latency& when) {
   operation->origin = origin;
   cluster.scheduler->submit(std::move(operation), when);
 }
 
 /// An operation that this lane's current instruction starts.
-inline void submit(Warp& warp, int lane, std::unique_ptr<AsyncOperation> operation, const When& when) {
+inline void submit(Warp& warp, int lane, std::unique_ptr<AsyncOperation> operation, const Latency& when) {
   submit(cluster_of(warp), origin_of(warp, lane), std::move(operation), when);
 }
 
 /// An operation that follows from one which takes effect now: of the same origin.
 inline void submit_after(Cluster& cluster, const AsyncOperation& first, std::unique_ptr<AsyncOperation> next,
-                         const When& when) {
+                         const Latency& when) {
   submit(cluster, first.origin, std::move(next), when);
 }
 

@@ -12,7 +12,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-struct Load {
+struct LoadOperands {
   MemoryOperand from;
   std::array<int32_t, 8> to;  ///< slots of the vector's elements; -1: not wanted
   uint8_t count;
@@ -21,7 +21,7 @@ struct Load {
 
 /// An Element of memory becomes a register of type Lane, extended by the Element's sign.
 template <class Element, class Lane>
-Flow load(Warp& w, const Load& o, Mask m) {
+Flow load(Warp& w, const LoadOperands& o, Mask m) {
   Access access;
   resolve(w, o.from, sizeof(Element) * o.count, m, AccessKind::Load, &access);
   for (size_t i = 0; i < o.count; ++i) {
@@ -39,7 +39,7 @@ Flow load(Warp& w, const Load& o, Mask m) {
 }
 
 /// How elements of this type are loaded into registers of so many bits.
-Execution<Load> load_of(Type type, int register_bits) {
+Execution<LoadOperands> load_of(Type type, int register_bits) {
   const bool is_signed = ptx::is_signed(type);
   const auto narrow = [&]<class U, class S>(U, S) {
     if (register_bits == 64) return is_signed ? execution<load<S, uint64_t>> : execution<load<U, uint64_t>>;
@@ -85,7 +85,7 @@ void decode_load(Decoder& d) {
   const Type type = d.last_type();
   const int bytes = ptx::bits(type) / 8;
   if (bytes == 0) d.unsupported("a type is required");
-  Load o{};
+  LoadOperands o{};
   o.from = decode_memory_operand(d, d.operand(1));
 
   const auto targets = d.elements(d.operand(0));

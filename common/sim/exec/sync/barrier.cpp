@@ -7,7 +7,7 @@ namespace {
 
 using ptx::Type;
 
-struct Barrier {
+struct BarrierOperands {
   int32_t id = -1;
   int32_t threads = -1;     ///< how many the phase waits for; -1: all of the CTA
   PredicateOperand vote{};  ///< of .red
@@ -70,7 +70,7 @@ bool gather_at_barrier(Warp& w, Mask m, uint32_t id, std::vector<uint8_t>* slots
   return false;
 }
 
-Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
+Flow cta_barrier(Warp& w, const BarrierOperands& o, Mask m) {
   Cta& cta = *w.cta;
   std::vector<uint8_t> others;
   if (o.aligned ? !gather(w, kAllLanes, &m) : !gather_at_barrier(w, m, uniform<uint32_t>(w, o.id, m), &others))
@@ -95,7 +95,7 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
   }
   barrier.expected = expected;
   barrier.arrived += 32;
-  const auto arrive = [&](const Barrier& at, uint8_t slot, Mask lanes_here) {
+  const auto arrive = [&](const BarrierOperands& at, uint8_t slot, Mask lanes_here) {
     if (at.vote.exists()) {
       barrier.true_lanes += static_cast<uint32_t>(std::popcount(at.vote.read(w) & lanes_here));
       barrier.all_lanes += static_cast<uint32_t>(std::popcount(lanes_here));
@@ -105,7 +105,7 @@ Flow cta_barrier(Warp& w, const Barrier& o, Mask m) {
   arrive(o, w.current, m);
   for (const uint8_t slot : others) {
     Split& other = w.splits[slot];
-    const Barrier& at = operands<Barrier>(cta.cluster->launch->program->ops[other.pc]);
+    const BarrierOperands& at = operands<BarrierOperands>(cta.cluster->launch->program->ops[other.pc]);
     arrive(at, slot, other.mask);
     if (at.waits)
       other.block(Wait::CtaBarrier, id, expected);
@@ -140,7 +140,7 @@ void decode_barrier(Decoder& d) {
   static constexpr std::pair<std::string_view, Reduction> kReductions[] = {
       {"and", Reduction::And}, {"or", Reduction::Or}, {"popc", Reduction::Popc}};
   const bool reduces = d.has("red");
-  Barrier o;
+  BarrierOperands o;
   o.waits = !d.has("arrive");
   o.aligned = d.in->opcode == "bar" || d.has("aligned");
   size_t at = 0;

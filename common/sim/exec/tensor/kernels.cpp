@@ -17,12 +17,12 @@ static inline float flushed(float x) { return std::fabs(x) < 0x1p-126f ? std::co
 // The definition. Terms become integers in units of 2^(top - fraction_bits).
 uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_exponent, const float* b,
                       const int16_t* b_exponent, uint32_t acc, bool accumulate, int scale) {
-  if (how.result == Result::S32) {
+  if (how.result == ResultFormat::S32) {
     int64_t sum = accumulate ? static_cast<int32_t>(acc) : 0;
     for (int k = 0; k < how.k; ++k) sum += static_cast<int64_t>(a[k]) * static_cast<int64_t>(b[k]);
     return static_cast<uint32_t>(sum);
   }
-  const bool half = how.result == Result::F16;
+  const bool half = how.result == ResultFormat::F16;
   const float c = !accumulate ? 0.0f : half ? f16_to_float(static_cast<uint16_t>(acc)) : std::bit_cast<float>(acc);
   if (!how.exact) {
     float sum = c;

@@ -17,13 +17,13 @@
 namespace sim::tensor {
 
 /// What the accumulator is after an instruction.
-enum class Result : uint8_t { F32, F16, S32 };
+enum class ResultFormat : uint8_t { F32, F16, S32 };
 
 struct Arithmetic {
   bool exact = true;
   int k = 16;              ///< products per instruction
   int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper, of an FP32 result too
-  Result result = Result::F32;
+  ResultFormat result = ResultFormat::F32;
   /// Of fast arithmetic, as multiplies_pairs says: of each two products the odd k's comes first, and subnormal numbers,
   /// also sums, count as zeros. That is what an instruction of some processors makes of them, at twice the rate.
   bool pairs = false;
@@ -34,8 +34,8 @@ struct Arithmetic {
 inline constexpr int kMaxSteps = 4;
 
 /// Does fast arithmetic multiply these in pairs?
-inline bool multiplies_pairs(Format a, Format b, Result result) {
-  return a == Format::BF16 && b == Format::BF16 && result == Result::F32;
+inline bool multiplies_pairs(Format a, Format b, ResultFormat result) {
+  return a == Format::BF16 && b == Format::BF16 && result == ResultFormat::F32;
 }
 
 /// What the elements of an operand become.

@@ -22,7 +22,7 @@ struct Mma {
   int k = 0;  ///< elements of B's columns; A's rows have half of them if it is sparse
   Format a_format = Format::F16, b_format = Format::F16;
   bool has_nibbles = false;  ///< elements are the four bits of these formats' signedness
-  tensor::Result result = tensor::Result::F32;
+  tensor::ResultFormat result = tensor::ResultFormat::F32;
   bool saturates = false;  ///< of integers
   bool is_sparse = false;
   tensor::MetadataLayout layout;
@@ -31,7 +31,7 @@ struct Mma {
 
   /// Tensor cores with mma.sync multiply FP8 as F16.
   bool is_fp8() const { return a_format == Format::E4M3 || a_format == Format::E5M2; }
-  bool is_integer() const { return result == tensor::Result::S32; }
+  bool is_integer() const { return result == tensor::ResultFormat::S32; }
 };
 
 /// What the tensor core multiplies at once: up to 32 bytes of each row of A, and as many of each column of B, or twice
@@ -182,7 +182,7 @@ uint32_t plus(const Mma& o, uint32_t sum, uint32_t c) {
     const int64_t exact = int64_t{static_cast<int32_t>(sum)} + static_cast<int32_t>(c);
     return static_cast<uint32_t>(o.saturates ? std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX) : exact);
   }
-  if (o.result == tensor::Result::F32)
+  if (o.result == tensor::ResultFormat::F32)
     return std::bit_cast<uint32_t>(canonical(std::bit_cast<float>(c) + std::bit_cast<float>(sum)));
   return float_to_f16_rn(f16_to_float(static_cast<uint16_t>(c)) + f16_to_float(static_cast<uint16_t>(sum)));
 }
@@ -192,7 +192,7 @@ Flow mma(Warp& w, const Mma& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   const uint64_t multiply_adds = o.rows * 8 * static_cast<uint64_t>(o.is_sparse ? o.k / 2 : o.k);
   const tensor::Arithmetic how{.exact = cluster.exact_arithmetic(multiply_adds), .result = o.result};
-  const bool half = o.result == tensor::Result::F16, adds_last = o.is_fp8() || o.is_integer();
+  const bool half = o.result == tensor::ResultFormat::F16, adds_last = o.is_fp8() || o.is_integer();
 
   alignas(64) uint32_t c[4][32]{}, results[4][32];
   for (size_t i = 0; i < o.rows / 4; ++i) {
@@ -257,7 +257,7 @@ void decode_mma(Decoder& d) {
   // In bytes, what a row of A holds.
   const size_t b_bytes = static_cast<size_t>(o.k * tensor::element_bytes(o.a_format)) / (o.has_nibbles ? 2 : 1),
                a_bytes = o.is_sparse ? b_bytes / 2 : b_bytes;
-  const size_t accumulators = o.rows / (o.result == tensor::Result::F16 ? 8 : 4);
+  const size_t accumulators = o.rows / (o.result == tensor::ResultFormat::F16 ? 8 : 4);
   if ((a_bytes != 32 && a_bytes != 16) || (o.rows != 16 && o.rows != 8)) d.unsupported("this shape");
   if (o.a.size() != a_bytes * o.rows / 128 || o.b.size() != b_bytes / 16 || o.c.size() != accumulators ||
       o.d.size() != accumulators)

@@ -27,10 +27,10 @@ float element(Warp& w, const std::vector<int32_t>& slots, size_t lane, size_t i)
 }
 
 /// Where element (row, column) of C or D is: lane of the quad pair, and its number there.
-struct Place {
+struct ElementPlace {
   size_t number, i;
 };
-Place place_of(bool is_half, size_t row, size_t column) {
+ElementPlace place_of(bool is_half, size_t row, size_t column) {
   if (is_half) return {row, column};
   return {row / 4 * 4 + (column & 2) + (row & 1), (column & 4) + (row & 2) + (column & 1)};
 }
@@ -58,7 +58,7 @@ Flow mma_quad_pairs(Warp& w, const QuadPairMma& o, Mask m) {
           b[k] = o.b_by_rows ? element(w, o.b, lane_of(pair, column / 4 * 4 + k), column % 4)
                              : element(w, o.b, lane_of(pair, column), k);
         }
-        const Place from = place_of(o.c_is_half, row, column), to = place_of(o.d_is_half, row, column);
+        const ElementPlace from = place_of(o.c_is_half, row, column), to = place_of(o.d_is_half, row, column);
         const size_t lane = lane_of(pair, from.number);
         const float c = o.c_is_half ? element(w, o.c, lane, from.i) : lanes<float>(w, o.c[from.i])[lane];
         const float sum = canonical(sum_of(a, b, c, o.d_is_half));

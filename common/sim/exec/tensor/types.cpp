@@ -26,8 +26,8 @@ Format format_of(const Decoder& d, ptx::Type type) {
   }
 }
 
-Result result_of(ptx::Type type) {
-  return type == ptx::Type::F32 ? Result::F32 : type == ptx::Type::F16 ? Result::F16 : Result::S32;
+ResultFormat result_of(ptx::Type type) {
+  return type == ptx::Type::F32 ? ResultFormat::F32 : type == ptx::Type::F16 ? ResultFormat::F16 : ResultFormat::S32;
 }
 
 void count_multiply_adds(Cluster& cluster, uint64_t multiply_adds) {

@@ -14,7 +14,7 @@ std::vector<ptx::Type> types_of(const Decoder& d);
 /// Of a multiplied operand; Unsupported if the tensor core knows no such type.
 Format format_of(const Decoder& d, ptx::Type type);
 /// Of an accumulator: .f32, .f16, else .s32.
-Result result_of(ptx::Type type);
+ResultFormat result_of(ptx::Type type);
 
 /// A tensor-core instruction was executed.
 void count_multiply_adds(Cluster& cluster, uint64_t multiply_adds);

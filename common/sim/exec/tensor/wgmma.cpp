@@ -27,7 +27,7 @@ using tensor::Format;
 struct WgmmaOperands {
   int n = 0;
   Format a_format = Format::F16, b_format = Format::F16;
-  tensor::Result result = tensor::Result::F32;
+  tensor::ResultFormat result = tensor::ResultFormat::F32;
   std::vector<int32_t> accumulators;                   ///< slots; two values each if the result is F16
   std::vector<Slot> written;                           ///< the same, as pending registers
   int32_t a = -1, b = -1;                              ///< slots of descriptors
@@ -150,11 +150,11 @@ class Wgmma final : public AsyncOperation {
   Share share;
   std::shared_ptr<Cta::Warpgroup::Entry> entry;
 
-  bool takes_along(Cluster& cluster, AsyncOperation& next) override {
+  bool try_fuse(Cluster& cluster, AsyncOperation& next) override {
     auto* const other = dynamic_cast<Wgmma*>(&next);
     if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
     const WgmmaOperands &mine = operands(), &theirs = other->operands();
-    if (!cluster.exact_arithmetic_is_over() || mine.result == tensor::Result::S32 || mine.is_sparse) return false;
+    if (!cluster.exact_arithmetic_is_over() || mine.result == tensor::ResultFormat::S32 || mine.is_sparse) return false;
     if (theirs.n != mine.n || theirs.a_format != mine.a_format || theirs.b_format != mine.b_format ||
         theirs.result != mine.result || theirs.accumulators != mine.accumulators || !other->entry->accumulate)
       return false;
@@ -342,7 +342,7 @@ class Wgmma final : public AsyncOperation {
     const WgmmaOperands& o = operands();
     const size_t registers = o.accumulators.size();
     uint32_t* accumulators[128];
-    if (o.result != tensor::Result::F16) {
+    if (o.result != tensor::ResultFormat::F16) {
       for (size_t i = 0; i < registers; ++i) accumulators[i] = lanes<uint32_t>(target, o.accumulators[i]);
       if (!o.saturates || !entry->accumulate) return multiply(accumulators);
       std::array<std::array<int32_t, 32>, 128> before;
@@ -581,7 +581,7 @@ void decode_mma_async(Decoder& d) {
   o.saturates = d.has("satfinite");
   o.result = tensor::result_of(types[0]);
   o.accumulators = d.destinations(d.operand(0), 4);
-  if (o.accumulators.size() != static_cast<size_t>(o.result == tensor::Result::F16 ? o.n / 4 : o.n / 2))
+  if (o.accumulators.size() != static_cast<size_t>(o.result == tensor::ResultFormat::F16 ? o.n / 4 : o.n / 2))
     d.unsupported("the number of accumulators does not match N");
   o.a_in_registers = d.is_vector(1);
   if (o.a_in_registers) {
@@ -605,7 +605,7 @@ void decode_mma_async(Decoder& d) {
     at = 5;
   }
   o.accumulate = d.predicate_source(d.operand(at++));
-  if (o.result != tensor::Result::S32 && at < d.count()) {
+  if (o.result != tensor::ResultFormat::S32 && at < d.count()) {
     o.negate_a = d.immediate(at++) < 0;
     o.negate_b = d.immediate(at++) < 0;
   }

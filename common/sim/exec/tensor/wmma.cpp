@@ -93,7 +93,7 @@ Flow transfer(Warp& w, const Transfer& o, Mask m) {
 struct Multiply {
   int rows = 0, columns = 0, k = 0;
   Format a_format = Format::F16, b_format = Format::F16;
-  tensor::Result result = tensor::Result::F32;
+  tensor::ResultFormat result = tensor::ResultFormat::F32;
   bool is_double = false;
   std::vector<int32_t> d, a, b, c;  ///< slots
 };
@@ -106,7 +106,7 @@ Flow multiply(Warp& w, const Multiply& o, Mask m) {
   };
   const Fragment a{o.rows, o.k, o.is_double ? 64 : 8 * tensor::element_bytes(o.a_format)};
   const Fragment b{o.k, o.columns, o.is_double ? 64 : 8 * tensor::element_bytes(o.b_format)};
-  const Fragment d{o.rows, o.columns, o.is_double ? 64 : o.result == tensor::Result::F16 ? 16 : 32};
+  const Fragment d{o.rows, o.columns, o.is_double ? 64 : o.result == tensor::ResultFormat::F16 ? 16 : 32};
   const auto multiply_adds =
       static_cast<uint64_t>(o.rows) * static_cast<uint64_t>(o.columns) * static_cast<uint64_t>(o.k);
   if (o.is_double) {
@@ -203,7 +203,7 @@ void decode_multiply(Decoder& d) {
   o.rows = shape.m, o.columns = shape.n, o.k = shape.k;
   o.is_double = types[1] == Type::F64;
   if (!o.is_double) o.a_format = tensor::format_of(d, types[1]), o.b_format = tensor::format_of(d, types[2]);
-  if (!o.is_double) o.result = types[0] == Type::F64 ? tensor::Result::F32 : tensor::result_of(types[0]);
+  if (!o.is_double) o.result = types[0] == Type::F64 ? tensor::ResultFormat::F32 : tensor::result_of(types[0]);
   const Fragment result{shape.m, shape.n, bits_of(types[0])};
   o.d = registers_of(d, 0, result, true);
   o.a = registers_of(d, 1, {shape.m, shape.k, bits_of(types[1])}, false);

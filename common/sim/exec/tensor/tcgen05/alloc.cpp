@@ -106,7 +106,7 @@ void release(Warp& w, uint32_t address, uint32_t columns) {
                                                base::hex(address) + " in CTA " + std::to_string(cta.rank) +
                                                ": allocated are " + cta.tmem.describe()};
   const bool is_again = address >> 16 == 0 && cta.tmem.was_released(first, count);
-  if (!is_again || !forgive(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr)) throw fault;
+  if (!is_again || !tolerate_violation(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr)) throw fault;
 }
 
 struct DeallocOperands {

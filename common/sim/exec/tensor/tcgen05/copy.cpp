@@ -118,7 +118,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
       }
       tell_moved(w, lane, seen);
     }
-    const When when = when_moved(w, lane, copy->rank);
+    const Latency when = latency_of_move(w, lane, copy->rank);
     submit(w, lane, std::move(copy), when);
   }
   w.executed_at_effect = w.executed;

@@ -26,7 +26,7 @@ inline OrderQueue& queue_of(Warp& warp, int lane) {
 }
 
 /// When a copy or a shift takes effect that this lane issues: after the leader's tensor pipe was busy with it.
-inline When when_moved(Warp& warp, int lane, uint32_t leader) {
+inline Latency latency_of_move(Warp& warp, int lane, uint32_t leader) {
   Cluster& cluster = cluster_of(warp);
   return {.unit = &cluster.ctas[leader].tensor_pipe,
           .busy = 64,

@@ -112,7 +112,7 @@ InstructionDescriptor decode_scaled(uint32_t bits, const Variant& v) {
     bad_instruction(
         bits, is_fp4(v.kind) ? "asks for K = 96 (bit 31), which sm_100a does not have" : "has reserved bit 31 set");
   }
-  in.result = tensor::Result::F32;
+  in.result = tensor::ResultFormat::F32;
   in.factors = v.factors;
   in.ue8m0 = bits >> 23 & 1;
   if (!in.ue8m0 && (v.kind != Kind::MXF4NVF4 || v.factors != 4))
@@ -158,7 +158,7 @@ InstructionDescriptor decode_instruction(uint32_t bits, const Variant& v) {
     bad_instruction(bits, "asks for F16 accumulators of BF16 operands");
   if (d == 0 && v.kind == Kind::TF32)
     bad_instruction(bits, "asks for F16 accumulators, which kind::tf32 does not have");
-  in.result = d == 0 ? tensor::Result::F16 : d == 1 ? tensor::Result::F32 : tensor::Result::S32;
+  in.result = d == 0 ? tensor::ResultFormat::F16 : d == 1 ? tensor::ResultFormat::F32 : tensor::ResultFormat::S32;
   check_shape(bits, in, v);
   return in;
 }

@@ -16,7 +16,7 @@ inline bool is_fp4(Kind kind) { return kind >= Kind::MXF4; }
 struct InstructionDescriptor {
   int m, n, k;  ///< k: of A and B as they are multiplied, its zeros included if A is sparse
   tensor::Format a, b;
-  tensor::Result result;
+  tensor::ResultFormat result;
   bool a_mn_major, b_mn_major, negate_a, negate_b;
   bool sparse = false;
   int selector = 0;                ///< sparse: which column of the metadata

@@ -30,11 +30,11 @@ class Mma final : public AsyncOperation {
   uint64_t a_bits = 0, b_bits = 0;     // the descriptors as they were given
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
-  bool takes_along(Cluster& cluster, AsyncOperation& next) override {
+  bool try_fuse(Cluster& cluster, AsyncOperation& next) override {
     auto* const other = dynamic_cast<Mma*>(&next);
     if (other == nullptr || is_done_ || along_.size() + 1 == tensor::kMaxSteps) return false;
     const Operands &own = operands, &others = other->operands;
-    if (!cluster.exact_arithmetic_is_over() || own.in.result == tensor::Result::S32 || scale_d != 0) return false;
+    if (!cluster.exact_arithmetic_is_over() || own.in.result == tensor::ResultFormat::S32 || scale_d != 0) return false;
     if (own.in.sparse || own.in.factors != 0) return false;
     if (others.in != own.in || others.group != own.group || other->stationary != stationary ||
         other->leader != leader || other->d != d || others.a_in_tmem != own.a_in_tmem || other->disabled != disabled ||
@@ -422,10 +422,10 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     // As many as of BF16: 32 bytes of K take the same time, whatever they hold.
     const uint64_t flops = 2ull * static_cast<uint64_t>(in.m == 64 ? 128 : in.m) * static_cast<uint64_t>(in.n) * 16;
     const Costs& costs = cluster.costs();
-    const When when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
-                    .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * group),
-                    .latency = static_cast<uint64_t>(costs.mma_latency),
-                    .order = &queue_of(w, lane)};
+    const Latency when{.unit = &cluster.ctas[mma->leader].tensor_pipe,
+                       .busy = flops / static_cast<uint64_t>(costs.mma_flops_per_cycle * group),
+                       .latency = static_cast<uint64_t>(costs.mma_latency),
+                       .order = &queue_of(w, lane)};
     submit(w, lane, std::move(mma), when);
   }
   w.executed_at_effect = w.executed;

@@ -63,7 +63,7 @@ Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
       }
       tell_moved(w, lane, seen);
     }
-    const When when = when_moved(w, lane, shift->rank);
+    const Latency when = latency_of_move(w, lane, shift->rank);
     submit(w, lane, std::move(shift), when);
   }
   w.executed_at_effect = w.executed;

@@ -16,7 +16,7 @@ using ptx::Type;
 
 enum class Shape : uint8_t { Lanes32x32b, Lanes16x64b, Lanes16x128b, Lanes16x256b, Lanes16x32bx2 };
 
-struct Cell {
+struct RowCell {
   int lane, column;  ///< relative to the access's
 };
 
@@ -29,7 +29,7 @@ struct TransferOperands {
   std::vector<Slot> written;       ///< of a load, as pending registers
 
   /// The cell behind (thread lane t, register or half of one i).
-  Cell cell_of(int t, int i) const {
+  RowCell cell_of(int t, int i) const {
     switch (shape) {
       case Shape::Lanes32x32b: return {t, i};
       case Shape::Lanes16x64b: return {t / 4 + 8 * (t % 2), 2 * i + t / 2 % 2};
@@ -110,7 +110,7 @@ class TmemLoad final : public AsyncOperation {
     const TransferOperands& o = *operands;
     Cta& cta = *warp->cta;
     const int lane0 = access_lane(cta, warp->index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
-    const auto read = [&](const Cell& cell) { return cta.tmem.column(column0 + cell.column)[lane0 + cell.lane]; };
+    const auto read = [&](const RowCell& cell) { return cta.tmem.column(column0 + cell.column)[lane0 + cell.lane]; };
     for (size_t i = 0; i < o.registers.size(); ++i) {
       auto* d = lanes<uint32_t>(*warp, o.registers[i]);
       const int n = static_cast<int>(i);
@@ -144,7 +144,7 @@ class TmemStore final : public AsyncOperation {
     const TransferOperands& o = *operands;
     Cta& cta = *warp->cta;
     const int lane0 = access_lane(cta, warp->index, address, o, "tcgen05.st"), column0 = tmem_column(address);
-    for_cells(o, mask, [&](size_t i, size_t t, const Cell& cell, int half) {
+    for_cells(o, mask, [&](size_t i, size_t t, const RowCell& cell, int half) {
       const uint32_t value = values[i][t];
       cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] = !o.packed   ? value
                                                                   : half == 0 ? value & 0xFFFF
@@ -177,7 +177,7 @@ uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* 
   return address;
 }
 
-When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
+Latency transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
   const Costs& costs = cluster_of(w).costs();
   const uint64_t busy = 128ull * o.registers.size() / static_cast<uint64_t>(costs.tmem_bytes_per_cycle);
   return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &order};
@@ -185,7 +185,7 @@ When transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
 
 /// Starts it. Hardware does what a warp does with tensor memory in order; a schedule that would not, does so for those who
 /// tolerate the habit of counting on it.
-void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const When& when, Habit habit) {
+void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const Latency& when, Habit habit) {
   const Launch& launch = *cluster_of(w).launch;
   if (!launch.lenient && launch.tolerated.contains(habit))
     transfer->complete(cluster_of(w));
@@ -200,14 +200,14 @@ void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m
   Cta& cta = *w.cta;
   const int lane0 = access_lane(cta, w.index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
   bool is_stored = true;
-  for_cells(o, m, [&](size_t, size_t, const Cell& cell, int) {
+  for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
     is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::POISON;
   });
   if (is_stored) return;
   const Fault fault{
       Status::LaunchFailure,
       "tcgen05.ld of what an unfinished tcgen05.st has still to store: tcgen05.wait::st is required before"};
-  if (!forgive(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
+  if (!tolerate_violation(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
 }
 
 void tell_of(Warp& w, Mask m, const TransferOperands& o, uint32_t address, TensorEvent::What what, const char* name) {
@@ -255,7 +255,7 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   // Until it is done, what lies there may be the old or the new value: nothing to count on.
   Tmem& tmem = w.cta->tmem;
   const int lane0 = access_lane(*w.cta, w.index, store->address, o, "tcgen05.st");
-  for_cells(o, m, [&](size_t, size_t, const Cell& cell, int) {
+  for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
     tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::POISON;
   });
   tell_of(w, m, o, store->address, TensorEvent::What::Store, "tcgen05.st");

@@ -1,10 +1,10 @@
-#include "check/order/past.h"
+#include "check/order/global_history.h"
 
 #include <algorithm>
 
 namespace sim::order {
 
-uint32_t Past::number_of(const Trace& trace) {
+uint32_t GlobalHistory::number_of(const PastAccess& trace) {
   newest_ = std::max(newest_, trace.launch);
   const auto key = std::make_tuple(trace.launch, trace.cluster, trace.site, trace.role, trace.atomic, trace.silent);
   const auto [found, fresh] = numbers_.try_emplace(key, static_cast<uint32_t>(traces_.size()));
@@ -12,7 +12,7 @@ uint32_t Past::number_of(const Trace& trace) {
   return found->second;
 }
 
-void Past::split(uint64_t at) {
+void GlobalHistory::split(uint64_t at) {
   auto found = runs_.upper_bound(at);
   if (found == runs_.begin()) return;
   --found;
@@ -22,13 +22,13 @@ void Past::split(uint64_t at) {
   runs_.emplace_hint(std::next(found), at, rest);
 }
 
-void Past::cut(uint64_t begin, uint64_t end) {
+void GlobalHistory::cut(uint64_t begin, uint64_t end) {
   split(begin);
   split(end);
   runs_.erase(runs_.lower_bound(begin), runs_.lower_bound(end));
 }
 
-void Past::unite(uint64_t begin, uint64_t end) {
+void GlobalHistory::unite(uint64_t begin, uint64_t end) {
   auto at = runs_.lower_bound(begin);
   if (at != runs_.begin()) --at;
   while (at != runs_.end() && at->first <= end) {
@@ -42,7 +42,7 @@ void Past::unite(uint64_t begin, uint64_t end) {
   }
 }
 
-void Past::write(uint64_t begin, uint64_t end, uint32_t writer) {
+void GlobalHistory::write(uint64_t begin, uint64_t end, uint32_t writer) {
   if (!is_run(begin, end))
     return cells_.for_each(begin, end, [&](Known& known, uint64_t, uint32_t) { known = {writer}; });
   cut(begin, end);
@@ -50,19 +50,19 @@ void Past::write(uint64_t begin, uint64_t end, uint32_t writer) {
   unite(begin, end);
 }
 
-void Past::add_reader(Known& known, uint32_t reader) const {
-  const Trace& mine = traces_[reader];
+void GlobalHistory::add_reader(Known& known, uint32_t reader) const {
+  const PastAccess& mine = traces_[reader];
   for (uint32_t* const each : {&known.read, &known.more[0], &known.more[1]}) {
     if (*each == 0) {
       *each = reader;
       return;
     }
-    const Trace& other = traces_[*each];
+    const PastAccess& other = traces_[*each];
     if (*each == reader || (other.launch == mine.launch && other.cluster == mine.cluster)) return;
   }
 }
 
-void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
+void GlobalHistory::read(uint64_t begin, uint64_t end, uint32_t reader) {
   if (!is_run(begin, end))
     return cells_.for_each(begin, end, [&](Known& known, uint64_t, uint32_t) { add_reader(known, reader); });
   split(begin);
@@ -81,7 +81,7 @@ void Past::read(uint64_t begin, uint64_t end, uint32_t reader) {
   unite(begin, end);
 }
 
-void Past::add(const Past& later) {
+void GlobalHistory::add(const GlobalHistory& later) {
   std::vector<uint32_t> renamed(later.traces_.size(), 0);
   for (size_t i = 1; i < renamed.size(); ++i) renamed[i] = number_of(later.traces_[i]);
   const auto add = [&](const Known& known, uint64_t begin, uint64_t end) {
@@ -94,12 +94,12 @@ void Past::add(const Past& later) {
   for (const auto& [begin, run] : later.runs_) add(run.known, begin, run.end);
 }
 
-void Past::forget(uint64_t begin, uint64_t end) {
+void GlobalHistory::forget(uint64_t begin, uint64_t end) {
   cut(begin, end);
   cells_.forget((begin + kWord - 1) / kWord * kWord, end / kWord * kWord);
 }
 
-void Past::clear() {
+void GlobalHistory::clear() {
   runs_.clear();
   cells_.clear();
   traces_.resize(1);

@@ -17,19 +17,19 @@
 namespace sim::order {
 
 /// A trace of an instruction, or of a host operation, that has touched memory.
-struct Trace {
+struct PastAccess {
   uint64_t launch = 0;  ///< or operation of the host
   uint32_t cluster = 0;
   uint32_t site = 0;
   Role role = Role::Load;
   bool atomic = false;
   bool silent = false;  ///< it stored what was there already
-  Place place;          ///< of the thread
+  GridPosition place;   ///< of the thread
   uint16_t warp = 0;
   std::string text;  ///< the instruction, in words
 };
 
-class Past {
+class GlobalHistory {
  public:
   /// Numbers of traces; 0 is none. Readers are of different clusters or launches: one of them is not the writer's.
   struct Known {
@@ -41,12 +41,12 @@ class Past {
 
   /// Its number; a new one gets its text from `words`.
   template <class F>
-  uint32_t trace(const Trace& trace, F words) {
+  uint32_t trace(const PastAccess& trace, F words) {
     const uint32_t number = number_of(trace);
     if (traces_[number].text.empty()) traces_[number].text = words();
     return number;
   }
-  const Trace& operator[](uint32_t number) const { return traces_[number]; }
+  const PastAccess& operator[](uint32_t number) const { return traces_[number]; }
 
   /// Calls f(known, begin, end) for what is known of parts of a range. Of a part it may be called twice: what came later does
   /// not always hide what was before.
@@ -61,7 +61,7 @@ class Past {
   void write(uint64_t begin, uint64_t end, uint32_t writer);
   void read(uint64_t begin, uint64_t end, uint32_t reader);
   /// Takes over what a later past knows.
-  void add(const Past& later);
+  void add(const GlobalHistory& later);
 
   uint64_t newest() const { return newest_; }  ///< launch
   bool empty() const { return runs_.empty() && cells_.pages() == 0; }
@@ -69,7 +69,7 @@ class Past {
   void forget(uint64_t begin, uint64_t end);
 
  private:
-  uint32_t number_of(const Trace& trace);
+  uint32_t number_of(const PastAccess& trace);
   static constexpr uint64_t kWord = Shadow::kWord, kLong = 1u << 16;
   static bool is_run(uint64_t begin, uint64_t end) {
     return begin % kWord != 0 || end % kWord != 0 || end - begin >= kLong;
@@ -89,7 +89,7 @@ class Past {
 
   Runs runs_;
   Pages<Known> cells_;
-  std::vector<Trace> traces_ = std::vector<Trace>(1);
+  std::vector<PastAccess> traces_ = std::vector<PastAccess>(1);
   std::map<std::tuple<uint64_t, uint32_t, uint32_t, Role, bool, bool>, uint32_t> numbers_;
   uint64_t newest_ = 0;
 };

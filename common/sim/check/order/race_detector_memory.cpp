@@ -10,7 +10,7 @@
 namespace sim::order {
 namespace {
 
-bool same_thread_row(const Access& before, const By& by) {
+bool same_thread_row(const RecordedAccess& before, const By& by) {
   return before.cta == by.cta.place.cta && before.row == by.warp;
 }
 
@@ -19,20 +19,20 @@ bool same_thread_row(const Access& before, const By& by) {
 constexpr Fields kHappenedOnly = 1u << kHappened, kHeard = kHappenedOnly | 1u << kPerformed;
 
 /// No two lanes touch the same bytes. (Of addresses that are listed, that is not looked up.)
-bool are_apart(const Access& access) {
+bool are_apart(const RecordedAccess& access) {
   return access.addresses.empty() && std::abs(access.stride) >= static_cast<int64_t>(access.width);
 }
 
 /// Lane by lane.
-bool has_same_addresses(const Access& a, const Access& b) {
+bool has_same_addresses(const RecordedAccess& a, const RecordedAccess& b) {
   return a.width == b.width && a.base == b.base && a.stride == b.stride && a.addresses == b.addresses;
 }
 
 }  // namespace
 
-Access World::made_by(const By& by, Role role, Proxy proxy) const {
-  const Warp& warp = by.threads();
-  Access access;
+RecordedAccess RaceDetector::made_by(const By& by, Role role, Proxy proxy) const {
+  const WarpKnowledge& warp = by.threads();
+  RecordedAccess access;
   access.cta = by.cta.place.cta;
   access.row = warp.index;
   access.position = access.issued = warp.tick;
@@ -49,8 +49,8 @@ Access World::made_by(const By& by, Role role, Proxy proxy) const {
 // ---- the question
 
 /// Those of `lanes`, which made the access, of which `now_lanes` do not all know.
-Mask World::unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
-                    Field field) const {
+Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Context& context, Mask now_lanes,
+                           const Clock& clock, Field field) const {
   if (before.role == Role::TensorMap) {
     if (map_is_read(before, context, now_lanes, clock, field)) return 0;
     if (map_reads_.contains(static_cast<uint32_t>(before.detail))) return lanes;
@@ -75,8 +75,8 @@ Mask World::unknown(const Access& before, Mask lanes, const Context& context, Ma
 }
 
 /// Those of `lanes` whose bytes here are touched now by themselves alone.
-Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
-                          uint32_t bytes) {
+Mask RaceDetector::by_themselves(const RecordedAccess& before, const RecordedAccess& now, Mask lanes, Mask now_lanes,
+                                 uint64_t begin, uint32_t bytes) {
   if (has_same_addresses(before, now))
     return before.stride == 0 && before.addresses.empty() && !std::has_single_bit(lanes | now_lanes) ? 0 : lanes;
   Mask result = 0;
@@ -93,7 +93,8 @@ Mask World::by_themselves(const Access& before, const Access& now, Mask lanes, M
 /// Volatile data behind a flag: no race, but a thread that has read the flag and has not acquired the writes before it
 /// may still read the old data. (A read-modify-write finds the newest; other relaxed accesses are trusted to do
 /// without order.)
-World::Verdict World::judge_volatile(const Access& before, const Access& now, const Context& context) const {
+RaceDetector::Verdict RaceDetector::judge_volatile(const RecordedAccess& before, const RecordedAccess& now,
+                                                   const Context& context) const {
   const Knowledge& knows = context.knows;
   if (!before.writes || !now.reads || now.writes || before.proxy != Proxy::Generic) return {};
   if (!before.is_volatile && !now.is_volatile) return {};
@@ -109,8 +110,8 @@ World::Verdict World::judge_volatile(const Access& before, const Access& now, co
 }
 
 /// Has a warp of the same warpgroup waited for the wgmma at this position of its queue? All four issue the same.
-bool World::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const {
-  const std::vector<Warp>& warps = ctas_.at(cta)->warps;
+bool RaceDetector::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const {
+  const std::vector<WarpKnowledge>& warps = ctas_.at(cta)->warps;
   for (size_t i = warp / 4u * 4u; i < warp / 4u * 4u + 4 && i < warps.size(); ++i) {
     const uint16_t row = warps[i].wgmma_row;
     if (row != 0 && clock.known(cta, row, kAll, position, kGroupHappened) == kAll) return true;
@@ -118,7 +119,8 @@ bool World::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const 
   return false;
 }
 
-World::Verdict World::judge_tensor(const Access& before, const Access& now, const Context& context) const {
+RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, const RecordedAccess& now,
+                                                 const Context& context) const {
   const Knowledge& knows = context.knows;
   const Mask lanes = before.lanes;
   if (before.role == Role::Allocation && same_thread_row(before, context.by)) return {};  // the warp has waited for it
@@ -143,7 +145,7 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
   if (before.role == Role::Deallocation && now.role == Role::Deallocation)
     return Verdict::habit_of(Habit::RepeatedDealloc, Lack::Everything, missing);
   if (before.role == Role::TensorLoad || before.role == Role::TensorStore) {
-    Access issue = before;  // has its thread told, after it issued, without waiting?
+    RecordedAccess issue = before;  // has its thread told, after it issued, without waiting?
     issue.row = before.warp, issue.position = before.issued;
     if (unknown(issue, lanes, context, context.lanes, knows.now, kHappened) == 0) {
       // All lanes wait at once; those that have told have not told for the others.
@@ -160,8 +162,8 @@ World::Verdict World::judge_tensor(const Access& before, const Access& now, cons
   return Verdict::error(Rule::TensorMemory, Lack::Everything, missing);
 }
 
-World::Verdict World::judge(const Access& before, const Access& now, const Context& context, uint64_t begin,
-                            uint32_t bytes) const {
+RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const RecordedAccess& now,
+                                          const Context& context, uint64_t begin, uint32_t bytes) const {
   if (!before.writes && !now.writes) return {};
   const bool are_volatile = before.is_volatile && now.is_volatile && same_thread_row(before, context.by);
   if (before.atomic && now.atomic && !are_volatile && reaches(before.issuer, before.scope, now.issuer, now.scope)) {
@@ -266,7 +268,7 @@ World::Verdict World::judge(const Access& before, const Access& now, const Conte
 
 // ---- the shadow
 
-void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number, const Context& context) {
+void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number, const Context& context) {
   uint32_t asked[4] = {};  // accesses that have been found to be in order, whatever the lanes
   size_t turn = 0;
   struct Transition {
@@ -279,7 +281,7 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
     for (const uint32_t each : asked) {
       if (each == before) return true;
     }
-    const Access &earlier = accesses_[before], &now = accesses_[number];
+    const RecordedAccess &earlier = accesses_[before], &now = accesses_[number];
     if (bytes < Shadow::kWord || (earlier.width != 0 && earlier.width < Shadow::kWord)) {
       if ((earlier.bytes_at(begin, bytes) & now.bytes_at(begin, bytes)) == 0) return true;
     }
@@ -302,7 +304,7 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
     if (atomic && !writes) {
       const std::span<const uint32_t> readers = sets_.members(cell.read);
       has_read = std::any_of(readers.begin(), readers.end(), [&](uint32_t each) {
-        const Access& read = accesses_[each];
+        const RecordedAccess& read = accesses_[each];
         return same_thread_row(read, context.by) ||
                unknown(read, read.lanes, context, context.lanes, context.knows.now, kHappened) == 0;
       });
@@ -343,7 +345,7 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
     // An access after this reader is after those that it knows to be over. (The completion of an asynchronous operation
     // tells nothing of threads.) Asked now and then only: where many read, hardly any is forgotten.
     const bool forgets = std::has_single_bit(sets_.members(cell.read).size());
-    const Access& now = accesses_[number];
+    const RecordedAccess& now = accesses_[number];
     const bool by_thread = now.proxy == Proxy::Generic;
     members.clear();
     for (const uint32_t before : sets_.members(cell.read)) {
@@ -352,7 +354,7 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
         members.push_back(before);
         continue;
       }
-      const Access& earlier = accesses_[before];
+      const RecordedAccess& earlier = accesses_[before];
       const bool is_thread =
           earlier.proxy == Proxy::Generic && earlier.role != Role::CopyAsync && earlier.role != Role::TensorMap;
       const bool same_row = earlier.cta == now.cta && earlier.row == now.row && earlier.position != 0 &&
@@ -387,8 +389,8 @@ void World::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number
   for (const Range& range : ranges) shadow.for_each(range.begin, range.end, touch_cell);
 }
 
-void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes,
-                        const Context& context) {
+void RaceDetector::touch_lanes(RecordedAccess access, Shadow& shadow, const uint64_t* address, uint32_t bytes,
+                               const Context& context) {
   const Mask lanes = access.lanes;
   access.width = static_cast<uint16_t>(bytes);
   const int first = std::countr_zero(lanes), last = 31 - std::countl_zero(lanes);
@@ -427,32 +429,34 @@ void World::touch_lanes(Access access, Shadow& shadow, const uint64_t* address, 
   touch(shadow, std::span(ranges).first(last_range + 1), number, context);
 }
 
-void World::access(const By& by, const LaneAccess& what) {
-  Warp& warp = by.threads();
+void RaceDetector::access(const By& by, const WarpAccess& what) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   flags_are_heard_ |= what.is_volatile && what.writes;
-  if (what.space == Space::Shared && what.target != &by.cta) check_begun(by, *what.target, "accesses shared memory of");
-  Shadow& shadow = what.space == Space::Global ? global_ : what.target->shared;
+  if (what.space == MemoryKind::Shared && what.target != &by.cta)
+    check_begun(by, *what.target, "accesses shared memory of");
+  Shadow& shadow = what.space == MemoryKind::Global ? global_ : what.target->shared;
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
-    Access access = made_by(by, what.role, Proxy::Generic);
+    RecordedAccess access = made_by(by, what.role, Proxy::Generic);
     access.lanes = lanes;
     access.reads = what.reads, access.writes = what.writes;
     access.atomic = what.strong, access.is_volatile = what.is_volatile, access.scope = what.scope;
     touch_lanes(std::move(access), shadow, what.address, what.bytes,
-                Context{by, warp, knows, lanes, false, what.space == Space::Global});
+                Context{by, warp, knows, lanes, false, what.space == MemoryKind::Global});
   });
   if (what.strong) synchronise(by, what);
   if (accesses_.crowded()) collect();
 }
 
-void World::synchronise(const By& by, const LaneAccess& what) {
-  auto& variables = what.space == Space::Global ? variables_ : shared_variables_;
-  Warp& warp = by.threads();
+void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
+  auto& variables = what.space == MemoryKind::Global ? variables_ : shared_variables_;
+  WarpKnowledge& warp = by.threads();
   for (Mask rest = by.lanes; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const Mask self = 1u << lane;
-    const uint64_t place =
-        what.space == Space::Global ? what.address[lane] : uint64_t{what.target->place.cta} << 32 | what.address[lane];
+    const uint64_t place = what.space == MemoryKind::Global
+                               ? what.address[lane]
+                               : uint64_t{what.target->place.cta} << 32 | what.address[lane];
     const auto known = variables.find(place);
     if (what.reads && known != variables.end()) {
       const Message& message = known->second;
@@ -471,7 +475,7 @@ void World::synchronise(const By& by, const LaneAccess& what) {
     Signal tells;
     tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = self, tells.site = by.site;
     if (what.releases) {
-      tells.tick = warp.close(self, by.site, Event::Kind::Tells);
+      tells.tick = warp.close(self, by.site, SyncEvent::Kind::Tells);
       tells.scope = what.scope;
       tells.released = warp.published(self);
     } else {  // a fence before it releases what was before the fence
@@ -487,7 +491,7 @@ void World::synchronise(const By& by, const LaneAccess& what) {
       const bool all_released = last && last->now == knows.now && last->self[0].at[kHappened] + 1 >= warp.tick &&
                                 std::equal(last->self.begin() + 1, last->self.end(), knows.self.begin() + 1);
       if (flags_are_heard_ && !all_released) {
-        warp.close(self, by.site, Event::Kind::TellsRelaxed);
+        warp.close(self, by.site, SyncEvent::Kind::TellsRelaxed);
         tells.flags = warp.published(self).join(knows.flags, kHappenedOnly);
       }
     }
@@ -497,7 +501,7 @@ void World::synchronise(const By& by, const LaneAccess& what) {
 
 // ---- tensor maps
 
-std::vector<uint32_t> World::writers_of_map(uint64_t address) {
+std::vector<uint32_t> RaceDetector::writers_of_map(uint64_t address) {
   std::vector<uint32_t> writers;
   global_.for_each(address, address + 128, [&](Cell& cell, uint64_t, uint32_t) {
     for (const uint32_t each : sets_.members(cell.write)) {
@@ -507,13 +511,13 @@ std::vector<uint32_t> World::writers_of_map(uint64_t address) {
   return writers;
 }
 
-void World::release_maps(const By& by) {
-  Warp& warp = by.threads();
-  warp.close(by.lanes, by.site, Event::Kind::Fence);
+void RaceDetector::release_maps(const By& by) {
+  WarpKnowledge& warp = by.threads();
+  warp.close(by.lanes, by.site, SyncEvent::Kind::Fence);
   maps_released_ = maps_released_.join(warp.published(by.lanes));
 }
 
-void World::acquire_map(const By& by, uint64_t address) {
+void RaceDetector::acquire_map(const By& by, uint64_t address) {
   by.threads().act();
   auto& all = maps_[address];
   std::erase_if(all, [&](const AcquiredMap& each) { return each.cta == by.cta.place.cta && each.warp == by.warp; });
@@ -521,7 +525,7 @@ void World::acquire_map(const By& by, uint64_t address) {
 }
 
 /// Has this warp, or another of its CTA that has told it since, acquired the map as `writer` left it? 0: as it is.
-bool World::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const {
+bool RaceDetector::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const {
   const auto all = maps_.find(address);
   if (all == maps_.end()) return false;
   return std::any_of(all->second.begin(), all->second.end(), [&](const AcquiredMap& each) {
@@ -531,11 +535,11 @@ bool World::is_acquired(const By& by, const Knowledge& knows, uint64_t address, 
   });
 }
 
-void World::use_map(const By& by, uint64_t address) {
-  Warp& warp = by.threads();
+void RaceDetector::use_map(const By& by, uint64_t address) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   const std::vector<uint32_t> writers = writers_of_map(address);
-  Access use = made_by(by, Role::TensorMap, Proxy::Generic);
+  RecordedAccess use = made_by(by, Role::TensorMap, Proxy::Generic);
   use.reads = true;
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const uint32_t number = record(std::move(use));
@@ -545,7 +549,7 @@ void World::use_map(const By& by, uint64_t address) {
   touch(global_, {address, address + 128}, number, Context{by, warp, knows, by.lanes, false, true});
   if (writers.empty() && findings_.strict() && !is_acquired(by, knows, address, 0)) unacquired_map(by, address);
   for (const uint32_t each : writers) {
-    const Access& write = accesses_[each];
+    const RecordedAccess& write = accesses_[each];
     const bool is_released =
         maps_released_.known(write.cta, write.row, write.lanes, write.position, kHappened) == write.lanes;
     if (is_released && is_acquired(by, knows, address, each)) continue;
@@ -554,7 +558,7 @@ void World::use_map(const By& by, uint64_t address) {
 }
 
 /// The use of a map by the operation that begins now; 0: it has none.
-uint32_t World::take_map(const By& by) {
+uint32_t RaceDetector::take_map(const By& by) {
   const UsedMap used = std::exchange(used_map_, {});
   const bool is_mine =
       used.cta == by.cta.place.cta && used.warp == by.warp && used.lanes == by.lanes && used.site == by.site;
@@ -562,11 +566,11 @@ uint32_t World::take_map(const By& by) {
 }
 
 /// Is it known in any of the ways in which it may be known?
-bool World::map_is_read(const Access& use, const Context& context, Mask now_lanes, const Clock& clock,
-                        Field field) const {
+bool RaceDetector::map_is_read(const RecordedAccess& use, const Context& context, Mask now_lanes, const Clock& clock,
+                               Field field) const {
   const auto found = map_reads_.find(static_cast<uint32_t>(use.detail));
   if (found == map_reads_.end()) return false;
-  const Warp& warp = context.warp;
+  const WarpKnowledge& warp = context.warp;
   return std::any_of(found->second.ends.begin(), found->second.ends.end(), [&](const MapRead::End& end) {
     if (end.position == 0) return false;
     if (clock.known(end.cta, end.row, end.lanes, end.position, field) == end.lanes) return true;
@@ -578,7 +582,7 @@ bool World::map_is_read(const Access& use, const Context& context, Mask now_lane
 
 // ---- what is no longer named is forgotten
 
-void World::collect() {
+void RaceDetector::collect() {
   accesses_.begin_marking();
   sets_.begin_marking();
   const auto mark = [&](uint32_t reference) {

@@ -7,22 +7,23 @@
 namespace sim::order {
 namespace {
 
-void forget_old(std::vector<Warp::Commit>& commits) {
+void forget_old(std::vector<WarpKnowledge::Commit>& commits) {
   constexpr size_t kMost = 512;
   if (commits.size() > kMost) commits.erase(commits.begin(), commits.begin() + kMost / 2);
 }
 
 }  // namespace
 
-uint16_t World::row_of(Cta& cta, Warp& warp, Own own) {
+uint16_t RaceDetector::row_of(CtaKnowledge& cta, WarpKnowledge& warp, Own own) {
   uint16_t& row = warp.rows[static_cast<size_t>(own)];
   if (row == 0) row = cta.rows++;
   return row;
 }
 
 /// These lanes have waited until at most `pending` of their newest groups are not complete.
-void World::learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit>& commits, uint32_t pending) {
-  Warp& warp = by.threads();
+void RaceDetector::learn_of_queue(const By& by, Own own, const std::vector<WarpKnowledge::Commit>& commits,
+                                  uint32_t pending) {
+  WarpKnowledge& warp = by.threads();
   Mask rest = by.lanes;
   uint32_t seen[32] = {};
   for (size_t i = commits.size(); i-- > 0 && rest != 0;) {
@@ -42,7 +43,7 @@ void World::learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit
 
 /// What the completion of an operation tells: that it is over, and what its thread knew of other channels. What threads did
 /// travels by what threads do.
-Signal World::work_signal(const By& by) {
+Signal RaceDetector::work_signal(const By& by) {
   by.threads().close();  // what it has waited for so far is part of it
   Signal tells;
   tells.happened = tells.released = by.threads().published(by.lanes, 1u << kPassed).channels();
@@ -53,15 +54,15 @@ Signal World::work_signal(const By& by) {
 
 // ---- cp.async
 
-void World::copy_async(const By& by, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading) {
-  Warp& warp = by.threads();
+void RaceDetector::copy_async(const By& by, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   const uint16_t row = row_of(by.cta, warp, Own::Copies);
   const Tick position = ++warp.issued[static_cast<size_t>(Own::Copies)];
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
-    Access access = made_by(by, Role::CopyAsync, Proxy::Generic);
+    RecordedAccess access = made_by(by, Role::CopyAsync, Proxy::Generic);
     access.row = row, access.position = position, access.lanes = lanes;
-    Access source = access;
+    RecordedAccess source = access;
     access.writes = true;
     touch_lanes(std::move(access), by.cta.shared, to, bytes, Context{by, warp, knows, lanes, false, false});
     source.reads = true, source.lanes = lanes & reading;
@@ -71,14 +72,14 @@ void World::copy_async(const By& by, const uint64_t* to, const uint64_t* from, u
   if (accesses_.crowded()) collect();
 }
 
-void World::copy_commit(const By& by) {
-  Warp& warp = by.threads();
+void RaceDetector::copy_commit(const By& by) {
+  WarpKnowledge& warp = by.threads();
   warp.copies.push_back({warp.issued[static_cast<size_t>(Own::Copies)], by.lanes});
   forget_old(warp.copies);
 }
 
-void World::copy_wait(const By& by, uint32_t pending, bool open_too) {
-  Warp& warp = by.threads();
+void RaceDetector::copy_wait(const By& by, uint32_t pending, bool open_too) {
+  WarpKnowledge& warp = by.threads();
   if (!open_too) return learn_of_queue(by, Own::Copies, warp.copies, pending);
   const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
@@ -87,8 +88,8 @@ void World::copy_wait(const By& by, uint32_t pending, bool open_too) {
   });
 }
 
-Signal World::copy_signal(const By& by) {
-  Warp& warp = by.threads();
+Signal RaceDetector::copy_signal(const By& by) {
+  WarpKnowledge& warp = by.threads();
   const uint16_t row = row_of(by.cta, warp, Own::Copies);
   const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
   Signal tells = work_signal(by);
@@ -99,12 +100,13 @@ Signal World::copy_signal(const By& by) {
 
 // ---- bulk copies
 
-std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
-                                            const Cta* from_cta, const std::vector<Range>& from, bool reduces) {
-  Warp& warp = by.threads();
+std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
+                                                         const CtaKnowledge* from_cta, const std::vector<Range>& from,
+                                                         bool reduces) {
+  WarpKnowledge& warp = by.threads();
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const Context context{by, warp, knows, by.lanes, false, false};
-  auto operation = std::make_unique<Operation>();
+  auto operation = std::make_unique<OperationRecord>();
   operation->signal = work_signal(by);
   warp.act();
   MapRead* map = nullptr;
@@ -116,22 +118,22 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
   }
   bool first = true;
   for (const Landing& landing : landings) {
-    Barrier& barrier = landing.barrier_cta->barriers[landing.barrier];
+    BarrierChannel& barrier = landing.barrier_cta->barriers[landing.barrier];
     if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
     check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
     if (map != nullptr) map->ends.push_back({landing.barrier_cta->place.cta, barrier.row, kAll, 0});
     // The ISA names the operations of the asynchronous proxy; st.async and red.async are not among them.
-    Access access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
+    RecordedAccess access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
     access.atomic = reduces, access.scope = Scope::Cluster;
     access.cta = landing.barrier_cta->place.cta, access.row = barrier.row;
     access.lanes = kAll, access.position = 0, access.in_flight = true;
     access.detail = barrier.completed;
     if (first && !from.empty()) {
-      Access source = access;
+      RecordedAccess source = access;
       source.reads = true;
       const uint32_t number = record(std::move(source));
       operation->accesses.push_back(number);
-      Shadow& shadow = from_cta == nullptr ? global_ : const_cast<Cta*>(from_cta)->shared;
+      Shadow& shadow = from_cta == nullptr ? global_ : const_cast<CtaKnowledge*>(from_cta)->shared;
       const Context reading{by, warp, knows, by.lanes, false, from_cta == nullptr};
       for (const Range& range : from) touch(shadow, range, number, reading);
     } else if (first) {
@@ -150,11 +152,11 @@ std::unique_ptr<Operation> World::bulk_load(const By& by, Role role, const std::
   return operation;
 }
 
-void World::landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_t offset) {
-  const Barrier& barrier = barrier_cta.barriers[offset];
+void RaceDetector::landed(OperationRecord& operation, size_t index, CtaKnowledge& barrier_cta, uint32_t offset) {
+  const BarrierChannel& barrier = barrier_cta.barriers[offset];
   const auto complete = [&](uint32_t number) {
     if (number == 0) return;
-    Access& access = accesses_[number];
+    RecordedAccess& access = accesses_[number];
     access.position = barrier.completed + 1;
     access.in_flight = false;
   };
@@ -168,16 +170,16 @@ void World::landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_
   arrived(barrier_cta, offset, operation.signal);
 }
 
-std::unique_ptr<Operation> World::bulk_store(const By& by, const std::vector<Range>& from, const std::vector<Range>& to,
-                                             bool reduces) {
-  Warp& warp = by.threads();
+std::unique_ptr<OperationRecord> RaceDetector::bulk_store(const By& by, const std::vector<Range>& from,
+                                                          const std::vector<Range>& to, bool reduces) {
+  WarpKnowledge& warp = by.threads();
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
-  auto operation = std::make_unique<Operation>();
+  auto operation = std::make_unique<OperationRecord>();
   warp.act();
-  Access read = made_by(by, Role::BulkStore, Proxy::Async);
+  RecordedAccess read = made_by(by, Role::BulkStore, Proxy::Async);
   read.row = row_of(by.cta, warp, Own::BulkReads);
   read.position = ++warp.issued[static_cast<size_t>(Own::BulkReads)];
-  Access write = read;
+  RecordedAccess write = read;
   write.row = row_of(by.cta, warp, Own::BulkWrites);
   warp.issued[static_cast<size_t>(Own::BulkWrites)] = write.position;
   if (operation->map = take_map(by); operation->map != 0) {
@@ -196,34 +198,34 @@ std::unique_ptr<Operation> World::bulk_store(const By& by, const std::vector<Ran
   return operation;
 }
 
-void World::writing(Operation& operation) { open_doubts(operation.accesses[0]); }
+void RaceDetector::writing(OperationRecord& operation) { open_doubts(operation.accesses[0]); }
 
-void World::written(Operation& operation, bool changed) {
+void RaceDetector::written(OperationRecord& operation, bool changed) {
   accesses_[operation.accesses[0]].in_flight = false;
   accesses_[operation.accesses[0]].silent = !changed;
   if (operation.map != 0) accesses_[operation.map].in_flight = false;
   settle_doubts(operation.accesses[0]);
 }
 
-void World::bulk_commit(const By& by) {
-  Warp& warp = by.threads();
+void RaceDetector::bulk_commit(const By& by) {
+  WarpKnowledge& warp = by.threads();
   warp.bulk.push_back({warp.issued[static_cast<size_t>(Own::BulkReads)], by.lanes});
   forget_old(warp.bulk);
 }
 
-void World::bulk_wait(const By& by, uint32_t pending, bool reads_only) {
-  const Warp& warp = by.threads();
+void RaceDetector::bulk_wait(const By& by, uint32_t pending, bool reads_only) {
+  const WarpKnowledge& warp = by.threads();
   learn_of_queue(by, Own::BulkReads, warp.bulk, pending);
   if (!reads_only) learn_of_queue(by, Own::BulkWrites, warp.bulk, pending);
 }
 
 // ---- wgmma
 
-void World::wgmma(const By& by, const std::vector<Range>& operands) {
-  Warp& warp = by.threads();
+void RaceDetector::wgmma(const By& by, const std::vector<Range>& operands) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   if (warp.wgmma_row == 0) warp.wgmma_row = by.cta.rows++;
-  Access access = made_by(by, Role::WgmmaOperand, Proxy::Async);
+  RecordedAccess access = made_by(by, Role::WgmmaOperand, Proxy::Async);
   access.row = warp.wgmma_row, access.position = ++warp.wgmma_issued;
   access.lanes = kAll;
   access.reads = true;
@@ -233,17 +235,17 @@ void World::wgmma(const By& by, const std::vector<Range>& operands) {
   if (accesses_.crowded()) collect();
 }
 
-void World::wgmma_commit(const By& by) {
-  Warp& warp = by.threads();
-  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.close(by.lanes, by.site, Event::Kind::Meets)});
+void RaceDetector::wgmma_commit(const By& by) {
+  WarpKnowledge& warp = by.threads();
+  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.close(by.lanes, by.site, SyncEvent::Kind::Meets)});
   constexpr size_t kMost = 64;
   if (warp.wgmma_groups.size() <= kMost) return;
   warp.wgmma_groups.erase(warp.wgmma_groups.begin());
   ++warp.wgmma_forgotten;
 }
 
-void World::wgmma_wait(const By& by, uint32_t pending) {
-  Warp& warp = by.threads();
+void RaceDetector::wgmma_wait(const By& by, uint32_t pending) {
+  WarpKnowledge& warp = by.threads();
   const size_t committed = warp.wgmma_forgotten + warp.wgmma_groups.size();
   if (committed <= pending) return;
   const size_t group = committed - 1 - pending;
@@ -254,7 +256,7 @@ void World::wgmma_wait(const By& by, uint32_t pending) {
   constexpr Fields kAsOne = 1u << kGroupHappened;
   std::vector<Clock::Update> learnt{{warp.wgmma_row, kAll, entry(position, kDone)}};
   for (uint16_t i = by.warp / 4 * 4; i < by.warp / 4 * 4 + 4 && i < by.cta.warps.size(); ++i) {
-    const Warp& other = by.cta.warps[i];
+    const WarpKnowledge& other = by.cta.warps[i];
     if (i == by.warp || other.wgmma_row == 0) continue;
     learnt.push_back({other.wgmma_row, kAll, entry(position, kAsOne)});
     if (group >= other.wgmma_forgotten && group - other.wgmma_forgotten < other.wgmma_groups.size())
@@ -266,17 +268,17 @@ void World::wgmma_wait(const By& by, uint32_t pending) {
 
 // ---- tcgen05
 
-std::pair<uint16_t, Tick>& World::queue_of(const By& by, uint32_t group) {
+std::pair<uint16_t, Tick>& RaceDetector::queue_of(const By& by, uint32_t group) {
   auto& queue = by.cta.queues[by.warp * 64u + static_cast<uint32_t>(std::countr_zero(by.lanes)) * 2 + group - 1];
   if (queue.first == 0) queue.first = by.cta.rows++;
   return queue;
 }
 
-void World::tensor_operation(const By& by, const Mma& mma) {
-  Warp& warp = by.threads();
+void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   auto& [row, issued] = queue_of(by, mma.group);
-  Access access = made_by(by, Role::MmaOperand, Proxy::Async);
+  RecordedAccess access = made_by(by, Role::MmaOperand, Proxy::Async);
   access.row = row, access.position = ++issued;
   access.lanes = kAll;
   access.detail = mma.accumulator;
@@ -294,7 +296,7 @@ void World::tensor_operation(const By& by, const Mma& mma) {
   if (accesses_.crowded()) collect();
 }
 
-Signal World::tensor_commit(const By& by, uint32_t group) {
+Signal RaceDetector::tensor_commit(const By& by, uint32_t group) {
   fence_before_thread_sync(by);  // contained in it
   auto& [row, issued] = queue_of(by, group);
   ++issued;  // commits of one thread arrive in their order
@@ -305,11 +307,11 @@ Signal World::tensor_commit(const By& by, uint32_t group) {
   return tells;
 }
 
-void World::tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores) {
-  Warp& warp = by.threads();
+void RaceDetector::tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   const Own own = stores ? Own::TensorStores : Own::TensorLoads;
-  Access access = made_by(by, stores ? Role::TensorStore : Role::TensorLoad, Proxy::Tensor);
+  RecordedAccess access = made_by(by, stores ? Role::TensorStore : Role::TensorLoad, Proxy::Tensor);
   access.row = row_of(by.cta, warp, own);
   access.position = ++warp.issued[static_cast<size_t>(own)];
   access.reads = !stores, access.writes = stores;
@@ -319,19 +321,19 @@ void World::tensor_transfer(const By& by, const std::vector<Range>& cells, bool 
   if (accesses_.crowded()) collect();
 }
 
-void World::tensor_wait(const By& by, bool stores) {
-  Warp& warp = by.threads();
+void RaceDetector::tensor_wait(const By& by, bool stores) {
+  WarpKnowledge& warp = by.threads();
   const auto own = static_cast<size_t>(stores ? Own::TensorStores : Own::TensorLoads);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.self[own] = later(knows.self[own], entry(warp.issued[own], kDone));
   });
 }
 
-void World::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const Cta* peer) {
-  Warp& warp = by.threads();
+void RaceDetector::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const CtaKnowledge* peer) {
+  WarpKnowledge& warp = by.threads();
   if (peer != nullptr && role == Role::Allocation) check_begun(by, *peer, "allocates tensor memory together with");
   warp.act();
-  Access access = made_by(by, role, Proxy::Tensor);
+  RecordedAccess access = made_by(by, role, Proxy::Tensor);
   access.writes = true;
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};

@@ -1,4 +1,4 @@
-#include "timing/unknown.h"
+#include "timing/taint.h"
 
 #include <algorithm>
 

@@ -21,14 +21,14 @@
 
 namespace sim::order {
 
-class World;
-struct Cta;
+class RaceDetector;
+struct CtaKnowledge;
 
 /// Instructions and places in the words of the program. A site is the number of an instruction.
-class Names {
+class ProgramNames {
  public:
-  virtual ~Names() = default;
-  virtual std::string cta(const Cta& cta) const = 0;            ///< "CTA 3 (rank 1 of its cluster)"
+  virtual ~ProgramNames() = default;
+  virtual std::string cta(const CtaKnowledge& cta) const = 0;   ///< "CTA 3 (rank 1 of its cluster)"
   virtual std::string instruction(uint32_t site) const = 0;     ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
   virtual std::string line(uint32_t site) const = 0;            ///< "kernel.cuh:201"
   virtual std::string innermost_line(uint32_t site) const = 0;  ///< of a function that is inlined there
@@ -36,7 +36,7 @@ class Names {
   virtual std::string shared(uint64_t offset) const = 0;        ///< "dynamic shared memory +0x400"
   virtual std::string global(uint64_t address) const = 0;       ///< "cudaMalloc #3 +0x100"
   /// What lies there now; nullptr if that cannot be told. `cta` is null for global memory.
-  virtual const uint8_t* bytes(const Cta* cta, uint64_t address) const = 0;
+  virtual const uint8_t* bytes(const CtaKnowledge* cta, uint64_t address) const = 0;
 };
 
 /// An arrival that a phase has counted. What knows of all of them knows that the phase is complete.
@@ -48,7 +48,7 @@ struct Counted {
 };
 
 /// An mbarrier: a channel whose positions are its phases, and what travels with each.
-struct Barrier {
+struct BarrierChannel {
   uint16_t row = 0;
   Tick completed = 0;                           ///< phases, since the row exists
   Tick first = 0;                               ///< `completed` when it was initialised
@@ -82,14 +82,14 @@ struct Barrier {
   std::vector<Arrival> arrivals;
 };
 
-struct Cta {
-  World* world = nullptr;
-  Place place;                      ///< numbers in the grid
+struct CtaKnowledge {
+  RaceDetector* world = nullptr;
+  GridPosition place;               ///< numbers in the grid
   const uint8_t* memory = nullptr;  ///< its shared memory, where values can be looked up
   uint32_t rank = 0;                ///< in the cluster
-  std::vector<Warp> warps;
-  uint16_t rows = 0;                     ///< warps and channels so far
-  std::map<uint32_t, Barrier> barriers;  ///< by offset; kept when invalidated, for its row
+  std::vector<WarpKnowledge> warps;
+  uint16_t rows = 0;                            ///< warps and channels so far
+  std::map<uint32_t, BarrierChannel> barriers;  ///< by offset; kept when invalidated, for its row
   Shadow shared, tensor;
   struct Named {
     uint16_t row = 0;
@@ -113,19 +113,19 @@ struct Cta {
 
 /// An actor: lanes of a warp, at an instruction.
 struct By {
-  Cta& cta;
+  CtaKnowledge& cta;
   uint16_t warp;
   Mask lanes;
   uint32_t site;
-  Warp& threads() const { return cta.warps[warp]; }
+  WarpKnowledge& threads() const { return cta.warps[warp]; }
 };
 
-enum class Space : uint8_t { Shared, Global, Tensor };
+enum class MemoryKind : uint8_t { Shared, Global, Tensor };
 
 /// An access of lanes, at addresses of their own.
-struct LaneAccess {
-  Space space = Space::Shared;
-  Cta* target = nullptr;              ///< of shared memory
+struct WarpAccess {
+  MemoryKind space = MemoryKind::Shared;
+  CtaKnowledge* target = nullptr;     ///< of shared memory
   const uint64_t* address = nullptr;  ///< by lane: offset in the CTA, or global address
   uint32_t bytes = 0;
   Role role = Role::Load;
@@ -141,32 +141,32 @@ struct LaneAccess {
 enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence, LateFence };
 
 /// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
-struct Operation final : Mark {
+struct OperationRecord final : Mark {
   Signal signal;     ///< what its completion tells
   uint32_t map = 0;  ///< its use of a tensor map
   /// A bulk load: of its source (or 0), then of each destination. A bulk store: of what it writes.
   std::vector<uint32_t> accesses;
 };
 
-class World {
+class RaceDetector {
  public:
-  World(Findings& findings, const Names& names, Clock start);
-  ~World();
+  RaceDetector(Findings& findings, const ProgramNames& names, Clock start);
+  ~RaceDetector();
 
   /// The listener from now on; nullptr: none.
-  void call(Witness* witness) { witness_ = witness; }
+  void call(FindingListener* witness) { witness_ = witness; }
   /// A finding, for all listeners.
   template <class Make>
   void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0, uint64_t times = 1) {
     findings_.add(key, cluster, ++tellings_, bytes, make, lacks, times);
-    if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->hears(Findings::graded(make(), key));
+    if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->on_finding(Findings::graded(make(), key));
   }
 
   // ---- life
-  Cta& begin(Place place, uint32_t rank, uint32_t threads);
+  CtaKnowledge& begin(GridPosition place, uint32_t rank, uint32_t threads);
   void exit(const By& by);
   /// Its last thread has exited: no thread may need its memory, and no operation may be in flight to it.
-  void end(Cta& cta);
+  void end(CtaKnowledge& cta);
 
   // ---- order among threads
   void fence(const By& by, Scope scope, bool acquires, bool releases);
@@ -185,18 +185,18 @@ class World {
 
   /// A warp arrives at a named barrier; the last arrival completes it, and then each warp that waits passes.
   void barrier_arrive(const By& by, uint32_t id, bool whole_cta);
-  void barrier_complete(Cta& cta, uint32_t id);
+  void barrier_complete(CtaKnowledge& cta, uint32_t id);
   void barrier_pass(const By& by, uint32_t id);
   void cluster_arrive(const By& by, bool releases);
   void cluster_complete(uint32_t cluster);
   void cluster_pass(const By& by, bool acquires);
 
   // ---- memory
-  void access(const By& by, const LaneAccess& access);
+  void access(const By& by, const WarpAccess& access);
   /// The store that access() was told of last has been executed; `changed`: not all of it was there already.
   void stored(bool changed);
   /// These lanes have written different values to one place with one store.
-  void collide(const By& by, const Cta* target, uint64_t address, uint32_t bytes);
+  void collide(const By& by, const CtaKnowledge* target, uint64_t address, uint32_t bytes);
 
   // ---- tensor maps in global memory, 128 bytes each
   void release_maps(const By& by);
@@ -209,9 +209,9 @@ class World {
   void barrier_invalidate(const By& by, uint32_t offset);
   /// What an arrival by these lanes brings to a barrier of `target`; apply it with arrived() when it takes effect.
   Signal signal(const By& by, bool releases, Scope scope);
-  void arrived(Cta& target, uint32_t offset, const Signal& signal);
+  void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// The barrier's phase has completed.
-  void phase_complete(Cta& target, uint32_t offset);
+  void phase_complete(CtaKnowledge& target, uint32_t offset);
   /// These lanes have seen the last phase complete. Without a scope: relaxed.
   void waited(const By& by, uint32_t offset, std::optional<Scope> scope);
 
@@ -225,21 +225,22 @@ class World {
 
   // ---- bulk copies
   struct Landing {
-    Cta* cta;
+    CtaKnowledge* cta;
     std::vector<Range> ranges;
-    Cta* barrier_cta;
+    CtaKnowledge* barrier_cta;
     uint32_t barrier;
   };
   /// From global memory, or from the shared memory of `from_cta`.
-  std::unique_ptr<Operation> bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
-                                       const Cta* from_cta, const std::vector<Range>& from, bool reduces = false);
+  std::unique_ptr<OperationRecord> bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
+                                             const CtaKnowledge* from_cta, const std::vector<Range>& from,
+                                             bool reduces = false);
   /// Its bytes are about to be counted at the barrier of landing `index`.
-  void landed(Operation& operation, size_t index, Cta& barrier_cta, uint32_t barrier);
-  std::unique_ptr<Operation> bulk_store(const By& by, const std::vector<Range>& from, const std::vector<Range>& to,
-                                        bool reduces);
+  void landed(OperationRecord& operation, size_t index, CtaKnowledge& barrier_cta, uint32_t barrier);
+  std::unique_ptr<OperationRecord> bulk_store(const By& by, const std::vector<Range>& from,
+                                              const std::vector<Range>& to, bool reduces);
   /// The bytes of a bulk store are about to be written to global memory; they have been.
-  void writing(Operation& operation);
-  void written(Operation& operation, bool changed);
+  void writing(OperationRecord& operation);
+  void written(OperationRecord& operation, bool changed);
   void bulk_commit(const By& by);
   void bulk_wait(const By& by, uint32_t pending, bool reads_only);
 
@@ -254,7 +255,7 @@ class World {
 
   // ---- tcgen05
   struct TensorRange {
-    Cta* cta;
+    CtaKnowledge* cta;
     Range range;
   };
   static constexpr auto tensor_range = &sim::tensor_range;
@@ -272,7 +273,7 @@ class World {
   void tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores);
   void tensor_wait(const By& by, bool stores);
   /// Role::Allocation or Deallocation of the warp's own CTA's columns; of a pair, together with `peer`.
-  void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const Cta* peer = nullptr);
+  void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const CtaKnowledge* peer = nullptr);
 
   /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
   void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }
@@ -290,92 +291,97 @@ class World {
   struct Context;
   struct Verdict;
 
-  uint16_t row_of(Cta& cta, Warp& warp, Own own);
+  uint16_t row_of(CtaKnowledge& cta, WarpKnowledge& warp, Own own);
   std::pair<uint16_t, Tick>& queue_of(const By& by, uint32_t group);
   Signal work_signal(const By& by);
-  void learn_of_queue(const By& by, Own own, const std::vector<Warp::Commit>& commits, uint32_t pending);
-  uint32_t record(Access access) { return accesses_.add(std::move(access)); }
-  Access made_by(const By& by, Role role, Proxy proxy) const;
-  void touch_lanes(Access access, Shadow& shadow, const uint64_t* address, uint32_t bytes, const Context& context);
+  void learn_of_queue(const By& by, Own own, const std::vector<WarpKnowledge::Commit>& commits, uint32_t pending);
+  uint32_t record(RecordedAccess access) { return accesses_.add(std::move(access)); }
+  RecordedAccess made_by(const By& by, Role role, Proxy proxy) const;
+  void touch_lanes(RecordedAccess access, Shadow& shadow, const uint64_t* address, uint32_t bytes,
+                   const Context& context);
   void touch(Shadow& shadow, std::span<const Range> ranges, uint32_t number, const Context& context);
   void touch(Shadow& shadow, const Range& range, uint32_t number, const Context& context) {
     touch(shadow, {&range, 1}, number, context);
   }
-  Verdict judge(const Access& before, const Access& now, const Context& context, uint64_t begin, uint32_t bytes) const;
-  Verdict judge_tensor(const Access& before, const Access& now, const Context& context) const;
-  Verdict judge_volatile(const Access& before, const Access& now, const Context& context) const;
+  Verdict judge(const RecordedAccess& before, const RecordedAccess& now, const Context& context, uint64_t begin,
+                uint32_t bytes) const;
+  Verdict judge_tensor(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
+  Verdict judge_volatile(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
   bool warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const;
-  Mask unknown(const Access& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
+  Mask unknown(const RecordedAccess& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
                Field field) const;
-  static Mask by_themselves(const Access& before, const Access& now, Mask lanes, Mask now_lanes, uint64_t begin,
-                            uint32_t bytes);
+  static Mask by_themselves(const RecordedAccess& before, const RecordedAccess& now, Mask lanes, Mask now_lanes,
+                            uint64_t begin, uint32_t bytes);
   void found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
              uint64_t begin, uint32_t bytes);
-  int distance(const Verdict& verdict, const Access& before, const Context& context) const;
-  Finding describe(const Verdict& verdict, const Access& before, const Access& now, const Context& context,
-                   const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
-  std::string missing_link(const Verdict& verdict, const Access& before, const Access& now,
+  int distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const;
+  Finding describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
+                   const Context& context, const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
+  std::string missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                            const Context& context) const;
-  std::string phase_without(const Access& load) const;
-  std::string link(const Access& before, const Context& context) const;
+  std::string phase_without(const RecordedAccess& load) const;
+  std::string link(const RecordedAccess& before, const Context& context) const;
   std::string between(uint32_t from, uint32_t to) const;
-  std::string lanes_that_told(const Access& before, Mask missing, Field field, const Context& context) const;
-  std::string who_knows(const Access& before, Mask missing, Field field, const Context& context) const;
-  const Cta* owner(const Shadow& shadow) const;
-  void synchronise(const By& by, const LaneAccess& what);
+  std::string lanes_that_told(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
+  std::string who_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
+  const CtaKnowledge* owner(const Shadow& shadow) const;
+  void synchronise(const By& by, const WarpAccess& what);
   Side side(const By& by) const;
-  Side side(const Access& access) const;
+  Side side(const RecordedAccess& access) const;
   std::string who(const By& by) const;
-  std::string who(const Access& access) const;
+  std::string who(const RecordedAccess& access) const;
   // A thread that uses a barrier must know that it exists, and in which phase it is.
-  void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Context& context,
-                    bool asynchronous);
-  void check_exists(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Signal& signal);
-  void barrier_write(const By& by, uint32_t offset, Barrier& barrier);
+  void check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                    const Context& context, bool asynchronous);
+  void check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                    const Signal& signal);
+  void barrier_write(const By& by, uint32_t offset, BarrierChannel& barrier);
   template <class Kind, class Missing>
-  void about_init(Kind kind, const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const char* what,
-                  Missing missing);
-  void initialised_twice(const By& by, uint32_t offset, const Barrier& barrier);
-  void missing_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
-  void unfenced_init(const By& by, Cta& target, uint32_t offset, const Barrier& barrier);
-  void check_phase_known(const By& by, Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows,
-                         Tick position, bool waits);
+  void about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                  const char* what, Missing missing);
+  void initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
+  void unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
+  void check_phase_known(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+                         const Clock& knows, Tick position, bool waits);
   static bool knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field);
-  void check_generation_known(const By& by, uint32_t id, const Cta::Named& barrier, const Clock& knows);
+  void check_generation_known(const By& by, uint32_t id, const CtaKnowledge::Named& barrier, const Clock& knows);
   std::string participants_of(const By& by, uint32_t id) const;
-  void lapped(Cta& target, uint32_t offset, const Barrier& barrier, const Barrier::Waiter& waiter, Mask missing);
-  void note_waiter(const By& by, Barrier& barrier);
-  void check_unwaited(const By& by, uint32_t offset, const Barrier& barrier);
-  void check_begun(const By& by, const Cta& target, const char* does);
-  void check_pair_allocated(const By& by, const Cta& peer, uint64_t cell, const Context& context);
+  void lapped(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
+              const BarrierChannel::Waiter& waiter, Mask missing);
+  void note_waiter(const By& by, BarrierChannel& barrier);
+  void check_unwaited(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void check_begun(const By& by, const CtaKnowledge& target, const char* does);
+  void check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context);
   std::vector<uint32_t> writers_of_map(uint64_t address);
   bool is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const;
   void unacquired_map(const By& by, uint64_t address);
   uint32_t take_map(const By& by);
-  bool map_is_read(const Access& use, const Context& context, Mask now_lanes, const Clock& clock, Field field) const;
-  void unfenced_map(const By& by, const Access& write, uint64_t address, bool is_released);
+  bool map_is_read(const RecordedAccess& use, const Context& context, Mask now_lanes, const Clock& clock,
+                   Field field) const;
+  void unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released);
   /// Nothing that has been said to a barrier may still be on its way.
-  void check_quiet(Cta& target, uint32_t offset, const Barrier& barrier, const Clock& knows);
-  std::string end_of(const Cta& target, const Barrier& barrier) const;
-  void unfinished(Cta& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
+  void check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier, const Clock& knows);
+  std::string end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
+  void unfinished(CtaKnowledge& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
 
   void collect();
 
   uint64_t time() const { return witness_ != nullptr ? witness_->now() : 0; }
 
   Findings& findings_;
-  const Names& names_;
-  Witness* witness_ = nullptr;
+  const ProgramNames& names_;
+  FindingListener* witness_ = nullptr;
   std::set<std::pair<uint32_t, Findings::Key>> told_;  // to the witness, by cluster
   uint64_t tellings_ = 0;
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
   std::vector<uint32_t> members_;  // of a set that is being made
-  Accesses accesses_;
+  RecordedAccesses accesses_;
   Sets sets_;
   Shadow global_;
-  std::unordered_map<uint32_t, std::unique_ptr<Cta>> ctas_;
+  std::unordered_map<uint32_t, std::unique_ptr<CtaKnowledge>> ctas_;
   struct ClusterBarrier {
     Message open, last;
   };
@@ -385,12 +391,12 @@ class World {
     Findings::Key key;
     uint32_t cluster;
     uint32_t before, now;  // accesses
-    const Cta* cta;
+    const CtaKnowledge* cta;
     std::vector<Range> ranges;
     uint64_t times;              // so often
     std::vector<uint8_t> bytes;  // as they were, range by range
   };
-  void doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const Cta* cta,
+  void doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const CtaKnowledge* cta,
              uint64_t begin, uint32_t bytes, Finding finding);
   void open_doubts(uint32_t number);
   void settle_doubts(uint32_t number);

@@ -1,5 +1,5 @@
 // The life of CTAs, and order among threads: fences, barriers of warps, CTAs and clusters, mbarriers.
-#include "check/order/world.h"
+#include "check/order/race_detector.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,16 +9,16 @@
 
 namespace sim::order {
 
-World::World(Findings& findings, const Names& names, Clock start)
+RaceDetector::RaceDetector(Findings& findings, const ProgramNames& names, Clock start)
     : findings_(findings), names_(names), start_(std::move(start)) {}
-World::~World() = default;
+RaceDetector::~RaceDetector() = default;
 
 // ---- life
 
-Cta& World::begin(Place place, uint32_t rank, uint32_t threads) {
+CtaKnowledge& RaceDetector::begin(GridPosition place, uint32_t rank, uint32_t threads) {
   auto& slot = ctas_[place.cta];
-  slot = std::make_unique<Cta>();
-  Cta& cta = *slot;
+  slot = std::make_unique<CtaKnowledge>();
+  CtaKnowledge& cta = *slot;
   cta.world = this;
   cta.place = place;
   cta.rank = rank;
@@ -34,17 +34,17 @@ Cta& World::begin(Place place, uint32_t rank, uint32_t threads) {
   return cta;
 }
 
-void World::exit(const By& by) {
-  Warp& warp = by.threads();
-  warp.close(by.lanes, by.site, Event::Kind::Exit);
+void RaceDetector::exit(const By& by) {
+  WarpKnowledge& warp = by.threads();
+  warp.close(by.lanes, by.site, SyncEvent::Kind::Exit);
   by.cta.end = by.cta.end.join(warp.published(by.lanes));
   warp.live &= ~by.lanes;
 }
 
 // ---- fences
 
-void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
-  Warp& warp = by.threads();
+void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases) {
+  WarpKnowledge& warp = by.threads();
   if (acquires) {
     warp.update(by.lanes, [&](Knowledge& knows, Mask) {
       if (knows.seen.empty()) return;
@@ -55,7 +55,7 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
   if (!releases) return;
   flags_are_heard_ |= scope == Scope::Gpu;
   // Everything before the fence, although nothing may have been done yet.
-  const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, Event::Kind::Fence), 1);
+  const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, SyncEvent::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     if (scope == Scope::Gpu) {
       knows.self[0].at[kPerformed] = tick;
@@ -68,9 +68,9 @@ void World::fence(const By& by, Scope scope, bool acquires, bool releases) {
   });
 }
 
-void World::fence_proxy_async(const By& by, bool shared, bool global) {
-  Warp& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::ProxyFence, shared, global);
+void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global) {
+  WarpKnowledge& warp = by.threads();
+  const Tick tick = warp.close(by.lanes, by.site, SyncEvent::Kind::ProxyFence, shared, global);
   const Fields readers = (shared ? 1u << kReaderShared : 0u) | (global ? 1u << kReaderGlobal : 0u);
   const Fields fields = readers | (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
@@ -81,22 +81,22 @@ void World::fence_proxy_async(const By& by, bool shared, bool global) {
     knows.now = knows.now.fenced(readers);
   });
   for (auto& [offset, barrier] : by.cta.barriers) {
-    const Access& init = accesses_[barrier.init];
+    const RecordedAccess& init = accesses_[barrier.init];
     if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
   }
 }
 
-void World::fence_barrier_init(const By& by) {
-  by.threads().close(by.lanes, by.site, Event::Kind::Fence);
+void RaceDetector::fence_barrier_init(const By& by) {
+  by.threads().close(by.lanes, by.site, SyncEvent::Kind::Fence);
   for (auto& [offset, barrier] : by.cta.barriers) {
-    const Access& init = accesses_[barrier.init];
+    const RecordedAccess& init = accesses_[barrier.init];
     if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
   }
 }
 
-void World::fence_before_thread_sync(const By& by) {
-  Warp& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, Event::Kind::TensorFence);
+void RaceDetector::fence_before_thread_sync(const By& by) {
+  WarpKnowledge& warp = by.threads();
+  const Tick tick = warp.close(by.lanes, by.site, SyncEvent::Kind::TensorFence);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     knows.self[static_cast<size_t>(Own::Threads)].at[kCarried] = tick;
     for (const Own own : {Own::TensorLoads, Own::TensorStores}) {
@@ -106,29 +106,29 @@ void World::fence_before_thread_sync(const By& by) {
   });
 }
 
-void World::fence_after_thread_sync(const By& by) {
+void RaceDetector::fence_after_thread_sync(const By& by) {
   by.threads().update(by.lanes, [](Knowledge& knows, Mask) { knows.tensor = knows.now; });
 }
 
-void World::grid_wait(const By& by) {
+void RaceDetector::grid_wait(const By& by) {
   if (launch_ == nullptr) return;
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) { knows.now = launch_->after_wait(knows.now); });
 }
 
 // ---- lanes of a warp
 
-void World::sync_warp(const By& by) {
-  Warp& warp = by.threads();
+void RaceDetector::sync_warp(const By& by) {
+  WarpKnowledge& warp = by.threads();
   warp.meet(by.lanes, kAllFields, by.site);
   warp.converge(by.lanes);
 }
 
-void World::meet(const By& by) {
+void RaceDetector::meet(const By& by) {
   if (!std::has_single_bit(by.lanes)) by.threads().meet(by.lanes, kAllButVisible, by.site);
 }
 
-void World::aligned(const By& by) {
-  Warp& warp = by.threads();
+void RaceDetector::aligned(const By& by) {
+  WarpKnowledge& warp = by.threads();
   if (!warp.together(by.lanes & warp.live)) {
     if (!findings_.tolerates(Habit::ImplicitReconvergence)) {
       const Findings::Key key = Findings::key(Habit::ImplicitReconvergence, names_.first_of_line(by.site), 0);
@@ -146,16 +146,16 @@ void World::aligned(const By& by) {
   meet(by);
 }
 
-void World::may_part(const By& by) {
+void RaceDetector::may_part(const By& by) {
   if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes, by.site);
 }
 
 // ---- barriers of CTAs and clusters
 
-Signal World::signal(const By& by, bool releases, Scope scope) {
-  Warp& warp = by.threads();
+Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
+  WarpKnowledge& warp = by.threads();
   Signal signal;
-  warp.close(by.lanes, by.site, releases ? Event::Kind::Tells : Event::Kind::TellsRelaxed);
+  warp.close(by.lanes, by.site, releases ? SyncEvent::Kind::Tells : SyncEvent::Kind::TellsRelaxed);
   signal.happened = warp.published(by.lanes);
   warp.act();
   signal.tick = warp.tick;  // of the arrival itself
@@ -179,8 +179,8 @@ Signal World::signal(const By& by, bool releases, Scope scope) {
 
 namespace {
 
-void note_participant(Cta::Named& barrier, const By& by, bool waits) {
-  for (Cta::Named::Participant& each : barrier.participants) {
+void note_participant(CtaKnowledge::Named& barrier, const By& by, bool waits) {
+  for (CtaKnowledge::Named::Participant& each : barrier.participants) {
     if (each.warp == by.warp && each.site == by.site) {
       each.waits |= waits;
       return;
@@ -191,11 +191,11 @@ void note_participant(Cta::Named& barrier, const By& by, bool waits) {
 
 }  // namespace
 
-void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
-  Cta::Named& barrier = by.cta.named[id];
-  Warp& warp = by.threads();
+void RaceDetector::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
+  CtaKnowledge::Named& barrier = by.cta.named[id];
+  WarpKnowledge& warp = by.threads();
   if (const Knowledge& knows = warp.groups()[0].knows; whole_cta && !knows.flags && by.lanes == warp.exists) {
-    warp.close(by.lanes, by.site, Event::Kind::Tells);
+    warp.close(by.lanes, by.site, SyncEvent::Kind::Tells);
     if (const std::vector<Clock::Update> own = warp.own_updates(); !own.empty())
       return barrier.open.add({by.cta.place, by.warp, by.lanes, by.site, Scope::Cta, true, false}, knows.now,
                               warp.warps, own);
@@ -211,8 +211,8 @@ void World::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   barrier.open.add(tells);
 }
 
-void World::barrier_complete(Cta& cta, uint32_t id) {
-  Cta::Named& barrier = cta.named[id];
+void RaceDetector::barrier_complete(CtaKnowledge& cta, uint32_t id) {
+  CtaKnowledge::Named& barrier = cta.named[id];
   ++barrier.completed;
   barrier.last = std::move(barrier.open);
   barrier.open = {};
@@ -224,8 +224,8 @@ void World::barrier_complete(Cta& cta, uint32_t id) {
       Clock().with(cta.place.cta, static_cast<uint16_t>(cta.warps.size()), {{barrier.row, kAll, position}}));
 }
 
-void World::barrier_pass(const By& by, uint32_t id) {
-  Cta::Named& barrier = by.cta.named[id];
+void RaceDetector::barrier_pass(const By& by, uint32_t id) {
+  CtaKnowledge::Named& barrier = by.cta.named[id];
   if (barrier.row != 0) note_participant(barrier, by, true);
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
@@ -235,17 +235,17 @@ void World::barrier_pass(const By& by, uint32_t id) {
   by.threads().converge(by.lanes);
 }
 
-void World::cluster_arrive(const By& by, bool releases) {
+void RaceDetector::cluster_arrive(const By& by, bool releases) {
   clusters_[by.cta.place.cluster].open.add(signal(by, releases, Scope::Cluster));
 }
 
-void World::cluster_complete(uint32_t cluster) {
+void RaceDetector::cluster_complete(uint32_t cluster) {
   ClusterBarrier& barrier = clusters_[cluster];
   barrier.last = std::move(barrier.open);
   barrier.open = {};
 }
 
-void World::cluster_pass(const By& by, bool acquires) {
+void RaceDetector::cluster_pass(const By& by, bool acquires) {
   const ClusterBarrier& barrier = clusters_[by.cta.place.cluster];
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now =
@@ -256,10 +256,10 @@ void World::cluster_pass(const By& by, bool acquires) {
 
 // ---- mbarriers
 
-void World::barrier_init(const By& by, uint32_t offset) {
-  Barrier& barrier = by.cta.barriers[offset];
+void RaceDetector::barrier_init(const By& by, uint32_t offset) {
+  BarrierChannel& barrier = by.cta.barriers[offset];
   // Lanes of one instruction may initialise the same one: they do the same.
-  const Access& first = accesses_[barrier.init];
+  const RecordedAccess& first = accesses_[barrier.init];
   const bool is_same = first.site == by.site && first.row == by.warp && barrier.counted[0].empty() &&
                        barrier.completed == barrier.first && barrier.waiters.empty();
   if (barrier.valid && !is_same) initialised_twice(by, offset, barrier);
@@ -268,10 +268,10 @@ void World::barrier_init(const By& by, uint32_t offset) {
 }
 
 /// Its initialisation, or its end: what was known of its phases is known no longer.
-void World::barrier_write(const By& by, uint32_t offset, Barrier& barrier) {
+void RaceDetector::barrier_write(const By& by, uint32_t offset, BarrierChannel& barrier) {
   if (barrier.row == 0) barrier.row = by.cta.rows++;
   by.threads().act();
-  Access access = made_by(by, Role::BarrierInit, Proxy::Generic);
+  RecordedAccess access = made_by(by, Role::BarrierInit, Proxy::Generic);
   access.writes = true;
   const uint32_t number = record(std::move(access));
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
@@ -287,8 +287,8 @@ void World::barrier_write(const By& by, uint32_t offset, Barrier& barrier) {
   for (std::vector<Counted>& each : barrier.counted) each.clear();
 }
 
-void World::barrier_invalidate(const By& by, uint32_t offset) {
-  Barrier& barrier = by.cta.barriers[offset];
+void RaceDetector::barrier_invalidate(const By& by, uint32_t offset) {
+  BarrierChannel& barrier = by.cta.barriers[offset];
   by.threads().close();  // what it has waited for itself is over
   check_unwaited(by, offset, barrier);
   check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
@@ -296,8 +296,8 @@ void World::barrier_invalidate(const By& by, uint32_t offset) {
   barrier.valid = false;
 }
 
-void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
-  Barrier& barrier = target.barriers[offset];
+void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal) {
+  BarrierChannel& barrier = target.barriers[offset];
   const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.site};
   if (barrier.completed > barrier.first)
     check_phase_known(by, target, offset, barrier, signal.happened, barrier.completed, false);
@@ -308,23 +308,24 @@ void World::arrived(Cta& target, uint32_t offset, const Signal& signal) {
     barrier.counted[0].push_back({signal.from.cta, signal.queue, kAll, signal.queue_position});
   else
     barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
-  Barrier::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
-                           signal.site,     barrier.completed + 1, signal.unscoped};
+  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
+                                  signal.site,     barrier.completed + 1, signal.unscoped};
   // A thread's later arrival stands for its earlier ones.
-  const auto same = std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const Barrier::Arrival& each) {
-    return each.cta == arrival.cta && each.row == arrival.row && each.lanes == arrival.lanes &&
-           each.asynchronous == arrival.asynchronous;
-  });
+  const auto same =
+      std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const BarrierChannel::Arrival& each) {
+        return each.cta == arrival.cta && each.row == arrival.row && each.lanes == arrival.lanes &&
+               each.asynchronous == arrival.asynchronous;
+      });
   if (same != barrier.arrivals.end())
     *same = arrival;
   else
     barrier.arrivals.push_back(arrival);
 }
 
-void World::phase_complete(Cta& target, uint32_t offset) {
-  Barrier& barrier = target.barriers[offset];
+void RaceDetector::phase_complete(CtaKnowledge& target, uint32_t offset) {
+  BarrierChannel& barrier = target.barriers[offset];
   // The waits for the phase before must be known to be over: it could find the parity flipped again otherwise.
-  for (const Barrier::Waiter& waiter : barrier.waiters) {
+  for (const BarrierChannel::Waiter& waiter : barrier.waiters) {
     const Mask missing =
         waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kPassed);
     if (missing != 0) lapped(target, offset, barrier, waiter, missing);
@@ -340,9 +341,9 @@ void World::phase_complete(Cta& target, uint32_t offset) {
       Clock().with(target.place.cta, static_cast<uint16_t>(target.warps.size()), {{barrier.row, kAll, position}}));
 }
 
-void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
-  Barrier& barrier = by.cta.barriers[offset];
-  Warp& warp = by.threads();
+void RaceDetector::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
+  BarrierChannel& barrier = by.cta.barriers[offset];
+  WarpKnowledge& warp = by.threads();
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     if (barrier.completed <= barrier.first + 1) {
       check_exists(by, by.cta, offset, barrier, Context{by, warp, knows, lanes, false, false}, false);
@@ -361,15 +362,15 @@ void World::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
     knows.flags = knows.flags.join(barrier.last.flags());
   });
   note_waiter(by, barrier);
-  std::erase_if(barrier.arrivals, [&](const Barrier::Arrival& each) { return each.phase <= barrier.completed; });
+  std::erase_if(barrier.arrivals, [&](const BarrierChannel::Arrival& each) { return each.phase <= barrier.completed; });
 }
 
-void World::note_waiter(const By& by, Barrier& barrier) {
-  Warp& warp = by.threads();
+void RaceDetector::note_waiter(const By& by, BarrierChannel& barrier) {
+  WarpKnowledge& warp = by.threads();
   warp.act();
   barrier.waited_at = by.site;
   barrier.waiting_warps |= uint64_t{1} << (by.warp % 64);
-  for (Barrier::Waiter& each : barrier.waiters) {
+  for (BarrierChannel::Waiter& each : barrier.waiters) {
     if (each.cta == by.cta.place.cta && each.warp == by.warp && each.tick == warp.tick && each.site == by.site) {
       each.lanes |= by.lanes;
       return;
