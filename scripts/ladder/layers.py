@@ -1,4 +1,4 @@
-"""The order of common/sim: which folder may include which, and names that stand for one class only."""
+"""The order of common/sim: which folder may include which; one class per name; the style of constants."""
 from __future__ import annotations
 
 import re
@@ -14,6 +14,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)
 #: A definition at the beginning of a line is one in a namespace: what is nested in a class is indented.
 CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s+)?(\w+)"
                    r"(?:\s+final)?\s*(?::(?!:)[^;{]*)?\{", re.MULTILINE)
+CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ ([A-Z][A-Z0-9_]+)\b\s*[=\[{]", re.MULTILINE)
 
 
 def floor_of(folder: str) -> int:
@@ -56,6 +57,13 @@ def shared_names(texts: Mapping[str, str]) -> list[str]:
             for name in sorted(headers) if len(everywhere[name]) > 1]
 
 
+def wrong_constants(texts: Mapping[str, str]) -> list[str]:
+    """A sentence for each constant that is not in the style kName; template parameters and macros are in capitals."""
+    return [f"{path}:{text.count(chr(10), 0, match.start()) + 1}: a constant is named kName, not {match[1]}"
+            for path, text in sorted(texts.items()) if path.startswith(SIM)
+            for match in CONSTANT.finditer(text)]
+
+
 def complaints(texts: Mapping[str, str]) -> list[str]:
     """All that is wrong with the layers and the names of these files."""
-    return wrong_includes(texts) + shared_names(texts)
+    return wrong_includes(texts) + shared_names(texts) + wrong_constants(texts)

@@ -42,6 +42,10 @@ class Names(unittest.TestCase):
         local = {f"common/sim/exec/{name}.cpp": "struct Operands {\n};\n" for name in "ab"}
         self.assertEqual(layers.shared_names(local), [])
 
+    def test_constants(self) -> None:
+        texts = simulated(machine__a="constexpr int kM = 4;\ntemplate <int ROWS>\n  static constexpr int ROWS = 4;\n")
+        self.assertEqual([sentence.split(":")[1] for sentence in layers.wrong_constants(texts)], ["3"])
+
 
 class Tree(unittest.TestCase):
     def test_all_of_it(self) -> None:

@@ -397,7 +397,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
   pending.grid = {
       .launch = &launch,
       .resident = static_cast<uint32_t>(std::max(1, max_active_clusters(kernel, config))),
-      .room_per_cluster = launch.cluster_size() * GridLaunch::SM / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
+      .room_per_cluster = launch.cluster_size() * GridLaunch::kSm / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
 }
 
 /// Assembles what watches it: the one place where watchers are named.

@@ -15,8 +15,8 @@ struct GridLaunch {
   Launch* launch = nullptr;
   uint32_t resident = 1;  ///< clusters that the device can hold at once; at least 1
   /// What one takes of the device's SMs. An SM counts as so many, which 1 to 32 CTAs can share.
-  static constexpr uint64_t SM = 144'403'552'893'600;
-  uint64_t room_per_cluster = SM;
+  static constexpr uint64_t kSm = 144'403'552'893'600;
+  uint64_t room_per_cluster = kSm;
 };
 
 /// Of all of them.

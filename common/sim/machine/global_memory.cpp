@@ -13,9 +13,9 @@ namespace {
 using pages::kHugePage;
 using pages::kPage;
 
-constexpr uint64_t GAP = kPage;  // never mapped: what runs past an allocation does not reach the next
+constexpr uint64_t kGap = kPage;  // never mapped: what runs past an allocation does not reach the next
 
-constexpr std::size_t REMEMBERED = 4096;  // freed allocations that reports can name
+constexpr std::size_t kRemembered = 4096;  // freed allocations that reports can name
 
 using base::grouped;
 using base::hex;
@@ -58,9 +58,9 @@ uint64_t GlobalMemory::place(uint64_t bytes, uint64_t alignment) {
       if (at > end || bytes > end - at) break;
       const auto before = last_before(live_, at + bytes - 1);
       const bool in_range = before != live_.end() && before->first >= range_.begin;
-      uint64_t taken_to = in_range ? before->first + page_bytes(before->second.end - before->first) + GAP : 0;
+      uint64_t taken_to = in_range ? before->first + page_bytes(before->second.end - before->first) + kGap : 0;
       const auto range = last_before(ranges_, at + bytes - 1);
-      if (range != ranges_.end()) taken_to = std::max(taken_to, range->second.end + GAP);
+      if (range != ranges_.end()) taken_to = std::max(taken_to, range->second.end + kGap);
       if (taken_to <= at) return at;
       at = taken_to;
     }
@@ -81,13 +81,13 @@ void* GlobalMemory::allocate(uint64_t bytes, std::string label, bool constant, K
   const bool counts = kind != Kind::Host;
   if (range_.begin == 0 || bytes > range_.bytes || (counts && bytes > capacity_ - used_)) return nullptr;
   const uint64_t mapped = page_bytes(bytes);
-  const uint64_t begin = place(mapped + GAP, mapped >= kHugePage ? kHugePage : kPage);
+  const uint64_t begin = place(mapped + kGap, mapped >= kHugePage ? kHugePage : kPage);
   if (begin == 0) return nullptr;
   if (!pages::commit(begin, mapped, zeroed || blank_)) {
     pages::discard(begin, mapped);  // what was mapped before the system had enough
     return nullptr;
   }
-  cursor_ = begin + mapped + GAP;
+  cursor_ = begin + mapped + kGap;
   if (counts) used_ += bytes;
   const auto reused = std::pair{freed_.lower_bound(begin), freed_.lower_bound(cursor_)};
   freed_.erase(reused.first, reused.second);
@@ -114,16 +114,16 @@ bool GlobalMemory::release(void* pointer) {
   if (allocation.kind != Kind::Adopted && allocation.kind != Kind::Host) used_ -= bytes;
   freed_[found->first] = allocation;
   live_.erase(found);
-  if (freed_.size() > REMEMBERED) freed_.erase(freed_.begin());  // the lowest address is about the oldest
+  if (freed_.size() > kRemembered) freed_.erase(freed_.begin());  // the lowest address is about the oldest
   return true;
 }
 
 uint64_t GlobalMemory::reserve_range(uint64_t bytes, uint64_t alignment, std::string label) {
   std::unique_lock lock(mutex_);
   if (range_.begin == 0 || bytes > range_.bytes) return 0;
-  const uint64_t begin = place(bytes + GAP, alignment);
+  const uint64_t begin = place(bytes + kGap, alignment);
   if (begin == 0) return 0;
-  cursor_ = begin + bytes + GAP;
+  cursor_ = begin + bytes + kGap;
   freed_.erase(freed_.lower_bound(begin), freed_.lower_bound(cursor_));
   ranges_[begin] = {.begin = begin, .end = begin + bytes, .label = std::move(label), .kind = Kind::Mapped};
   return begin;

@@ -28,7 +28,7 @@ const char* Mbarrier::arrive_drop(uint32_t count, bool* advance) {
 }
 
 const char* Mbarrier::expect_tx(uint32_t bytes, bool* advance) {
-  if (static_cast<int64_t>(bytes) > MAX_COUNT || tx + static_cast<int64_t>(bytes) > MAX_COUNT) {
+  if (static_cast<int64_t>(bytes) > kMaxCount || tx + static_cast<int64_t>(bytes) > kMaxCount) {
     return "a phase cannot wait for more than 1,048,575 bytes";
   }
   tx += static_cast<int32_t>(bytes);
@@ -37,7 +37,7 @@ const char* Mbarrier::expect_tx(uint32_t bytes, bool* advance) {
 }
 
 const char* Mbarrier::complete_tx(uint32_t bytes, bool* advance) {
-  if (static_cast<int64_t>(bytes) > MAX_COUNT || tx - static_cast<int64_t>(bytes) < -MAX_COUNT) {
+  if (static_cast<int64_t>(bytes) > kMaxCount || tx - static_cast<int64_t>(bytes) < -kMaxCount) {
     return "more than 1,048,575 bytes were delivered beyond what the phase expects";
   }
   tx -= static_cast<int32_t>(bytes);

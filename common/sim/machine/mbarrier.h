@@ -10,7 +10,7 @@ namespace sim {
 struct Warp;
 
 struct Mbarrier {
-  static constexpr int64_t MAX_COUNT = (1 << 20) - 1;
+  static constexpr int64_t kMaxCount = (1 << 20) - 1;
 
   uint32_t phase = 0;    ///< counts completed phases; only its lowest bit is architectural
   int32_t expected = 0;  ///< arrivals that each phase waits for
@@ -32,11 +32,11 @@ struct Mbarrier {
     uint32_t amount;  ///< arrivals or bytes
     uint32_t pc;      ///< of the instruction that did it, or that started the operation
   };
-  static constexpr size_t MAX_HISTORY = 12;
+  static constexpr size_t kMaxHistory = 12;
   std::vector<Event> history, history_before;
   void record(const Event& event, bool completed_its_phase) {
     std::vector<Event>& phase = completed_its_phase ? history_before : history;
-    if (phase.size() < MAX_HISTORY) phase.push_back(event);
+    if (phase.size() < kMaxHistory) phase.push_back(event);
   }
 
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }

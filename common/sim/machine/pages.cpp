@@ -13,11 +13,11 @@ namespace {
 
 // Larger allocations share pages of poison until they are written, so that a program may ask for most of the GPU's
 // memory on a machine that has far less. Smaller ones get memory of their own, in huge pages, which is faster.
-constexpr uint64_t SHARED_POISON_ABOVE = uint64_t{256} << 20;
-constexpr uint64_t POISON_FILE_BYTES = uint64_t{64} << 20;
+constexpr uint64_t kSharedPoisonAbove = uint64_t{256} << 20;
+constexpr uint64_t kPoisonFileBytes = uint64_t{64} << 20;
 
 // The same addresses in every run, where the machine allows it: kernels may print pointers or order by them.
-constexpr uint64_t PREFERRED_BASE = 0x2000'0000'0000;
+constexpr uint64_t kPreferredBase = 0x2000'0000'0000;
 
 uint64_t map(uint64_t at, uint64_t bytes, int extra_flags) {
   void* const memory = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
@@ -29,11 +29,11 @@ uint64_t map(uint64_t at, uint64_t bytes, int extra_flags) {
 int make_poison_file() {
   const int file = memfd_create("poison", MFD_CLOEXEC);
   if (file < 0) return -1;
-  if (ftruncate(file, POISON_FILE_BYTES) == 0) {
-    void* const pages = mmap(nullptr, POISON_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (ftruncate(file, kPoisonFileBytes) == 0) {
+    void* const pages = mmap(nullptr, kPoisonFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (pages != MAP_FAILED) {
-      std::memset(pages, kPoison, POISON_FILE_BYTES);
-      munmap(pages, POISON_FILE_BYTES);
+      std::memset(pages, kPoison, kPoisonFileBytes);
+      munmap(pages, kPoisonFileBytes);
       return file;
     }
   }
@@ -44,8 +44,8 @@ int make_poison_file() {
 /// Pages of poison, mapped copy-on-write; false if there are none.
 bool share_poison(uint64_t begin, uint64_t bytes) {
   static const int file = make_poison_file();
-  for (uint64_t done = 0; file >= 0 && done < bytes; done += POISON_FILE_BYTES) {
-    void* const piece = mmap(reinterpret_cast<void*>(begin + done), std::min(POISON_FILE_BYTES, bytes - done),
+  for (uint64_t done = 0; file >= 0 && done < bytes; done += kPoisonFileBytes) {
+    void* const piece = mmap(reinterpret_cast<void*>(begin + done), std::min(kPoisonFileBytes, bytes - done),
                              PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0);
     if (piece == MAP_FAILED) return false;
   }
@@ -57,7 +57,7 @@ bool share_poison(uint64_t begin, uint64_t bytes) {
 AddressRange reserve(uint64_t wanted) {
   // A system with a limit on address space gives less.
   for (uint64_t bytes = base::round_up(wanted, kHugePage); bytes >= kHugePage; bytes /= 2) {
-    uint64_t begin = map(PREFERRED_BASE, bytes, MAP_FIXED_NOREPLACE);
+    uint64_t begin = map(kPreferredBase, bytes, MAP_FIXED_NOREPLACE);
     if (begin == 0) begin = map(0, bytes, 0);
     if (begin != 0) return {begin, bytes};
   }
@@ -72,7 +72,7 @@ bool commit(uint64_t begin, uint64_t bytes, bool zeroed) {
   void* const memory = reinterpret_cast<void*>(begin);
   // What is reserved and not yet in use reads as zeros once it may be read.
   if (zeroed) return mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0;
-  if (bytes > SHARED_POISON_ABOVE && share_poison(begin, bytes)) return true;
+  if (bytes > kSharedPoisonAbove && share_poison(begin, bytes)) return true;
   if (mprotect(memory, bytes, PROT_READ | PROT_WRITE) != 0) return false;
   if (bytes >= kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);
   std::memset(memory, kPoison, bytes);

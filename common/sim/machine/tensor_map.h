@@ -33,7 +33,7 @@ enum class TensorDataType : uint8_t {
 /// Written by cuTensorMapEncodeTiled (runtime/), read by TMA (exec/async/) and edited by tensormap.replace, which may
 /// also start from 128 zero bytes. Enums are bytes with the driver API's values.
 struct TensorMap {
-  static constexpr uint32_t MAGIC = 0x54'4D'41'50;  // "TMAP"
+  static constexpr uint32_t kMagic = 0x54'4D'41'50;  // "TMAP"
 
   uint64_t address;          ///< global address of element (0, 0, ...), in bytes
   uint8_t data_type;         ///< TensorDataType
@@ -63,8 +63,8 @@ struct TensorMap {
   bool is_spread() const { return element_type() >= TensorDataType::FourSpread; }
   /// Of an element in global memory.
   uint32_t bits() const {
-    constexpr std::array<uint8_t, 16> BITS{8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
-    return BITS[data_type % BITS.size()];
+    constexpr std::array<uint8_t, 16> kBits{8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+    return kBits[data_type % kBits.size()];
   }
 };
 static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) <= 64);

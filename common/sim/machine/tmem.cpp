@@ -6,14 +6,14 @@ namespace sim {
 
 uint32_t* Tmem::cells() {
   if (!cells_) {
-    cells_ = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(LANES) * COLUMNS);
-    std::fill_n(cells_.get(), static_cast<size_t>(LANES) * COLUMNS, POISON);  // NaN: uninitialised
+    cells_ = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kLanes) * kColumns);
+    std::fill_n(cells_.get(), static_cast<size_t>(kLanes) * kColumns, kPoison);  // NaN: uninitialised
   }
   return cells_.get();
 }
 
 int Tmem::allocate(int columns) {
-  for (int first = 0; first + columns <= COLUMNS; first += columns) {
+  for (int first = 0; first + columns <= kColumns; first += columns) {
     const bool free = std::none_of(live_.begin(), live_.end(), [&](const Range& range) {
       return range.first < first + columns && first < range.first + range.count;
     });
@@ -22,7 +22,7 @@ int Tmem::allocate(int columns) {
     std::erase_if(released_, [&](const Range& range) {
       return range.first < first + columns && first < range.first + range.count;
     });
-    for (int i = 0; i < columns; ++i) std::fill_n(column(first + i), LANES, POISON);
+    for (int i = 0; i < columns; ++i) std::fill_n(column(first + i), kLanes, kPoison);
     return first;
   }
   return -1;

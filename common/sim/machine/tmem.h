@@ -10,13 +10,13 @@ namespace sim {
 
 class Tmem {
  public:
-  static constexpr int LANES = 128;
-  static constexpr int COLUMNS = 512;
-  static constexpr uint32_t POISON = 0xFFFF'FFFF;  ///< NaN: uninitialised, or about to be written
+  static constexpr int kLanes = 128;
+  static constexpr int kColumns = 512;
+  static constexpr uint32_t kPoison = 0xFFFF'FFFF;  ///< NaN: uninitialised, or about to be written
 
   /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk
   /// lanes.
-  uint32_t* column(int index) { return &cells()[static_cast<size_t>(index) * LANES]; }
+  uint32_t* column(int index) { return &cells()[static_cast<size_t>(index) * kLanes]; }
 
   /// First fit of `columns` (a power of two) columns; -1 if they are not free.
   int allocate(int columns);

@@ -12,7 +12,7 @@ using namespace sim::runtime;
 
 namespace {
 
-constexpr char PCI_BUS_ID[] = "0000:00:00.0";
+constexpr char kPciBusId[] = "0000:00:00.0";
 
 }  // namespace
 
@@ -62,13 +62,13 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return query("cudaDeviceGetPCIBusId", [&](Process&) {
     check_device(device);
     if (text == nullptr || length < 1) refuse(cudaErrorInvalidValue, "there is no room for the bus id.");
-    std::snprintf(text, static_cast<std::size_t>(length), "%s", PCI_BUS_ID);
+    std::snprintf(text, static_cast<std::size_t>(length), "%s", kPciBusId);
   });
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
   return query("cudaDeviceGetByPCIBusId", [&](Process&) {
-    if (std::strcmp(&result(text, "pciBusId"), PCI_BUS_ID) != 0) {
+    if (std::strcmp(&result(text, "pciBusId"), kPciBusId) != 0) {
       refuse(cudaErrorInvalidDevice, "no device has the PCI bus id %s.", text);
     }
     result(device, "device") = 0;

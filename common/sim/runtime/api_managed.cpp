@@ -18,7 +18,7 @@ struct Advice {
   cudaMemLocation location;     ///< of the type None: taken back. ReadMostly has any other for yes
 };
 
-constexpr cudaMemLocation NOTHING{cudaMemLocationTypeNone, 0};
+constexpr cudaMemLocation kNothing{cudaMemLocationTypeNone, 0};
 
 // Never destroyed, as the process is not. The newest comes last.
 std::vector<Advice>& advices() {
@@ -50,10 +50,10 @@ void remember(Process& process, const void* pointer, std::size_t bytes, cudaMemR
 cudaMemLocation known(Process& process, const void* pointer, std::size_t bytes, cudaMemRangeAttribute about) {
   const GlobalMemory::Allocation& allocation = managed_range(process, pointer, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(pointer), end = begin + bytes;
-  cudaMemLocation answer = NOTHING;
+  cudaMemLocation answer = kNothing;
   for (uintptr_t at = begin, next; at < end; at = next) {
     next = end;
-    cudaMemLocation here = NOTHING;
+    cudaMemLocation here = kNothing;
     for (const Advice& each : advices()) {
       if (each.allocation != allocation.label || each.about != about) continue;
       if (each.begin <= at && at < each.end) here = each.location;
@@ -61,7 +61,7 @@ cudaMemLocation known(Process& process, const void* pointer, std::size_t bytes, 
         if (edge > at && edge < next) next = edge;
       }
     }
-    if (at > begin && (here.type != answer.type || here.id != answer.id)) return NOTHING;
+    if (at > begin && (here.type != answer.type || here.id != answer.id)) return kNothing;
     answer = here;
   }
   return answer;
@@ -108,17 +108,17 @@ void answer_attribute(Process& process, void* data, std::size_t room, cudaMemRan
 
 cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
   return call("cudaMemAdvise", [&](Process& process) {
-    constexpr cudaMemLocation YES{cudaMemLocationTypeDevice, 0};
+    constexpr cudaMemLocation kYes{cudaMemLocationTypeDevice, 0};
     const auto say_of = [&](cudaMemRangeAttribute about, cudaMemLocation what) {
       remember(process, pointer, bytes, about, what);
     };
     switch (advice) {
-      case cudaMemAdviseSetReadMostly: return say_of(cudaMemRangeAttributeReadMostly, YES);
-      case cudaMemAdviseUnsetReadMostly: return say_of(cudaMemRangeAttributeReadMostly, NOTHING);
+      case cudaMemAdviseSetReadMostly: return say_of(cudaMemRangeAttributeReadMostly, kYes);
+      case cudaMemAdviseUnsetReadMostly: return say_of(cudaMemRangeAttributeReadMostly, kNothing);
       case cudaMemAdviseSetPreferredLocation: return say_of(cudaMemRangeAttributePreferredLocation, location);
-      case cudaMemAdviseUnsetPreferredLocation: return say_of(cudaMemRangeAttributePreferredLocation, NOTHING);
+      case cudaMemAdviseUnsetPreferredLocation: return say_of(cudaMemRangeAttributePreferredLocation, kNothing);
       case cudaMemAdviseSetAccessedBy: return say_of(cudaMemRangeAttributeAccessedBy, location);
-      case cudaMemAdviseUnsetAccessedBy: return say_of(cudaMemRangeAttributeAccessedBy, NOTHING);
+      case cudaMemAdviseUnsetAccessedBy: return say_of(cudaMemRangeAttributeAccessedBy, kNothing);
     }
     refuse(cudaErrorInvalidValue, "there is no advice %d.", static_cast<int>(advice));
   });

@@ -10,9 +10,9 @@ using Kind = GlobalMemory::Kind;
 
 namespace {
 
-constexpr std::size_t PITCH_ALIGNMENT = 512;
+constexpr std::size_t kPitchAlignment = 512;
 
-std::size_t padded(std::size_t width) { return (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT; }
+std::size_t padded(std::size_t width) { return (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment; }
 
 cudaError_t malloc_as(const char* name, void** pointer, std::size_t bytes, Kind kind) {
   return call(name, [&](Process& process) { result(pointer, "devPtr") = allocate(process, bytes, name, kind); });

@@ -69,7 +69,7 @@ SIM_API char __cudaInitModule(void** handle) {
     binary_of(handle)->module(process);
     process.registry.place_managed(binary_of(handle), process, true);
   });
-  if (error != cudaSuccess) stop(EXIT_SIMULATION_FAILED);
+  if (error != cudaSuccess) stop(kExitSimulationFailed);
   return 1;
 }
 

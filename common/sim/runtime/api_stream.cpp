@@ -105,8 +105,8 @@ SIM_PER_THREAD(cudaStreamCopyAttributes, _ptsz)
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return call("cudaDeviceGetStreamPriorityRange", [&](Process&) {
-    if (least != nullptr) *least = LEAST_PRIORITY;
-    if (greatest != nullptr) *greatest = GREATEST_PRIORITY;
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
   });
 }
 

@@ -35,7 +35,7 @@ class Reader {
 }  // namespace
 
 std::string decompress_lz4(std::span<const uint8_t> block, std::size_t size) {
-  constexpr std::size_t MIN_MATCH = 4;
+  constexpr std::size_t kMinMatch = 4;
   Reader reader(block);
   std::string text;
   const auto make_room = [&](std::size_t count) {
@@ -50,7 +50,7 @@ std::string decompress_lz4(std::span<const uint8_t> block, std::size_t size) {
 
     const std::size_t low = reader.byte();
     const std::size_t distance = low | std::size_t{reader.byte()} << 8;
-    const std::size_t count = reader.length(token & 15) + MIN_MATCH;
+    const std::size_t count = reader.length(token & 15) + kMinMatch;
     if (distance == 0 || distance > text.size()) throw FatbinError("its LZ4 data refers to text before its start");
     make_room(count);
     // A match may overlap what it produces, so it is copied byte by byte.

@@ -36,10 +36,10 @@ namespace {
 
 /// The table that NVIDIA's runtime asks for first, in 13.0 of the toolkit and in 13.4 of cuda-python alike.
 bool is_the_runtimes(const CUuuid& table) {
-  constexpr unsigned char FIRST[] = {0xF8, 0xCF, 0xF9, 0x51, 0x21, 0x46, 0x8B, 0x4E,
-                                     0xB9, 0xE2, 0xFB, 0x46, 0x9E, 0x7C, 0x0D, 0xD9};
-  static_assert(sizeof FIRST == sizeof table.bytes);
-  return std::memcmp(table.bytes, FIRST, sizeof FIRST) == 0;
+  constexpr unsigned char kFirst[] = {0xF8, 0xCF, 0xF9, 0x51, 0x21, 0x46, 0x8B, 0x4E,
+                                      0xB9, 0xE2, 0xFB, 0x46, 0x9E, 0x7C, 0x0D, 0xD9};
+  static_assert(sizeof kFirst == sizeof table.bytes);
+  return std::memcmp(table.bytes, kFirst, sizeof kFirst) == 0;
 }
 
 }  // namespace

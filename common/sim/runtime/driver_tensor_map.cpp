@@ -44,7 +44,7 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* global_address) {
     TensorMap known;
     std::memcpy(&known, &result(map, "tensorMap"), sizeof known);
     const auto address = reinterpret_cast<uintptr_t>(global_address);
-    if (known.magic != TensorMap::MAGIC) refuse(cudaErrorInvalidValue, "tensorMap is not a tensor map.");
+    if (known.magic != TensorMap::kMagic) refuse(cudaErrorInvalidValue, "tensorMap is not a tensor map.");
     if (address % 16 != 0)
       refuse(cudaErrorInvalidValue, "globalAddress is %p, not aligned to 16 bytes.", global_address);
     if (process.memory().find(address, 1) == nullptr) {

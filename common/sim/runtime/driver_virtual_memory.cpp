@@ -53,7 +53,7 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
     if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
       refuse(cudaErrorInvalidValue, "option is %d, which is no CUmemAllocationGranularity_flags.",
              static_cast<int>(option));
-    result(granularity, "granularity") = VirtualMemory::GRANULARITY;
+    result(granularity, "granularity") = VirtualMemory::kGranularity;
   });
 }
 

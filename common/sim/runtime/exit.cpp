@@ -24,7 +24,7 @@ void conclude() {
   say(verdict);
   std::cout.flush();
   std::clog.flush();
-  stop(EXIT_SIMULATION_FAILED);
+  stop(kExitSimulationFailed);
 }
 
 __attribute__((constructor)) void watch_exit() {

@@ -14,8 +14,8 @@
 namespace sim::runtime {
 namespace {
 
-constexpr uint32_t WRAPPER_MAGIC = 0x466243B1, CONTAINER_MAGIC = 0xBA55ED50;
-constexpr uint64_t FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000, FLAG_A = 0x100000, FLAG_F = 0x200000;
+constexpr uint32_t kWrapperMagic = 0x466243B1, kContainerMagic = 0xBA55ED50;
+constexpr uint64_t kFlagLz4 = 0x2000, kFlagZstd = 0x8000, kFlagA = 0x100000, kFlagF = 0x200000;
 
 struct Wrapper {
   uint32_t magic, version;
@@ -42,10 +42,10 @@ Image read_entry(std::span<const uint8_t> entry, std::size_t header_bytes, std::
   image.kind = kind == 1 ? Image::Kind::Ptx : kind == 2 ? Image::Kind::Machine : Image::Kind::Other;
   image.arch = static_cast<int>(std::min<uint32_t>(read<uint32_t>(entry, 28), 9999));
   image.flags = read<uint64_t>(entry, 40);
-  if (image.flags & FLAG_A) image.variant = Image::Variant::A;
-  if (image.flags & FLAG_F) image.variant = Image::Variant::F;
+  if (image.flags & kFlagA) image.variant = Image::Variant::A;
+  if (image.flags & kFlagF) image.variant = Image::Variant::F;
   image.payload = entry.subspan(header_bytes, payload_bytes);
-  if (image.flags & (FLAG_LZ4 | FLAG_ZSTD)) {
+  if (image.flags & (kFlagLz4 | kFlagZstd)) {
     const std::size_t compressed_bytes = read<uint32_t>(entry, 16);
     if (compressed_bytes > payload_bytes)
       throw FatbinError("an entry says that its compressed data is longer than itself");
@@ -79,10 +79,10 @@ bool Image::is_for(const Gpu& gpu) const {
 
 std::string Image::bytes() const {
   // A corrupt size must not make the reader ask for terabytes. The largest PTX of real libraries is tens of megabytes.
-  constexpr std::size_t LARGEST_TEXT = std::size_t{1} << 30;
-  if (uncompressed_bytes > LARGEST_TEXT) throw FatbinError("an entry says that it holds more than 1 GiB of PTX");
-  if (flags & FLAG_ZSTD) return decompress_zstd(payload, uncompressed_bytes);
-  if (flags & FLAG_LZ4) return decompress_lz4(payload, uncompressed_bytes);
+  constexpr std::size_t kLargestText = std::size_t{1} << 30;
+  if (uncompressed_bytes > kLargestText) throw FatbinError("an entry says that it holds more than 1 GiB of PTX");
+  if (flags & kFlagZstd) return decompress_zstd(payload, uncompressed_bytes);
+  if (flags & kFlagLz4) return decompress_lz4(payload, uncompressed_bytes);
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
 
@@ -94,25 +94,25 @@ std::string Image::text() const {
 }
 
 std::vector<Image> read_container(std::span<const uint8_t> bytes) {
-  constexpr std::size_t HEADER_BYTES = 16, ENTRY_HEADER_BYTES = 64;  // what is read of each; both may be longer
-  if (bytes.size() < HEADER_BYTES || read<uint32_t>(bytes, 0) != CONTAINER_MAGIC) {
+  constexpr std::size_t kHeaderBytes = 16, kEntryHeaderBytes = 64;  // what is read of each; both may be longer
+  if (bytes.size() < kHeaderBytes || read<uint32_t>(bytes, 0) != kContainerMagic) {
     throw FatbinError("its container does not start as one does");
   }
   const auto version = read<uint16_t>(bytes, 4);
   const std::size_t header_bytes = read<uint16_t>(bytes, 6);
   const std::size_t entries_bytes = read<uint64_t>(bytes, 8);
   if (version != 1) throw FatbinError(format("its container has the unknown version %u", version));
-  if (header_bytes < HEADER_BYTES || header_bytes > bytes.size() || entries_bytes > bytes.size() - header_bytes) {
+  if (header_bytes < kHeaderBytes || header_bytes > bytes.size() || entries_bytes > bytes.size() - header_bytes) {
     throw FatbinError("its container is longer than the memory that holds it");
   }
 
   std::vector<Image> images;
   auto rest = bytes.subspan(header_bytes, entries_bytes);
   while (!rest.empty()) {
-    if (rest.size() < ENTRY_HEADER_BYTES) throw FatbinError("its container ends in the middle of an entry's header");
+    if (rest.size() < kEntryHeaderBytes) throw FatbinError("its container ends in the middle of an entry's header");
     const std::size_t entry_header_bytes = read<uint32_t>(rest, 4);
     const std::size_t payload_bytes = read<uint64_t>(rest, 8);
-    if (entry_header_bytes < ENTRY_HEADER_BYTES || entry_header_bytes > rest.size() ||
+    if (entry_header_bytes < kEntryHeaderBytes || entry_header_bytes > rest.size() ||
         payload_bytes > rest.size() - entry_header_bytes) {
       throw FatbinError("an entry of its container is longer than the container");
     }
@@ -126,7 +126,7 @@ std::vector<std::vector<Image>> read_wrapper(const void* pointer) {
   const auto bytes = everything_from(pointer);
   if (bytes.size() < sizeof(Wrapper)) throw FatbinError("its wrapper is not in readable memory");
   const auto wrapper = read<Wrapper>(bytes, 0);
-  if (wrapper.magic != WRAPPER_MAGIC) throw FatbinError("its wrapper does not start as one does");
+  if (wrapper.magic != kWrapperMagic) throw FatbinError("its wrapper does not start as one does");
   if (wrapper.version == 1) return {read_container(everything_from(wrapper.container))};
   if (wrapper.version != 2) throw FatbinError(format("its wrapper has the unknown version %u", wrapper.version));
 
@@ -147,8 +147,8 @@ ImageFormat recognise(const void* pointer) {
   const auto bytes = everything_from(pointer);
   if (bytes.size() < sizeof(uint32_t)) return ImageFormat::Other;
   const auto magic = read<uint32_t>(bytes, 0);
-  if (magic == WRAPPER_MAGIC) return ImageFormat::Wrapper;
-  if (magic == CONTAINER_MAGIC) return ImageFormat::Container;
+  if (magic == kWrapperMagic) return ImageFormat::Wrapper;
+  if (magic == kContainerMagic) return ImageFormat::Container;
   return std::memcmp(bytes.data(), "\177ELF", 4) == 0 ? ImageFormat::Machine : ImageFormat::Other;
 }
 

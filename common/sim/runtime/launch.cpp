@@ -7,10 +7,10 @@
 namespace sim::runtime {
 namespace {
 
-constexpr dim3 MAX_GRID{2'147'483'647, 65'535, 65'535};
-constexpr dim3 MAX_BLOCK{1024, 1024, 64};
-constexpr unsigned MAX_THREADS = 1024;
-constexpr std::size_t SMEM_WITHOUT_OPT_IN = 48 * 1024;
+constexpr dim3 kMaxGrid{2'147'483'647, 65'535, 65'535};
+constexpr dim3 kMaxBlock{1024, 1024, 64};
+constexpr unsigned kMaxThreads = 1024;
+constexpr std::size_t kSmemWithoutOptIn = 48 * 1024;
 
 bool within(const dim3& dim, const dim3& most) {
   return dim.x >= 1 && dim.y >= 1 && dim.z >= 1 && dim.x <= most.x && dim.y <= most.y && dim.z <= most.z;
@@ -21,17 +21,17 @@ uint64_t count(const std::array<uint32_t, 3>& dim) { return uint64_t{dim[0]} * d
 std::array<uint32_t, 3> as_array(const dim3& dim) { return {dim.x, dim.y, dim.z}; }
 
 void check_grid_and_block(const std::string& name, const LaunchRequest& launch, const KernelInfo& info) {
-  if (!within(launch.grid, MAX_GRID)) {
+  if (!within(launch.grid, kMaxGrid)) {
     refuse(cudaErrorInvalidConfiguration,
            "%s is launched with a grid of %s blocks; it must be 1 to %s in each dimension.", name.c_str(),
-           extents(as_array(launch.grid)).c_str(), extents(as_array(MAX_GRID)).c_str());
+           extents(as_array(launch.grid)).c_str(), extents(as_array(kMaxGrid)).c_str());
   }
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
-  if (!within(launch.block, MAX_BLOCK) || threads > MAX_THREADS) {
+  if (!within(launch.block, kMaxBlock) || threads > kMaxThreads) {
     refuse(cudaErrorInvalidConfiguration,
            "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s together.",
-           name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(MAX_BLOCK)).c_str(),
-           grouped(MAX_THREADS).c_str());
+           name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(kMaxBlock)).c_str(),
+           grouped(kMaxThreads).c_str());
   }
   if (threads > static_cast<uint64_t>(info.max_threads)) {
     refuse(cudaErrorInvalidValue,
@@ -87,7 +87,7 @@ void announce(Process& process) {
   if (replacement != nullptr && !process.registry.any_defines_one_of(replacement->kernels)) {
     say(format("--ptx: %s defines %s%s, and the program has no kernel of that name.", replacement->file.c_str(),
                replacement->kernels.front().c_str(), replacement->kernels.size() > 1 ? " and others" : ""));
-    stop(EXIT_USAGE);
+    stop(kExitUsage);
   }
 }
 
@@ -105,7 +105,7 @@ Kernel& find_kernel(Process& process, const void* function) {
 std::size_t max_dynamic_smem(Process& process, Kernel& kernel) {
   if (kernel.max_dynamic_smem >= 0) return static_cast<std::size_t>(kernel.max_dynamic_smem);
   const std::size_t static_smem = kernel.info(process).static_smem;
-  return static_smem < SMEM_WITHOUT_OPT_IN ? SMEM_WITHOUT_OPT_IN - static_smem : 0;
+  return static_smem < kSmemWithoutOptIn ? kSmemWithoutOptIn - static_smem : 0;
 }
 
 LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& launch) {

@@ -35,11 +35,11 @@ using std::literals::operator""sv;
 
 namespace {
 
-constexpr std::string_view RUNTIME = "libcudart.so.13", DRIVER = "libcuda.so.1";
-constexpr std::string_view REGISTRATION = "__cudaRegisterFatBinary";  // called for each translation unit with kernels
-constexpr std::string_view REMOVED_IN_CUDA_13 = "cudaGetDeviceProperties_v2";
+constexpr std::string_view kRuntime = "libcudart.so.13", kDriver = "libcuda.so.1";
+constexpr std::string_view kRegistration = "__cudaRegisterFatBinary";  // called for each translation unit with kernels
+constexpr std::string_view kRemovedInCuda13 = "cudaGetDeviceProperties_v2";
 
-const std::string ADVICE = "link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared).";
+const std::string kAdvice = "link it with nvcc -cudart shared (CMake: CUDA_RUNTIME_LIBRARY Shared).";
 
 struct LoaderFunction {
   std::string_view name;
@@ -106,7 +106,7 @@ Symbols symbols_of(std::span<const std::byte> file) {
       const std::string_view name = names.data() + symbol.st_name;
       if (!name.starts_with("cuda") && !name.starts_with("__cuda")) continue;
       if (symbol.st_shndx == SHN_UNDEF) {
-        found.imports_runtime |= name == REGISTRATION;
+        found.imports_runtime |= name == kRegistration;
       } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
         (section.sh_type == SHT_SYMTAB ? found.all : found.exported).push_back({name, symbol.st_value});
       }
@@ -117,22 +117,22 @@ Symbols symbols_of(std::span<const std::byte> file) {
 
 /// nvcc writes functions into each program that are called __cuda..., too; this one only the runtime has.
 bool has_static_runtime(const std::vector<LoaderFunction>& functions) {
-  return std::ranges::find(functions, REGISTRATION, &LoaderFunction::name) != functions.end();
+  return std::ranges::find(functions, kRegistration, &LoaderFunction::name) != functions.end();
 }
 
 // jmp *0(%rip), and the address behind it. The runtime's functions lie at multiples of 16, however short they are.
-constexpr std::array<unsigned char, 6> JUMP = {0xFF, 0x25, 0, 0, 0, 0};
-constexpr std::size_t ALIGNMENT = 16;
-static_assert(JUMP.size() + sizeof(uint64_t) <= ALIGNMENT);
+constexpr std::array<unsigned char, 6> kJump = {0xFF, 0x25, 0, 0, 0, 0};
+constexpr std::size_t kAlignment = 16;
+static_assert(kJump.size() + sizeof(uint64_t) <= kAlignment);
 
 void write_jump(std::string_view object, uint64_t from, uint64_t to) {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), start = from / page * page;
   void* const code = reinterpret_cast<void*>(start);  // 16 bytes at a multiple of 16 are in one page
   if (mprotect(code, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
-    give_up(object, "whose code this system does not let be changed: " + ADVICE);
+    give_up(object, "whose code this system does not let be changed: " + kAdvice);
   }
-  std::memcpy(reinterpret_cast<void*>(from), JUMP.data(), JUMP.size());
-  std::memcpy(reinterpret_cast<void*>(from + JUMP.size()), &to, sizeof to);
+  std::memcpy(reinterpret_cast<void*>(from), kJump.data(), kJump.size());
+  std::memcpy(reinterpret_cast<void*>(from + kJump.size()), &to, sizeof to);
   mprotect(code, page, PROT_READ | PROT_EXEC);
 }
 
@@ -160,11 +160,11 @@ void redirect(const Object& object) {
   for (const LoaderFunction& function : object.functions) {
     const auto found = std::ranges::lower_bound(loader().ours, function.name, {}, &LoaderFunction::name);
     if (found == loader().ours.end() || found->name != function.name) {
-      if (function.name == REMOVED_IN_CUDA_13) give_up(object.path, "of CUDA 12 or older. Build it with CUDA 13.");
+      if (function.name == kRemovedInCuda13) give_up(object.path, "of CUDA 12 or older. Build it with CUDA 13.");
       continue;  // a helper that nvcc writes into each program, or a name of the program's own
     }
     const uint64_t address = object.base + function.offset;
-    if (address % ALIGNMENT != 0) { give_up(object.path, "in a form that is not known: " + ADVICE); }
+    if (address % kAlignment != 0) { give_up(object.path, "in a form that is not known: " + kAdvice); }
     write_jump(object.path, address, loader().runtime_base + found->offset);
   }
 }
@@ -183,7 +183,7 @@ SIM_EXPORT unsigned int la_version(unsigned int) {
 SIM_EXPORT char* la_objsearch(const char* name, uintptr_t*, unsigned int) {
   static std::string path;  // what is returned is copied by the loader, under its lock
   const std::string_view wanted = base_name(name);
-  if (wanted == RUNTIME || wanted == DRIVER) return (path = loader().folder + std::string(wanted)).data();
+  if (wanted == kRuntime || wanted == kDriver) return (path = loader().folder + std::string(wanted)).data();
   return const_cast<char*>(name);
 }
 
@@ -193,7 +193,7 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
   const std::string path = is_program ? "/proc/self/exe" : map->l_name;
   const std::span<const std::byte> file = map_file(path.c_str());
   Symbols symbols = symbols_of(file);
-  if (path == loader().folder + std::string(RUNTIME)) {
+  if (path == loader().folder + std::string(kRuntime)) {
     loader().runtime_base = map->l_addr;
     loader().ours = std::move(symbols.exported);
     std::ranges::sort(loader().ours, {}, &LoaderFunction::name);
@@ -206,7 +206,7 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
   }
   if (symbols.has_kernels && symbols.all.empty() && !symbols.imports_runtime) {
     if (is_program)
-      give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + ADVICE);
+      give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + kAdvice);
     loader().unreachable += (loader().unreachable.empty() ? "" : ", ") + std::string(base_name(name));
   }
   if (!file.empty()) munmap(const_cast<std::byte*>(file.data()), file.size());

@@ -25,8 +25,8 @@ std::string extents(const std::array<uint32_t, 3>& dim);
 void say(std::string_view sentence);
 
 /// Exit codes that mean the simulated device, not the program.
-inline constexpr int EXIT_USAGE = 2;
-inline constexpr int EXIT_SIMULATION_FAILED = 86;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitSimulationFailed = 86;
 
 /// Ends the process at once, without destructors, after flushing what the program has written to stdio.
 [[noreturn]] void stop(int exit_code);

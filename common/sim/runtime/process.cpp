@@ -22,12 +22,12 @@ Replacement read_replacement(const std::string& file) {
   text << stream.rdbuf();
   if (!stream) {
     say(format("--ptx: %s cannot be read (%s).", file.c_str(), std::strerror(errno)));
-    stop(EXIT_USAGE);
+    stop(kExitUsage);
   }
   Replacement replacement{file, text.str(), ptx_kernels(text.str())};
   if (replacement.kernels.empty() || parse_target(ptx_target(replacement.text)).arch == 0) {
     say(format("--ptx: %s is not PTX that defines a kernel: it has no .target sm_... or no .entry.", file.c_str()));
-    stop(EXIT_USAGE);
+    stop(kExitUsage);
   }
   return replacement;
 }
@@ -56,7 +56,7 @@ bool Process::exists() { return process_exists; }
 Process::Process() {
   if (const std::string problem = read_settings(&std::getenv, &settings_); !problem.empty()) {
     say(problem);
-    stop(EXIT_USAGE);
+    stop(kExitUsage);
   }
   if (!settings_.record_file.empty())
     recorder_ = std::make_unique<Recorder>(settings_.record_file, settings_.results_of);
@@ -76,7 +76,7 @@ Device& Process::device() {
   const Gpu gpu = *find_gpu(key);
   if (settings_.device.sms > gpu.sm_count) {
     say(format("--sms: the %s has only %d SMs.", gpu.name.c_str(), gpu.sm_count));
-    stop(EXIT_USAGE);
+    stop(kExitUsage);
   }
   settings_.device.gpu = key;
   device_ = std::make_unique<Device>(gpu, settings_.device);
@@ -136,8 +136,8 @@ std::string Process::nothing_checked() const {
 }
 
 void Process::abort() {
-  finish(EXIT_SIMULATION_FAILED);
-  stop(EXIT_SIMULATION_FAILED);
+  finish(kExitSimulationFailed);
+  stop(kExitSimulationFailed);
 }
 
 void Process::finish(int exit_code) {

@@ -41,7 +41,7 @@ cudaStream_t create_stream(unsigned flags, int priority) {
   if ((flags & ~cudaStreamNonBlocking) != 0) refuse(cudaErrorInvalidValue, "the stream flags 0x%x are unknown.", flags);
   auto& stream = create<Stream>();
   stream.flags = flags;
-  stream.priority = std::clamp(priority, GREATEST_PRIORITY, LEAST_PRIORITY);
+  stream.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
   stream.id = next_stream_id++;
   return reinterpret_cast<cudaStream_t>(&stream);
 }
@@ -71,8 +71,8 @@ void enter_stream(Process& process, cudaStream_t handle) {
 }
 
 cudaEvent_t create_event(unsigned flags) {
-  constexpr unsigned KNOWN = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
-  if ((flags & ~KNOWN) != 0) refuse(cudaErrorInvalidValue, "the event flags 0x%x are unknown.", flags);
+  constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+  if ((flags & ~kKnown) != 0) refuse(cudaErrorInvalidValue, "the event flags 0x%x are unknown.", flags);
   auto& event = create<Event>();
   event.flags = flags;
   return reinterpret_cast<cudaEvent_t>(&event);

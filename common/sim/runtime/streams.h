@@ -24,7 +24,7 @@ struct Event {
   HostOrder::Event work;  ///< what had been put into its stream by then
 };
 
-inline constexpr int LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5;
+inline constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
 cudaStream_t create_stream(unsigned flags, int priority);
 void destroy_stream(cudaStream_t handle);

@@ -32,7 +32,7 @@ struct DataType {
   bool floating;
 };
 
-constexpr std::array<DataType, 16> DATA_TYPES = {{
+constexpr std::array<DataType, 16> kDataTypes = {{
     {"UINT8", 8, false},
     {"UINT16", 16, false},
     {"UINT32", 32, false},
@@ -84,7 +84,7 @@ void check_enums(const TensorMapArguments& a, const Gpu& gpu) {
   require(is_one_of(a.oob_fill, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA),
           "oobFill is %d, which is no CUtensorMapFloatOOBfill.", static_cast<int>(a.oob_fill));
 
-  const DataType& type = DATA_TYPES[a.data_type];
+  const DataType& type = kDataTypes[a.data_type];
   if (gpu.major < 10) {
     require(a.swizzle <= CU_TENSOR_MAP_SWIZZLE_128B,
             "swizzle is %d: the swizzles with atoms (4 to 6) need compute capability 10.0, and the %s has %d.%d.",
@@ -111,9 +111,9 @@ void check_enums(const TensorMapArguments& a, const Gpu& gpu) {
 }
 
 void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
-  constexpr uintptr_t MAP_ALIGNMENT = 64, ADDRESS_LIMIT = uintptr_t{1} << 57;
+  constexpr uintptr_t kMapAlignment = 64, kAddressLimit = uintptr_t{1} << 57;
   require(a.map != nullptr, "tensorMap is a null pointer.");
-  require(reinterpret_cast<uintptr_t>(a.map) % MAP_ALIGNMENT == 0,
+  require(reinterpret_cast<uintptr_t>(a.map) % kMapAlignment == 0,
           "tensorMap is at %p; it must be aligned to 64 bytes (alignas(64) CUtensorMap).", a.map);
   require(a.global_dim != nullptr, "globalDim is a null pointer.");
   require(a.global_strides != nullptr, "globalStrides is a null pointer (it is required even for rank 1).");
@@ -123,7 +123,7 @@ void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
   const auto address = reinterpret_cast<uintptr_t>(a.global_address);
   const bool wide = a.interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_spread(a.data_type);
   const uintptr_t alignment = wide ? 32 : 16;
-  require(address % alignment == 0 && address < ADDRESS_LIMIT,
+  require(address % alignment == 0 && address < kAddressLimit,
           "globalAddress is %p; it must be aligned to %zu bytes%s.", a.global_address,
           static_cast<std::size_t>(alignment),
           wide ? " with INTERLEAVE_32B and for the packed types of 16-byte alignment" : "");
@@ -133,9 +133,9 @@ void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
 }
 
 void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
-  constexpr cuuint64_t MAX_DIM = cuuint64_t{1} << 32, STRIDE_LIMIT = cuuint64_t{1} << 40;
-  constexpr cuuint32_t MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8;
-  const DataType& type = DATA_TYPES[a.data_type];
+  constexpr cuuint64_t kMaxDim = cuuint64_t{1} << 32, kStrideLimit = cuuint64_t{1} << 40;
+  constexpr cuuint32_t kMaxBox = 256, kMaxElementStride = 8;
+  const DataType& type = kDataTypes[a.data_type];
   const cuuint32_t least_rank = a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? 1 : 3;
   require(a.rank >= least_rank && a.rank <= 5, "tensorRank is %u; it must be %u to 5%s.", a.rank, least_rank,
           least_rank > 1 ? " with an interleaved layout" : "");
@@ -144,11 +144,11 @@ void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
   const cuuint64_t stride_unit = wide ? 32 : 16;
   std::size_t box_elements = 1;
   for (cuuint32_t i = 0; i < a.rank; ++i) {
-    require(a.global_dim[i] >= 1 && a.global_dim[i] <= MAX_DIM, "globalDim[%u] is %s; it must be 1 to 2^32 elements.",
+    require(a.global_dim[i] >= 1 && a.global_dim[i] <= kMaxDim, "globalDim[%u] is %s; it must be 1 to 2^32 elements.",
             i, grouped(a.global_dim[i]).c_str());
-    require(a.box_dim[i] >= 1 && a.box_dim[i] <= MAX_BOX, "boxDim[%u] is %u; it must be 1 to 256 elements.", i,
+    require(a.box_dim[i] >= 1 && a.box_dim[i] <= kMaxBox, "boxDim[%u] is %u; it must be 1 to 256 elements.", i,
             a.box_dim[i]);
-    require(a.element_strides[i] >= 1 && a.element_strides[i] <= MAX_ELEMENT_STRIDE,
+    require(a.element_strides[i] >= 1 && a.element_strides[i] <= kMaxElementStride,
             "elementStrides[%u] is %u; it must be 1 to 8.", i, a.element_strides[i]);
     const bool strided = i > 0 || a.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
     const cuuint32_t step = strided ? a.element_strides[i] : 1;
@@ -156,7 +156,7 @@ void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
     if (i + 1 == a.rank) break;
     require(a.global_strides[i] % stride_unit == 0, "globalStrides[%u] is %s bytes; it must be a multiple of %zu.", i,
             grouped(a.global_strides[i]).c_str(), static_cast<std::size_t>(stride_unit));
-    require(a.global_strides[i] < STRIDE_LIMIT, "globalStrides[%u] is %s bytes; it must be less than 2^40.", i,
+    require(a.global_strides[i] < kStrideLimit, "globalStrides[%u] is %s bytes; it must be less than 2^40.", i,
             grouped(a.global_strides[i]).c_str());
   }
 
@@ -189,7 +189,7 @@ TensorMap encode(const TensorMapArguments& a) {
   map.address = reinterpret_cast<uintptr_t>(a.global_address);
   map.data_type = static_cast<uint8_t>(a.data_type);
   map.rank = static_cast<uint8_t>(a.rank);
-  map.magic = TensorMap::MAGIC;
+  map.magic = TensorMap::kMagic;
   for (cuuint32_t i = 0; i < a.rank; ++i) {
     if (i + 1 < a.rank) map.strides[i] = a.global_strides[i];
     map.dims_minus_1[i] = static_cast<uint32_t>(a.global_dim[i] - 1);
@@ -207,14 +207,14 @@ TensorMap encode(const TensorMapArguments& a) {
 }
 
 void check_pixels(const Im2colArguments& a, const Gpu& gpu) {
-  constexpr cuuint32_t MAX_PIXELS = 1024;
-  constexpr std::array LIMITS = {32768, 128, 16};  // of corners, by the number of spatial dimensions
+  constexpr cuuint32_t kMaxPixels = 1024;
+  constexpr std::array kLimits = {32768, 128, 16};  // of corners, by the number of spatial dimensions
   require(a.tile.rank >= 3, "tensorRank is %u; for im2col it must be 3 to 5.", a.tile.rank);
   require(a.lower_corner != nullptr, "pixelBoxLowerCorner is a null pointer.");
   require(a.upper_corner != nullptr, "pixelBoxUpperCorner is a null pointer.");
-  require(a.pixels_per_column >= 1 && a.pixels_per_column <= MAX_PIXELS, "pixelsPerColumn is %u; it must be 1 to 1024.",
+  require(a.pixels_per_column >= 1 && a.pixels_per_column <= kMaxPixels, "pixelsPerColumn is %u; it must be 1 to 1024.",
           a.pixels_per_column);
-  const int limit = LIMITS[a.tile.rank - 3];
+  const int limit = kLimits[a.tile.rank - 3];
   for (cuuint32_t i = 0; i + 2 < a.tile.rank; ++i) {
     const int lower = a.lower_corner[i], upper = a.upper_corner[i];
     require(lower >= -limit && lower < limit, "pixelBoxLowerCorner[%u] is %d; with tensorRank %u it must be %d to %d.",
@@ -225,7 +225,7 @@ void check_pixels(const Im2colArguments& a, const Gpu& gpu) {
             "the bounding box is empty: globalDim[%u] is %s, pixelBoxLowerCorner[%u] %d, pixelBoxUpperCorner[%u] %d.",
             i + 1, grouped(a.tile.global_dim[i + 1]).c_str(), i, lower, i, upper);
   }
-  const DataType& type = DATA_TYPES[a.tile.data_type];
+  const DataType& type = kDataTypes[a.tile.data_type];
   const std::size_t bytes = std::size_t{a.tile.box_dim[0]} * a.pixels_per_column *
                             static_cast<std::size_t>(is_spread(a.tile.data_type) ? 8 : type.bits) / 8;
   require(bytes <= static_cast<std::size_t>(gpu.smem_per_sm),

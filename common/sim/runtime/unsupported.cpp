@@ -12,7 +12,7 @@ namespace {
 
 const char* advice(std::string_view name) {
   using Advice = std::pair<std::string_view, const char*>;
-  constexpr std::array FAMILIES = {
+  constexpr std::array kFamilies = {
       Advice{"Graph",
              "Graphs of kernels, copies, fills, host functions, events, graphs and conditions are simulated, and no "
              "others."},
@@ -29,7 +29,7 @@ const char* advice(std::string_view name) {
       Advice{"Graphics", "Graphics interoperation is not simulated: run the program without a window."},
       Advice{"Multicast", "There is only one simulated device: run the program on one GPU."},
   };
-  for (const auto& [part, sentence] : FAMILIES) {
+  for (const auto& [part, sentence] : kFamilies) {
     if (name.find(part) != std::string_view::npos) return sentence;
   }
   return "Run the program without the feature that needs it, or on a GPU.";
@@ -39,7 +39,7 @@ const char* advice(std::string_view name) {
 
 void unsupported(const char* name) {
   say(format("the program calls %s, which the simulated device does not have. %s", name, advice(name)));
-  stop(EXIT_SIMULATION_FAILED);
+  stop(kExitSimulationFailed);
 }
 
 }  // namespace sim::runtime

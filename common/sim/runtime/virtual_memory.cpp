@@ -15,17 +15,17 @@ namespace {
 using Allocation = GlobalMemory::Allocation;
 
 // Larger memory is not filled with poison: it would take as much of the host's, and holds zeros instead.
-constexpr std::size_t POISON_UP_TO = std::size_t{256} << 20;
-constexpr unsigned char POISON = 0xFF;
+constexpr std::size_t kPoisonUpTo = std::size_t{256} << 20;
+constexpr unsigned char kPoison = 0xFF;
 
 void* pointer_at(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 bool is_multiple(std::size_t value, std::size_t of) { return value % of == 0; }
 
 void require_granular(std::size_t value, const char* name) {
-  if (value == 0 || !is_multiple(value, VirtualMemory::GRANULARITY)) {
+  if (value == 0 || !is_multiple(value, VirtualMemory::kGranularity)) {
     refuse(cudaErrorInvalidValue, "%s is %s; it must be a multiple of %s (cuMemGetAllocationGranularity).", name,
-           in_bytes(value).c_str(), in_bytes(VirtualMemory::GRANULARITY).c_str());
+           in_bytes(value).c_str(), in_bytes(VirtualMemory::kGranularity).c_str());
   }
 }
 
@@ -43,7 +43,7 @@ int make_file(std::size_t bytes, bool poisoned) {
     close(file);
     return -1;
   }
-  std::memset(content, POISON, bytes);
+  std::memset(content, kPoison, bytes);
   munmap(content, bytes);
   return file;
 }
@@ -59,7 +59,7 @@ uintptr_t VirtualMemory::reserve(Process& process, std::size_t bytes, std::size_
   require_granular(bytes, "size");
   if ((alignment & (alignment - 1)) != 0)
     refuse(cudaErrorInvalidValue, "alignment is %zu; it must be 0 or a power of two.", alignment);
-  const uintptr_t begin = process.memory().reserve_range(bytes, std::max(alignment, GRANULARITY),
+  const uintptr_t begin = process.memory().reserve_range(bytes, std::max(alignment, kGranularity),
                                                          format("cuMemAddressReserve #%u", ++ranges_));
   if (begin == 0) refuse(cudaErrorMemoryAllocation, "there are no %s of addresses left.", in_bytes(bytes).c_str());
   return begin;
@@ -86,7 +86,7 @@ VirtualMemory::Handle VirtualMemory::create(Process& process, std::size_t bytes,
            in_bytes(bytes).c_str(), process.gpu().name.c_str(), in_bytes(device.capacity()).c_str(),
            grouped(device.capacity() - device.used()).c_str());
   }
-  const int file = make_file(bytes, !device.is_blank() && bytes <= POISON_UP_TO);
+  const int file = make_file(bytes, !device.is_blank() && bytes <= kPoisonUpTo);
   if (file < 0) {
     device.refund(bytes);
     refuse(cudaErrorMemoryAllocation, "the host has no memory for %s.", in_bytes(bytes).c_str());
@@ -137,7 +137,7 @@ int VirtualMemory::export_file(Handle handle) {
 VirtualMemory::Handle VirtualMemory::import_file(int file) {
   struct stat status {};
   const auto bytes = fstat(file, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
-  if (bytes == 0 || !is_multiple(bytes, GRANULARITY))
+  if (bytes == 0 || !is_multiple(bytes, kGranularity))
     refuse(cudaErrorInvalidValue, "%d is no file descriptor that cuMemExportToShareableHandle returned.", file);
   const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (own < 0) refuse(cudaErrorOperatingSystem, "the host has no file descriptor left.");
@@ -155,10 +155,10 @@ void VirtualMemory::map(Process& process, uintptr_t begin, std::size_t bytes, Ha
     refuse(cudaErrorInvalidValue, "size is %s, and cuMemCreate was asked for %s.", in_bytes(bytes).c_str(),
            in_bytes(what.bytes).c_str());
   }
-  if (!is_multiple(begin, GRANULARITY) || !process.memory().range_of(begin, bytes)) {
+  if (!is_multiple(begin, kGranularity) || !process.memory().range_of(begin, bytes)) {
     refuse(cudaErrorInvalidValue,
            "ptr is 0x%zx; it must be a multiple of %s, and all bytes from there must be of one cuMemAddressReserve.",
-           static_cast<std::size_t>(begin), in_bytes(GRANULARITY).c_str());
+           static_cast<std::size_t>(begin), in_bytes(kGranularity).c_str());
   }
   const auto next = mappings_.lower_bound(begin);
   const bool over_next = next != mappings_.end() && next->first - begin < bytes;

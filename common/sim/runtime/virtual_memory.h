@@ -17,7 +17,7 @@ class VirtualMemory {
  public:
   using Handle = CUmemGenericAllocationHandle;
   /// What sizes, offsets and addresses are multiples of: 2 MiB, as on an H100.
-  static constexpr std::size_t GRANULARITY = std::size_t{2} << 20;
+  static constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
   /// The one instance, as there is one device.
   static VirtualMemory& get();

@@ -117,7 +117,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.cluster_size = launch.cluster_size();
   demands.resident = grid.resident;
   demands.ctas_per_sm =
-      static_cast<uint32_t>(std::max<uint64_t>(1, GridLaunch::SM * launch.cluster_size() / grid.room_per_cluster));
+      static_cast<uint32_t>(std::max<uint64_t>(1, GridLaunch::kSm * launch.cluster_size() / grid.room_per_cluster));
   demands.overlaps = launch.predecessor != nullptr;
   demands.uncounted = uncounted(*launch.program);
   const bool steals = launch.program->cancels_clusters;

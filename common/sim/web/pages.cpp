@@ -7,8 +7,8 @@
 namespace sim::pages {
 namespace {
 
-constexpr uint64_t PREFERRED_BASE = 0x2000'0000'0000;  // as natively
-constexpr uint64_t MOST = uint64_t{512} << 20, LEAST = uint64_t{16} << 20;
+constexpr uint64_t kPreferredBase = 0x2000'0000'0000;  // as natively
+constexpr uint64_t kMost = uint64_t{512} << 20, kLeast = uint64_t{16} << 20;
 
 uint8_t* arena = nullptr;
 
@@ -17,11 +17,11 @@ uint8_t* arena = nullptr;
 /// One device at a time. Memory that nothing has touched is the browser's to provide, and costs nothing before.
 AddressRange reserve(uint64_t wanted) {
   if (arena != nullptr) return {};
-  for (uint64_t bytes = wanted < MOST ? wanted : MOST; bytes >= LEAST; bytes /= 2) {
+  for (uint64_t bytes = wanted < kMost ? wanted : kMost; bytes >= kLeast; bytes /= 2) {
     arena = static_cast<uint8_t*>(std::aligned_alloc(kPage, static_cast<size_t>(bytes)));
     if (arena == nullptr) continue;
-    device_shift = PREFERRED_BASE - reinterpret_cast<uintptr_t>(arena);
-    return {PREFERRED_BASE, bytes};
+    device_shift = kPreferredBase - reinterpret_cast<uintptr_t>(arena);
+    return {kPreferredBase, bytes};
   }
   return {};
 }

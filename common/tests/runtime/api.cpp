@@ -1064,7 +1064,7 @@ TEST_F(Api, TensorMapThroughTheDriver) {
   EXPECT_EQ(encode(device), CUDA_SUCCESS);
   TensorMap content;
   std::memcpy(&content, &map, sizeof content);
-  EXPECT_EQ(content.magic, TensorMap::MAGIC);
+  EXPECT_EQ(content.magic, TensorMap::kMagic);
   EXPECT_EQ(cuTensorMapReplaceAddress(&map, device + 256), CUDA_SUCCESS);
   std::memcpy(&content, &map, sizeof content);
   EXPECT_EQ(content.address, reinterpret_cast<uintptr_t>(device + 256));

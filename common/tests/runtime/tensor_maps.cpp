@@ -76,7 +76,7 @@ TEST(TensorMaps, TheMapHoldsTheArguments) {
   const EncodedTensorMap encoded = c.encode(B200);
   ASSERT_EQ(encoded.error, CUDA_SUCCESS) << encoded.problem;
   const TensorMap& map = encoded.map;
-  EXPECT_EQ(map.magic, TensorMap::MAGIC);
+  EXPECT_EQ(map.magic, TensorMap::kMagic);
   EXPECT_EQ(map.address, reinterpret_cast<uintptr_t>(device_pointer()));
   EXPECT_EQ(map.data_type, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
   EXPECT_EQ(map.bits(), 16u);

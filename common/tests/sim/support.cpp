@@ -206,7 +206,7 @@ Rows singles(const std::vector<uint64_t>& a) {
 
 TensorMap make_map(const MapSpec& spec) {
   TensorMap map{};
-  map.magic = TensorMap::MAGIC;
+  map.magic = TensorMap::kMagic;
   map.address = reinterpret_cast<uint64_t>(spec.address);
   map.data_type = static_cast<uint8_t>(spec.data_type);
   map.rank = static_cast<uint8_t>(spec.dims.size());

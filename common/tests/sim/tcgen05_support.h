@@ -28,7 +28,8 @@ struct Given {
   Options options = {};
 };
 /// Launches `group` CTAs of 128 threads, which allocate 512 columns, fill tensor memory from `c` and shared memory from
-/// their share of it, run `body` in one thread of CTA 0, and copy tensor memory back when the mbarrier at %r9 lets them.
+/// their share of it and run `body` in one thread of CTA 0. When the mbarrier at %r9 lets them, they copy
+/// tensor memory back.
 /// `body` finds `a` and `b` in %rd6 and %rd7, `idesc` in %r30, `d` in %r31, `accumulate` in %p5.
 Result run_one(int group, const std::string& body, const Tmem& c, const Given& given);
 /// The same in all threads of one CTA. Nothing waits for an mbarrier.

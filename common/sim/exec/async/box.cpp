@@ -80,14 +80,14 @@ void place_tile(Box& box) {
 
 /// tile::gather4 and tile::scatter4: four rows of a matrix, wherever they lie (PTX ISA, "Tiled scatter4/gather4").
 void place_rows(Box& box) {
-  constexpr uint32_t ROWS = 4;
+  constexpr uint32_t kRows = 4;
   if (box.map.box[1] != 1) {
     throw Fault{Status::IllegalInstruction, "the box of the tensor map has " + std::to_string(box.map.box[1]) +
                                                 " rows: tile::gather4 and tile::scatter4 need 1 (boxDim[1])"};
   }
-  box.rows = ROWS;
-  box.count = {box.map.box[0], ROWS};
-  for (size_t i = 0; box.is_store && i <= ROWS; ++i) {
+  box.rows = kRows;
+  box.count = {box.map.box[0], kRows};
+  for (size_t i = 0; box.is_store && i <= kRows; ++i) {
     if (box.coordinate[i] >= 0) continue;
     throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
                                                 std::to_string(box.coordinate[i]) + ": only loads may start outside"};
@@ -146,7 +146,7 @@ namespace {
 /// What the map at `at` makes of an instruction's coordinates. Throws Fault if it cannot be one for them.
 void place(Box& box, const uint8_t* at, uint64_t address) {
   std::memcpy(&box.map, at, sizeof box.map);
-  if (box.map.magic != TensorMap::MAGIC)
+  if (box.map.magic != TensorMap::kMagic)
     throw Fault{Status::IllegalInstruction,
                 "the 128 bytes at " + base::hex(address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
   if (box.map.rank != box.dimensions) {

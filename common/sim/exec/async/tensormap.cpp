@@ -36,8 +36,8 @@ struct Replace {
 };
 /// The ISA numbers element types otherwise than the driver: FP32 that flushes subnormals comes before FP64 and BF16.
 uint8_t element_type(uint64_t number) {
-  constexpr std::array<TensorDataType, 3> MOVED{TensorDataType::F32Ftz, TensorDataType::F64, TensorDataType::BF16};
-  return number >= 8 && number <= 10 ? static_cast<uint8_t>(MOVED[number - 8]) : static_cast<uint8_t>(number);
+  constexpr std::array<TensorDataType, 3> kMoved{TensorDataType::F32Ftz, TensorDataType::F64, TensorDataType::BF16};
+  return number >= 8 && number <= 10 ? static_cast<uint8_t>(kMoved[number - 8]) : static_cast<uint8_t>(number);
 }
 
 /// Is this memory blank? Triton's make_tensor_descriptor builds its tensor maps from 128 zero bytes, and hardware takes
@@ -47,7 +47,7 @@ bool is_blank(const uint8_t* bytes) {
 }
 
 void set_field(TensorMap& map, MapField field, uint32_t i, uint64_t value) {
-  constexpr auto SWIZZLE_128B = static_cast<uint8_t>(Swizzle::Bytes128);
+  constexpr auto kSwizzle128B = static_cast<uint8_t>(Swizzle::Bytes128);
   switch (field) {
     case MapField::GlobalAddress: map.address = value; break;
     case MapField::Rank: map.rank = static_cast<uint8_t>(value + 1); break;
@@ -60,13 +60,13 @@ void set_field(TensorMap& map, MapField field, uint32_t i, uint64_t value) {
     case MapField::Interleave: map.interleave = static_cast<uint8_t>(value); break;
     case MapField::ElementType: map.data_type = element_type(value); break;
     case MapField::SwizzleMode:
-      if (value > SWIZZLE_128B)
+      if (value > kSwizzle128B)
         throw Fault{Status::IllegalInstruction, "tensormap.replace: swizzle_mode 4 (96 bytes) is not simulated"};
-      map.swizzle = static_cast<uint8_t>(value == SWIZZLE_128B ? value + map.atomicity : value);
+      map.swizzle = static_cast<uint8_t>(value == kSwizzle128B ? value + map.atomicity : value);
       break;
     case MapField::SwizzleAtomicity:
       map.atomicity = static_cast<uint8_t>(value);
-      if (map.swizzle >= SWIZZLE_128B) map.swizzle = static_cast<uint8_t>(SWIZZLE_128B + value);
+      if (map.swizzle >= kSwizzle128B) map.swizzle = static_cast<uint8_t>(kSwizzle128B + value);
       break;
     case MapField::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
@@ -100,8 +100,8 @@ Flow replace(Warp& w, const Replace& o, Mask m) {
                             : global_location(cluster, address, 128, 64, true, "tensormap.replace");
     TensorMap map;
     std::memcpy(&map, at, sizeof map);
-    if (is_blank(at)) map.magic = TensorMap::MAGIC;
-    if (map.magic != TensorMap::MAGIC) {
+    if (is_blank(at)) map.magic = TensorMap::kMagic;
+    if (map.magic != TensorMap::kMagic) {
       throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are neither a tensor map nor all zero",
                   lane};
     }

@@ -76,7 +76,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane), count = lanes<uint32_t>(w, o.count)[lane];
     shared_location(cluster_of(w), cta, address, 8, 8, true, "mbarrier.init");
-    if (count < 1 || count > Mbarrier::MAX_COUNT) {
+    if (count < 1 || count > Mbarrier::kMaxCount) {
       throw Fault{Status::LaunchFailure,
                   "mbarrier.init with a count of " + std::to_string(count) + ": 1 to 1,048,575 arrivals are possible",
                   lane};

@@ -15,7 +15,7 @@ struct Selection {
 /// Throws Fault: both indices are the same.
 [[noreturn]] void equal_indices(uint32_t nibble);
 /// Of two elements of 32 bits one is stored: which, as 0b0100 and 0b1110 say it.
-constexpr uint8_t FIRST_OF_TWO = 0x4, SECOND_OF_TWO = 0xE;
+constexpr uint8_t kFirstOfTwo = 0x4, kSecondOfTwo = 0xE;
 /// Throws Fault: it is neither.
 [[noreturn]] void neither_of_two(uint32_t nibble);
 
@@ -25,8 +25,8 @@ template <class Z, class F>
 void spread(Format format, int k, const uint8_t* nibbles, Z is_zero, F place) {
   if (format == Format::TF32) {
     for (int i = 0; i < k / 2; ++i) {
-      if (nibbles[i] != FIRST_OF_TWO && nibbles[i] != SECOND_OF_TWO && !is_zero(i)) neither_of_two(nibbles[i]);
-      place(i, 2 * i + (nibbles[i] == SECOND_OF_TWO));
+      if (nibbles[i] != kFirstOfTwo && nibbles[i] != kSecondOfTwo && !is_zero(i)) neither_of_two(nibbles[i]);
+      place(i, 2 * i + (nibbles[i] == kSecondOfTwo));
     }
     return;
   }

@@ -201,7 +201,7 @@ void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m
   const int lane0 = access_lane(cta, w.index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
   bool is_stored = true;
   for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
-    is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::POISON;
+    is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::kPoison;
   });
   if (is_stored) return;
   const Fault fault{
@@ -256,7 +256,7 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   Tmem& tmem = w.cta->tmem;
   const int lane0 = access_lane(*w.cta, w.index, store->address, o, "tcgen05.st");
   for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
-    tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::POISON;
+    tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::kPoison;
   });
   tell_of(w, m, o, store->address, TensorEvent::What::Store, "tcgen05.st");
   start(w, m, std::move(store), transfer_time(w, o, w.tmem_store_order), Habit::StoreWithoutWait);
