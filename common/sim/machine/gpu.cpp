@@ -27,7 +27,7 @@ Gpu b200() {
   gpu.smem_per_block = 227 * KiB;
   gpu.tmem_columns = 512;
   gpu.has_tcgen05 = true;
-  return gpu;  // Costs{} describes this GPU
+  return gpu;
 }
 
 Gpu h200() {
@@ -49,12 +49,6 @@ Gpu h200() {
   gpu.smem_per_sm = 228 * KiB;
   gpu.smem_per_block = 227 * KiB;
   gpu.has_wgmma = true;
-  gpu.costs.remote_arrive = 200;
-  gpu.costs.tma_load_latency = 1100;  // L2 hit: 1,321 cycles for 8 KiB, less the bytes and the wait
-  gpu.costs.mma_latency = 33;         // from the last cycle of a wgmma to its completion
-  gpu.costs.mma_flops_per_cycle = 4096;
-  gpu.costs.tmem_load = 0;  // no tensor memory
-  gpu.costs.tmem_bytes_per_cycle = 0;
   return gpu;
 }
 

@@ -9,23 +9,23 @@
 
 namespace sim {
 
-/// Costs in SM clock cycles. Functional runs use them only to order events; the trace draws them. They are modelled:
-/// published microbenchmarks, rounded (docs/simulator.md names the sources).
+/// Costs in SM clock cycles, which order the events of an ordinary run: the constants order_... of the one table of a GPU
+/// (timing/constants/). The timing model predicts times by that table's other constants.
 struct Costs {
-  int global_store = 1;            ///< issue of a warp's store, beside the one cycle of every instruction
-  int global_load = 500;           ///< latency of a load from L2
-  int mbarrier = 24;               ///< arrive, or a wait that succeeds
-  int remote_arrive = 180;         ///< an arrive on a peer's mbarrier
-  int cta_barrier = 30;            ///< from the last arrival to the release
-  int cluster_barrier = 190;       ///< the same, across the cluster
-  int tma_issue = 32;              ///< between two TMA instructions of one SM
-  int tma_load_latency = 700;      ///< from issue to the first bytes
-  int tma_bytes_per_cycle = 64;    ///< fill rate of one SM
-  int tma_store_latency = 500;     ///< from the read of shared memory to visibility
-  int mma_latency = 170;           ///< from issue to completion, beside the issue interval
-  int mma_flops_per_cycle = 8192;  ///< dense BF16, per SM
-  int tmem_load = 60;              ///< tcgen05.ld, beside the bytes
-  int tmem_bytes_per_cycle = 57;   ///< per warp
+  int global_store = 0;          ///< issue of a warp's store, beside the one cycle of every instruction
+  int global_load = 0;           ///< latency of a load from L2
+  int mbarrier = 0;              ///< arrive, or a wait that succeeds
+  int remote_arrive = 0;         ///< an arrive on a peer's mbarrier
+  int cta_barrier = 0;           ///< from the last arrival to the release
+  int cluster_barrier = 0;       ///< the same, across the cluster
+  int tma_issue = 0;             ///< between two TMA instructions of one SM
+  int tma_load_latency = 0;      ///< from issue to the first bytes
+  int tma_bytes_per_cycle = 1;   ///< fill rate of one SM
+  int tma_store_latency = 0;     ///< from the read of shared memory to visibility
+  int mma_latency = 0;           ///< from issue to completion, beside the issue interval
+  int mma_flops_per_cycle = 1;   ///< dense BF16, per SM
+  int tmem_load = 0;             ///< tcgen05.ld, beside the bytes
+  int tmem_bytes_per_cycle = 1;  ///< per warp
 };
 
 /// SMs that a cluster cannot leave: a GPC, or a part of it; and the half of L2 that the GPC is at.
@@ -57,7 +57,7 @@ struct Gpu {
   int tmem_columns = 0;  ///< 512 on Blackwell, 0 where there is no tensor memory
   bool has_wgmma = false;
   bool has_tcgen05 = false;
-  Costs costs;
+  Costs costs;  ///< the Device fills them in
 
   /// How many threads of an SM can have so many registers each: each of its four parts hands out a quarter of them, by
   /// warp and in units of 256. 0 registers: it is not known how many, and 32 are assumed.

@@ -69,6 +69,12 @@ Constants constants(const std::vector<ModelConstant>& list) {
   return all;
 }
 
+namespace {
+Constants built_in(std::string_view gpu) {
+  return constants(read_constants(gpu == "h200" ? H200_CONSTANTS : B200_CONSTANTS));
+}
+}  // namespace
+
 Constants constants_of(std::string_view gpu) {
   if (const char* const file = std::getenv("LADDER_SIM_CONSTANTS"); file != nullptr && *file != '\0') {
     std::ifstream stream(file);
@@ -77,7 +83,26 @@ Constants constants_of(std::string_view gpu) {
     if (!stream) throw std::runtime_error(std::string("the constants in ") + file + " cannot be read");
     return constants(read_constants(text.str()));
   }
-  return constants(read_constants(gpu == "h200" ? H200_CONSTANTS : B200_CONSTANTS));
+  return built_in(gpu);
+}
+
+Costs order_costs(std::string_view gpu) {
+  const Constants c = built_in(gpu);
+  const auto whole = [](double value) { return static_cast<int>(value); };
+  return {.global_store = whole(c.order_global_store),
+          .global_load = whole(c.order_global_load),
+          .mbarrier = whole(c.order_mbarrier),
+          .remote_arrive = whole(c.order_remote_arrive),
+          .cta_barrier = whole(c.order_cta_barrier),
+          .cluster_barrier = whole(c.order_cluster_barrier),
+          .tma_issue = whole(c.order_tma_issue),
+          .tma_load_latency = whole(c.order_tma_load),
+          .tma_bytes_per_cycle = whole(c.order_tma_bytes_per_cycle),
+          .tma_store_latency = whole(c.order_tma_store),
+          .mma_latency = whole(c.order_mma),
+          .mma_flops_per_cycle = whole(c.mma_flops_per_cycle),
+          .tmem_load = whole(c.order_tmem_load),
+          .tmem_bytes_per_cycle = whole(c.tmem_bytes_per_cycle)};
 }
 
 }  // namespace sim::timing

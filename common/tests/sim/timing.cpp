@@ -43,6 +43,18 @@ TEST(Constants, WhatIsMissingUnknownOrThereTwiceIsAnError) {
   EXPECT_THROW(read_constants("name,value,unit,kind,source\nspread,many,cycles,assumed,nobody\n"), std::runtime_error);
 }
 
+TEST(Constants, AnOrdinaryRunIsOrderedByTheSameTable) {
+  for (const std::string_view gpu : {"b200", "h200"}) {
+    const Constants c = constants(read_constants(gpu == "h200" ? H200_CONSTANTS : B200_CONSTANTS));
+    const Costs costs = order_costs(gpu);
+    EXPECT_EQ(costs.mma_flops_per_cycle, c.mma_flops_per_cycle);
+    EXPECT_EQ(costs.tma_load_latency, c.order_tma_load);
+    EXPECT_GT(costs.tma_load_latency, costs.tma_issue);
+    for (const int rate : {costs.tma_bytes_per_cycle, costs.mma_flops_per_cycle, costs.tmem_bytes_per_cycle})
+      EXPECT_GT(rate, 0);
+  }
+}
+
 TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
   Constants c = constants(read_constants(H200_CONSTANTS));
   c.l2_useful_bytes = 3 * 16'384, c.spread = 0, c.l2_merge = 0;
