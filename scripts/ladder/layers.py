@@ -14,7 +14,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)
 #: A definition at the beginning of a line is one in a namespace: what is nested in a class is indented.
 CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s+)?(\w+)"
                    r"(?:\s+final)?\s*(?::(?!:)[^;{]*)?\{", re.MULTILINE)
-CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ ([A-Z][A-Z0-9_]+)\b\s*[=\[{]", re.MULTILINE)
+CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ ([A-Z][A-Z0-9_]+)\b\s*[=\[{]",
+                      re.MULTILINE)
 
 
 def floor_of(folder: str) -> int:
