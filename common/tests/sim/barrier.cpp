@@ -21,9 +21,8 @@ std::vector<uint32_t> run(const std::string& body, uint32_t threads, Outcome* ou
       "ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r60, 4; add.s64 %rd2, %rd2, %rd3; mov.u32 %r0, %tid.x; shr.u32 "
       "%r1, %r0, 5; mov.u32 %r9, cells; mul.lo.u32 %r8, %r0, 4; add.u32 %r8, %r9, %r8; mov.u32 %r2, 0;\n" +
       body + "\nst.global.u32 [%rd2], %r2;";
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.block = {threads, 1, 1}, config.cluster = {cluster, 1, 1};
-  const Outcome result = bench.launch(source, config, out);
+  const Outcome result =
+      bench.launch(source, {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}, .cluster = {cluster, 1, 1}}, out);
   if (outcome != nullptr)
     *outcome = result;
   else

@@ -186,12 +186,11 @@ Ran run(Bench& bench, const std::string& body, const Given& given) {
   const auto* from = bench.upload(given.shared);
   auto* to = bench.allocate<uint8_t>(given.shared.size());
   const auto ctas = static_cast<uint32_t>(given.shared.size() / kShared);
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.cluster = {ctas, 1, 1}, config.block = {given.threads, 1, 1};
-  config.dynamic_smem = kShared;
   Ran ran;
-  ran.outcome = bench.launch(shared_kernel(body), config, given.map, given.at, from, to, given.offset, given.bytes,
-                             kShared, given.extra);
+  ran.outcome = bench.launch(
+      shared_kernel(body),
+      {.grid = {ctas, 1, 1}, .block = {given.threads, 1, 1}, .cluster = {ctas, 1, 1}, .dynamic_smem = kShared},
+      given.map, given.at, from, to, given.offset, given.bytes, kShared, given.extra);
   ran.shared.assign(to, to + given.shared.size());
   return ran;
 }
@@ -1064,9 +1063,7 @@ TEST(BulkStore, WritesZerosAndNothingElse) {
         to +
         ", %rd2, 0; wait: bar.sync 0; ld.shared.u32 %r5, [%r4]; ld.param.u64 %rd3, [out]; "
         "mul.wide.u32 %rd4, %r2, 4; add.u64 %rd3, %rd3, %rd4; st.global.u32 [%rd3], %r5;";
-    LaunchConfig config;
-    config.block = {32, 1, 1};
-    expect_success(bench.launch(source, config, out));
+    expect_success(bench.launch(source, {.block = {32, 1, 1}}, out));
     for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], i >= 2 && i < 8 ? 0u : ~0u) << i;
   }
 }
@@ -1104,9 +1101,7 @@ TEST(RemoteStore, CountsItsBytes) {
       wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r9], 0; @!%p1 bra wait;
       mul.wide.u32 %rd2, %r2, 32; add.s64 %rd1, %rd1, %rd2; ld.shared.u32 %r10, [%r1]; ld.shared.u32 %r11, [%r1+8]; ld.shared.u32 %r12, [%r1+24]; ld.shared.v4.u32 {%r13, %r14, %r15, %r16}, [%r1+32];
       st.global.v4.u32 [%rd1], {%r10, %r11, %r12, %r13}; st.global.v2.u32 [%rd1+16], {%r14, %r16}; barrier.cluster.arrive; barrier.cluster.wait;)";
-    LaunchConfig config;
-    config.grid = {2, 1, 1}, config.cluster = {2, 1, 1};
-    expect_success(bench.launch(source, config, out));
+    expect_success(bench.launch(source, {.grid = {2, 1, 1}, .cluster = {2, 1, 1}}, out));
     for (uint32_t rank = 0; rank < 2; ++rank) {
       const uint32_t sent = 11 - rank;
       EXPECT_EQ(std::vector<uint32_t>(out + 8 * rank, out + 8 * rank + 6),

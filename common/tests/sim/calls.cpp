@@ -17,11 +17,8 @@ Result run(const std::string& prologue, const std::string& body, Options options
   source.prologue = prologue;
   source.body = "ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r60, 4; add.s64 %rd1, %rd1, %rd2;\n" + body;
   auto* out = bench.upload(std::vector<uint32_t>(threads, 0xDEAD));
-  LaunchConfig config;
-  config.block = {threads, 1, 1};
-  config.stack_bytes = stack;
   Result result;
-  result.outcome = bench.launch(source, config, out);
+  result.outcome = bench.launch(source, {.block = {threads, 1, 1}, .stack_bytes = stack}, out);
   result.out.assign(out, out + threads);
   return result;
 }

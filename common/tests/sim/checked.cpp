@@ -5,8 +5,7 @@ namespace sim::test {
 namespace {
 
 Options checked(const std::string& tolerated = "", bool strict = false) {
-  Options options;
-  options.check = strict ? Options::Check::Strict : Options::Check::On;
+  Options options{.check = strict ? Options::Check::Strict : Options::Check::On};
   EXPECT_EQ(options.tolerated.add(tolerated), "");
   return options;
 }
@@ -16,9 +15,7 @@ void expect_found(const Source& source, const std::string& text, uint32_t thread
                   const Options& options = checked()) {
   Bench bench(options, gpu);
   auto* const data = bench.upload(std::vector<uint32_t>(4096));
-  LaunchConfig config;
-  config.block = {threads, 1, 1};
-  const Outcome outcome = bench.launch(source, config, data);
+  const Outcome outcome = bench.launch(source, {.block = {threads, 1, 1}}, data);
   EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
   if (text.empty())
     EXPECT_EQ(outcome.report, "");
@@ -77,10 +74,7 @@ TEST(Checked, BytesOfOneWordByDifferentCtas) {
     source.body = "ld.param.u64 %rd1, [data]; mov.u32 %r1, %ctaid.x; mul.lo.u32 %r2, %r1, " +
                   std::string(same ? "0" : "1") + "; cvt.u64.u32 %rd2, %r2; add.u64 %rd1, %rd1, %rd2; " +
                   "add.u32 %r1, %r1, 7; st.global.u8 [%rd1], %r1;";
-    LaunchConfig config;
-    config.grid = {4, 1, 1};
-    config.block = {1, 1, 1};
-    const Outcome outcome = bench.launch(source, config, data);
+    const Outcome outcome = bench.launch(source, {.grid = {4, 1, 1}, .block = {1, 1, 1}}, data);
     EXPECT_EQ(outcome.report.find("error (write after write)") != std::string::npos, same) << outcome.report;
   }
 }

@@ -52,9 +52,8 @@ Observed run_busy(Options options, uint32_t bad = ~0u) {
     for (uint32_t& each : input) each = dice.word();
     const auto* in = bench.upload(input);
     auto* out = bench.allocate<uint64_t>(64 * 64);
-    LaunchConfig config;
-    config.grid = {64, 1, 1}, config.cluster = {2, 1, 1}, config.block = {64, 1, 1};
-    observed.outcome = bench.launch(busy_kernel(), config, in, out, bad);
+    observed.outcome =
+        bench.launch(busy_kernel(), {.grid = {64, 1, 1}, .block = {64, 1, 1}, .cluster = {2, 1, 1}}, in, out, bad);
     observed.out.assign(out, out + 64 * 64);
     bench.device().finish();
   }
@@ -116,9 +115,7 @@ Outcome run_grid(Bench& bench, const std::string& body, uint32_t ctas, uint32_t 
       "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mov.u32 %r3, %nctaid.x; setp.eq.u32 %p1, "
       "%r2, 0;\n" +
       body;
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.block = {threads, 1, 1};
-  return bench.launch(source, config, out);
+  return bench.launch(source, {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}}, out);
 }
 
 TEST(Files, ThatCannotBeWrittenAreAnError) {
@@ -130,9 +127,7 @@ TEST(Files, ThatCannotBeWrittenAreAnError) {
       Bench bench(options);
       auto* in = bench.allocate<uint32_t>(256);
       auto* out = bench.allocate<uint64_t>(64);
-      LaunchConfig config;
-      config.block = {64, 1, 1};
-      ASSERT_EQ(bench.launch(busy_kernel(), config, in, out, ~0u).status, Status::Success);
+      ASSERT_EQ(bench.launch(busy_kernel(), {.block = {64, 1, 1}}, in, out, ~0u).status, Status::Success);
       EXPECT_EQ(bench.device().finish(), path == good) << path;
     }
   }
@@ -159,9 +154,7 @@ TEST(Grid, BarriersThroughGlobalMemory) {
 }
 
 TEST(Grid, ABarrierOfMoreCtasThanFitIsADeadlock) {
-  Options options;
-  options.sms = 2;
-  Bench bench(options);
+  Bench bench({.sms = 2});
   auto* out = bench.upload(std::vector<uint32_t>(64, 0));
   const Outcome outcome =
       run_grid(bench,
@@ -234,9 +227,7 @@ TEST(Grid, ClustersThatFitOnAnH200AsMeasured) {
 
 TEST(Grid, AClusterHasNoMoreBlocksThanTheGpuHasSms) {
   for (const char* gpu : {"h200", "b200"}) {
-    Options options;
-    options.sms = 4;
-    Bench bench(options, gpu);
+    Bench bench({.sms = 4}, gpu);
     KernelInfo kernel;
     kernel.max_threads = 1024;
     LaunchConfig config;
@@ -298,9 +289,7 @@ TEST(Print, InTheOrderOfTheClustersOnAnyNumberOfThreads) {
     for (int lane = 0; lane < 2; ++lane) expected += std::to_string(cta) + "." + std::to_string(lane) + "\n";
   }
   for (const int threads : {1, 4}) {
-    Options options;
-    options.threads = threads;
-    Bench bench(options);
+    Bench bench({.threads = threads});
     Source source;
     source.prologue = kSystemCalls + text_variable("pattern", "%d.%d\n");
     source.body =
@@ -308,10 +297,8 @@ TEST(Print, InTheOrderOfTheClustersOnAnyNumberOfThreads) {
         "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; st.local.v2.u32 [stack], {%r1, %r2}; xor.b32 %r3, %r1, 13; "
         "mul.lo.u32 %r3, %r3, 50; work: sub.u32 %r3, %r3, 1; setp.gt.s32 %p1, %r3, 0; @%p1 bra work;\n" +
         call_printf();
-    LaunchConfig config;
-    config.grid = {40, 1, 1}, config.block = {2, 1, 1};
     ::testing::internal::CaptureStdout();
-    expect_success(bench.launch(source, config));
+    expect_success(bench.launch(source, {.grid = {40, 1, 1}, .block = {2, 1, 1}}));
     std::fflush(stdout);
     EXPECT_EQ(::testing::internal::GetCapturedStdout(), expected);
   }
@@ -328,9 +315,7 @@ TEST(Print, FailedAssertions) {
       "mov.u64 %rd1, file; st.param.b64 [f], %rd1; st.param.b32 [l], 17;"
       "mov.u64 %rd1, function; st.param.b64 [n], %rd1; st.param.b64 [s], 1; call.uni __assertfail, (m, f, l, n, s); } "
       "fine:";
-  LaunchConfig config;
-  config.block = {8, 1, 1};
-  expect_failure(bench.launch(source, config), Status::Assert,
+  expect_failure(bench.launch(source, {.block = {8, 1, 1}}), Status::Assert,
                  {"assertion `x < 3` failed at kernel.cu:17 in void k()", "lane 3"});
 }
 
@@ -379,10 +364,9 @@ TEST(Memory, AFullB200InOrderTakesLessThanTwoGibibytes) {
       "joined: bar.sync 0; mov.u32 %r4, 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 512;";
   for (int i = 1; i < 200; ++i) source.body += "add.u32 many0, many0, many" + std::to_string(i) + ";\n";
   source.body += "st.global.u32 [%rd1+4], many0;";
-  LaunchConfig config;
-  config.grid = {148, 1, 1}, config.block = {1024, 1, 1}, config.dynamic_smem = 226 * 1024 - 64;
   const long before = memory_kib("VmRSS");
-  const Outcome outcome = bench.launch(source, config, out);
+  const Outcome outcome =
+      bench.launch(source, {.grid = {148, 1, 1}, .block = {1024, 1, 1}, .dynamic_smem = 226 * 1024 - 64}, out);
   EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
   EXPECT_EQ(out[0], 148u);
   EXPECT_EQ(out[1], 19'900u);

@@ -74,13 +74,11 @@ std::string run(const std::string& text) {
     const auto values = arguments.of(*info);
     std::vector<void*> pointers;
     for (const auto& value : values) pointers.push_back(const_cast<uint8_t*>(value.data()));
-    LaunchConfig config;
-    config.block[0] = static_cast<uint32_t>(std::clamp(info->max_threads, 1, 256));
-    config.grid[0] = std::max(1u, info->required_cluster[0]);
-    config.grid[1] = std::max(1u, info->required_cluster[1]);
-    config.grid[2] = std::max(1u, info->required_cluster[2]);
-    config.dynamic_smem = config.max_dynamic_smem = 64 * 1024;
-    config.nonportable_cluster = true;
+    LaunchConfig config{.block = {static_cast<uint32_t>(std::clamp(info->max_threads, 1, 256)), 1, 1},
+                        .dynamic_smem = 64 * 1024,
+                        .max_dynamic_smem = 64 * 1024,
+                        .nonportable_cluster = true};
+    for (size_t d = 0; d < 3; ++d) config.grid[d] = std::max(1u, info->required_cluster[d]);
     outcome = device.launch(*module, *info, config, pointers.data());
     if (outcome.status != Status::Success) return outcome.report;
   }

@@ -34,13 +34,8 @@ Source stealing(const std::string& refused, const std::string& answered = "") {
   return source;
 }
 
-/// Two clusters fit at once.
-LaunchConfig config() {
-  LaunchConfig config;
-  config.grid = {kCtas, 1, 1}, config.cluster = {2, 1, 1};
-  config.dynamic_smem = 160 * 1024;  // a CTA per SM
-  return config;
-}
+/// A CTA per SM: two clusters fit at once.
+const LaunchConfig kConfig{.grid = {kCtas, 1, 1}, .cluster = {2, 1, 1}, .dynamic_smem = 160 * 1024};
 Options small(Options options = {}) {
   options.sms = 4;
   return options;
@@ -50,7 +45,7 @@ TEST(LaunchControl, CancelledClustersAreWorkedOnByOthers) {
   for (const Options& schedule : all_schedules()) {
     Bench bench(small(schedule));
     auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
-    expect_success(bench.launch(stealing(""), config(), seen));
+    expect_success(bench.launch(stealing(""), kConfig, seen));
     for (uint32_t i = 0; i < kCtas; ++i) EXPECT_EQ(seen[i], 1u) << i;
     // Where no request is refused before all work is taken, those that start do all the work.
     if (schedule.schedule != Options::Schedule::Seeded)
@@ -63,7 +58,7 @@ TEST(LaunchControl, CancelledClustersAreWorkedOnByOthers) {
 TEST(LaunchControl, AWholeGpuHasNothingToGive) {
   Bench bench;
   auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
-  expect_success(bench.launch(stealing(""), config(), seen));
+  expect_success(bench.launch(stealing(""), kConfig, seen));
   EXPECT_EQ(std::accumulate(seen, seen + kCtas, 0u), kCtas);
   EXPECT_EQ(seen[kCtas], 0u);
 }
@@ -76,7 +71,7 @@ TEST(LaunchControl, ARefusalNeedNotMeanTheEnd) {
     options.schedule = Options::Schedule::Seeded, options.seed = seed;
     Bench bench(options);
     auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
-    expect_success(bench.launch(stealing(""), config(), seen));
+    expect_success(bench.launch(stealing(""), kConfig, seen));
     EXPECT_EQ(std::accumulate(seen, seen + kCtas, 0u), kCtas);
     fewest = std::min(fewest, seen[kCtas]);
   }
@@ -86,7 +81,7 @@ TEST(LaunchControl, ARefusalNeedNotMeanTheEnd) {
 TEST(LaunchControl, NobodyAsksAgainAfterARefusal) {
   Bench bench(small());
   auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
-  expect_failure(bench.launch(stealing("bra ask;"), config(), seen), Status::LaunchFailure,
+  expect_failure(bench.launch(stealing("bra ask;"), kConfig, seen), Status::LaunchFailure,
                  {"it may not ask again", "clusterlaunchcontrol.try_cancel"});
 }
 
@@ -97,7 +92,7 @@ TEST(LaunchControl, AnAnswerIsNotThereBeforeItsBarrierSaysSo) {
     expect_failure(bench.launch(stealing("",
                                          "ld.shared.b128 %q1, [%r1]; "
                                          "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q1;"),
-                                config(), seen),
+                                kConfig, seen),
                    Status::LaunchFailure, {"no answer of try_cancel, or not yet"});
   }
 }
@@ -106,7 +101,7 @@ TEST(LaunchControl, ARefusalNamesNoCluster) {
   Bench bench(small());
   auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
   expect_failure(
-      bench.launch(stealing("clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r7, %q1;"), config(), seen),
+      bench.launch(stealing("clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r7, %q1;"), kConfig, seen),
       Status::LaunchFailure, {"a try_cancel that cancelled nothing"});
 }
 
@@ -115,7 +110,7 @@ TEST(LaunchControl, ACtaMayNotLeaveBeforeItsAnswer) {
   for (const Options& schedule : all_schedules()) {
     Bench bench(small(schedule));
     auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
-    expect_failure(bench.launch(stealing("", "@%p5 exit;"), config(), seen), Status::LaunchFailure, {"has exited"});
+    expect_failure(bench.launch(stealing("", "@%p5 exit;"), kConfig, seen), Status::LaunchFailure, {"has exited"});
   }
 }
 

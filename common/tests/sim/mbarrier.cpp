@@ -18,10 +18,8 @@ Result run(const std::string& body, const Options& options = {}, uint32_t thread
   source.parameters = ".param .u64 out";
   source.body = "ld.param.u64 %rd2, [out]; mov.u32 %r9, bar; mov.u32 %r0, %tid.x; mov.u32 %r2, 0; mov.u64 %rd9, 0;\n" +
                 body + "\nsetp.eq.u32 %p9, %r0, 0; @%p9 st.global.u32 [%rd2], %r2; @%p9 st.global.u64 [%rd2+8], %rd9;";
-  LaunchConfig config;
-  config.block = {threads, 1, 1};
   Result result;
-  result.outcome = bench.launch(source, config, out);
+  result.outcome = bench.launch(source, {.block = {threads, 1, 1}}, out);
   result.r2 = static_cast<uint32_t>(out[0]);
   result.rd9 = out[1];
   return result;
@@ -216,9 +214,7 @@ TEST(Mbarrier, RemoteArrivalsOfACluster) {
       joined: @!%p2 bra end;
       wait2: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p4, [%r9], 0; @!%p4 bra wait2; mov.u32 %r7, 1; st.global.u32 [%rd2], %r7;
       end: barrier.cluster.arrive; barrier.cluster.wait;)";
-    LaunchConfig config;
-    config.grid = {4, 1, 1}, config.block = {32, 1, 1}, config.cluster = {4, 1, 1};
-    expect_success(bench.launch(source, config, out));
+    expect_success(bench.launch(source, {.grid = {4, 1, 1}, .block = {32, 1, 1}, .cluster = {4, 1, 1}}, out));
     EXPECT_EQ(out[0], 1u);
   }
 }
@@ -231,9 +227,7 @@ TEST(Mbarrier, OnlyTheOwnCtaWaits) {
       "mbarrier.init.shared::cta.b64 [bar], 1; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r9, bar; xor.b32 "
       "%r9, %r9, 16777216; mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r9], 0; barrier.cluster.arrive; "
       "barrier.cluster.wait;";
-  LaunchConfig config;
-  config.grid = {2, 1, 1}, config.cluster = {2, 1, 1};
-  expect_failure(bench.launch(source, config), Status::IllegalInstruction,
+  expect_failure(bench.launch(source, {.grid = {2, 1, 1}, .cluster = {2, 1, 1}}), Status::IllegalInstruction,
                  {"own mbarrier only", "belongs to CTA rank"});
 }
 

@@ -166,9 +166,7 @@ TEST(Access, SharedMemoryPlacement) {
     })";
   Bench bench;
   auto* out = bench.allocate<uint32_t>(8);
-  LaunchConfig config;
-  config.dynamic_smem = 1024;
-  expect_success(bench.launch(ptx, config, out));
+  expect_success(bench.launch(ptx, {.dynamic_smem = 1024}, out));
   std::vector<uint32_t> found(out, out + 6);
   std::sort(found.begin(), found.begin() + 2);
   EXPECT_EQ(found[0], 0x400u);
@@ -253,9 +251,7 @@ TEST(CpAsync, GroupsSizesAndZeroFill) {
       cp.async.wait_group 0; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+16]; st.global.v4.u32 [%rd2+16], {%r10, %r11, %r12, %r13};
       ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+32]; st.global.v4.u32 [%rd2+32], {%r10, %r11, %r12, %r13};
       cp.async.wait_all; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2+48]; st.global.v4.u32 [%rd2+48], {%r10, %r11, %r12, %r13};)";
-    LaunchConfig config;
-    config.block = {32, 1, 1};
-    expect_success(bench.launch(source, config, in, out));
+    expect_success(bench.launch(source, {.block = {32, 1, 1}}, in, out));
     for (uint32_t t = 0; t < 32; ++t) {
       const uint32_t b = 12 * t;
       EXPECT_EQ(std::vector<uint32_t>(out + 16 * t, out + 16 * t + 16),
@@ -266,9 +262,7 @@ TEST(CpAsync, GroupsSizesAndZeroFill) {
 }
 
 TEST(CpAsync, ReadingBeforeTheWaitSeesDestroyedBytes) {
-  Options options;
-  options.schedule = Options::Schedule::Latest;
-  Bench bench(options);
+  Bench bench({.schedule = Options::Schedule::Latest});
   const auto* in = bench.upload(std::vector<uint32_t>{1, 2, 3, 4});
   auto* out = bench.allocate<uint32_t>(1);
   Source source;
@@ -300,9 +294,7 @@ TEST(CpAsync, ArrivesOnAnMbarrier) {
       cp.async.cg.shared.global [%r4], [%rd1], 16; mov.u32 %r5, bar; mov.u32 %r6, other; cp.async.mbarrier.arrive.noinc.shared.b64 [%r5]; cp.async.mbarrier.arrive.shared.b64 [%r6]; mbarrier.arrive.shared::cta.b64 %rd4, [%r6];
       wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0; @!%p2 bra wait; again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r6], 0; @!%p2 bra again;
       xor.b32 %r7, %r3, 496; add.u32 %r7, %r2, %r7; ld.shared.u32 %r8, [%r7+8]; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], %r8;)";
-    LaunchConfig config;
-    config.block = {32, 1, 1};
-    expect_success(bench.launch(source, config, in, out));
+    expect_success(bench.launch(source, {.block = {32, 1, 1}}, in, out));
     for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(out[t], 4 * (31 - t) + 2 + 5) << t;
   }
 }
@@ -333,9 +325,7 @@ std::vector<uint32_t> run_matrices(const std::string& body, const std::vector<ui
       "drain: mad.lo.u32 %r5, %r2, 32, %r1; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd5, %rd1, %rd5; mul.lo.u32 %r7, %r5, "
       "4; add.u32 %r7, %r3, %r7; ld.shared.u32 %r6, [%r7]; st.global.u32 [%rd5], %r6; add.u32 %r2, %r2, 1; "
       "setp.lt.u32 %p1, %r2, 64; @%p1 bra drain;";
-  LaunchConfig config;
-  config.block = {32, 1, 1};
-  expect_success(bench.launch(source, config, bytes, addresses, values));
+  expect_success(bench.launch(source, {.block = {32, 1, 1}}, bytes, addresses, values));
   memory.assign(bytes, bytes + 8192);
   return {values, values + 128};
 }
@@ -461,9 +451,7 @@ TEST(Matrix, MoveTransposes) {
       "mad.lo.u32 %r4, %r2, 10, %r3; add.u32 %r5, %r4, 1; shl.b32 %r5, %r5, 16; or.b32 %r6, %r4, %r5;"
       "movmatrix.sync.aligned.m8n8.trans.b16 %r7, %r6; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; "
       "st.global.u32 [%rd1], %r7;";
-  LaunchConfig config;
-  config.block = {32, 1, 1};
-  expect_success(bench.launch(source, config, out));
+  expect_success(bench.launch(source, {.block = {32, 1, 1}}, out));
   for (uint32_t t = 0; t < 32; ++t) {
     const uint32_t r = t / 4, c = 2 * (t % 4);
     EXPECT_EQ(out[t], (10 * c + r) | (10 * (c + 1) + r) << 16) << t;
@@ -487,9 +475,7 @@ TEST(Faults, AreNamedWithTheLane) {
         "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 "
         "%r2, 0;\n" +
         body;
-    LaunchConfig config;
-    config.block = {128, 1, 1};
-    return bench.launch(source, config, pointer);
+    return bench.launch(source, {.block = {128, 1, 1}}, pointer);
   };
   expect_failure(run("st.global.u32 [%rd3], %r1;", buffer), Status::IllegalAddress,
                  {"store of 4 bytes", "0 bytes past the end of cudaMalloc #7", "warp 3", "lane 4", "thread 100",

@@ -6,8 +6,7 @@ namespace sim::test {
 namespace {
 
 Options latest(const std::string& tolerated = "") {
-  Options options;
-  options.schedule = Options::Schedule::Latest;
+  Options options{.schedule = Options::Schedule::Latest};
   EXPECT_EQ(options.tolerated.add(tolerated), "");
   return options;
 }
@@ -43,9 +42,7 @@ std::vector<uint32_t> by_a_map_that_changes(const std::string& first, const std:
       first + between + kChangeMap + second +
       "ld.shared.u32 %r7, [%r2]; ld.shared.u32 %r8, [%r3]; ld.global.u32 %r9, [%rd3]; ld.global.u32 %r11, "
       "[%rd4]; st.global.v2.u32 [%rd5], {%r7, %r8}; st.global.v2.u32 [%rd5+8], {%r9, %r11}; end:";
-  LaunchConfig config;
-  config.block = {32, 1, 1};
-  const Outcome outcome = bench.launch(source, config, map, ones, twos, out);
+  const Outcome outcome = bench.launch(source, {.block = {32, 1, 1}}, map, ones, twos, out);
   EXPECT_EQ(outcome.status, Status::Success) << outcome.report;
   return {out, out + 4};
 }
@@ -104,9 +101,7 @@ TEST(Moments, WhatAStoreHasReadIsNotYetWritten) {
         " fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1; cp.async.bulk.wait_group 0; bra end; reader: "
         "ld.acquire.gpu.global.u32 %r5, [%rd1]; setp.eq.u32 %p3, %r5, 0; @%p3 bra reader; ld.global.u32 %r6, "
         "[%rd1+64]; st.global.u32 [%rd1+128], %r6; end:";
-    LaunchConfig config;
-    config.grid = {2, 1, 1}, config.block = {32, 1, 1};
-    expect_success(bench.launch(source, config, data));
+    expect_success(bench.launch(source, {.grid = {2, 1, 1}, .block = {32, 1, 1}}, data));
     return data[32];
   };
   EXPECT_EQ(seen("cp.async.bulk.wait_group.read 0;", {}), 5u);
@@ -136,9 +131,7 @@ TEST(Moments, AWgmmaReadsItsRegistersLate) {
         "d3}, {a0, a1, a2, a3}, %rd6, 1, 1, 1, 0; wgmma.commit_group.sync.aligned; " +
         before_wait + " wgmma.wait_group.sync.aligned 0; " + after_wait +
         " setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%rd1+128], d2;";
-    LaunchConfig config;
-    config.block = {128, 1, 1};
-    expect_success(bench.launch(source, config, data));
+    expect_success(bench.launch(source, {.block = {128, 1, 1}}, data));
     return float_of(data[32]);
   };
   const std::string overwrites = "ld.global.u32 a1, [%rd1];", renames = "mov.b32 a1, 0;";
@@ -173,9 +166,7 @@ TEST(Moments, AWarpThatReleasesForItsWarpgroupIsNamed) {
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r7], 1024; cp.async.bulk.shared::cluster.global.mbarrier::"
         "complete_tx::bytes [%r2], [%rd1], 1024, [%r7]; " +
         wait_for("%r7", "full") + "end: bar.warp.sync -1;";
-    LaunchConfig config;
-    config.block = {160, 1, 1};
-    return bench.launch(source, config, data);
+    return bench.launch(source, {.block = {160, 1, 1}}, data);
   };
   expect_success(run("", {}));
   expect_failure(run("", latest()), Status::LaunchFailure,
@@ -193,9 +184,7 @@ TEST(Moments, ColumnsThatAreFreeAreGivenBackAgain) {
         "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
         "[columns], 32; bar.sync 0; ld.shared.u32 %r2, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, "
         "32;";
-    LaunchConfig config;
-    config.block = {64, 1, 1};
-    return bench.launch(source, config);
+    return bench.launch(source, {.block = {64, 1, 1}});
   };
   expect_failure(run({}), Status::Success, {"habit repeated-dealloc"});
   expect_failure(run(latest()), Status::LaunchFailure, {"tcgen05.dealloc of 32 columns"});

@@ -182,15 +182,11 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
                         of_lane("0", "known", (how.by_warps ? "" : reader) + conflict)) +
       "end: bar.warp.sync -1; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
       dealloc;
-  Options options;
-  options.check = Options::Check::On;
-  Bench bench(options, is_blackwell ? "b200" : "h200");
+  Bench bench({.check = Options::Check::On}, is_blackwell ? "b200" : "h200");
   auto* const data = bench.upload(std::vector<uint32_t>(4096));
-  LaunchConfig config;
-  config.block = {64, 1, 1};
-  config.grid = {in_one_cta ? 1u : 2u, 1, 1};
-  config.cluster = {in_clusters ? 2u : 1u, 1, 1};
-  const Outcome outcome = bench.launch(source, config, data);
+  const Outcome outcome = bench.launch(
+      source, {.grid = {in_one_cta ? 1u : 2u, 1, 1}, .block = {64, 1, 1}, .cluster = {in_clusters ? 2u : 1u, 1, 1}},
+      data);
   EXPECT_EQ(outcome.status, Status::Success) << outcome.report << source.body;
   return outcome.report;
 }

@@ -42,11 +42,7 @@ struct Sums {
 };
 
 LaunchConfig config_of(uint32_t ctas, bool overlaps) {
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.block = {kThreads, 1, 1};
-  config.dynamic_smem = config.max_dynamic_smem = 120 * 1024;
-  config.overlaps = overlaps;
-  return config;
+  return {.grid = {ctas, 1, 1}, .block = {kThreads, 1, 1}, .dynamic_smem = 120 * 1024, .overlaps = overlaps};
 }
 
 Sums run(const Case& c, Options options = {}) {
@@ -116,9 +112,7 @@ TEST(Overlap, NotBeforeAllCtasHaveStartedAndOnlyWhereThereIsRoom) {
 
 TEST(Overlap, TheSameOnAnyNumberOfHostThreads) {
   for (const int threads : {1, 2, 5}) {
-    Options options;
-    options.threads = threads;
-    EXPECT_EQ(run({.first_ctas = 40, .second_ctas = 30, .sms = 8}, options).before,
+    EXPECT_EQ(run({.first_ctas = 40, .second_ctas = 30, .sms = 8}, {.threads = threads}).before,
               run({.first_ctas = 40, .second_ctas = 30, .sms = 8}).before);
   }
 }

@@ -26,10 +26,8 @@ Outcome run(const std::string& body, uint32_t threads = 128, uint32_t ctas = 1, 
       "mov.u32 %r8, dynamic; mov.u32 %r9, smem_full; mov.u32 %r7, box; setp.eq.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r3, "
       "0;\n.loc 1 20 1\n" +
       body;
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.cluster = {cluster, 1, 1}, config.block = {threads, 1, 1},
-  config.dynamic_smem = 4096;
-  return bench.launch(source, config, out);
+  return bench.launch(
+      source, {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}, .cluster = {cluster, 1, 1}, .dynamic_smem = 4096}, out);
 }
 const std::string kInit =
     "@%p1 mbarrier.init.shared::cta.b64 [%r9], 2; @%p1 mbarrier.init.shared::cta.b64 [%r9+8], 1; bar.sync 0; ";
@@ -172,12 +170,9 @@ TEST(Spin, ForEverIsReportedWithinSeconds) {
 TEST(Spin, WhatNeverRepeatsIsReportedInTime) {
   const auto expect_report = [](const std::string& body, uint32_t threads, uint32_t ctas = 1) {
     for (const SchedulePolicy schedule : {SchedulePolicy::Default, SchedulePolicy::Seeded}) {
-      Options options;
-      options.schedule = schedule;
-      options.patience = 8'000'000 / kSlowdown;
       const double before = cpu_seconds();
-      expect_failure(run(body, threads, ctas, 1, options), Status::LaunchTimeout,
-                     {"spins for ever", "others can notice nothing new"});
+      expect_failure(run(body, threads, ctas, 1, {.schedule = schedule, .patience = 8'000'000 / kSlowdown}),
+                     Status::LaunchTimeout, {"spins for ever", "others can notice nothing new"});
       EXPECT_LT(cpu_seconds() - before, 10 * kSlowdown) << body;
     }
   };
@@ -205,11 +200,8 @@ TEST(Spin, WhatNeverRepeatsIsReportedInTime) {
 TEST(Spin, MeetingAtBarriersForEverIsReported) {
   const auto expect_report = [](const std::string& body, uint32_t threads, uint32_t ctas = 1, uint32_t cluster = 1) {
     for (const SchedulePolicy schedule : {SchedulePolicy::Default, SchedulePolicy::Seeded, SchedulePolicy::Latest}) {
-      Options options;
-      options.schedule = schedule;
-      options.patience = 1'000'000;
-      expect_failure(run(body, threads, ctas, cluster, options), Status::LaunchTimeout,
-                     {"spins for ever", "all warps have met at barriers"});
+      expect_failure(run(body, threads, ctas, cluster, {.schedule = schedule, .patience = 1'000'000}),
+                     Status::LaunchTimeout, {"spins for ever", "all warps have met at barriers"});
     }
   };
   expect_report("top: bar.sync 0; bra top;", 1024);
@@ -229,13 +221,11 @@ TEST(Spin, MeetingAtBarriersForEverIsReported) {
 }
 
 TEST(Spin, MeetingAtBarriersWhileGoingOnIsNotReported) {
-  Options options;
-  options.patience = 1'000'000;
   const auto expect = [&](const std::string& round, uint32_t rounds) {
     expect_success(run("mov.u32 %r4, 0; mov.u64 %rd3, %rd1; top: " + round +
                            " bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, " + std::to_string(rounds) +
                            "; @%p4 bra top;",
-                       128, 1, 1, options));
+                       128, 1, 1, {.patience = 1'000'000}));
   };
   expect("mad.lo.u32 %r5, %r5, %r4, %r1;", 40'000);  // not so long
   // Many times the patience, but what is in memory changes, be it in the same place; or they read further on.
@@ -247,10 +237,8 @@ TEST(Spin, MeetingAtBarriersWhileGoingOnIsNotReported) {
 TEST(Spin, WhoGoesOnIsNotReported) {
   // More instructions than the patience allows: each warp writes, or reads, further and further on; computes, and is
   // heard of in time, or ends; or waits for one that computes.
-  Options options;
-  options.patience = 2'000'000;
   const auto expect = [&](const std::string& body, uint32_t threads) {
-    expect_success(run(body, threads, 1, 1, options));
+    expect_success(run(body, threads, 1, 1, {.patience = 2'000'000}));
   };
   expect(
       "mov.u32 %r4, 0; mov.u64 %rd3, %rd1; top: st.global.u32 [%rd3], %r4; and.b32 %r5, %r4, 65535; setp.eq.u32 %p5, "
@@ -318,12 +306,10 @@ TEST(Report, NamesEverything) {
 
 TEST(Report, TheFirstClusterThatFailsIsReported) {
   // Every cluster fails, each with its own number; several host threads.
-  Options options;
-  options.threads = 4;
   for (int i = 0; i < 5; ++i)
     expect_failure(run("mov.u32 %r4, %ctaid.x; shl.b32 %r4, %r4, 4; cvt.u64.u32 %rd9, %r4; add.s64 %rd9, %rd9, 16; "
                        "@%p1 st.global.u32 [%rd9], %r1;",
-                       64, 40, 1, options),
+                       64, 40, 1, {.threads = 4}),
                    Status::IllegalAddress, {"at 0x10:", "CTA (0), warp 0"});
 }
 

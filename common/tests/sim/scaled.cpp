@@ -438,10 +438,9 @@ TEST(Scaled, TheOrderCheckerKnowsWhatIsReadInTensorMemory) {
     const OperandLayout from{.swizzle = Swizzle::None, .start = kBase, .leading = 128, .stride = 128};
     const std::string copy = "mov.b64 %rd20, " + std::to_string(tcgen05_descriptor(from)) +
                              "; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r16+" + std::to_string(column) + "], %rd20; ";
-    Options options;
-    options.check = Options::Check::On;
-    const Result run = run_case(c, (before ? copy : "") + instruction(c) + (before ? "" : copy) + commit(1),
-                                Tmem(128 * 512, 0x4444'4444), std::vector<uint8_t>(kBytes, 0x44), options);
+    const Result run =
+        run_case(c, (before ? copy : "") + instruction(c) + (before ? "" : copy) + commit(1),
+                 Tmem(128 * 512, 0x4444'4444), std::vector<uint8_t>(kBytes, 0x44), {.check = Options::Check::On});
     EXPECT_EQ(run.outcome.status, Status::Success) << run.outcome.report;
     EXPECT_EQ(run.outcome.report.find("error"), std::string::npos) << run.outcome.report;
     return run.outcome.report.find("habit tensor-pipe-in-order") != std::string::npos;

@@ -186,11 +186,6 @@ double lane_rate(const char* name, const char* ptx, sim::LaunchConfig config, ui
 /// processor.
 double run_kernel(const std::string& gpu, const std::string& body, uint32_t threads, uint32_t n,
                   sim::SchedulePolicy schedule = sim::SchedulePolicy::Default) {
-  sim::Options options;
-  options.threads = 1;
-  options.arithmetic = sim::Options::Arithmetic::Exact;
-  options.schedule = schedule;
-  options.seed = 1;
   const std::string ptx = ".version 9.0\n.target " + std::string(gpu == "h200" ? "sm_90a" : "sm_100a") +
                           "\n.address_size 64\n.shared .align 1024 .b8 tiles[32768];\n.shared .align 8 .b64 bar;\n"
                           ".shared .align 4 .u32 address;\n"
@@ -203,7 +198,8 @@ double run_kernel(const std::string& gpu, const std::string& body, uint32_t thre
                           "; setp.lt.u32 %p1, %r4, 32768; @%p1 bra FILL; mov.u32 %r6, bar; setp.eq.u32 %p2, %r2, 0; "
                           "mov.u32 %r7, 0; fence.proxy.async; bar.sync 0;\n" +
                           body + "\nret;\n}\n";
-  sim::Device device(*sim::find_gpu(gpu), options);
+  sim::Device device(*sim::find_gpu(gpu),
+                     {.schedule = schedule, .seed = 1, .arithmetic = sim::Options::Arithmetic::Exact, .threads = 1});
   sim::Outcome outcome;
   sim::DeviceModule* const module = device.load(ptx, "speed", &outcome);
   double best = 1e9;
@@ -211,10 +207,9 @@ double run_kernel(const std::string& gpu, const std::string& body, uint32_t thre
     void* from = device.memory().allocate(1 << 20, "buffer");
     std::memset(from, 0, 1 << 20);
     const void* arguments[] = {&from, &n};
-    sim::LaunchConfig config;
-    config.block = {threads, 1, 1};
     const double start = processor_seconds();
-    outcome = device.launch(*module, *module->kernel("k"), config, const_cast<void* const*>(arguments));
+    outcome =
+        device.launch(*module, *module->kernel("k"), {.block = {threads, 1, 1}}, const_cast<void* const*>(arguments));
     best = std::min(best, processor_seconds() - start);
     if (outcome.status != sim::Status::Success) break;
   }

@@ -142,10 +142,8 @@ Rows evaluate(const std::string& instructions, const std::string& inputs, const 
   const auto count = static_cast<uint32_t>(rows.size());
   const uint64_t* from = bench.upload(flat);
   uint64_t* to = bench.allocate<uint64_t>(rows.size() * static_cast<size_t>(out_words));
-  LaunchConfig config;
-  config.block = {256, 1, 1};
-  config.grid = {(count + 255) / 256, 1, 1};
-  const Outcome outcome = bench.launch(source, config, from, to, count);
+  const Outcome outcome =
+      bench.launch(source, {.grid = {(count + 255) / 256, 1, 1}, .block = {256, 1, 1}}, from, to, count);
   EXPECT_EQ(outcome.status, Status::Success) << instructions << "\n" << outcome.report;
   Rows results;
   if (outcome.status != Status::Success) return results;

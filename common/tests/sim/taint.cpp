@@ -12,10 +12,7 @@ constexpr std::string_view LOAD = "ld.param.u64 %rd0, [p0]; ld.global.u32 %r0, [
 
 /// Of one CTA of 32 threads, whose argument is the address of some memory.
 Outcome predict(const std::string& body, const std::string& prologue = "", const std::string& file = "/dev/null") {
-  Options options;
-  options.timing = true;
-  options.prediction_file = file;
-  Bench bench(options, "h200");
+  Bench bench({.timing = true, .prediction_file = file}, "h200");
   auto* data = bench.upload(std::vector<uint32_t>(64));
   Outcome outcome =
       bench.launch(Source{.body = body, .parameters = ".param .u64 p0", .prologue = prologue, .target = "sm_90a"},

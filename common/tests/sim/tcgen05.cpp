@@ -227,9 +227,8 @@ Outcome run_alloc(const std::string& body, uint32_t ctas = 1, Options options = 
       "%p1, %r3, 0; setp.eq.u32 %p2, %r3, 1; setp.eq.u32 %p3, %r2, 0; mov.u32 %r8, box; mov.u32 %r9, bar; mul.wide.u32 "
       "%rd2, %r1, 64; add.s64 %rd1, %rd1, %rd2;\n" +
       body;
-  LaunchConfig config;
-  config.grid = {ctas, 1, 1}, config.cluster = {ctas, 1, 1}, config.block = {128, 1, 1};
-  const Outcome outcome = bench.launch(source, config, memory);
+  const Outcome outcome =
+      bench.launch(source, {.grid = {ctas, 1, 1}, .block = {128, 1, 1}, .cluster = {ctas, 1, 1}}, memory);
   if (out != nullptr) out->assign(memory, memory + 64);
   return outcome;
 }
@@ -325,9 +324,8 @@ TEST(Allocation, MisuseIsExplained) {
   Source source;
   source.prologue = ".shared .align 4 .b8 box[64];\n";
   source.body = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [box], 128;";
-  LaunchConfig config;
-  config.block = {32, 1, 1};
-  expect_failure(hopper.launch(source, config), Status::IllegalInstruction, {"Simulated H200", "has no tcgen05"});
+  expect_failure(hopper.launch(source, {.block = {32, 1, 1}}), Status::IllegalInstruction,
+                 {"Simulated H200", "has no tcgen05"});
 }
 
 // ---- MMAs
@@ -879,12 +877,10 @@ TEST(Descriptors, SwizzleMustAgreeWithTheTensorMap) {
       "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9]; again: "
       "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9], 1; @!%p2 bra again; sync: bar.warp.sync -1; "
       "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r16, 512;";
-  LaunchConfig config;
-  config.block = {32, 1, 1}, config.dynamic_smem = 16384;
   const auto run = [&](int tma, Swizzle mma) {
     OperandLayout layout = dense_layout(mma, false, 2, 128, kBase);
     layout.stride = 1024;
-    return bench.launch(source, config,
+    return bench.launch(source, {.block = {32, 1, 1}, .dynamic_smem = 16384},
                         make_map({.address = tensor, .dims = {64, 128}, .box = {64, 128}, .swizzle = tma}),
                         tcgen05_descriptor(layout));
   };

@@ -76,9 +76,11 @@ static Result run(int group, const std::string& body, bool single, const Tmem& c
   const auto* from = bench.upload(given.shared);
   const auto* start = bench.upload(c);
   auto* out = bench.allocate<uint32_t>(c.size());
-  LaunchConfig config;
-  config.grid = {static_cast<uint32_t>(group), 1, 1}, config.cluster = config.grid, config.block = {128, 1, 1};
-  config.dynamic_smem = given.shared.size() / static_cast<size_t>(group);
+  const auto ctas = static_cast<uint32_t>(group);
+  const LaunchConfig config{.grid = {ctas, 1, 1},
+                            .block = {128, 1, 1},
+                            .cluster = {ctas, 1, 1},
+                            .dynamic_smem = given.shared.size() / static_cast<size_t>(group)};
   Result run;
   run.outcome =
       bench.launch(tensor_kernel(group, body, single, static_cast<uint32_t>(config.dynamic_smem)), config, from, start,

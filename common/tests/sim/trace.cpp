@@ -12,11 +12,9 @@ namespace {
 /// The lines of the trace that a kernel of two warps leaves.
 std::vector<std::string> trace_of(const Source& source, Options options, Status expected = Status::Success) {
   options.trace_file = ::testing::TempDir() + "sim_trace_test.json";
-  LaunchConfig config;
-  config.block = {64, 1, 1};
   {
     Bench bench(options);
-    EXPECT_EQ(bench.launch(source, config).status, expected);
+    EXPECT_EQ(bench.launch(source, {.block = {64, 1, 1}}).status, expected);
     EXPECT_TRUE(bench.device().finish());
   }
   std::ifstream file(options.trace_file);
@@ -93,9 +91,7 @@ TEST(Trace, HasWhatIsNotInOrderWhereItHappens) {
   source.body =
       "mov.u32 %r9, data; mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, 32;\n"
       "@!%p1 st.shared.u32 [%r9], %r1; @!%p2 ld.shared.u32 %r2, [%r9]; bar.sync 0;";
-  Options options;
-  options.check = Options::Check::On;
-  const std::string report = line_with(trace_of(source, options), {"\"cat\": \"report\""});
+  const std::string report = line_with(trace_of(source, {.check = Options::Check::On}), {"\"cat\": \"report\""});
   EXPECT_TRUE(has(report, "error (read after write): The second reads what the first wrote")) << report;
   EXPECT_TRUE(has(report, "Missing: ")) << report;
   EXPECT_TRUE(has(report, "\"sides\": [{\"cta\": 0, \"warp\": 0, ")) << report;
@@ -103,9 +99,7 @@ TEST(Trace, HasWhatIsNotInOrderWhereItHappens) {
 }
 
 TEST(Trace, HasTheTimesOfTheTimingModel) {
-  Options options;
-  options.timing = true;
-  options.prediction_file = ::testing::TempDir() + "sim_trace_test.predictions";
+  const Options options{.timing = true, .prediction_file = ::testing::TempDir() + "sim_trace_test.predictions"};
   const std::vector<std::string> lines = trace_of(
       "mov.u32 %r2, 0; turn: add.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 1000; @%p4 bra turn;\n"
       "@%p1 mbarrier.arrive.shared::cta.b64 _, [%r9];",

@@ -112,9 +112,7 @@ TEST(Move, SpecialRegisters) {
       "mul.wide.u32 %rd2, %r1, 64; add.s64 %rd1, %rd1, %rd2;\n";
   for (int i = 0; i < 16; ++i)
     source.body += "mov.u32 %r9, %" + names[i] + "; st.global.u32 [%rd1+" + std::to_string(4 * i) + "], %r9;\n";
-  LaunchConfig config;
-  config.grid = {2, 2, 1}, config.block = {8, 4, 2}, config.cluster = {2, 1, 1};
-  expect_success(bench.launch(source, config, out));
+  expect_success(bench.launch(source, {.grid = {2, 2, 1}, .block = {8, 4, 2}, .cluster = {2, 1, 1}}, out));
   for (uint32_t y = 0; y < 2; ++y) {
     for (uint32_t x = 0; x < 2; ++x) {
       for (uint32_t t = 0; t < 64; ++t) {
@@ -169,9 +167,7 @@ TEST(Addresses, ClusterRanks) {
     and.b32 %r9, %r2, 16777215; ld.shared::cluster.u32 %r10, [%r9]; st.global.u32 [%rd1+24], %r10;
     mapa.shared::cluster.u32 %r11, %r4, 2; st.global.u32 [%rd1+28], %r11;
     barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;)";
-  LaunchConfig config;
-  config.grid = {4, 1, 1}, config.block = {32, 1, 1}, config.cluster = {4, 1, 1};
-  expect_success(bench.launch(source, config, out));
+  expect_success(bench.launch(source, {.grid = {4, 1, 1}, .block = {32, 1, 1}, .cluster = {4, 1, 1}}, out));
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const uint32_t next = (rank + 1) % 4, *row = out + 8 * rank;
     EXPECT_EQ(std::vector<uint32_t>(row, row + 8), (std::vector<uint32_t>{rank << 24 | 0x400, next << 24 | 0x400, next,

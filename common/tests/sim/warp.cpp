@@ -31,9 +31,7 @@ std::vector<uint32_t> run(const Warped& warped, Outcome* outcome = nullptr) {
       "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mul.wide.u32 %rd3, %r60, 4; add.s64 %rd1, %rd1, %rd3; "
       "add.s64 %rd2, %rd2, %rd3; ld.global.u32 %r1, [%rd1]; mov.u32 %r0, %laneid; mov.u32 %r2, 0;\n" +
       warped.body + "\nst.global.u32 [%rd2], %r2;";
-  LaunchConfig config;
-  config.block = {warped.threads, 1, 1};
-  const Outcome result = bench.launch(source, config, in, out);
+  const Outcome result = bench.launch(source, {.block = {warped.threads, 1, 1}}, in, out);
   if (outcome != nullptr)
     *outcome = result;
   else

@@ -78,13 +78,11 @@ Result run_warpgroup(const Case& c, const std::string& body, const std::vector<u
   const auto* accumulators = bench.upload(start);
   const auto* fragments = bench.upload(a_registers);
   auto* out = bench.allocate<uint32_t>(start.size());
-  LaunchConfig config;
-  config.block = {128, 1, 1}, config.dynamic_smem = shared.size();
   Result result;
   Source kernel = warpgroup_kernel(c, body, static_cast<uint32_t>(shared.size()));
   if (for_debugging) kernel.target += ", debug";
-  result.outcome =
-      bench.launch(kernel, config, from, accumulators, out, a, b, static_cast<uint32_t>(c.accumulate), fragments);
+  result.outcome = bench.launch(kernel, {.block = {128, 1, 1}, .dynamic_smem = shared.size()}, from, accumulators, out,
+                                a, b, static_cast<uint32_t>(c.accumulate), fragments);
   result.registers.assign(out, out + start.size());
   return result;
 }
