@@ -11,6 +11,7 @@ import unittest
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -90,15 +91,29 @@ def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-class Sandbox(unittest.TestCase):
-    """Tests in a copy of the scripts, whose levels are fakes."""
-
-    LEVELS = ("level01_baseline", "level02_tma_swizzle")
+class Scratch(unittest.TestCase):
+    """Tests with a folder of their own."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve()
+
+    def replace(self, *things: tuple[object, str, object]) -> None:
+        """Attributes of modules, until the test ends: module, name, what takes its place."""
+        for target, name, thing in things:
+            patch = mock.patch.object(target, name, thing)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+
+class Sandbox(Scratch):
+    """Tests in a copy of the scripts, whose levels are fakes."""
+
+    LEVELS = ("level01_baseline", "level02_tma_swizzle")
+
+    def setUp(self) -> None:
+        super().setUp()
         self.scripts = self.root / "scripts"
         self.maintain = self.scripts / "maintain"
         self.scripts.mkdir()

@@ -11,7 +11,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import unittest
@@ -22,7 +21,7 @@ from unittest import mock
 from ladder import command, files, shards
 from ladder.levels import gpus
 from ladder.tune import runner, space, sweep, tuning, variants
-from tests.support import ROOT, SCRIPTS
+from tests.support import ROOT, SCRIPTS, Scratch
 
 SGEMM = space.KERNELS["sgemm_ladder", 90]
 KERNEL9 = space.KERNELS["sgemm", 90]
@@ -171,25 +170,20 @@ class Spaces(unittest.TestCase):
         self.assertEqual(space.ctas_per_sm(16, 32, 0), 32)
 
 
-class Tuner(unittest.TestCase):
+class Tuner(Scratch):
     """autotune.py in a folder of its own, with the fakes."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         self.output = self.root / "sweep.csv"
         for name, content in ("nvcc", FAKE_NVCC), ("autotune_measure", FAKE_MEASURE):
             (self.root / name).write_text(content)
             (self.root / name).chmod(0o755)
         self.gpus = [gpus.Gpu("NVIDIA H200", 90)]
         measure = self.root / "autotune_measure"
-        for target, name, thing in ((variants, "find_nvcc", lambda: str(self.root / "nvcc")),
-                                    (tuning, "build_programs", lambda _: measure), (tuning, "BUILD", self.root),
-                                    (gpus, "find_gpus", lambda: self.gpus), (command, "program", "autotune.py")):
-            patch = mock.patch.object(target, name, thing)
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.replace((variants, "find_nvcc", lambda: str(self.root / "nvcc")),
+                     (tuning, "build_programs", lambda _: measure), (tuning, "BUILD", self.root),
+                     (gpus, "find_gpus", lambda: self.gpus), (command, "program", "autotune.py"))
 
     def tune(self, *arguments: str) -> tuple[int, str, str]:
         """Exit code, output, errors."""
@@ -395,12 +389,7 @@ READY = MEASURE.exists() and (ROOT / "build" / "sim" / "libcudart.so.13").exists
 
 
 @unittest.skipUnless(READY, "scripts/build.sh has not built autotune_measure and the simulated device")
-class OnTheSimulatedDevice(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
-
+class OnTheSimulatedDevice(Scratch):
     def test_quick(self) -> None:
         for kernel, points in (("sgemm", ("bm=128", "bm=64 bn=64 tm=4 tn=4")),
                                ("sgemm_ladder",

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.results import data
 from ladder.tune import modelled, space, tuning
 from ladder.tune.variants import CompileError, Variant
+from tests import support
 
 POINTS = [f"block_m={m} block_n={n} stages=4 store_stages=2 group=8" for m, n in ((128, 64), (128, 128), (128, 256))]
 US = {"64": 100.0, "128": 81.0, "192": 90.0, "256": 80.0}
@@ -40,22 +40,17 @@ def predicted(_: object, __: object, library: str, sizes: list[object]) -> list[
              "dram_written_gb": 0.05, "limit": "tensor cores", "error": 0.06} for _ in sizes]
 
 
-class Modelled(unittest.TestCase):
+class Modelled(support.Scratch):
     KERNEL = space.find_kernel("production", 100)
     REQUEST = tuning.Request(KERNEL, points=POINTS, sizes=[(4096, 4096, 4096)])
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         self.space = self.root / "some.space"
         self.space.write_text("kernel production\nblock_n 64 128 256\nstages 4\n")
-        for target, name, thing in ((modelled, "Compiler", Compiler), (modelled, "predict", predicted),
-                                    (modelled, "build_programs", lambda simulated: Path("measure")),
-                                    (modelled, "BUILD", self.root / "build"), (data, "FOLDER", self.root / "docs")):
-            patch = mock.patch.object(target, name, thing)
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.replace((modelled, "Compiler", Compiler), (modelled, "predict", predicted),
+                     (modelled, "build_programs", lambda simulated: Path("measure")),
+                     (modelled, "BUILD", self.root / "build"), (data, "FOLDER", self.root / "docs"))
 
     def rank_quietly(self, request: tuning.Request) -> tuple[int, str]:
         said = io.StringIO()

@@ -5,9 +5,7 @@ import csv
 import json
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 from tests import support
 
@@ -25,11 +23,9 @@ class Labels(unittest.TestCase):
         self.assertEqual(len({row["label"] for row in rows}), len(rows))
 
 
-class Budgets(unittest.TestCase):
+class Budgets(support.Scratch):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         (self.root / "Testing").mkdir()
         self.log = self.root / "Testing" / "cpu_time.log"
         self.labels = self.root / "labels.csv"

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import unittest
-from pathlib import Path
 from typing import Any
 
 import grade
@@ -78,11 +76,9 @@ class Command(support.Sandbox):
         self.assert_exit(2, self.grade("--start", 2, "file"), "a folder is needed")
 
 
-class Sources(unittest.TestCase):
+class Sources(support.Scratch):
     def source(self, text: str) -> str:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        file = Path(folder.name) / "kernel.cuh"
+        file = self.root / "kernel.cuh"
         file.write_text(text, encoding="utf-8")
         return build.source_of(file, "level02_tma_swizzle")
 
@@ -97,12 +93,11 @@ class Sources(unittest.TestCase):
         self.assertEqual(source.count("n::launch<mma::Swizzle::"), 4)
 
     def test_a_description_beside_the_kernel_is_used(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "kernel_sm90.cuh"
-            file.write_text(KERNEL, encoding="utf-8")
-            self.assertIn("harness::Description{}", build.source_of(file, "level02_tma_swizzle"))
-            (Path(folder) / "describe_sm90.h").write_text("", encoding="utf-8")
-            source = build.source_of(file, "level02_tma_swizzle")
+        file = self.root / "kernel_sm90.cuh"
+        file.write_text(KERNEL, encoding="utf-8")
+        self.assertIn("harness::Description{}", build.source_of(file, "level02_tma_swizzle"))
+        (self.root / "describe_sm90.h").write_text("", encoding="utf-8")
+        source = build.source_of(file, "level02_tma_swizzle")
         self.assertIn('#include "describe_sm90.h"', source)
         self.assertIn("mine::describe", source)
 

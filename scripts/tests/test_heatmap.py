@@ -2,22 +2,20 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 import unittest
-from pathlib import Path
 
 from ladder import command
 from ladder.draw import heat_maps, plots
 from ladder.tune import record, space
+from tests import support
 
 SGEMM = space.KERNELS["sgemm", 90]
 
 
-class Maps(unittest.TestCase):
+class Maps(support.Scratch):
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
-        self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name) / "h200_autotune_sgemm.csv"
+        super().setUp()
+        self.path = self.root / "h200_autotune_sgemm.csv"
         self.record = record.Record(self.path, SGEMM)
 
     def put(self, status: str, tflops: float = 0, size: str = "4096", **values: int) -> None:

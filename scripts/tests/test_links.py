@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 import unittest
 from collections.abc import Iterator
 from functools import cache
@@ -97,13 +96,11 @@ class ThisRepository(unittest.TestCase):
                             for _ in links(page.read_text(encoding="utf-8"))))
 
 
-class Rules(unittest.TestCase):
+class Rules(support.Scratch):
     """The checker itself finds what is broken, and nothing else."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-test-")
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name).resolve()
+        super().setUp()
         (self.root / "docs").mkdir()
         (self.root / "docs" / "other.md").write_text("# A *heading*: `x_y`\n## Twice\n## Twice\n<a id=\"here\"></a>\n")
         (self.root / "kernel.cuh").write_text("1\n2\n3\n")

@@ -5,22 +5,18 @@ import json
 import shutil
 import site as _site_of_python  # noqa: F401  scripts/site.py has the name of a standard module: it must not shadow it
 import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 
 from ladder import files
 from ladder.site import links, pages
 from tests import support
 
 
-class Rules(unittest.TestCase):
+class Rules(support.Scratch):
     """On a small repository."""
 
     def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-site-")
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
+        super().setUp()
         self.names = ["README.md", "docs/README.md", "docs/other.md", "level01_x/README.md", "level01_x/kernel.cuh",
                       "docs/picture.svg", "common/a.h", "common/b.h", "docs/code.py"]
         for name in self.names:
@@ -62,16 +58,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(pages.slug("Is it *in order*? `a_b`-c"), "is-it-in-order-a_b-c")
 
 
-class Checker(unittest.TestCase):
+class Checker(support.Scratch):
     """The link checker finds what is broken, and nothing else."""
 
     def problems(self, text: str, **more: str) -> list[str]:
-        with tempfile.TemporaryDirectory(prefix="ladder-site-") as folder:
-            (Path(folder) / "page.html").write_text(text)
-            (Path(folder) / "other.html").write_text('<h2 id="here">x</h2>')
-            for name, content in more.items():
-                (Path(folder) / name.replace("_", ".")).write_text(content)
-            return links.problems(Path(folder))
+        for name, content in {"page_html": text, "other_html": '<h2 id="here">x</h2>', **more}.items():
+            (self.root / name.replace("_", ".")).write_text(content)
+        return links.problems(self.root)
 
     def test_good(self) -> None:
         text = ('<a href="other.html#here">x</a><a href="https://a.org">y</a><a href="#top">z</a><p id="top">'

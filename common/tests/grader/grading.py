@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +18,7 @@ from ladder import files
 from ladder.grader import start
 from ladder.grader.claims import CLAIMS
 from ladder.levels import names
+from tests.support import Scratch
 
 GRADE = files.SCRIPTS / "grade.py"
 
@@ -55,13 +55,8 @@ class Claims(unittest.TestCase):
                     self.assertEqual(before, [False] * len(before))
 
 
-class Answers(unittest.TestCase):
+class Answers(Scratch):
     """Whole grades."""
-
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="ladder-answer-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def grade(self, level: int, arch: int, file: Path) -> tuple[int, dict[str, Any]]:
         """The exit code, and the claims by their names."""
@@ -73,7 +68,7 @@ class Answers(unittest.TestCase):
     def changed(self, level: int, arch: int, old: str, new: str) -> Path:
         text = names.kernel_path(files.ROOT, level_of(level), arch).read_text(encoding="utf-8")
         self.assertIn(old, text)
-        file = self.folder / f"my kernel {arch}.cuh"
+        file = self.root / f"my kernel {arch}.cuh"
         file.write_text(text.replace(old, new), encoding="utf-8")
         return file
 
@@ -86,11 +81,11 @@ class Answers(unittest.TestCase):
         commands, transcript = re.findall(r"^```(?:bash)?\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)[:2]
         begin, grade = (line.partition("  #")[0].split() for line in commands.splitlines()[:2])
         for command, code in ((begin, 0), (grade, 1)):
-            answer = subprocess.run([sys.executable, "-B", files.ROOT / command[0], *command[1:]], cwd=self.folder,
+            answer = subprocess.run([sys.executable, "-B", files.ROOT / command[0], *command[1:]], cwd=self.root,
                                     capture_output=True, text=True, check=False)
             self.assertEqual(answer.returncode, code, answer.stderr)
         self.assertEqual(answer.stdout, transcript)
-        task = (self.folder / "mine" / "TASK.md").read_text(encoding="utf-8")
+        task = (self.root / "mine" / "TASK.md").read_text(encoding="utf-8")
         self.assertIn(CLAIMS[6, 100][-1].sentence, task)
 
     def test_a_hang_is_told_with_the_command_that_shows_it(self) -> None:

@@ -6,7 +6,6 @@ import gzip
 import json
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -17,18 +16,14 @@ from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, run
 from ladder.levels import lab
 from ladder.mutants.sites import Embedded
 from ladder.web import programs
+from tests.support import Scratch
 
 SCHEDULES = ((), ("--check",), ("--latest",), ("--seed", "3"))
 
 
-class Native(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class Native(Scratch):
     def record(self, program: Program) -> Path:
-        file = self.folder / f"{program.name}.rec"
+        file = self.root / f"{program.name}.rec"
         done = subprocess.run([SIM, *program.options, "--record", str(file), str(program.path), *program.arguments],
                               capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -42,9 +37,9 @@ class Native(unittest.TestCase):
         file = self.record(program)
         for schedule in schedules:
             with self.subTest(program=program.name, schedule=schedule):
-                there = run([str(program.path), *program.arguments], self.folder / "counters.json", *program.options,
+                there = run([str(program.path), *program.arguments], self.root / "counters.json", *program.options,
                             *schedule)
-                again = run(["--replay", str(file)], self.folder / "counters.json", *schedule)
+                again = run(["--replay", str(file)], self.root / "counters.json", *schedule)
                 self.assertEqual(again.code, there.code, again.output)
                 self.assertEqual(again.reports, there.reports)
                 self.assertEqual(again.counters, there.counters)
@@ -79,11 +74,11 @@ class Native(unittest.TestCase):
         first = {site.instruction: site for site in reversed(embedded.sites())}
         codes = set()
         for name in ("mbarrier.try_wait", "mbarrier.arrive.expect_tx", "tcgen05.commit", "mbarrier.init"):
-            ptx = self.folder / "changed.ptx"
+            ptx = self.root / "changed.ptx"
             ptx.write_text(embedded.without(first[name].places).rstrip("\0"), encoding="utf-8")
             options = ("--latest", "--ptx", str(ptx))
-            there = run([str(level.path), *level.arguments], self.folder / "counters.json", *level.options, *options)
-            again = run(["--replay", str(file)], self.folder / "counters.json", *options)
+            there = run([str(level.path), *level.arguments], self.root / "counters.json", *level.options, *options)
+            again = run(["--replay", str(file)], self.root / "counters.json", *options)
             with self.subTest(name):
                 self.assertEqual(again.reports, there.reports)
                 self.assertEqual(again.code, {3: 86}.get(there.code, there.code), again.output)
@@ -94,7 +89,7 @@ class Native(unittest.TestCase):
     def test_bad_recordings(self) -> None:
         file = self.record(WARM_UPS[0])
         data = file.read_bytes()
-        bad = self.folder / "bad.rec"
+        bad = self.root / "bad.rec"
         for content, code, words in (
                 (data[:-7], 3, "incomplete"), (data[:40], 3, "no recording"), (b"", 3, "nothing in it"),
                 (data[:500] + bytes([data[500] ^ 1]) + data[501:], 3, "changed"), (b"\x1f\x8b\x08", 3, "gunzip"),
@@ -108,7 +103,7 @@ class Native(unittest.TestCase):
 
     def test_bad_ptx(self) -> None:
         file = self.record(WARM_UPS[0])
-        ptx = self.folder / "bad.ptx"
+        ptx = self.root / "bad.ptx"
         ptx.write_text(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k() { nonsense; }\n", encoding="utf-8")
         done = self.replay(file, "--ptx", str(ptx))
         self.assertEqual(done.returncode, 6, done.stderr)
@@ -118,36 +113,31 @@ class Native(unittest.TestCase):
         for options, words in ((["--replay", "nowhere.rec"], "no readable file"),
                                (["--replay", str(SIM), "program"], "needs no PROGRAM"),
                                (["--record", "/nowhere/x.rec", "true"], "no directory"),
-                               (["--timing", "--record", str(self.folder / "x"), "true"], "--record")):
+                               (["--timing", "--record", str(self.root / "x"), "true"], "--record")):
             done = subprocess.run([SIM, *options], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)
 
 
-class Pages(unittest.TestCase):
+class Pages(Scratch):
     """The data of the playground's pages."""
 
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
     def replay(self, recording: str) -> subprocess.CompletedProcess[str]:
-        plain = self.folder / "plain.rec"
-        plain.write_bytes(gzip.decompress((self.folder / recording).read_bytes()))
+        plain = self.root / "plain.rec"
+        plain.write_bytes(gzip.decompress((self.root / recording).read_bytes()))
         return subprocess.run([SIM, "--check", "--replay", str(plain)], capture_output=True, text=True, check=False)
 
     def assert_data(self, recordings: int) -> None:
-        program = json.loads((self.folder / "program.json").read_text(encoding="utf-8"))
-        lines = gzip.decompress((self.folder / program["ptx"]).read_bytes()).decode().split("\n")
+        program = json.loads((self.root / "program.json").read_text(encoding="utf-8"))
+        lines = gzip.decompress((self.root / program["ptx"]).read_bytes()).decode().split("\n")
         for shape in program["shapes"]:
             done = self.replay(shape["recording"])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("as recorded", done.stdout)
-            self.assertLess((self.folder / shape["recording"]).stat().st_size, 64 << 10)
+            self.assertLess((self.root / shape["recording"]).stat().st_size, 64 << 10)
         self.assertEqual(len(program["shapes"]), recordings)
         source = (ROOT / program["source"]).read_text(encoding="utf-8").split("\n")
-        sites = json.loads((self.folder / "sites.json").read_text(encoding="utf-8"))
+        sites = json.loads((self.root / "sites.json").read_text(encoding="utf-8"))
         self.assertGreater(len(sites), 3)
         self.assertEqual(len({site["id"] for site in sites}), len(sites))
         for site in sites:
@@ -158,19 +148,19 @@ class Pages(unittest.TestCase):
             self.assertTrue(site["removed"]["edits"])
 
     def test_a_level(self) -> None:
-        programs.write_level("level01_baseline", 100, self.folder, BIN.parent, with_labs=False)
+        programs.write_level("level01_baseline", 100, self.root, BIN.parent, with_labs=False)
         self.assert_data(5)
-        sites = json.loads((self.folder / "sites.json").read_text(encoding="utf-8"))
+        sites = json.loads((self.root / "sites.json").read_text(encoding="utf-8"))
         self.assertTrue(all(site["verdict"] for site in sites))
         self.assertTrue(any(site["weakened"] for site in sites))
 
     def test_a_warm_up(self) -> None:
-        programs.write_warm_up("one_mma", 100, self.folder, BIN.parent)
+        programs.write_warm_up("one_mma", 100, self.root, BIN.parent)
         self.assert_data(1)
 
     def test_a_lab(self) -> None:
         first = next(each for each in lab.all_labs() if each.modes.get("default") == "wrong")
-        self.assertEqual(programs.write_lab(first, self.folder, BIN.parent)["id"], first.name)
+        self.assertEqual(programs.write_lab(first, self.root, BIN.parent)["id"], first.name)
         done = self.replay(f"labs/{first.name}.rec.gz")
         self.assertIn("differs", done.stdout, done.stderr)
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from ladder.mutants.sites import Embedded
 from ladder.mutants.study import Kernel
 from ladder.shards import Shard
 from ladder.web import classes, recordings
+from tests.support import Scratch
 
 WEB = Path(os.environ["LADDER_BUILD"]) / "web"
 NODE = ["node", str(ROOT / "common" / "sim" / "web" / "node.js"), str(WEB)]
@@ -70,12 +70,7 @@ def natively(request: dict[str, Any], folder: Path) -> Any:
     return answer
 
 
-class Case(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class Case(Scratch):
     def assert_same(self, requests: Sequence[dict[str, Any]]) -> list[Any]:
         answers = in_node(requests)
         self.assertEqual(len(answers), len(requests))
@@ -83,7 +78,7 @@ class Case(unittest.TestCase):
             title = {name: value for name, value in request.items() if name != "ptx"}
             with self.subTest(**title):
                 self.assertNotIn("code", answer, answer.get("sentence"))
-                there = natively(request, self.folder)
+                there = natively(request, self.root)
                 for report in answer["reports"]:
                     del report["usual"]
                 for member in ("right", "status", "results", "digest", "reports"):
@@ -95,28 +90,28 @@ class Case(unittest.TestCase):
 
 class Same(Case):
     def test_levels(self) -> None:
-        for answer in self.assert_same([{"recording": str(record(program, self.folder)), "counters": True}
+        for answer in self.assert_same([{"recording": str(record(program, self.root)), "counters": True}
                                         for program in LEVELS]):
             self.assertEqual((answer["right"], answer["status"]), (True, 0))
 
     def test_schedules_and_traces(self) -> None:
         for program in LEVELS[8:10]:
-            file = str(record(program, self.folder))
+            file = str(record(program, self.root))
             self.assert_same([{"recording": file, "trace": True, "schedule": schedule, "check": check}
                               for schedule in ("default", "latest", {"seed": 5}) for check in ("on", "strict", "off")])
 
     def test_warm_ups(self) -> None:
-        self.assert_same([{"recording": str(record(program, self.folder)), "counters": True, "trace": True}
+        self.assert_same([{"recording": str(record(program, self.root)), "counters": True, "trace": True}
                           for program in WARM_UPS])
 
     def test_programs_of_others(self) -> None:
-        self.assert_same([{"recording": str(record(program, self.folder))} for program in OTHERS])
+        self.assert_same([{"recording": str(record(program, self.root))} for program in OTHERS])
 
     def test_hangs_and_faults(self) -> None:
         """Each kernel without one wait, one arrival, one initialisation: what is reported is the same."""
         requests = []
         for kernel in one_of_each():
-            recording = recordings.record(kernel, kernel.cases[0], self.folder)
+            recording = recordings.record(kernel, kernel.cases[0], self.root)
             for name in ("mbarrier.arrive.expect_tx", "tcgen05.commit", "mbarrier.init", "bar.sync"):
                 for site in [site for site in kernel.sites if site.instruction == name][:1]:
                     requests.append({"recording": str(recording), "ptx": kernel.embedded.without(site.places)})
@@ -143,8 +138,8 @@ class Wrong(Case):
                 self.assertIn(word, answer["sentence"])
 
     def test_recordings(self) -> None:
-        data = record(WARM_UPS[0], self.folder).read_bytes()
-        bad = self.folder / "bad.rec"
+        data = record(WARM_UPS[0], self.root).read_bytes()
+        bad = self.root / "bad.rec"
         for content, code, word in ((data[:-7], "damaged", "incomplete"), (b"", "damaged", "no recording"),
                                     (data.replace(b"version 1\n", b"version 999\n", 1), "version", "version 999"),
                                     (b"\x1f\x8b\x08\x00", "damaged", "damaged")):
@@ -152,7 +147,7 @@ class Wrong(Case):
             self.sentences([{"recording": str(bad)}], code, word)
 
     def test_ptx_and_requests(self) -> None:
-        file = str(record(WARM_UPS[0], self.folder))
+        file = str(record(WARM_UPS[0], self.root))
         head = ".version 9.0\n.target sm_100a\n.address_size 64\n"
         self.sentences([{"recording": file, "ptx": head + ".entry k() { nonsense; }"}], "ptx", ":4:")
         self.sentences([{"recording": file, "ptx": head}], "ptx", "does not define")
@@ -168,7 +163,7 @@ class Wrong(Case):
         lines = text.split("\n")
         last = max(index for index, line in enumerate(lines) if line.strip() == "ret;")
         edits = [{"line": last + 1, "text": "$for_ever: bra.uni $for_ever;"}]
-        answer, = in_node([{"recording": str(record(program, self.folder)), "edits": edits, "patience": 1}])
+        answer, = in_node([{"recording": str(record(program, self.root)), "edits": edits, "patience": 1}])
         self.assertEqual(answer["class"], "deadlock", answer)
         self.assertIn("spins for ever", answer["text"])
         self.assertIsNone(answer["right"])
@@ -183,7 +178,7 @@ class Sites(Case):
         rows = study.recorded(study.OUTPUT)
         pairs = study.chosen(all_kernels(), Shard())
         chosen = study.spread(pairs, rows, self.COUNT) if self.COUNT else pairs
-        self.assertEqual(classes.differences(chosen, rows, in_node, self.folder), [])
+        self.assertEqual(classes.differences(chosen, rows, in_node, self.root), [])
 
 
 if __name__ == "__main__":
