@@ -235,18 +235,10 @@ TEST(TensorLoad, RanksOneToFive) {
     check_load({.dims = {300}, .box = {256}, .at = {32}}, options);
     check_load({.dims = {200, 50}, .strides = {400}, .box = {64, 20}, .at = {16, 7}}, options);
     check_load({.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .at = {8, 3, 2}}, options);
-    check_load({.dims = {40, 7, 6, 5},
-                .strides = {96, 800, 6000},
-                .box = {16, 3, 2, 4},
-
-                .at = {8, 2, 1, 1}},
-               options);
-    check_load({.dims = {32, 5, 4, 3, 6},
-                .strides = {64, 320, 1280, 3840},
-                .box = {8, 2, 3, 2, 3},
-
-                .at = {16, 1, 1, 0, 2}},
-               options);
+    check_load({.dims = {40, 7, 6, 5}, .strides = {96, 800, 6000}, .box = {16, 3, 2, 4}, .at = {8, 2, 1, 1}}, options);
+    check_load(
+        {.dims = {32, 5, 4, 3, 6}, .strides = {64, 320, 1280, 3840}, .box = {8, 2, 3, 2, 3}, .at = {16, 1, 1, 0, 2}},
+        options);
   }
 }
 
@@ -254,9 +246,12 @@ TEST(TensorLoad, SwizzlesAtEveryOffset) {
   for (const int swizzle : {0, 1, 2, 3, 4}) {
     const uint32_t inner = swizzle == 1 ? 16 : swizzle == 2 ? 32 : 64;
     for (uint32_t offset = 0; offset < 2048; offset += 128) {
-      Case c{.dims = {128, 70}, .strides = {256}, .box = {inner, 40}, .at = {64, 9}};
-      c.swizzle = swizzle, c.offset = offset;
-      check_load(c);
+      check_load({.dims = {128, 70},
+                  .strides = {256},
+                  .box = {inner, 40},
+                  .at = {64, 9},
+                  .swizzle = swizzle,
+                  .offset = offset});
     }
   }
 }
@@ -269,13 +264,13 @@ TEST(TensorLoad, ElementSizes) {
        {Kind{0, 1}, Kind{1, 2}, Kind{2, 4}, Kind{4, 8}, Kind{6, 2}, Kind{7, 4}, Kind{8, 8}, Kind{9, 2}}) {
     for (const int swizzle : {0, 3}) {
       const auto bytes = static_cast<uint32_t>(kind.bytes);
-      Case c{.dims = {100, 20},
-             .strides = {1024},
-             .box = {128 / bytes, 12},
-
-             .at = {static_cast<int32_t>(32 / bytes), 5}};
-      c.element_bytes = kind.bytes, c.data_type = kind.type, c.swizzle = swizzle;
-      check_load(c);
+      check_load({.element_bytes = kind.bytes,
+                  .data_type = kind.type,
+                  .dims = {100, 20},
+                  .strides = {1024},
+                  .box = {128 / bytes, 12},
+                  .at = {static_cast<int32_t>(32 / bytes), 5},
+                  .swizzle = swizzle});
     }
   }
 }
@@ -285,37 +280,36 @@ TEST(TensorLoad, OutOfBoundsInEveryDirection) {
     for (const int swizzle : {0, 3}) {
       for (const int32_t x : {-64, -8, 0, 8, 56, 88, 96, 104, 1000, -1000, 0x7FFF'FFF8}) {
         for (const int32_t y : {-30, -3, 0, 7, 15, 19, 20, 1000}) {
-          Case c{.dims = {100, 20}, .strides = {256}, .box = {64, 8}, .at = {x, y}};
-          c.nan_fill = nan, c.swizzle = swizzle;
-          check_load(c);
+          check_load(
+              {.dims = {100, 20}, .strides = {256}, .box = {64, 8}, .at = {x, y}, .swizzle = swizzle, .nan_fill = nan});
         }
       }
     }
   }
   for (const uint64_t width : {1, 63, 65, 97, 100, 101}) {  // clipped exactly, element by element
-    Case c{.dims = {width, 9},
-           .strides = {256},
-           .box = {64, 8},
-
-           .at = {static_cast<int32_t>(width) / 64 * 64, 4}};
-    c.swizzle = 3;
-    check_load(c);
+    check_load({.dims = {width, 9},
+                .strides = {256},
+                .box = {64, 8},
+                .at = {static_cast<int32_t>(width) / 64 * 64, 4},
+                .swizzle = 3});
   }
   for (const int32_t z : {-2, 1, 3}) {
-    Case c{.dims = {64, 10, 3}, .strides = {128, 2000}, .box = {64, 4, 2}, .at = {0, 8, z}};
-    c.swizzle = 3;
-    check_load(c);
+    check_load({.dims = {64, 10, 3}, .strides = {128, 2000}, .box = {64, 4, 2}, .at = {0, 8, z}, .swizzle = 3});
   }
-  Case wide{.dims = {16, 16}, .strides = {64}, .box = {16, 8}, .at = {4, 14}};
-  wide.element_bytes = 4, wide.data_type = 7, wide.nan_fill = true;
-  check_load(wide);
+  check_load({.element_bytes = 4,
+              .data_type = 7,
+              .dims = {16, 16},
+              .strides = {64},
+              .box = {16, 8},
+              .at = {4, 14},
+              .nan_fill = true});
 }
 
 TEST(TensorLoad, NarrowBoxesLeaveTheRestOfTheirRows) {
   for (const int swizzle : {1, 2, 3}) {
     for (uint32_t inner = 8; inner * 2 < span_of(swizzle); inner += 8) {
-      Case c{.dims = {256, 40}, .strides = {512}, .box = {inner, 20}, .at = {24, 3}};
-      c.swizzle = swizzle, c.offset = 128;
+      const Case c{
+          .dims = {256, 40}, .strides = {512}, .box = {inner, 20}, .at = {24, 3}, .swizzle = swizzle, .offset = 128};
       for (const Options& options : all_schedules()) check_load(c, options);
     }
   }
@@ -454,9 +448,7 @@ TEST(TensorLoad, QualifiersInEveryOrderThatAssembles) {
 
 TEST(TensorLoad, SlabsOfRankThree) {
   // {64, rows, K/64} loads several 128-byte atoms in one instruction: slab z starts at z * rows * 128.
-  Case c{.dims = {64, 100, 4}, .strides = {512, 128}, .box = {64, 24, 4}, .at = {0, 90, 1}};
-  c.swizzle = 3;
-  check_load(c);
+  check_load({.dims = {64, 100, 4}, .strides = {512, 128}, .box = {64, 24, 4}, .at = {0, 90, 1}, .swizzle = 3});
 }
 
 TEST(TensorLoad, MapsInGlobalMemoryAndPrefetches) {
@@ -485,8 +477,7 @@ TEST(TensorLoad, MulticastToTheCtasOfTheMask) {
       // Rank 2 of 4 loads for ranks 1 and 3 (0b1010). Signals: with ::1 at each destination's barrier; with ::2 at the
       // CTA of the destination's pair that has the named barrier's parity (even here: ranks 0 and 2).
       Bench bench(options);
-      Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .at = {0, 5}};
-      c.offset = 256;
+      const Case c{.dims = {64, 64}, .strides = {128}, .box = {64, 16}, .at = {0, 5}, .offset = 256};
       const std::vector<uint8_t> tensor = random_bytes(c.tensor_bytes(), 6), before = random_bytes(4 * kShared, 9);
       const std::string group = pair ? ".cta_group::2" : "";
       const uint32_t signalled = pair ? 0b0101 : 0b1010;
@@ -686,32 +677,24 @@ TEST(TensorStore, RanksSwizzlesAndClipping) {
   for (const Options& options : all_schedules()) {
     check_store({.dims = {304}, .box = {256}, .at = {96}}, options);
     check_store({.dims = {64, 30, 9}, .strides = {128, 4096}, .box = {32, 5, 4}, .at = {8, 27, 7}}, options);
-    check_store({.dims = {40, 7, 6, 5},
-                 .strides = {96, 800, 6000},
-                 .box = {16, 3, 2, 4},
-
-                 .at = {8, 2, 1, 1}},
-                options);
-    check_store({.dims = {32, 5, 4, 3, 6},
-                 .strides = {64, 320, 1280, 3840},
-                 .box = {8, 2, 3, 2, 3},
-
-                 .at = {16, 4, 1, 0, 2}},
-                options);
+    check_store({.dims = {40, 7, 6, 5}, .strides = {96, 800, 6000}, .box = {16, 3, 2, 4}, .at = {8, 2, 1, 1}}, options);
+    check_store(
+        {.dims = {32, 5, 4, 3, 6}, .strides = {64, 320, 1280, 3840}, .box = {8, 2, 3, 2, 3}, .at = {16, 4, 1, 0, 2}},
+        options);
   }
   for (const int swizzle : {0, 1, 2, 3, 4}) {
     for (const uint64_t width : {1, 64, 97, 100, 128}) {
       for (const int32_t y : {0, 15, 20, 900}) {
-        Case c{.dims = {width, 20},
-               .strides = {512},
-               .box = {swizzle == 1   ? 16u
-                       : swizzle == 2 ? 32u
-                                      : 64u,
-                       8},
-
-               .at = {width > 64 ? 64 : 0, y}};
-        c.swizzle = swizzle, c.offset = 384;
-        check_store(c, {});
+        check_store({.dims = {width, 20},
+                     .strides = {512},
+                     .box = {swizzle == 1   ? 16u
+                             : swizzle == 2 ? 32u
+                                            : 64u,
+                             8},
+                     .at = {width > 64 ? 64 : 0, y},
+                     .swizzle = swizzle,
+                     .offset = 384},
+                    {});
       }
     }
   }
@@ -727,8 +710,8 @@ TEST(TensorStore, Reductions) {
     };
   };
   const auto kind = [](int type, int bytes) {
-    Case c{.dims = {40, 20}, .strides = {512}, .box = {32, 8}, .at = {16, 15}};
-    c.data_type = type, c.element_bytes = bytes;
+    const Case c{
+        .element_bytes = bytes, .data_type = type, .dims = {40, 20}, .strides = {512}, .box = {32, 8}, .at = {16, 15}};
     return c;
   };
   check_store(kind(2, 4), {}, "add", as(uint32_t{}, [](uint32_t a, uint32_t b) { return a + b; }));
@@ -1131,8 +1114,7 @@ TEST(TensorMapEdit, ReplacedFieldsTakeEffect) {
                           kWait,
                       {.at = Coordinates(device_tensor), .extra = map});
   expect_success(ran.outcome);
-  Case edited{.dims = {128, 4}, .strides = {256}, .box = {32, 4}, .at = {32, 1}};
-  edited.swizzle = 2;
+  const Case edited{.dims = {128, 4}, .strides = {256}, .box = {32, 4}, .at = {32, 1}, .swizzle = 2};
   const std::vector<uint8_t> expected =
       model_load(edited, {tensor.begin() + 512, tensor.end()}, std::vector<uint8_t>(kShared));
   EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 256, ran.shared.begin()));
@@ -1172,8 +1154,7 @@ TEST(TensorMapEdit, BuiltFromZeros) {
             kWait,
         {.at = Coordinates(bench.upload(tensor)), .bytes = 256, .extra = bench.upload(std::vector<TensorMap>(1))});
     expect_success(ran.outcome);
-    Case built{.dims = {128, 64}, .strides = {256}, .box = {32, 4}, .at = {32, 3}};
-    built.swizzle = 2;
+    const Case built{.dims = {128, 64}, .strides = {256}, .box = {32, 4}, .at = {32, 3}, .swizzle = 2};
     const std::vector<uint8_t> expected = model_load(built, tensor, std::vector<uint8_t>(kShared));
     EXPECT_TRUE(std::equal(expected.begin(), expected.begin() + 256, ran.shared.begin()));
   }

@@ -134,6 +134,12 @@ class Story {
         << all_text();
     EXPECT_NE(report(finding, "k").find(missing), std::string::npos) << all_text();
   }
+  void expect_unless(bool is_right, const std::string& name, const std::string& missing) {
+    if (is_right)
+      expect_silence();
+    else
+      expect(name, missing);
+  }
   std::string all_text() const {
     std::string text;
     for (const Finding& each : found()) text += report(each, "k");
@@ -245,10 +251,7 @@ TEST(Order, OneLaneMayArriveForTheOthersOnlyAfterTheyHaveMet) {
     story.wait(story.all(0, 1, 13), 1024);
     story.world.sync_warp(story.all(0, 1, 13));
     story.store(story.all(0, 1, 14));
-    if (synced)
-      story.expect_silence();
-    else
-      story.expect("write after read", "lanes 1 to 31 have not: __syncwarp() before :12");
+    story.expect_unless(synced, "write after read", "lanes 1 to 31 have not: __syncwarp() before :12");
   }
 }
 
@@ -327,10 +330,7 @@ TEST(Order, StrictAsksForReleaseAndAcquireThereToo) {
     story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, releases);
     story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
     story.store(story.lane0(1, 2, 13));
-    if (releases)
-      story.expect_silence();
-    else
-      story.expect("visible", "not visible");
+    story.expect_unless(releases, "visible", "not visible");
   }
 }
 
@@ -343,10 +343,7 @@ TEST(Order, AFenceMakesARelaxedArrivalARelease) {
     story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, false);
     story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
     story.load(story.lane0(1, 2, 13));
-    if (scope == Scope::Cluster)
-      story.expect_silence();
-    else
-      story.expect("read after write", "not visible");
+    story.expect_unless(scope == Scope::Cluster, "read after write", "not visible");
   }
 }
 
@@ -423,10 +420,7 @@ TEST(Order, FlagsInMemory) {
       flag(story, story.lane0(3, 0, 13), true, false, Scope::Gpu, true);
       if (passed_on) story.sync_cta(3, 14);
       data(story, story.lane0(3, passed_on ? 1 : 0, 15), false);
-      if (tolerated.empty())
-        story.expect("flag-without-fence", "__threadfence()");
-      else
-        story.expect_silence();
+      story.expect_unless(!tolerated.empty(), "flag-without-fence", "__threadfence()");
     }
   }
   {  // too narrow
@@ -570,10 +564,7 @@ TEST(Order, ALoadMayNotOverwriteWhatAnotherStillReads) {
     story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
     story.wait(story.lane0(0, 0, 14), 1032);
     story.load_bulk(story.lane0(0, 0, 15), 0, 1024);
-    if (waits)
-      story.expect_silence();
-    else
-      story.expect("write after read", "wgmma.wait_group");
+    story.expect_unless(waits, "write after read", "wgmma.wait_group");
   }
 }
 
@@ -605,10 +596,7 @@ TEST(Order, StrictLeavesAThreadToItself) {
     story.sync_cta(0, 10);
     story.load(story.all(0, 0, 11));
     story.store(story.all(0, 0, 11), distance);
-    if (distance == 0)
-      story.expect_silence();
-    else
-      story.expect("warp-synchronous", "11");
+    story.expect_unless(distance == 0, "warp-synchronous", "11");
   }
 }
 
@@ -625,10 +613,7 @@ TEST(Order, OneWarpOfAWarpgroupReleasesForAllOfThem) {
     story.arrive(story.lane0(0, 0, 13), 0, 1032, true);
     story.wait(story.lane0(0, 3, 14), 1032);
     story.load_bulk(story.lane0(0, 3, 15), 0, 1024);
-    if (tolerated.empty())
-      story.expect("warpgroup-release", ":15");
-    else
-      story.expect_silence();
+    story.expect_unless(!tolerated.empty(), "warpgroup-release", ":15");
   }
 }
 
@@ -639,10 +624,7 @@ TEST(Order, WgmmaReadsWhatThreadsHaveFenced) {
     if (fenced) story.world.fence_proxy_async(story.all(0, 0, 11), true, true);
     story.sync_cta(0, 12);
     story.world.wgmma(story.all(0, 1, 13), {{0, 128}});
-    if (fenced)
-      story.expect_silence();
-    else
-      story.expect("across proxies", "between :10 and :12");
+    story.expect_unless(fenced, "across proxies", "between :10 and :12");
   }
 }
 
@@ -675,10 +657,7 @@ TEST(Order, StrictAsksForAFenceBetweenReadsAndTheNextLoad) {
     story.load(story.all(0, 0, 10));
     story.sync_cta(0, 11);
     story.load_bulk(story.lane0(0, 1, 12), 0, 1024);
-    if (strict)
-      story.expect("read, then asynchronous write", "by the reader");
-    else
-      story.expect_silence();
+    story.expect_unless(!strict, "read, then asynchronous write", "by the reader");
   }
 }
 
@@ -700,10 +679,8 @@ TEST(Order, ATensorMapThatTheKernelChangesIsReleasedAndAcquired) {
       story.world.use_map(story.lane0(0, 1, 14), 4096);
       if (!released)
         story.expect("tensor map", "release by the thread that changes it, after :10");
-      else if (!acquired)
-        story.expect("tensor map", "acquire of these 128 bytes by this warp, before :14");
       else
-        story.expect_silence();
+        story.expect_unless(acquired, "tensor map", "acquire of these 128 bytes by this warp, before :14");
     }
   }
 }
@@ -765,10 +742,7 @@ TEST(Order, ATensorMapIsChangedAfterTheStoresThatUseItHaveReadIt) {
     story.world.bulk_commit(story.lane0(0, 0, 12));
     if (waits) story.world.bulk_wait(story.lane0(0, 0, 13), 0, true);
     change_map(story, story.lane0(0, 0, 14));
-    if (waits)
-      story.expect_silence();
-    else
-      story.expect("write after read", "wait_group.read by its thread");
+    story.expect_unless(waits, "write after read", "wait_group.read by its thread");
   }
 }
 
@@ -808,10 +782,7 @@ TEST(Order, AnotherThreadMayAcquireAndReleaseATensorMap) {
     story.world.acquire_map(story.lane0(0, 1, 13), 16384);
     if (told) story.sync_cta(0, 14);
     story.world.use_map(story.lane0(0, 2, 15), 16384);
-    if (told)
-      story.expect_silence();
-    else
-      story.expect("tensor map", "acquire of these 128 bytes by this warp, before :15");
+    story.expect_unless(told, "tensor map", "acquire of these 128 bytes by this warp, before :15");
   }
 }
 
@@ -821,10 +792,7 @@ TEST(Order, StrictAsksForAnAcquireOfMapsOfBefore) {
       Story story("", strict);
       if (acquired) story.world.acquire_map(story.lane0(0, 0, 10), 16384);
       story.world.use_map(story.lane0(0, 0, 11), 16384);
-      if (strict && !acquired)
-        story.expect("earlier tensor map", "before :11");
-      else
-        story.expect_silence();
+      story.expect_unless(!strict || acquired, "earlier tensor map", "before :11");
     }
   }
 }
@@ -841,10 +809,7 @@ TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
     if (fenced) story.world.fence_proxy_async(story.all(0, 1, 13), true, false);
     story.sync_cta(0, 14);
     story.world.bulk_load(story.lane0(0, 0, 15), Role::Cancel, landing, nullptr, {});
-    if (fenced)
-      story.expect_silence();
-    else
-      story.expect("response of try_cancel", "by the reader, between :12 and :14");
+    story.expect_unless(fenced, "response of try_cancel", "by the reader, between :12 and :14");
   }
 }
 
@@ -925,10 +890,7 @@ TEST(Order, AThreadThatKnowsAllArrivalsOfAPhaseKnowsThatItIsComplete) {
     other.arrive(other.lane0(0, 2, 11), 0, 1032, true);
     other.wait(other.lane0(0, 3, 12), 1032);
     other.arrive(other.lane0(0, 3, 13), 0, 1024, false);
-    if (all_arrive)
-      other.expect_silence();
-    else
-      other.expect("phase known", "counted in the phase before");
+    other.expect_unless(all_arrive, "phase known", "counted in the phase before");
   }
 }
 
@@ -940,10 +902,7 @@ TEST(Order, CommitsOfOneThreadArriveInTheirOrder) {
       story.world.arrived(*story.cta[0], 1024, story.world.tensor_commit(story.lane0(0, warp, 10), 1));
       story.world.phase_complete(*story.cta[0], 1024);
     }
-    if (same_thread)
-      story.expect_silence();
-    else
-      story.expect("phase known", ":10");
+    story.expect_unless(same_thread, "phase known", ":10");
   }
 }
 
@@ -965,10 +924,7 @@ TEST(Order, AnMbarrierThatIsValidIsNotInitialisedAgain) {
     story.wait(story.lane0(0, 0, 11), 1024);
     if (invalidated) story.world.barrier_invalidate(story.lane0(0, 0, 12), 1024);
     story.world.barrier_init(story.lane0(0, 0, 13), 1024);
-    if (invalidated)
-      story.expect_silence();
-    else
-      story.expect("barrier lifetime", "mbarrier.inval of it, after its last use and before :13");
+    story.expect_unless(invalidated, "barrier lifetime", "mbarrier.inval of it, after its last use and before :13");
   }
 }
 
@@ -986,10 +942,7 @@ TEST(Order, AWaiterMayNotBeLapped) {
       story.wait(story.lane0(0, 0, 13), 1024);
     }
     story.arrive(story.lane0(0, 0, 14), 0, 1024, true);
-    if (tells)
-      story.expect_silence();
-    else
-      story.expect("phase held", "a late waiter is lapped");
+    story.expect_unless(tells, "phase held", "a late waiter is lapped");
   }
 }
 
@@ -1004,10 +957,7 @@ TEST(Order, OneLaneTellsForAWarpThatHasWaitedAsOne) {
     story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
     story.wait(story.lane0(0, 0, 14), 1032);
     story.arrive(story.lane0(0, 0, 15), 0, 1024, true);
-    if (meets)
-      story.expect_silence();
-    else
-      story.expect("warp-synchronous", "lanes 1 to 31 must tell");
+    story.expect_unless(meets, "warp-synchronous", "lanes 1 to 31 must tell");
   }
 }
 
@@ -1023,10 +973,7 @@ TEST(Order, ALoadTellsThatItsThreadHasWaited) {
     story.land(*load, 1024);
     story.wait(story.all(0, 2, 12), 1024);
     story.arrive(story.lane0(0, 2, 13), 0, 1032, true);
-    if (waits_before)
-      story.expect_silence();
-    else
-      story.expect("phase held", "a late waiter is lapped");
+    story.expect_unless(waits_before, "phase held", "a late waiter is lapped");
   }
 }
 
@@ -1113,10 +1060,7 @@ TEST(Order, StoreToTensorMemoryIsWaitedFor) {
     story.sync_cta(0, 13);
     story.world.fence_after_thread_sync(story.all(0, 0, 14));
     story.world.tensor_operation(story.lane0(0, 0, 15), mma_of(*story.cta[0], true));
-    if (waits)
-      story.expect_silence();
-    else
-      story.expect("st-without-wait", ":15");
+    story.expect_unless(waits, "st-without-wait", ":15");
   }
 }
 
@@ -1131,10 +1075,7 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
     RaceDetector::Mma mma = mma_of(*story.cta[0], false);
     mma.operands = {{story.cta[0], {0, 128}}};
     story.world.tensor_operation(story.lane0(0, 1, 13), mma);
-    if (fenced)
-      story.expect_silence();
-    else
-      story.expect("tcgen05-fence", ":13");
+    story.expect_unless(fenced, "tcgen05-fence", ":13");
   }
 }
 
@@ -1146,10 +1087,7 @@ TEST(Order, AnAllocationIsKnownBeforeItsUse) {
     if (synced) story.sync_cta(0, 12);
     story.world.fence_after_thread_sync(story.lane0(0, 1, 13));
     story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[0], false));
-    if (synced)
-      story.expect_silence();
-    else
-      story.expect("tensor memory", ":14");
+    story.expect_unless(synced, "tensor memory", ":14");
   }
 }
 
@@ -1204,10 +1142,8 @@ TEST(Order, TheAddressOfAnAllocationIsForItsWholeWarpAndByHabitForAnyNews) {
     const uint16_t warp = reader == Reader::Same ? 1 : 2;
     if (warp == 2 && reader != Reader::Nothing) story.wait(story.all(0, 2, 12), 1024);
     story.at(story.all(0, warp, 13), zero, false, 0);
-    if (reader == Reader::Same)
-      story.expect_silence();
-    else
-      story.expect(reader == Reader::Nothing ? "read after write" : "allocation-visibility", "instruction 13");
+    story.expect_unless(reader == Reader::Same,
+                        reader == Reader::Nothing ? "read after write" : "allocation-visibility", "instruction 13");
   }
 }
 
@@ -1265,10 +1201,7 @@ TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
     remote.arrive(remote.lane0(1, 0, 10), 0, 1024, false);
     remote.sync_cluster(11, releases);
     end(remote, 0);
-    if (releases)
-      remote.expect_silence();
-    else
-      remote.expect("relaxed-cluster-exit", "barrier.cluster.arrive.release");
+    remote.expect_unless(releases, "relaxed-cluster-exit", "barrier.cluster.arrive.release");
   }
 }
 
@@ -1428,10 +1361,7 @@ TEST(Order, AnOrdinaryWriteRemainsBehindAnAtomicOne) {
     if (ordered) story.sync_cta(0, 11);
     story.global(story.lane0(0, 0, 12), 2048, true, How::Add);
     story.global(story.lane0(0, 1, 13), 2048, true, How::Add);
-    if (ordered)
-      story.expect_silence();
-    else
-      story.expect("read after write", "between :10 and :13");
+    story.expect_unless(ordered, "read after write", "between :10 and :13");
   }
 }
 
@@ -1473,10 +1403,7 @@ TEST(Order, AFenceBeforeTheBarrierIsAHabit) {
     story.global(story.lane0(0, 0, 14), 512, true, How::Add);
     story.global(story.lane0(3, 0, 15), 512, false, How::Ordered);
     story.global(story.lane0(3, 0, 16), 2048, false);
-    if (after)
-      story.expect_silence();
-    else
-      story.expect("fence-before-barrier", "has not fenced since the barrier");
+    story.expect_unless(after, "fence-before-barrier", "has not fenced since the barrier");
   }
   Story bad;  // a third thread that only passes the flag on has no barrier with the first
   bad.global(bad.lane0(0, 0, 10), 2048, true);
@@ -1500,10 +1427,8 @@ TEST(Order, GlobalMemoryIsFencedByTheWriterOrOutOfHabitByTheReader) {
     story.sync_cta(0, 12);
     if (fences == Fences::Reader) story.world.fence_proxy_async(story.lane0(0, 1, 13), false, true);
     story.load_bulk(story.lane0(0, 1, 14), 0, 1024);
-    if (fences == Fences::Writer)
-      story.expect_silence();
-    else
-      story.expect(fences == Fences::Reader ? "reader-side-proxy-fence" : "across proxies", ":10");
+    story.expect_unless(fences == Fences::Writer,
+                        fences == Fences::Reader ? "reader-side-proxy-fence" : "across proxies", ":10");
   }
 }
 
@@ -1514,10 +1439,7 @@ TEST(Order, ACtaMustHaveBegunBeforeItsMemoryIsTouched) {
     Story story;
     if (waits) story.sync_cluster(10);
     story.lanes(story.all(0, 0, 11), 0, true, 1);
-    if (waits)
-      story.expect_silence();
-    else
-      story.expect("CTA has begun", "a barrier of the cluster before :11");
+    story.expect_unless(waits, "CTA has begun", "a barrier of the cluster before :11");
   }
 }
 
@@ -1529,10 +1451,7 @@ TEST(Order, AsynchronousStoresAreOfTheGenericProxyAndReductionsAreAtomic) {
     const std::vector<RaceDetector::Landing> landing{{story.cta[0], {{0, 4}}, story.cta[0], 1024}};
     for (uint16_t warp = 0; warp < 2; ++warp)
       story.world.bulk_load(story.lane0(1, warp, 11), Role::RemoteStore, landing, nullptr, {}, reduces);
-    if (reduces)
-      story.expect_silence();
-    else
-      story.expect("write after write", ":11");
+    story.expect_unless(reduces, "write after write", ":11");
   }
 }
 
@@ -1544,10 +1463,7 @@ TEST(Order, NobodyMayWaitForAnMbarrierThatIsInvalidated) {
     for (uint16_t warp = 0; warp < 2; ++warp) story.wait(story.all(0, warp, 11), 1024);
     if (ordered) story.sync_cta(0, 12);
     story.world.barrier_invalidate(story.lane0(0, 0, 13), 1024);
-    if (ordered)
-      story.expect_silence();
-    else
-      story.expect("barrier exists", "(bar.sync) between :11 and :13");
+    story.expect_unless(ordered, "barrier exists", "(bar.sync) between :11 and :13");
   }
 }
 
