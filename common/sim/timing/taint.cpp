@@ -16,6 +16,10 @@ namespace {
       first_lane(lanes)};
 }
 
+std::vector<bool>::iterator at(std::vector<bool>& bits, size_t i) {
+  return bits.begin() + static_cast<std::ptrdiff_t>(i);
+}
+
 }  // namespace
 
 TaintTracker::TaintTracker(const Program& program, bool alone)
@@ -178,15 +182,15 @@ void TaintTracker::moves_local(const Warp& warp, uint32_t to, uint32_t from, uin
 
 void TaintTracker::mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown) {
   std::vector<bool>& shared = shared_[rank];
-  const size_t end = std::min<size_t>(size_t{first} + count, shared.size());
-  for (size_t i = first; i < end; ++i) shared[i] = unknown;
+  const size_t end = std::min(size_t{first} + count, shared.size());
+  if (first < end) std::fill(at(shared, first), at(shared, end), unknown);
 }
 
 void TaintTracker::will_write(const Warp& warp, const std::vector<Slot>& slots) {
   std::vector<Mask>& registers = of(warp).registers;
   if (registers.empty()) registers.assign(program_.register_bytes / 4 + 1, 0);
   for (const Slot& slot : slots) {  // of several registers, side by side
-    for (size_t i = index(slot.offset); i < index(slot.offset + slot.bytes); ++i) registers[i] = kAllLanes;
+    std::fill(registers.data() + index(slot.offset), registers.data() + index(slot.offset + slot.bytes), kAllLanes);
   }
 }
 

@@ -71,6 +71,8 @@ class RecordedAccesses {
   RecordedAccess& operator[](uint32_t number) { return slots_[number]; }
   const RecordedAccess& operator[](uint32_t number) const { return slots_[number]; }
 
+  size_t count() const { return slots_.size(); }  ///< numbers are below it
+
   /// Forgets those that are not marked between these two calls.
   bool crowded() const { return live_ >= limit_; }
   void begin_marking();

@@ -841,11 +841,11 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
   }
 }
 
-void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offset, std::vector<uint32_t>& told) {
+void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offset, std::vector<bool>& seen) {
   const RecordedAccess& access = accesses_[number];
   if (access.proxy == Proxy::Generic && access.issuer.cta == cta.place.cta && access.role != Role::CopyAsync) return;
-  if (std::find(told.begin(), told.end(), number) != told.end()) return;
-  told.push_back(number);
+  if (seen[number]) return;
+  seen[number] = true;
   const Mask known =
       access.position == 0 ? 0 : cta.end.known(access.cta, access.row, access.lanes, access.position, kHappened);
   if (known == access.lanes) return;
@@ -871,10 +871,10 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
 }
 
 void RaceDetector::end(CtaKnowledge& cta) {
-  std::vector<uint32_t> told;
+  std::vector<bool> seen(accesses_.count());  // by number: an access has many cells
   cta.shared.for_all([&](const Cell& cell, uint64_t begin, uint32_t) {
-    for (const uint32_t each : sets_.members(cell.write)) unfinished(cta, each, begin, told);
-    for (const uint32_t each : sets_.members(cell.read)) unfinished(cta, each, begin, told);
+    for (const uint32_t each : sets_.members(cell.write)) unfinished(cta, each, begin, seen);
+    for (const uint32_t each : sets_.members(cell.read)) unfinished(cta, each, begin, seen);
   });
   for (const auto& [offset, barrier] : cta.barriers) check_quiet(cta, offset, barrier, cta.end);
   cta.shared.clear();

@@ -363,7 +363,7 @@ class RaceDetector {
   /// Nothing that has been said to a barrier may still be on its way.
   void check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier, const Clock& knows);
   std::string end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
-  void unfinished(CtaKnowledge& cta, uint32_t access, uint64_t offset, std::vector<uint32_t>& told);
+  void unfinished(CtaKnowledge& cta, uint32_t access, uint64_t offset, std::vector<bool>& seen);
 
   void collect();
 
