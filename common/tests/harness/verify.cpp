@@ -240,6 +240,18 @@ TEST(Verifier, RejectsAFactorOfTwo) {
   }
 }
 
+TEST(Verifier, RejectsErrorsThatEachElementMayHaveAndAllTogetherMayNot) {
+  Case c({8, 16, 65536}, Init::normal);  // so long a sum that an element may be off by more than its rounding
+  constexpr float ERROR = 0.006f;
+  for (const bool alternate : {false, true}) {
+    c.d.fill([&](int m, int n) { return c.expected(m, n) * (alternate && (m + n) % 2 != 0 ? 1 - ERROR : 1 + ERROR); });
+    const Verdict verdict = c.full();
+    EXPECT_EQ(verdict.wrong, 0);
+    expect_wrong(verdict, "1 - 2 sum(xy) / sum(x^2 + y^2) is");
+    EXPECT_EQ(text(verdict).find("the cosine similarity is") != std::string::npos, alternate) << text(verdict);
+  }
+}
+
 TEST(Verifier, RejectsNan) {
   for (const Bf16 bad : {Bf16{0x7FFF}, Bf16{0x7F80}, Bf16{0xFF80}, Bf16{0xFFC0}, BF16_POISON}) {
     Case c(RAGGED, Init::normal);

@@ -103,6 +103,36 @@ TEST(Rules, Modifiers) {
   EXPECT_NE(judge(many + ".wobble.s32 %r1, %r2, %r3;"), "");
 }
 
+TEST(Rules, OrdersAndScopes) {
+  struct Case {
+    std::string form;  // with a ? for what is right and what is wrong
+    std::vector<std::string> right, wrong;
+  };
+  const std::vector<Case> cases{
+      {"mbarrier.arrive.?.shared::cta.b64 _, [%r1];",
+       {"release.cta", "release.cluster", "relaxed.cluster"},
+       {"release.gpu", "relaxed.sys", "acquire.cta"}},
+      {"mbarrier.try_wait.parity.?.shared::cta.b64 %p1, [%r1], 0;",
+       {"acquire.cta", "acquire.cluster", "relaxed.cta"},
+       {"acquire.gpu", "release.cta"}},
+      {"barrier.cluster.arrive.?;", {"release", "relaxed", "release.aligned"}, {"acquire", "release.cluster"}},
+      {"barrier.cluster.wait.?;", {"acquire", "acquire.aligned"}, {"release", "relaxed"}},
+      {"fence.?;",
+       {"acq_rel.cta", "sc.sys", "proxy.async.shared::cta", "mbarrier_init.release.cluster"},
+       {"acq_rel.warp", "relaxed.gpu", "proxy.async.cta", "mbarrier_init.release.gpu"}},
+      {"ld.?.global.u32 %r1, [%rd1];", {"acquire.gpu", "relaxed.cluster"}, {"release.gpu", "acquire"}},
+      {"st.?.global.u32 [%rd1], %r1;", {"release.gpu", "relaxed.cluster"}, {"acquire.gpu", "acq_rel.gpu"}},
+      {"cp.async.bulk.wait_group? 0;", {"", ".read"}, {".write"}}};
+  for (const Case& each : cases) {
+    const auto judged = [&](const std::string& words) {
+      std::string body = each.form;
+      return judge(body.replace(body.find('?'), 1, words));
+    };
+    for (const std::string& words : each.right) EXPECT_EQ(judged(words), "") << each.form << " " << words;
+    for (const std::string& words : each.wrong) EXPECT_NE(judged(words), "") << each.form << " " << words;
+  }
+}
+
 TEST(Rules, TargetsAndVersions) {
   EXPECT_NE(judge("wgmma.fence.sync.aligned;").find("runs on sm_90a, and .target says sm_100a"), std::string::npos);
   EXPECT_EQ(judge("wgmma.fence.sync.aligned;", "", "sm_90a"), "");

@@ -234,6 +234,61 @@ TEST(Vectors, EqualTheDefinition) {
   }
 }
 
+/// Several instructions into the same accumulators, which stay in registers between them.
+TEST(Vectors, StepsTogetherEqualOneAfterTheOther) {
+  constexpr int kSteps = tensor::kMaxSteps, kColumns = 16;
+  for (const Type& type : {kTypes[0], kTypes[1], kTypes[3]}) {
+    const int k = 32 / bytes_of(type.element);
+    const bool pairs = tensor::multiplies_pairs(type.format, type.format, tensor::ResultFormat::F32);
+    const tensor::Packing packing{.format = type.format, .k = k, .pairs = pairs};
+    Arithmetic together{.exact = false, .k = k, .pairs = pairs, .steps = kSteps, .pitch = kColumns};
+    Arithmetic alone = together;
+    alone.steps = 1;
+    Dice dice(2027);
+    const auto random_rows = [&]<size_t N>(std::array<tensor::Row, N>& rows) {
+      for (tensor::Row& row : rows) {
+        std::vector<uint32_t> elements;
+        for (int i = 0; i < k; ++i) elements.push_back(element_of_kind(type, 0, dice));
+        row = row_of(type, elements);
+      }
+    };
+    std::array<std::array<uint32_t, 32>, kColumns> start;
+    for (auto& cells : start) {
+      for (uint32_t& cell : cells) cell = accumulator_of_kind(0, dice, false);
+    }
+    std::array<tensor::Row, 32 * kSteps> rows;
+    std::array<tensor::Row, kColumns * kSteps> others;
+    random_rows(rows), random_rows(others);
+    for (const tensor::Kernels& set : tensor::all_kernels()) {
+      tensor::LaneTile tiles[kSteps], halves[2 * kSteps];
+      tensor::ColumnTile columns[kColumns * kSteps];
+      tensor::QuadTile quads[kColumns / 4 * kSteps];
+      for (int step = 0; step < kSteps; ++step) {
+        set.pack_lanes(packing, &rows[32 * step], 1, &tiles[step]);
+        for (int h = 0; h < 2; ++h) set.pack_lanes(packing, &rows[32 * step + 8 * h], 4, &halves[2 * step + h]);
+      }
+      set.pack_columns(packing, others.data(), kColumns * kSteps, columns);
+      set.pack_quads(packing, others.data(), kColumns * kSteps, quads);
+      for (const bool fragments : {false, true}) {
+        auto expected = start, found = start;
+        const auto multiply = [&](const Arithmetic& how, int step, auto& cells) {
+          std::vector<uint32_t*> to;
+          for (auto& each : cells) to.push_back(each.data());
+          if (fragments)
+            set.fragments(how, &halves[2 * step], &quads[kColumns / 4 * step], to.data(), kColumns / 8, true);
+          else
+            set.columns(how, &tiles[step], &columns[kColumns * step], to.data(), kColumns, true, tensor::kEveryLane);
+        };
+        for (int step = 0; step < kSteps; ++step) multiply(alone, step, expected);
+        together.pitch = fragments ? kColumns / 4 : kColumns;
+        multiply(together, 0, found);
+        EXPECT_EQ(found, expected) << set.name << " type " << static_cast<int>(type.element) << " " << fragments;
+        EXPECT_NE(found, start);
+      }
+    }
+  }
+}
+
 /// Sparse instructions and FP4 with factors, on every instruction set.
 TEST(Vectors, DeepOnesEqualTheDefinition) {
   constexpr int kColumns = 4;
