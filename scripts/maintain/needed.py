@@ -154,7 +154,8 @@ def simulate(kernels: Sequence[Kernel], pairs: Sequence[tuple[Kernel, Site]], ou
     words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
     print(f"{len(rows)} {'weakened' if options.weaken else 'sites'}: "
           + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
-    problems = study.differences(rows, output, () if options.weaken else kernels) if options.check else []
+    problems = (study.differences(rows, output, pairs, () if options.weaken else kernels)
+                if options.check else [])
     print("".join(f"needed.py: {problem}\n" for problem in problems), end="")
     if problems:
         print("A kernel that has changed is looked at again with needed.py LEVEL, which takes minutes, then with "

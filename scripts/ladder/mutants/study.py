@@ -460,18 +460,20 @@ def agrees(row: Fields, old: Fields) -> bool:
     return all(row[column] == old[column] for column in ("verdict", "found_by"))
 
 
-def differences(rows: Sequence[Fields], path: Path, kernels_: Iterable[Kernel] = ()) -> list[str]:
-    """What is recorded otherwise, or not at all; and of these kernels, what is recorded of sites that they have no
-    more."""
+def differences(rows: Sequence[Fields], path: Path, pairs: Iterable[tuple[Kernel, Site]],
+                kernels_: Iterable[Kernel] = ()) -> list[str]:
+    """What is recorded otherwise, or not at all. And what is recorded of mutants that are no longer there: of the sites
+    that were looked at, and of other sites of `kernels_`."""
     known = {row_key(row): row for row in recorded(path)}
     found = [f"{_words(row_key(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
              f"{old['verdict']} ({old['found_by']})"
              for row in rows if (old := known.get(row_key(row))) and not agrees(row, old)]
+    given = set(map(row_key, rows))
     there = {row_key(title_of(kernel, site)) for kernel in kernels_ for site in kernel.sites}
-    found += [f"{_words(key)}: not recorded" for key in sorted((there | set(map(row_key, rows))) - set(known))]
-    looked_at = {key[:3] for key in there}
-    return found + [f"{_words(key)}: recorded, but no longer there" for key in sorted(set(known) - there)
-                    if key[:3] in looked_at]
+    found += [f"{_words(key)}: not recorded" for key in sorted((there | given) - set(known))]
+    looked_at, whole = {key_of(title_of(*pair)) for pair in pairs}, {key[:3] for key in there}
+    return found + [f"{_words(key)}: recorded, but no longer there" for key in sorted(set(known) - there - given)
+                    if key[:3] in whole or key_of(known[key]) in looked_at]
 
 
 def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
