@@ -1,6 +1,6 @@
 // The address lab: where an element of an operand tile lies in shared memory, and what the MMA's descriptor says of it.
 // The layouts are those of common/mma/k_major.h, the bits those of common/mma/smem_descriptor.h; a test compares.
-import {element} from "./panels.js";
+import {element, numberField} from "./panels.js";
 import {number} from "./run.js";
 
 export const SPANS = {
@@ -71,14 +71,8 @@ export class AddressLab {
   }
 
   build() {
-    const input = (name, text, most) => element("label", {}, text, element("input", {
-                                                  type: "number",
-                                                  min: 0,
-                                                  max: most,
-                                                  value: this.state[name],
-                                                  "data-field": name,
-                                                  oninput: (e) => this.set(name, Number(e.target.value))
-                                                }));
+    const input = (name, text, max) => numberField(
+        text, {min: 0, max, value: this.state[name], "data-field": name}, (value) => this.set(name, value));
     const choice = (name, text, values) => element(
         "label", {}, text,
         element(

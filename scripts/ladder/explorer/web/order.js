@@ -1,5 +1,5 @@
 // The tile-order lab: which CTA computes which tile when, and which rows of A and columns of B L2 would still hold.
-import {element} from "./panels.js";
+import {element, numberField} from "./panels.js";
 import {number} from "./run.js";
 
 const CELL = 22;
@@ -58,14 +58,8 @@ export class OrderLab {
   }
 
   build() {
-    const field = (name, text, least, most) => element("label", {}, text, element("input", {
-                                                         type: "number",
-                                                         min: least,
-                                                         max: most,
-                                                         value: this.state[name],
-                                                         "data-field": name,
-                                                         oninput: (e) => this.set(name, Number(e.target.value))
-                                                       }));
+    const field = (name, text, min, max) => numberField(
+        text, {min, max, value: this.state[name], "data-field": name}, (value) => this.set(name, value));
     this.slider = element("input", {
       type: "range",
       min: 1,

@@ -16,6 +16,13 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A label with a field for a number, of which `changed` is told. */
+export function numberField(label, attributes, changed) {
+  return element(
+      "label", {}, label,
+      element("input", {type: "number", ...attributes, oninput: (e) => changed(Number(e.target.value))}));
+}
+
 function eventButton(run, event, choose, text = run.nameOf(event)) {
   const line = run.lineName(run.line[event]);
   return element(
