@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    command.heed_sigterm()
+    command.heed_sigterm("what was measured so far is recorded")
     if options.tiles and (options.shapes or options.digests):
         raise command.UsageError("--tiles is a measurement of its own, without --shapes and --digests.")
     if options.random and (options.sizes or options.shapes or options.tiles):
@@ -118,11 +118,7 @@ def main() -> int:
         measure.build(levels, gpu.arch)
         lab.build_ablations(list({task.ablation.path: task.ablation for task in tasks if task.ablation}.values()),
                             lab.Build(options.build.resolve()), os.cpu_count() or 1)
-    try:
-        measure.perform(measurement, tasks, options.limit)
-    except KeyboardInterrupt:
-        print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
-        return command.EXIT_INTERRUPTED
+    measure.perform(measurement, tasks, options.limit)
     code = measure.summarise(measurement, tasks)
     if options.tiles and measurement.output.exists():
         choice.refresh(measurement.output, lambda level, arch: names.executable(level, arch, options.build))

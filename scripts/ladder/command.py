@@ -15,6 +15,7 @@ EXIT_INTERRUPTED = 130
 MAINTAIN = Path(__file__).resolve().parents[1] / "maintain"  # commands for changes to the course
 
 program = Path(sys.argv[0]).name  # how messages name this program
+_remains = ""  # what an interrupted command says of its work so far
 
 
 class Failure(Exception):
@@ -59,7 +60,7 @@ def run(main: Callable[[], int]) -> NoReturn:
         _complain(sentence_of(error))
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-        _complain("interrupted.")
+        _complain("; ".join(filter(None, ("interrupted", _remains))) + ".")
     sys.exit(code)
 
 
@@ -78,8 +79,11 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def heed_sigterm() -> None:
-    """Makes being terminated the same as Ctrl-C, so that nothing is left running on the GPU."""
+def heed_sigterm(remains: str = "") -> None:
+    """Makes being terminated the same as Ctrl-C, so that nothing is left running on the GPU. `remains`: what is said of
+    the work so far."""
+    global _remains
+    _remains = remains
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from pathlib import Path
 
 from ladder import command, files
@@ -37,7 +36,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    command.heed_sigterm()
+    command.heed_sigterm("what was measured so far is recorded")
     experiments = calibration.choose_experiments(options.experiments)
     if options.simulate:
         if options.output is None:
@@ -51,11 +50,7 @@ def main() -> int:
     build = [str(files.SCRIPTS / "build.sh"), run.program.name]
     if not options.no_build and subprocess.run(build, check=False).returncode != 0:
         raise command.Failure("the micro-benchmarks could not be built.")
-    try:
-        return calibration.perform(run, experiments)
-    except KeyboardInterrupt:
-        print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
-        return command.EXIT_INTERRUPTED
+    return calibration.perform(run, experiments)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from pathlib import Path
 
 from ladder import command, files
@@ -34,7 +33,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    command.heed_sigterm()
+    command.heed_sigterm("what was measured so far is recorded")
     levels = names.choose_levels(options.levels, names.all_names())
     sizes = shapes.parse_sizes(options.sizes)
     gpu = measure.find_gpu()
@@ -48,11 +47,7 @@ def main() -> int:
         targets = [path.name for level in levels for path in (run.program(level), run.plain_program(level))]
         if subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
             raise command.Failure("the levels could not be built.")
-    try:
-        return ground_truth.perform(run, levels)
-    except KeyboardInterrupt:
-        print("\nInterrupted; what was measured so far is recorded.", file=sys.stderr)
-        return command.EXIT_INTERRUPTED
+    return ground_truth.perform(run, levels)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -186,11 +185,8 @@ def count(levels: Sequence[str], options: argparse.Namespace) -> int:
         raise command.Failure("the levels could not be built.")
     experiment = hardware.Experiment(output, tool_output, sizes, 1 if options.simulate else options.launches,
                                      options.simulate, options.jobs or 2, options.weaken)
-    try:
-        return hardware.perform(experiment, choose(levels, [arch], study.OUTPUT, options)[1], options.tools)
-    except KeyboardInterrupt:
-        print("\nInterrupted; what was counted so far is recorded.", file=sys.stderr)
-        return command.EXIT_INTERRUPTED
+    command.heed_sigterm("what was counted so far is recorded")
+    return hardware.perform(experiment, choose(levels, [arch], study.OUTPUT, options)[1], options.tools)
 
 
 def choose(levels: Sequence[str], arches: Sequence[int], needed: Path, options: argparse.Namespace

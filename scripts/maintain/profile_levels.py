@@ -11,7 +11,6 @@ Exit codes: 0 all profiled; 1 something failed; 2 wrong command line, or not bui
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from ladder import command, files
@@ -38,7 +37,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    command.heed_sigterm()
+    command.heed_sigterm("what was profiled so far is recorded")
     levels = names.choose_levels(options.levels, names.all_names())
     sizes = shapes.parse_sizes(options.sizes)
     for option, path in (("--output", options.output), ("--timers", options.timers), ("--trace", options.trace)):
@@ -54,15 +53,11 @@ def main() -> int:
     if not options.no_build:
         measure.build(levels, gpu.arch)
     run = profiling.Profile(options.build, gpu, options.output or measure.output_beside(gpu, "profile.csv"))
-    try:
-        if options.only != "timers":
-            profiling.count_all(run, levels, sizes)
-        if options.only != "counters":
-            path = options.timers or measure.output_beside(gpu, f"timers_{profiling.TIMED}.json")
-            profiling.try_timers(run, path, options.trace)
-    except KeyboardInterrupt:
-        print("\nInterrupted; what was profiled so far is recorded.", file=sys.stderr)
-        return command.EXIT_INTERRUPTED
+    if options.only != "timers":
+        profiling.count_all(run, levels, sizes)
+    if options.only != "counters":
+        path = options.timers or measure.output_beside(gpu, f"timers_{profiling.TIMED}.json")
+        profiling.try_timers(run, path, options.trace)
     return profiling.summarise(run)
 
 

@@ -30,6 +30,8 @@ class Run(unittest.TestCase):
                 ("raise command.Failure('this too')", 2, "x.py: this too.\n"),
                 ("open('nowhere/file')", 2, "x.py: nowhere/file: No such file or directory.\n"),
                 ("raise KeyboardInterrupt", 130, "x.py: interrupted.\n"),
+                ("command.heed_sigterm('some is there'); raise KeyboardInterrupt", 130,
+                 "x.py: interrupted; some is there.\n"),
                 ("command.give_up(5, 'no.')", 5, "x.py: no.\n")):
             with self.subTest(body):
                 answer = self.run_main(body)
