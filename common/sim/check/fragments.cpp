@@ -38,7 +38,7 @@ Fragments::Fragments(const Program& program) {
     for (const uint32_t unit : actions_[pc].writes) is_fragment[unit] = true;
     for (const uint32_t unit : actions_[pc].reads) is_fragment[unit] = true;
   }
-  // A move gives a value another name: what was done to the source was done to what it is called now.
+  // A move renames a value: accesses to the source count as accesses to the destination.
   for (bool grows = true; grows;) {
     grows = false;
     for (const Action& action : actions_) {

@@ -1,5 +1,5 @@
-// The registers of wgmma, its accumulators and A fragments: which of them other instructions have touched since the
-// warp's last wgmma.fence, and which of A's a wgmma in flight still reads.
+// The registers of wgmma, its accumulators and A fragments: those that other instructions have accessed since the
+// warp's last wgmma.fence, and those of A that a wgmma in flight still reads.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace sim {
 
 struct Program;
 
-/// What each instruction of a kernel does to such registers. Read once per kernel.
+/// How each instruction of a kernel accesses such registers. Derived once per kernel.
 class Fragments {
  public:
   explicit Fragments(const Program& program);
-  /// By instruction: does it touch any? Null: none does.
+  /// By instruction: whether it accesses any. Null: none does.
   const uint8_t* steps() const { return touches_.empty() ? nullptr : touches_.data(); }
 
  private:
@@ -37,27 +37,27 @@ class FragmentWatch {
  public:
   explicit FragmentWatch(const Fragments& fragments) : fragments_(&fragments) {}
 
-  /// The wgmma in flight one of whose A registers this instruction overwrites. (A move may only rename a value.)
+  /// The wgmma in flight of whose A registers this instruction overwrites one. (A move may only rename a value.)
   std::optional<uint32_t> executed(const Warp& warp, uint32_t pc);
   void fenced(const Warp& warp);
   void issued(const Warp& warp, uint32_t pc);
   void committed(const Warp& warp) { ++state_of(warp).committed; }
-  /// At most `pending` of the newest groups are not complete.
+  /// At most `pending` of the newest groups are incomplete.
   void waited(const Warp& warp, uint32_t pending);
-  /// The warp is about to execute the wgmma at `pc`. What is in the way: the instruction that has touched one of its
-  /// registers since the last fence, or the wgmma itself if the warp has never executed a fence.
+  /// The warp is about to execute the wgmma at `pc`. Returns the obstacle, if any: the instruction that has accessed
+  /// one of its registers since the last fence, or the wgmma itself if the warp has never executed a fence.
   std::optional<uint32_t> obstacle(const Warp& warp, uint32_t pc);
 
  private:
   struct State {
     bool has_fenced = false;
-    std::vector<uint32_t> touched;  ///< by register: 1 + the instruction that touched it last, 0: none since the fence
-    uint64_t committed = 0;         ///< groups
+    std::vector<uint32_t> touched;  ///< by register: 1 + the instruction that accessed it last; 0: none since the fence
+    uint64_t committed = 0;         ///< number of committed groups
     struct Read {
       uint32_t unit, wgmma;
       uint64_t group;
     };
-    std::vector<Read> reads;  ///< of A, by wgmmas that have not been waited for
+    std::vector<Read> reads;  ///< registers of A, read by wgmmas for which no wait has finished
   };
   State& state_of(const Warp& warp);
 

@@ -16,7 +16,8 @@ namespace sim {
 
 namespace {
 
-/// Is the branch no more than a predicate of one instruction? In machine code it is one, and lanes stay together.
+/// Whether the branch skips at most one instruction with an effect. In machine code that is a predicate, and lanes stay
+/// converged.
 bool is_predicate(const Program& program, uint32_t branch, uint32_t target) {
   constexpr uint32_t kLongest = 24;
   if (target <= branch || target - branch > kLongest) return false;
@@ -91,7 +92,7 @@ void Observer::began(Cta& cta) {
   ctas_.back()->memory = cta.smem.data();
 }
 
-/// Findings are reported with the time of the warp or operation that acts. Clusters that alternate share the checker.
+/// Keeps the acting warp or operation, whose time findings get. Clusters that alternate share the checker.
 void Observer::on(const ScheduleEvent& event) {
   using What = ScheduleEvent::What;
   switch (event.what) {
@@ -177,7 +178,7 @@ void Observer::on(const BarrierEvent& event) {
       if (event.what == What::Invalidate) world_->barrier_invalidate(who(), event.barrier.id);
       break;
     case BarrierName::Kind::Named:
-      // __syncthreads() is no .aligned instruction to its author: compilers see to that.
+      // __syncthreads() itself does not require convergence: the compiler chooses the .aligned form where it holds.
       if (event.is_aligned && event.expected != 0) world_->aligned(who());
       world_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
       break;
@@ -269,12 +270,12 @@ void Observer::on(const AccessEvent& event) {
 
 void Observer::map_used(const AccessEvent& event) {
   const uint64_t address = event.address[std::countr_zero(event.lanes)];
-  if (in_param_window(address)) return;  // which no thread can write
+  if (in_param_window(address)) return;  // no thread can write there
   const GlobalMemory::Allocation* const memory = cluster_.launch->memory->find(address, 1);
   if (memory == nullptr || !memory->constant) world_->use_map(by(event.warp, event.lanes), address);
 }
 
-/// CTA by CTA: nearly always one.
+/// Splits the access by CTA; nearly always there is only one.
 void Observer::accessed_shared(const AccessEvent& event) {
   uint64_t offset[32];
   for (Mask rest = event.lanes; rest; rest &= rest - 1)
@@ -316,16 +317,16 @@ void Observer::on(const StoreEvent& event) {
 
 void Observer::lanes_stored(const StoreEvent& event) {
   const Warp& warp = *event.warp;
-  if (ordering(warp.splits[warp.current].pc).strong) return;  // such writes of one place are in some order
+  if (ordering(warp.splits[warp.current].pc).strong) return;  // such writes to one address are in some order
   for (Mask rest = event.lanes; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     uint8_t* const at = event.host[lane];
     if (std::memcmp(at, event.values + static_cast<size_t>(lane) * event.bytes, event.bytes) == 0) continue;
-    // Another lane has stored something else there after it. (Without one, it was another thread; that is a matter of order.)
+    // Another lane has stored a different value there later. (If no lane has, another thread did: a question of order.)
     Mask others = 0;
     for (Mask each = event.lanes; each; each &= each - 1) {
       const int other = first_lane(each);
-      if (other != lane && event.host[other] == at) others |= 1u << other;  // aligned: the same place, or another
+      if (other != lane && event.host[other] == at) others |= 1u << other;  // aligned: never a partial overlap
     }
     if (others == 0) continue;
     const std::vector<Cta>& ctas = warp.cta->cluster->ctas;
@@ -336,7 +337,7 @@ void Observer::lanes_stored(const StoreEvent& event) {
     world_->collide(by(warp, others | 1u << lane), is_global ? nullptr : &checked(*target),
                     is_global ? device_address(at) : static_cast<uint64_t>(at - target->smem.data()),
                     static_cast<uint32_t>(event.bytes));
-    return;  // one is enough
+    return;  // one finding per store is enough
   }
 }
 
@@ -362,7 +363,7 @@ void Observer::on(const IssueEvent& event) {
   }
 }
 
-/// What lands in shared memory.
+/// Bulk copies into shared memory.
 std::unique_ptr<order::OperationRecord> Observer::loads(const IssueEvent& event, const order::By& who) {
   const Destination& to = *event.to;
   const std::vector<order::Range> ranges = event.box != nullptr
@@ -406,7 +407,7 @@ void Observer::on(const CommitEvent& event) {
 
 // ---- tensor cores
 
-/// Its machine code waits for each wgmma by itself.
+/// Whether the kernel's machine code waits for each wgmma by itself (nvcc -G).
 bool Observer::is_serial() const { return cluster_.launch->program->module->for_debugging; }
 
 void Observer::on(const TensorEvent& event) {

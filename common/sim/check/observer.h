@@ -16,8 +16,8 @@ namespace sim {
 
 class Observer final : public Watcher, private order::FindingListener {
  public:
-  /// `world`: the checker of all clusters of the launch; null: each has one of its own, which `launch` gets when it
-  /// ends. `reports`: other watchers are told of findings (ReportEvent).
+  /// `world`: the checker of all clusters of the launch; null: each cluster has a checker of its own, which `launch`
+  /// receives at the cluster's end. `reports`: findings are sent to other watchers (ReportEvent).
   Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* world, const Fragments& fragments,
            bool reports);
 
@@ -64,7 +64,7 @@ class Observer final : public Watcher, private order::FindingListener {
   const Fragments& fragments_;
   FragmentWatch registers_;
   std::vector<order::CtaKnowledge*> ctas_;  // by rank
-  // The acting thread, for the time of a finding.
+  // The acting warp or operation, for the time of a finding.
   const Warp* acting_ = nullptr;
   uint64_t completes_at_ = 0;
 };
@@ -72,7 +72,7 @@ class Observer final : public Watcher, private order::FindingListener {
 /// The order checker of one launch.
 class OrderWatcher final : public LaunchWatcher {
  public:
-  /// `reports`: other watchers are told of findings (ReportEvent).
+  /// `reports`: findings are sent to other watchers (ReportEvent).
   OrderWatcher(order::LaunchCheck& check, const Program& program, bool reports)
       : check_(check), fragments_(program), reports_(reports) {}
   std::unique_ptr<Watcher> watch(Cluster& cluster) override;

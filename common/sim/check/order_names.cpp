@@ -15,7 +15,7 @@ KernelNames::KernelNames(const Launch& launch)
       memory_(*launch.memory),
       grid_(launch.grid),
       cluster_size_(launch.cluster_size()) {
-  // Instructions are one place if they come from the same lines, through all calls.
+  // Instructions count as one if they come from the same source lines through all calls.
   std::map<std::vector<std::pair<int64_t, int64_t>>, uint32_t> first;
   for (uint32_t pc = 0; pc < program_.ops.size(); ++pc) {
     std::vector<std::pair<int64_t, int64_t>> lines;

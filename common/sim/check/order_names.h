@@ -1,4 +1,4 @@
-// Instructions and places of a launch, as the order checker's reports name them.
+// Names of instructions and memory locations of a launch in the order checker's reports.
 #pragma once
 
 #include "check/order/race_detector.h"

@@ -91,7 +91,7 @@ KernelInfo describe(const ptx::Module& module, const ptx::Function& function) {
   return info;
 }
 
-/// Of a variable or function; 0: it has none.
+/// The address of a variable or function; 0: it has none.
 uint64_t address_of(const LoadedModule& module, const std::string& symbol) {
   const auto found = [](const auto& places, const auto* what) {
     const auto at = places.find(what);
@@ -102,23 +102,24 @@ uint64_t address_of(const LoadedModule& module, const std::string& symbol) {
   return found(module.placement.functions, find_body(*module.image, symbol));
 }
 
-/// Gives the module's functions addresses that no other of this device has.
+/// Assigns the module's functions addresses that are unique on this device.
 void place_functions(LoadedModule& module, uint64_t* next) {
   for (const auto& function : module.image->functions) {
     if (function->has_body) module.placement.functions[function.get()] = kCodeWindow + (*next += 16);
   }
 }
 
-/// The definition that a declaration (.extern, or a second .weak one) of a variable in device memory means; null: it is one.
+/// The definition to which a declaration (.extern, or a second .weak one) of a variable in device memory refers; null
+/// if it is a definition itself.
 const ptx::Variable* stands_for(const ptx::Module& image, const ptx::Variable& variable) {
   if (variable.space != ptx::Space::Global && variable.space != ptx::Space::Const) return nullptr;
   const auto known = image.globals.find(variable.name);
   return known == image.globals.end() || known->second == &variable ? nullptr : known->second;
 }
 
-/// Gives the module's variables device memory. What is not initialised is zero, as the language says.
+/// Allocates device memory for the module's variables. Uninitialised variables are zero, as PTX requires.
 bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcome) {
-  constexpr size_t kMostVariables = 16'384;  // each takes pages of its own, so that what runs past it is noticed
+  constexpr size_t kMostVariables = 16'384;  // each has pages of its own, so that an access beyond it is detected
   const ptx::Module& image = *module.image;
   const auto fail = [&](const std::string& why) {
     *outcome = {Status::MemoryAllocation, image.name + ": " + why};
@@ -129,7 +130,7 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
     if (stands_for(image, *variable) != nullptr) continue;
     if (module.placement.address.size() == kMostVariables)
       return fail("more than " + base::grouped(kMostVariables) + " variables in .global and .const space");
-    // Pages are aligned enough for all but the oddest wishes.
+    // The alignment of pages suffices for all but extreme requests.
     constexpr uint64_t kPage = 4096;
     const uint64_t slack = variable->align > kPage ? variable->align : 0;
     auto* at = static_cast<uint8_t*>(memory.allocate_zeroed(std::max<uint64_t>(variable->bytes, 1) + slack,
@@ -160,11 +161,11 @@ bool place_variables(LoadedModule& module, GlobalMemory& memory, Outcome* outcom
   return true;
 }
 
-constexpr uint64_t kMostLocalBytes = 512 * 1024;  // of a thread
+constexpr uint64_t kMostLocalBytes = 512 * 1024;  // per thread
 
-/// What calls of the program's routines may take of each thread's local memory. It is what the host allows, and enough
-/// for one call of each routine, so that only recursion can ask for more. It is no more than a thread can have:
-/// thousands of routines (nvcc -G) do not all call one another.
+/// The part of each thread's local memory for calls of routines. It is the host's limit, raised to allow one call of
+/// each routine, so that only recursion can exceed it. It never exceeds a thread's maximum: thousands of routines (nvcc
+/// -G) do not all call one another.
 uint64_t stack_bytes(const Program& program, uint64_t allowed) {
   if (program.routines.empty()) return 0;
   uint64_t frames = 0;
@@ -174,12 +175,12 @@ uint64_t stack_bytes(const Program& program, uint64_t allowed) {
   return base::round_up<uint64_t>(std::max(allowed, std::min(frames, most)), 16);
 }
 
-/// As many as are asked for; of the host's processors all, if it is 0.
+/// The requested number of host threads; 0: one per processor.
 int host_threads(int asked) {
   return asked > 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Into the launch's trace: the clusters that have been executed, at the times of the timing model.
+/// Adds the executed clusters to the launch's trace, at the times of the timing model.
 void add_replayed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
                   const timing::ReplayLog& log, std::vector<Trace::Part>& executed, Trace& trace) {
   for (size_t kind = 0; kind < executed.size(); ++kind) {
@@ -192,14 +193,14 @@ void add_replayed(const Launch& launch, uint32_t number, const timing::GridDeman
 
 }  // namespace
 
-/// A launch that has been asked for, with everything that it needs until it has run.
+/// A requested launch, with all its state until it has run.
 struct Device::Pending {
   std::string kernel;  ///< readable
   LaunchConfig config;
   Launch launch;
   uint64_t useful_flops = 0;
   GridLaunch grid;
-  std::unique_ptr<order::LaunchCheck> check;  ///< if somebody checks the order of accesses
+  std::unique_ptr<order::LaunchCheck> check;  ///< if the order of accesses is checked
   // Watchers.
   std::unique_ptr<CountersWatcher> counters;
   std::unique_ptr<TraceWatcher> tracer;
@@ -208,16 +209,16 @@ struct Device::Pending {
 
 struct Device::Impl {
   std::vector<std::unique_ptr<LoadedModule>> modules;
-  std::vector<std::unique_ptr<Pending>> pending;  ///< each may overlap the one before it
+  std::vector<std::unique_ptr<Pending>> pending;  ///< each may overlap its predecessor
   uint64_t launches = 0;
-  uint64_t functions_end = 0;      // of the addresses that functions have, in kCodeWindow
-  void* grid_workspace = nullptr;  // of cooperative launches
+  uint64_t functions_end = 0;      // the end of the functions' addresses in kCodeWindow
+  void* grid_workspace = nullptr;  // for cooperative launches
   Trace trace;
   std::vector<LaunchRecord> records;
-  std::vector<LaunchWatcher*> watchers;  // of the program's own
-  uint64_t useful_flops = 0;             // of the next launch
+  std::vector<LaunchWatcher*> watchers;  // added by the program
+  uint64_t useful_flops = 0;             // for the next launch
   std::vector<SharedName> shared_names;
-  Outcome remarks;  // about launches that ran before the one that was asked for
+  Outcome remarks;  // on pending launches that ran before the requested one
 };
 
 Device::Device(Gpu gpu, Options options)
@@ -330,13 +331,13 @@ Outcome Device::launch(DeviceModule& module, const KernelInfo& kernel, const Lau
   watch(*pending, kernel);
   const bool may_have_dependents = pending->launch.program->lets_dependents_start;
   impl_->pending.push_back(std::move(pending));
-  // Only a kernel that says when its dependents may start can have any: it waits for what comes next. The order checker
-  // knows what may overlap without seeing it.
+  // Only a kernel that executes launch_dependents can overlap the next launch, so it waits for that one. The order
+  // checker knows which launches may overlap even if they run one after the other.
   if (may_have_dependents && !launches_) return {};
   return settle();
 }
 
-/// Its size, in CTAs, threads and bytes. Throws Outcome if it is more than there can be.
+/// Computes the launch's size in CTAs, threads and bytes. Throws Outcome if it exceeds a limit.
 void Device::validate(Pending& pending, const KernelInfo& kernel) const {
   const LaunchConfig& config = pending.config;
   Launch& launch = pending.launch;
@@ -349,7 +350,7 @@ void Device::validate(Pending& pending, const KernelInfo& kernel) const {
   const uint64_t local_bytes = program.local_bytes + stack_bytes(program, config.stack_bytes);
   if (local_bytes > kMostLocalBytes) {
     throw Outcome{Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
-                                                    " of local memory a thread, and a thread can have " +
+                                                    " of local memory per thread; the limit is " +
                                                     base::grouped(kMostLocalBytes)};
   }
   launch.local_bytes = static_cast<uint32_t>(local_bytes);
@@ -359,13 +360,12 @@ void Device::validate(Pending& pending, const KernelInfo& kernel) const {
       (program.dynamic_smem_used ? base::round_up(statics, program.dynamic_align) : statics) + launch.dynamic_smem;
   if (launch.smem_bytes - Gpu::smem_reserved > static_cast<uint32_t>(gpu_.smem_per_block)) {
     throw Outcome{Status::InvalidValue, "it needs " + base::grouped(launch.smem_bytes - Gpu::smem_reserved) +
-                                            " bytes of shared memory, a block can have " +
+                                            " bytes of shared memory per block; the limit is " +
                                             base::grouped(gpu_.smem_per_block)};
   }
 }
 
-/// What it runs with: GPU, memory, arguments, and what the user has chosen. Throws Outcome if there is no memory for
-/// it.
+/// Sets GPU, memory, arguments, and the user's options. Throws Outcome if memory is exhausted.
 void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* arguments) {
   const LaunchConfig& config = pending.config;
   Launch& launch = pending.launch;
@@ -376,7 +376,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
     std::memcpy(launch.parameters.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].size);
   }
   launch.number = impl_->launches++;
-  if (config.cooperative) {  // the workspace's size, and the word that the CTAs count in
+  if (config.cooperative) {  // the workspace's size, and the word in which the CTAs count
     constexpr size_t kWorkspace = 8;
     if (impl_->grid_workspace == nullptr) impl_->grid_workspace = memory_.allocate(kWorkspace, "barrier of the grid");
     if (impl_->grid_workspace == nullptr) throw Outcome{Status::MemoryAllocation, "no memory for the grid's barrier"};
@@ -389,7 +389,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;
     case Options::Arithmetic::Fast: launch.exact_budget = 0; break;
-    // Shared out evenly, with room for clusters that get one tile more than others.
+    // Tiles are distributed evenly; some clusters get one more than others.
     case Options::Arithmetic::Automatic: launch.exact_budget = 2 * kExactLimit / launch.cluster_count(); break;
   }
   pending.useful_flops = std::exchange(impl_->useful_flops, 0);
@@ -401,7 +401,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
       .room_per_cluster = launch.cluster_size() * GridLaunch::kSm / static_cast<uint64_t>(std::clamp(per_sm, 1, 32))};
 }
 
-/// Assembles what watches it: the one place where watchers are named.
+/// Assembles the launch's watchers: the only code that names them.
 void Device::watch(Pending& pending, const KernelInfo& kernel) {
   const LaunchConfig& config = pending.config;
   if (launches_) {
@@ -409,7 +409,7 @@ void Device::watch(Pending& pending, const KernelInfo& kernel) {
                                      std::make_unique<KernelNames>(pending.launch), options_.tolerated,
                                      options_.check == Options::Check::Strict);
   }
-  if (options_.timing) return;  // predict() has watchers of its own
+  if (options_.timing) return;  // predict() uses its own watchers
   std::vector<LaunchWatcher*>& watchers = pending.launch.watchers;
   const auto add = [&](auto& owner, auto watcher) {
     owner = std::move(watcher);
@@ -418,7 +418,7 @@ void Device::watch(Pending& pending, const KernelInfo& kernel) {
   const bool traces = !options_.trace_file.empty();
   if (!options_.counters_file.empty()) add(pending.counters, std::make_unique<CountersWatcher>(memory_));
   if (traces) add(pending.tracer, std::make_unique<TraceWatcher>(impl_->trace));
-  // The accesses of a launch that is not checked are not known.
+  // If a launch is not checked, its accesses are unknown.
   if (pending.check && options_.checks(kernel.name))
     add(pending.orderer, std::make_unique<OrderWatcher>(*pending.check, *pending.launch.program, traces));
   watchers.insert(watchers.end(), impl_->watchers.begin(), impl_->watchers.end());
@@ -483,7 +483,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
     const bool prints = options_.prediction_file.empty();
     std::ofstream file;
     if (!prints) file.open(options_.prediction_file, std::ios::app);
-    double ghz = 0;  // of the first, which is traced
+    double ghz = 0;  // of the first prediction, which is traced
     for (timing::Prediction& prediction :
          timing::predict(demands, gpu_, timing::constants_of(gpu_.key), powers, flops, traces ? &log : nullptr)) {
       prediction.kernel = pending.front()->kernel;

@@ -25,21 +25,22 @@
 
 namespace sim {
 
-/// What the user of scripts/sim.sh chooses. runtime/options.h fills it from the environment.
+/// The user's options of scripts/sim.sh. runtime/options.h reads them from the environment.
 struct Options {
   using Schedule = SchedulePolicy;
   enum class Arithmetic { Automatic, Exact, Fast };
   std::string gpu;  ///< key of a description; empty: by the first program's architecture
-  int sms = 0;      ///< SM count to pretend; 0: the description's
+  int sms = 0;      ///< number of SMs; 0: the description's
   Schedule schedule = Schedule::Default;
-  uint64_t seed = 0;                              ///< for Schedule::Seeded
-  uint64_t patience = kPatience;                  ///< instructions before a warp without effect is reported
+  uint64_t seed = 0;              ///< for Schedule::Seeded
+  uint64_t patience = kPatience;  ///< instructions after which a warp without visible progress is reported
   Arithmetic arithmetic = Arithmetic::Automatic;  ///< Automatic: exact up to 2^34 multiply-adds a launch, then fast
   int threads = 0;                                ///< host threads; 0: as many as there are processors
-  /// Is every access ordered after those it conflicts with? (check/order)
+  /// Whether to check that every access is ordered after conflicting ones (check/order).
   enum class Check { Off, On, Strict };
   Check check = Check::Off;
-  std::vector<std::string> checked_kernels;  ///< parts of their names, readable or mangled; none: all are checked
+  std::vector<std::string>
+      checked_kernels;  ///< parts of kernel names, readable or mangled; none: all kernels are checked
   bool checks(const std::string& kernel) const {
     if (check == Check::Off || checked_kernels.empty()) return check != Check::Off;
     const std::string name = base::readable_name(kernel);
@@ -49,70 +50,70 @@ struct Options {
   }
   Habits tolerated;                          ///< tolerated violations that are not reported
   bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
-  std::string counters_file;                 ///< where to write counters at exit; empty: do not count
-  std::string trace_file;                    ///< where to write a trace at exit; empty: do not trace
+  std::string counters_file;                 ///< the file for counters, written at exit; empty: do not count
+  std::string trace_file;                    ///< the file for the trace, written at exit; empty: do not trace
   bool timing = false;                       ///< predict times; data is neither moved nor computed
-  std::vector<timing::PowerSetting> powers;  ///< of predictions; none: the GPU's limit
-  std::string prediction_file;               ///< where to add predictions, a line each; empty: standard output, as text
+  std::vector<timing::PowerSetting> powers;  ///< the power settings to predict for; none: the GPU's limit
+  std::string prediction_file;  ///< the file to which predictions are appended; empty: standard output, as text
 };
 
 struct LaunchConfig {
   std::array<uint32_t, 3> grid{1, 1, 1};     ///< CTAs
   std::array<uint32_t, 3> block{1, 1, 1};    ///< threads
-  std::array<uint32_t, 3> cluster{0, 0, 0};  ///< CTAs; 0: not given, the kernel's own or 1
+  std::array<uint32_t, 3> cluster{0, 0, 0};  ///< CTAs; 0: not given, then the kernel's own size or 1
   std::size_t dynamic_smem = 0;              ///< bytes
   std::size_t stack_bytes = 1024;            ///< of each thread, for calls that are not inlined (cudaLimitStackSize)
-  std::size_t max_dynamic_smem = 48 * 1024;  ///< what cudaFuncSetAttribute allowed this kernel
+  std::size_t max_dynamic_smem = 48 * 1024;  ///< the limit that cudaFuncSetAttribute set for this kernel
   bool nonportable_cluster = false;          ///< cudaFuncAttributeNonPortableClusterSizeAllowed
-  bool cooperative = false;                  ///< its CTAs may meet at a barrier of the grid
-  uint64_t stream = 0;                       ///< number of the stream that it belongs to; 0: the legacy default stream
-  bool blocking_stream = true;               ///< it waits for the default stream, and that one for it
-  bool overlaps = false;                     ///< it may start before the launch before it in its stream has ended
+  bool cooperative = false;                  ///< its CTAs may synchronise at a barrier of the grid
+  uint64_t stream = 0;                       ///< number of its stream; 0: the legacy default stream
+  bool blocking_stream = true;               ///< the stream and the default stream wait for one another
+  bool overlaps = false;                     ///< it may start before its predecessor in the stream has ended
 };
 
-/// A kernel as far as the host needs to know it.
+/// The properties of a kernel that the host needs.
 struct KernelInfo {
   std::string name;  ///< mangled
   struct Parameter {
     uint32_t offset, size, align;
   };
-  std::vector<Parameter> parameters;  ///< how to copy the arguments
+  std::vector<Parameter> parameters;  ///< layout for copying the arguments
   std::size_t static_smem = 0;        ///< bytes
   std::size_t local_bytes = 0;        ///< per thread
-  std::size_t constant_bytes = 0;     ///< of its module
-  int max_threads = 1024;             ///< by launch bounds
-  int registers = 0;                  ///< per thread; 0: unknown (PTX tells only what launch bounds leave)
+  std::size_t constant_bytes = 0;     ///< total of its module
+  int max_threads = 1024;             ///< limit from launch bounds
+  int registers = 0;                  ///< per thread; 0: unknown (PTX implies only the limit from launch bounds)
   std::array<uint32_t, 3> required_cluster{0, 0, 0};
   bool explicit_cluster = false;
   int target = 0;  ///< 100 for sm_100a
 };
 
-/// One PTX image, parsed and its variables placed. Owned by the Device.
+/// One PTX image, parsed, with memory for its variables. Owned by the Device.
 class DeviceModule {
  public:
   virtual ~DeviceModule() = default;
   /// nullptr if this image has no such kernel.
   virtual const KernelInfo* kernel(std::string_view mangled_name) const = 0;
-  /// Device address and size of a __device__ or __constant__ variable; nullptr if there is none of that name.
+  /// Device address and size of a __device__ or __constant__ variable; nullptr if no variable has that name.
   virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
 };
 
-/// One paragraph of what is said of a launch.
+/// One paragraph of the reports on a launch.
 struct Report {
   enum class Kind { Failure, Warning, Finding, Operation };  ///< Operation: a copy or a fill that is not ordered
   Kind kind;
-  std::string kernel;  ///< readable; of a failure it is in the text
+  std::string kernel;  ///< readable; for a failure the text contains it
   std::string text;
-  order::Finding finding = {};  ///< if it is one
+  order::Finding finding = {};  ///< if the kind is Finding
 };
 
-/// An error together with the sentence or report that explains it (already complete; may span lines). After a success,
-/// a report is a warning, or what the order checker has found.
+/// An error with the sentence or report that explains it (complete; may span lines). After a success, a report is a
+/// warning or the findings of the order checker.
 struct Outcome {
   Status status = Status::Success;
   std::string report;
-  bool is_unordered = false;      ///< the order checker has found errors, whatever became of the launch
-  std::vector<Report> reports{};  ///< the same as `report`, one by one
+  bool is_unordered = false;      ///< the order checker has found errors, even if the launch succeeded
+  std::vector<Report> reports{};  ///< the paragraphs of `report`
 };
 
 class LaunchWatcher;
@@ -129,45 +130,48 @@ class Device {
   const Options& options() const { return options_; }
   GlobalMemory& memory() { return memory_; }
 
-  /// How strictly a text is judged. A fat binary holds kernels and branches that never run, for this GPU or another: in
-  /// it an instruction that is none counts when it is executed. A text that somebody wrote is judged as ptxas would.
+  /// How strictly a text is validated. A fat binary contains kernels and branches that never run, for this GPU or
+  /// another: there an invalid instruction is an error only when it is executed. A text that the user wrote is
+  /// validated as a whole, as ptxas does.
   enum class PtxValidation { WhenExecuted, Whole };
-  /// Parses `text` (not NUL-terminated necessarily). If it cannot be used, returns nullptr and says where and why in
-  /// `outcome`. `name` is a file's, or the program's.
+  /// Parses `text`, which need not be NUL-terminated. If it cannot be used, returns nullptr and explains where and why
+  /// in `outcome`. `name` is the name of a file or of the program.
   DeviceModule* load(std::string_view text, std::string name, Outcome* outcome,
                      PtxValidation judged = PtxValidation::WhenExecuted);
-  /// The same of the texts of several translation units, which may use one another's functions and variables. At least one.
+  /// The same for the texts of one or more translation units, which may use one another's functions and variables.
   DeviceModule* load(std::span<const std::string_view> texts, std::string name, Outcome* outcome,
                      PtxValidation judged = PtxValidation::WhenExecuted);
 
-  /// The kernels that `text` defines, none if it is no PTX: what a program expects of a text that replaces its own.
+  /// The kernels that `text` defines; none if it is not PTX. A text that replaces the program's own must define the
+  /// same ones.
   static std::vector<KernelInfo> kernels_of(std::string_view text);
 
   /// The order of launches, copies and the host; null if it is not checked.
   order::Launches* launches() { return launches_.get(); }
 
-  /// A further watcher (machine/watcher.h) of the launches that follow. It must outlive them.
+  /// Adds a watcher (machine/watcher.h) for all later launches. It must outlive them.
   void watch(LaunchWatcher& watcher);
 
-  /// For the counters: how many tensor FLOPs the next launch is asked for, whatever it executes. Hardware cannot know.
+  /// For the counters: the number of tensor FLOPs that the next launch's result requires, regardless of how many it
+  /// executes.
   void note_useful_flops(uint64_t flops);
-  /// What the program calls the parts of dynamic shared memory in the launches that follow: reports use it.
+  /// Sets the program's names for the parts of dynamic shared memory in later launches, for reports.
   void name_shared(std::vector<SharedName> names);
 
   /// Runs the kernel to its end. `arguments[i]` points at the i-th argument's value. Never throws; never hangs. Grid,
-  /// block and cluster must be such that hardware takes them: runtime/launch.cpp sees to that.
+  /// block and cluster must be valid for hardware: runtime/launch.cpp checks that.
   Outcome launch(DeviceModule& module, const KernelInfo& kernel, const LaunchConfig& config, void* const* arguments);
 
-  /// Runs to their ends all launches that still wait.
+  /// Runs all pending launches to their ends.
   Outcome settle();
 
-  /// How many clusters of this configuration fit on the device at once (cudaOccupancyMaxActiveClusters), and how many
-  /// CTAs on one SM.
+  /// The number of clusters of this configuration that fit on the device at once (cudaOccupancyMaxActiveClusters), and
+  /// of CTAs that fit on one SM.
   int max_active_clusters(const KernelInfo& kernel, const LaunchConfig& config) const;
   int max_active_blocks_per_sm(const KernelInfo& kernel, int threads, std::size_t dynamic_smem) const;
 
-  /// Writes counters and trace files, if asked for. Called once, at exit. What cannot be written is said, and the answer
-  /// is false; a file of that name is then as it was.
+  /// Writes counters and trace files, if requested. Called once, at exit. If a file cannot be written, reports it and
+  /// returns false; an existing file of that name is then unchanged.
   bool finish();
 
  private:
@@ -177,7 +181,7 @@ class Device {
   void validate(Pending& pending, const KernelInfo& kernel) const;
   void bind(Pending& pending, const KernelInfo& kernel, void* const* arguments);
   void watch(Pending& pending, const KernelInfo& kernel);
-  /// In the place of running them, says how long these launches, of one call, would take.
+  /// Predicts the duration of these launches, which belong to one call, instead of running them.
   Outcome predict(const std::vector<std::unique_ptr<Pending>>& pending);
   Gpu gpu_;
   Options options_;

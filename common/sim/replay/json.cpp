@@ -1,4 +1,4 @@
-// A replay's outcome for a page: everything that a report says, taken apart.
+// A replay's outcome as JSON for a web page: the reports, split into their parts.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 
 using base::JsonWriter;
 
-/// "mbarrier.try_wait... (PTX line 3, mbarrier.cuh:5, called at kernel_sm90.cuh:7)", taken apart.
+/// "mbarrier.try_wait... (PTX line 3, mbarrier.cuh:5, called at kernel_sm90.cuh:7)", parsed.
 struct InstructionName {
   std::string text;
   uint64_t ptx_line = 0;
@@ -60,7 +60,7 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
-/// Every instruction that a report of a failure names, with the line before it, which says of what it is.
+/// Every instruction that a failure's report names, with the line before it, which says what executes it.
 void write_waits(JsonWriter& json, std::string_view text) {
   json.array("waits", [&] {
     for (std::string_view before; !text.empty();) {

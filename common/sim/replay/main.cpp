@@ -1,5 +1,5 @@
-// build/sim/sim_replay FILE: what scripts/sim.sh --replay runs. The options are those of runtime/options.h; with
-// LADDER_SIM_JSON, what a page would get goes to standard output.
+// build/sim/sim_replay FILE: the program that scripts/sim.sh --replay runs. Its options are those of runtime/options.h.
+// With LADDER_SIM_JSON it prints the outcome as JSON on standard output.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +40,7 @@ int report(const recording::Replayed& replayed) {
     std::printf("replay: %zu %s as recorded\n", replayed.results.size(),
                 replayed.results.size() == 1 ? "result is" : "results are");
   }
-  if (!right) std::printf("replay: it ended before the results were there\n");
+  if (!right) std::printf("replay: ended before the program's results were read\n");
   return right == true ? kRight : kWrong;
 }
 
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   }
   try {
     const std::string content = base::read_file(file);
-    if (content.empty()) return fail(kDamaged, "there is nothing in it");
+    if (content.empty()) return fail(kDamaged, "the file is empty");
     const recording::Recording recording = recording::from_file(content);
     recording::Request request{.options = settings.device, .edits = {}, .ptx = {}, .progress = {}};
     if (!settings.ptx_file.empty()) request.ptx = base::read_file(settings.ptx_file);

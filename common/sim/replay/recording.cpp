@@ -12,7 +12,7 @@ namespace sim::recording {
 namespace {
 
 constexpr std::string_view kTitle = "recording for the simulated device, version ";
-constexpr uint64_t kRest = 1024;  // bytes that share a digest where nothing is described
+constexpr uint64_t kRest = 1024;  // bytes per digest outside of described results
 
 // FNV-1a.
 constexpr uint64_t kFirst = 0xCBF2'9CE4'8422'2325, kPrime = 0x100'0000'01B3;
@@ -24,12 +24,12 @@ uint64_t digest(const void* data, std::size_t bytes, uint64_t so_far = kFirst) {
 uint32_t folded(uint64_t digest) { return static_cast<uint32_t>(digest ^ digest >> 32); }
 
 // --- fields: one list for reading and writing
-// -----------------------------------------------------------------------------
+// -------------------------------------------------------------------------
 
 class Out {
  public:
   std::string bytes;
-  void operator()(const uint64_t& value) {  // seven bits a byte, the low ones first
+  void operator()(const uint64_t& value) {  // seven bits per byte, low bits first
     uint64_t rest = value;
     for (; rest >= 0x80; rest >>= 7) bytes += static_cast<char>(rest | 0x80);
     bytes += static_cast<char>(rest);
@@ -83,14 +83,14 @@ class In {
   void operator()(std::vector<T>& values) {
     uint64_t size = 0;
     (*this)(size);
-    if (size > rest_.size()) fail();  // each takes a byte at least
+    if (size > rest_.size()) fail();  // each element has at least one byte
     values.resize(static_cast<std::size_t>(size));
     for (T& value : values) (*this)(value);
   }
   void operator()(std::array<uint32_t, 3>& values) {
     for (uint32_t& value : values) (*this)(value);
   }
-  [[noreturn]] static void fail() { throw Damaged("its content makes no sense"); }
+  [[noreturn]] static void fail() { throw Damaged("its content is invalid"); }
 
  private:
   std::string_view take(uint64_t count) {
@@ -194,7 +194,7 @@ Step step_of_kind(uint64_t kind, std::index_sequence<Index...>) {
   return step;
 }
 
-/// The numbers in the steps must be those of something.
+/// Checks that the numbers in the steps refer to existing contents, modules and events.
 void check(const Recording& recording) {
   uint32_t modules = 0;
   uint64_t events = 0;
@@ -242,7 +242,7 @@ std::string bytes_of(const Content& content) {
 }
 
 uint32_t ResultStep::tile() const {
-  constexpr uint32_t kLeast = 16, kMost = 64;  // edge; tiles in a row
+  constexpr uint32_t kLeast = 16, kMost = 64;  // least edge of a tile; most tiles in a row
   uint32_t edge = kLeast;
   while (uint64_t{edge} * kMost < std::max(rows, columns)) edge *= 2;
   return edge;
@@ -283,22 +283,22 @@ std::string to_file(const Recording& recording) {
 }
 
 Recording from_file(std::string_view file) {
-  constexpr std::size_t kSum = 17;  // digits and the end of the line
+  constexpr std::size_t kSum = 17;  // digits and the line's end
   const std::size_t end = file.find('\n');
   if (!file.starts_with(kTitle) || end == file.npos) {
     if (file.starts_with("\x1f\x8b")) throw Damaged("it is compressed; decompress it first (gunzip)");
-    throw Damaged("it is no recording of sim.sh --record");
+    throw Damaged("it is not a recording made by sim.sh --record");
   }
   const std::string version(file.substr(kTitle.size(), end - kTitle.size()));
   if (version != std::to_string(kVersion))
     throw OtherVersion("it has version " + version + ", and this simulated device reads version " +
-                       std::to_string(kVersion) + ": record it again");
+                       std::to_string(kVersion) + ": record the program again");
   file.remove_prefix(end + 1);
   if (file.size() < kSum) throw Damaged("it is incomplete");
   const std::string_view sum = file.substr(0, kSum - 1);
   file.remove_prefix(kSum);
   if (sum != base::format("%016llx", static_cast<unsigned long long>(digest(file.data(), file.size()))))
-    throw Damaged("it is incomplete, or was changed");
+    throw Damaged("it is incomplete or has been changed: its checksum differs");
 
   Recording recording;
   In in(file);

@@ -1,4 +1,4 @@
-// What a program has asked of the device, as a file: enough to ask for it again without the program (replay.h).
+// A program's requests to the device, as a file: enough to repeat them without the program (replay.h).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace sim::recording {
 
-/// Of the form of a recording and of what is in it: tensor maps have the simulator's own layout.
+/// The version of the file format and of its contents: tensor maps have the simulator's own layout.
 inline constexpr uint32_t kVersion = 1;
 
 /// A recording that cannot be used; `what` is a sentence.
@@ -37,7 +37,7 @@ struct MemoryBox {
   }
 };
 
-/// Bytes that the host hands over. Each is kept once.
+/// Bytes that the host passes to the device. Equal contents are stored once.
 struct Content {
   enum class Kind : uint8_t {
     Literal,    ///< `bytes` itself
@@ -53,13 +53,13 @@ struct Content {
 };
 std::string bytes_of(const Content& content);
 
-// --- what is asked for, in the order in which it was
-// ---------------------------------------------------------------------
+// --- requests, in their order
+// -----------------------------------------------------------------------------------------
 
 struct LoadStep {
   std::vector<uint32_t> texts;  ///< contents
   std::string name;
-  bool whole = false;  ///< judged as ptxas does (Device::Judged)
+  bool whole = false;  ///< validated as a whole, as ptxas does (Device::PtxValidation)
 };
 struct AllocateStep {
   uint64_t bytes = 0, address = 0;
@@ -73,7 +73,7 @@ struct AdoptStep {
 struct ReleaseStep {
   uint64_t address = 0;
 };
-/// Content goes to device memory.
+/// A content is written to device memory.
 struct WriteStep {
   MemoryBox to;
   uint32_t content = 0;
@@ -85,19 +85,19 @@ struct FillStep {
 struct MoveStep {
   MemoryBox to, from;
 };
-/// The program looks at results. What it saw is kept as digests (digests_of).
+/// The program reads results. The recording has digests of them (digests_of).
 struct ReadStep {
   MemoryBox from;
   std::vector<uint32_t> digests;
-  std::vector<uint64_t> whole;  ///< of each result in it: FNV-1a of its elements in row-major order
+  std::vector<uint64_t> whole;  ///< for each result in the box: FNV-1a of its elements in row-major order
 };
-/// What a part of device memory is, for everything that is read from then on.
+/// Describes a part of device memory as a result, for all later reads.
 struct ResultStep {
   std::string name;
   uint64_t address = 0;
-  uint32_t rows = 0, columns = 0, element = 1;  ///< bytes of one
+  uint32_t rows = 0, columns = 0, element = 1;  ///< bytes per element
   uint64_t pitch = 0;                           ///< bytes between rows
-  uint32_t tile() const;                        ///< edge of the tiles that are told apart
+  uint32_t tile() const;                        ///< edge of the tiles that are compared separately
 };
 /// Host order (runtime/host_order.h). Events are numbered in the order of their recording, from 0.
 struct OrderStep {
@@ -106,25 +106,25 @@ struct OrderStep {
   uint64_t stream = 0;
   bool blocking = true, host_waits = true;
   uint64_t event = 0;
-  std::string name;                         ///< of an operation
+  std::string name;                         ///< of the operation
   std::vector<uint64_t> reads{}, writes{};  ///< begin, end, begin, end, ...
 };
 struct NamesStep {
-  std::string lines;  ///< of shared memory (machine/shared_name.h)
+  std::string lines;  ///< names of shared memory (machine/shared_name.h)
 };
 struct UsefulFlops {
   uint64_t flops = 0;
 };
 struct LaunchStep {
-  uint32_t module = 0;  ///< number of its Load
+  uint32_t module = 0;  ///< number of its LoadStep
   std::string kernel;   ///< mangled
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint64_t dynamic_smem = 0, stack_bytes = 0, max_dynamic_smem = 0, stream = 0;
   bool nonportable_cluster = false, cooperative = false, blocking_stream = true, overlaps = false;
-  uint64_t registers = 0, local_bytes = 0;  ///< as the machine code says; the timing model asks
-  std::vector<std::string> arguments;       ///< bytes of each
+  uint64_t registers = 0, local_bytes = 0;  ///< from the machine code, for the timing model
+  std::vector<std::string> arguments;       ///< the bytes of each argument
 };
-/// Launches that wait for a dependent one have to run now.
+/// Launches that wait for a dependent launch must run now.
 struct SettleStep {};
 /// The program's end.
 struct EndStep {
@@ -143,15 +143,15 @@ struct Recording {
   uint32_t launches() const;
 };
 
-/// What was looked at is compared with what `right` has seen, look by look as far as they are alike.
+/// Replaces the digests by those of `right`, read by read, where their numbers agree.
 void take_results(Recording& recording, const Recording& right);
 
 std::string to_file(const Recording& recording);
 /// Throws Damaged, OtherVersion.
 Recording from_file(std::string_view file);
 
-/// What tells a result from another one: 32 bits of a digest for every tile of each described result that lies in the
-/// box, in row-major order, then for every 1,024 bytes of the rest. `whole` likewise.
+/// Digests by which results are compared: 32 bits for every tile of each described result in the box, in row-major
+/// order, then for every 1,024 bytes of the rest. `whole` has one for each result.
 struct Digests {
   std::vector<uint32_t> parts;
   std::vector<uint64_t> whole;

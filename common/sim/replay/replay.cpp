@@ -71,7 +71,7 @@ class Player {
     return *gpu;
   }
 
-  /// Notes what came of launches. Returns whether the program could have gone on.
+  /// Adds the outcome of launches. Returns whether the program could have continued.
   bool conclude(Outcome outcome) {
     if (!outcome.report.empty()) say_(outcome.report);
     if (result_.status == Status::Success) result_.status = outcome.status;
@@ -106,8 +106,7 @@ class Player {
   bool take(const AllocateStep& step) {
     const void* const pointer =
         device_.memory().allocate(step.bytes, step.label, false, static_cast<GlobalMemory::Kind>(step.kind));
-    if (pointer == nullptr)
-      throw Refused(Why::Memory, "there is no memory for " + in_bytes(step.bytes) + " of " + step.label);
+    if (pointer == nullptr) throw Refused(Why::Memory, "out of memory: " + in_bytes(step.bytes) + " of " + step.label);
     require_address(device_address(pointer), step.address, step.label);
     return true;
   }
@@ -115,7 +114,7 @@ class Player {
     void* const pointer = host_memory(step.address, step.bytes);
     if (pointer == nullptr || !device_.memory().adopt(pointer, step.bytes, step.label)) {
       throw Refused(Why::Memory, "the program has registered " + in_bytes(step.bytes) + " of host memory at " +
-                                     base::hex(step.address) + ", and this address cannot be had here");
+                                     base::hex(step.address) + ", and this address is not available here");
     }
     return true;
   }
@@ -127,7 +126,7 @@ class Player {
 
   bool take(const WriteStep& step) {
     const std::string bytes = bytes_of(recording_.contents[step.content]);
-    if (bytes.size() != step.to.bytes()) throw Damaged("it writes more or less than there is");
+    if (bytes.size() != step.to.bytes()) throw Damaged("a write and its content differ in size");
     require(step.to);
     const char* from = bytes.data();
     step.to.for_rows([&](uint64_t row) {
@@ -146,7 +145,7 @@ class Player {
   bool take(const MoveStep& step) {
     require(step.to);
     require(step.from);
-    if (step.to.bytes() != step.from.bytes()) throw Damaged("it copies more than there is");
+    if (step.to.bytes() != step.from.bytes()) throw Damaged("source and destination of a copy differ in size");
     std::vector<uint64_t> targets;
     step.to.for_rows([&](uint64_t row) { targets.push_back(row); });
     auto target = targets.begin();
@@ -163,7 +162,8 @@ class Player {
   bool take(const ReadStep& step) {
     require(step.from);
     const Digests found = digests_of(step.from, described_);
-    if (found.parts.size() != step.digests.size()) throw Damaged("it compares more or less than there is");
+    if (found.parts.size() != step.digests.size())
+      throw Damaged("the number of digests does not fit the compared memory");
     std::size_t at = 0;
     const auto compare = [&](const std::string& name, uint32_t rows, uint32_t columns, uint32_t tile_rows,
                              uint32_t tile_columns, uint64_t digest) {
@@ -245,14 +245,15 @@ class Player {
                      return parameter.size == bytes.size();
                    });
     if (!same_parameters)
-      refuse("the kernel " + name + " has other parameters than those that the program passes to it");
+      refuse("the parameters of the kernel " + name + " differ from the arguments that the program passes");
     LaunchConfig config{.grid = step.grid, .block = step.block, .cluster = step.cluster};
     config.dynamic_smem = static_cast<std::size_t>(step.dynamic_smem);
     config.stack_bytes = static_cast<std::size_t>(step.stack_bytes);
     config.max_dynamic_smem = static_cast<std::size_t>(step.max_dynamic_smem);
     config.nonportable_cluster = step.nonportable_cluster, config.cooperative = step.cooperative;
     config.stream = step.stream, config.blocking_stream = step.blocking_stream, config.overlaps = step.overlaps;
-    // What runtime/launch.cpp has asked of the recorded kernel, asked of an edited one, or of another number of SMs.
+    // The checks of runtime/launch.cpp passed for the recorded kernel. They are repeated for an edited one, and for
+    // another number of SMs.
     const auto count = [](const std::array<uint32_t, 3>& dim) { return uint64_t{dim[0]} * dim[1] * dim[2]; };
     if (count(config.block) > static_cast<uint64_t>(info.max_threads)) {
       refuse(name + " is launched with blocks of " + grouped(count(config.block)) +
@@ -260,7 +261,7 @@ class Player {
     }
     const bool other_cluster =
         count(info.required_cluster) > 0 && count(config.cluster) > 0 && info.required_cluster != config.cluster;
-    if (other_cluster) refuse(name + " is compiled for other clusters than those in which it is launched");
+    if (other_cluster) refuse(name + " is launched with a cluster size other than the one for which it is compiled");
     if (count(config.cluster) > 1 && device_.max_active_clusters(info, config) == 0)
       throw Refused(Why::Request, "a cluster of " + name + " does not fit on a GPU with so few SMs");
     if (device_.options().timing) {
@@ -278,7 +279,7 @@ class Player {
   void require_address(uint64_t found, uint64_t wanted, const std::string& what) const {
     if (found == wanted) return;
     throw Refused(Why::Memory, what + " was at " + base::hex(wanted) + " and comes to " + base::hex(found) +
-                                   " here: the recording's addresses cannot be had");
+                                   " here: the recording's addresses are not available");
   }
   void require(uint64_t address, uint64_t bytes) {
     if (device_.memory().find(address, bytes) == nullptr) throw Damaged("it uses memory that it has not allocated");

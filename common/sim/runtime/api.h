@@ -1,4 +1,4 @@
-// The CUDA headers as this library implements them: every function that they declare is visible to programs.
+// Includes the CUDA headers so that every function which they declare is exported from this library.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,4 +1,4 @@
-// The device: what it is, and settings of it that are taken and change nothing.
+// The device: its properties, and settings that are accepted without effect.
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -61,7 +61,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return query("cudaDeviceGetPCIBusId", [&](Process&) {
     check_device(device);
-    if (text == nullptr || length < 1) refuse(cudaErrorInvalidValue, "there is no room for the bus id.");
+    if (text == nullptr || length < 1) refuse(cudaErrorInvalidValue, "len is too small for the bus id.");
     std::snprintf(text, static_cast<std::size_t>(length), "%s", kPciBusId);
   });
 }
@@ -95,7 +95,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
   return call("cudaDeviceEnablePeerAccess", [&](Process&) {
     check_device(peer);
-    refuse(cudaErrorPeerAccessUnsupported, "a device is not its own peer, and there is only one.");
+    refuse(cudaErrorPeerAccessUnsupported, "there is only one device, and it is not its own peer.");
   });
 }
 
@@ -121,8 +121,8 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-// A reset takes nothing away: what the program still holds stays valid. After a fault a real context does not come back
-// in the same process, and neither does this one.
+// A reset frees nothing: the program's pointers and handles stay valid. After a fault a real context cannot be restored
+// in the same process, and neither can this one.
 cudaError_t cudaDeviceReset() {
   return query("cudaDeviceReset", [&](Process& process) {
     process.settle();
@@ -142,7 +142,7 @@ struct Limits {
   };
 };
 
-/// The driver sets the stacks of all threads that can be resident aside, and none is larger than local memory.
+/// The driver reserves the stacks of all threads that can be resident, and no stack exceeds local memory.
 void check_stack(const Gpu& gpu, size_t bytes) {
   constexpr size_t kMost = 512 * 1024;
   if (bytes > kMost)
@@ -150,8 +150,8 @@ void check_stack(const Gpu& gpu, size_t bytes) {
            bytes);
   const size_t threads = static_cast<size_t>(gpu.threads_per_sm) * static_cast<size_t>(gpu.sm_count);
   if (bytes * threads > gpu.global_bytes)
-    refuse(cudaErrorMemoryAllocation, "stacks of %zu bytes for %zu threads are more than the memory of the device.",
-           bytes, threads);
+    refuse(cudaErrorMemoryAllocation, "stacks of %zu bytes for %zu threads exceed the memory of the device.", bytes,
+           threads);
 }
 
 size_t& find_limit(Process& process, cudaLimit limit) {
@@ -208,7 +208,7 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
   return call("cudaCtxResetPersistingL2Cache", [&](Process&) {});
 }
 
-// Declared in a header of their own, which not every toolkit installs.
+// Declared in a separate header, which not every toolkit installs.
 SIM_API cudaError_t cudaProfilerStart() {
   return call("cudaProfilerStart", [&](Process&) {});
 }

@@ -1,5 +1,5 @@
-// The last error of a thread. An error stays until cudaGetLastError takes it; a fault of a kernel comes back with every
-// later call that needs the context.
+// The last error of a thread. An error stays until cudaGetLastError resets it; a fault of a kernel is returned again by
+// every later call that needs the context.
 #include "runtime/errors.h"
 #include "runtime/process.h"
 

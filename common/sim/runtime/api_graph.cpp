@@ -1,4 +1,4 @@
-// Graphs as programs build them: nodes, what they depend on, and what they do.
+// Graphs as programs build them: nodes, their dependencies, and their parameters.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -21,7 +21,7 @@ Dependency dependency_on(cudaGraphNode_t handle, const Graph& graph, const cudaG
   return {&node, data != nullptr ? data[index] : cudaGraphEdgeData{}};
 }
 
-/// Adds a node that `make` gives its content; if that refuses, there is no node.
+/// Adds a node with the content that `make` sets; if `make` refuses, no node is added.
 template <class Make>
 void add_node(cudaGraphNode_t* answer, cudaGraph_t handle, const cudaGraphNode_t* dependencies,
               const cudaGraphEdgeData* data, size_t count, cudaGraphNodeType type, Make make) {
@@ -48,7 +48,8 @@ cudaError_t add_call(const char* name, cudaGraphNode_t* node, cudaGraph_t graph,
   });
 }
 
-/// Fills what the program has room for, and says how many there are.
+/// Fills the program's arrays as far as they reach, and sets the count: the number of dependencies if there are no
+/// arrays.
 void list(const std::vector<Dependency>& all, cudaGraphNode_t* nodes, cudaGraphEdgeData* data, size_t* count) {
   size_t& room = result(count, "the number of nodes");
   for (size_t i = 0; nodes != nullptr && i < room; ++i) {
@@ -119,7 +120,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGrap
       }
     }
     if ((from == nullptr) != (to == nullptr))
-      refuse(cudaErrorInvalidValue, "from and to must both be given, or both be null.");
+      refuse(cudaErrorInvalidValue, "from and to must both be arrays, or both be null.");
     size_t room = result(count, "numEdges");
     list(sources, from, data, &room);
     list(targets, to, nullptr, count);
@@ -157,9 +158,9 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
       GraphNode& target = *dependency_on(to[i], within, nullptr, i).on;
       const Dependency fresh = dependency_on(from[i], within, data, i);
       for (const Dependency& known : target.dependencies) {
-        if (known.on == fresh.on) refuse(cudaErrorInvalidValue, "dependency %zu is there already.", i);
+        if (known.on == fresh.on) refuse(cudaErrorInvalidValue, "dependency %zu exists already.", i);
       }
-      if (fresh.on == &target) refuse(cudaErrorInvalidValue, "dependency %zu is that of a node on itself.", i);
+      if (fresh.on == &target) refuse(cudaErrorInvalidValue, "dependency %zu is of a node on itself.", i);
       target.dependencies.push_back(fresh);
     }
   });
@@ -206,7 +207,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, con
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
   return call("cudaGraphKernelNodeGetParams", [&](Process&) {
     KernelWork& work = find_node(node, cudaGraphNodeTypeKernel).kernel;
-    // The pointers stay valid as long as the node, as CUDA promises.
+    // The pointers stay valid as long as the node, as CUDA guarantees.
     static auto& lists = *new std::map<const void*, std::vector<void*>>;
     std::vector<void*>& pointers = lists[node] = work.arguments();
     result(parameters, "pNodeParams") = {};
@@ -244,7 +245,7 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
   return call("cudaGraphKernelNodeGetAttribute", [&](Process&) {
     const LaunchRequest& launch = find_node(node, cudaGraphNodeTypeKernel).kernel.launch;
     cudaKernelNodeAttrValue& answer = result(value, "value_out");
-    answer = {};  // hints, which change nothing, are those that are not set
+    answer = {};  // hints have no effect, so their values are not kept
     if (attribute == cudaLaunchAttributeClusterDimension)
       answer.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
     if (attribute == cudaLaunchAttributeCooperative) answer.cooperative = launch.cooperative;
@@ -441,7 +442,7 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* data, cudaHostF
   return call("cudaUserObjectCreate", [&](Process&) {
     if (destroy == nullptr || references == 0 || flags != cudaUserObjectNoDestructorSync)
       refuse(cudaErrorInvalidValue,
-             "destroy must be a function, there must be a reference, and the flag is cudaUserObjectNoDestructorSync.");
+             "destroy must not be null, initialRefcount must be at least 1, and flags cudaUserObjectNoDestructorSync.");
     cudaUserObject_t& created = result(object, "object_out");
     created = reinterpret_cast<cudaUserObject_t>(&create_object(data, destroy, references));
   });
@@ -465,7 +466,7 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
     std::vector<UserObject*>& objects = find_graph(graph).objects;
     for (unsigned i = 0; i < count; ++i) {
       const auto found = std::find(objects.begin(), objects.end(), reinterpret_cast<UserObject*>(object));
-      if (found == objects.end()) refuse(cudaErrorInvalidValue, "the graph does not refer to the object that often.");
+      if (found == objects.end()) refuse(cudaErrorInvalidValue, "the graph has fewer references to the object.");
       UserObject& held = **found;
       objects.erase(found);
       release(held, 1);

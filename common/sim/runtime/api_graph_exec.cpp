@@ -1,4 +1,4 @@
-// Instantiated graphs: copies that are launched, and changed without being built again.
+// Instantiated graphs: copies that are launched, and changed without building them again.
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,12 +16,12 @@ struct Executable {
   uint64_t number = 0;
 };
 
-/// For the order checker each chain of nodes is a stream, which no stream of the program is.
+/// For the order checker each chain of nodes is a stream of its own, distinct from the program's streams.
 order::StreamName stream_of(uint64_t executable, const Step& step) {
   return {(uint64_t{1} << 63) + (executable << 32) + step.lane, false};
 }
 
-// Never destroyed, as the process is not.
+// Never destroyed, like Process.
 std::unordered_map<const void*, std::unique_ptr<Executable>>& live() {
   static auto& all = *new std::unordered_map<const void*, std::unique_ptr<Executable>>;
   return all;
@@ -29,7 +29,7 @@ std::unordered_map<const void*, std::unique_ptr<Executable>>& live() {
 Executable& find_executable(cudaGraphExec_t handle) {
   const auto found = live().find(handle);
   if (found == live().end())
-    refuse(cudaErrorInvalidValue, "%p is not an instantiated graph, or one that has been destroyed.",
+    refuse(cudaErrorInvalidValue, "%p is not an instantiated graph, or it has been destroyed.",
            static_cast<const void*>(handle));
   return *found->second;
 }
@@ -54,7 +54,7 @@ cudaGraphExec_t instantiate(Process& process, Graph& graph, unsigned long long f
 
 cudaError_t run_body(Graph& body, const order::StreamName& stream);
 
-/// Does what the condition decides, node by node in one stream.
+/// Executes the bodies that the condition selects, node by node in one stream.
 cudaError_t decide(const GraphNode& node, const order::StreamName& stream) {
   const auto& [condition, type, bodies, handles] = node.conditional;
   while (true) {
@@ -98,7 +98,7 @@ cudaError_t change(const char* name, cudaGraphExec_t executable, cudaGraphNode_t
   });
 }
 
-/// The first node of `fresh` that has another type or other dependencies than its counterpart.
+/// The first node of `fresh` whose type or dependencies differ from its counterpart's.
 const GraphNode* difference(const Graph& old, const Graph& fresh, cudaGraphExecUpdateResult* why) {
   const auto index_of = [](const Graph& graph, const GraphNode* node) {
     const auto at =
@@ -203,14 +203,14 @@ cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraph
                 [&](Process&, GraphNode& copy) { set_host(copy, result(parameters, "pNodeParams")); });
 }
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child) {
-  return change("cudaGraphExecChildGraphNodeSetParams", executable, node, cudaGraphNodeTypeGraph,
-                [&](Process&, GraphNode& copy) {
-                  Graph& fresh = find_graph(child);
-                  cudaGraphExecUpdateResult why{};
-                  if (fresh.nodes.size() != copy.child->nodes.size() || difference(*copy.child, fresh, &why) != nullptr)
-                    refuse(cudaErrorInvalidValue, "the graph has other nodes or dependencies than that of the node.");
-                  set_child(copy, fresh);
-                });
+  return change(
+      "cudaGraphExecChildGraphNodeSetParams", executable, node, cudaGraphNodeTypeGraph, [&](Process&, GraphNode& copy) {
+        Graph& fresh = find_graph(child);
+        cudaGraphExecUpdateResult why{};
+        if (fresh.nodes.size() != copy.child->nodes.size() || difference(*copy.child, fresh, &why) != nullptr)
+          refuse(cudaErrorInvalidValue, "nodes or dependencies of the graph differ from those of the node's graph.");
+        set_child(copy, fresh);
+      });
 }
 cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node, cudaEvent_t event) {
   return change("cudaGraphExecEventRecordNodeSetEvent", executable, node, cudaGraphNodeTypeEventRecord,
@@ -253,17 +253,17 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
     answer = {};
     answer.result = cudaGraphExecUpdateErrorTopologyChanged;
     if (old.graph->nodes.size() != fresh.nodes.size())
-      refuse(cudaErrorGraphExecUpdateFailure, "the graph has %zu nodes, the one that was instantiated %zu.",
+      refuse(cudaErrorGraphExecUpdateFailure, "the graph has %zu nodes, but the instantiated one has %zu.",
              fresh.nodes.size(), old.graph->nodes.size());
     if (const GraphNode* const other = difference(*old.graph, fresh, &answer.result)) {
       answer.errorNode = handle_of(const_cast<GraphNode&>(*other));
       refuse(cudaErrorGraphExecUpdateFailure,
-             "a node has another type or other dependencies than in the graph that was instantiated.");
+             "type or dependencies of a node differ from those in the instantiated graph.");
     }
     answer.result = cudaGraphExecUpdateSuccess;
     std::shared_ptr<Graph> copy = fresh.clone();
     copy->is_owned = true;
-    // The nodes that the program knows are those of the graph that was instantiated first.
+    // The program refers to nodes of the graph from which this one was first instantiated.
     for (size_t i = 0; i < copy->nodes.size(); ++i) {
       copy->nodes[i]->origin = old.graph->nodes[i]->origin;
       copy->nodes[i]->enabled = old.graph->nodes[i]->enabled;
@@ -282,8 +282,8 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 SIM_PER_THREAD(cudaGraphUpload, _ptsz)
 
-// Each node has a frame of its own: host functions may call the API. They change the graph for its next launch: this one has
-// a copy.
+// Each node has a frame of its own, since host functions may call the API. If they change the graph, that affects only
+// its next launch: this one works on a copy.
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   std::vector<Step> steps;
   uint64_t number = 0;

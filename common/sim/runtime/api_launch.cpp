@@ -1,4 +1,4 @@
-// Launches by function, what programs set and ask about kernels, and occupancy.
+// Launches by function, attributes of kernels, and occupancy.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -60,7 +60,7 @@ void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute
       const int most = process.gpu().smem_per_block - static_cast<int>(info.static_smem);
       if (value < 0 || value > most) {
         refuse(cudaErrorInvalidValue,
-               "%s cannot have %d bytes of dynamic shared memory: beside its %s of static shared memory, at most %s "
+               "%s cannot have %d bytes of dynamic shared memory: with its %s of static shared memory, at most %s "
                "are left on the %s.",
                name.c_str(), value, in_bytes(info.static_smem).c_str(), in_bytes(static_cast<unsigned>(most)).c_str(),
                process.gpu().name.c_str());
@@ -69,7 +69,8 @@ void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute
       return;
     }
     case cudaFuncAttributePreferredSharedMemoryCarveout:
-      if (value < -1 || value > 100) refuse(cudaErrorInvalidValue, "a carveout is -1 to 100 per cent, not %d.", value);
+      if (value < -1 || value > 100)
+        refuse(cudaErrorInvalidValue, "the carveout is %d; it must be -1 to 100 per cent.", value);
       kernel.carveout = value;
       return;
     case cudaFuncAttributeClusterDimMustBeSet: kernel.cluster_must_be_set = value != 0; return;
@@ -171,7 +172,7 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
                                                                    size_t dynamic_smem, unsigned flags) {
   return prepare("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Process& process) {
-    if (threads < 1) refuse(cudaErrorInvalidValue, "a block of %d threads is none.", threads);
+    if (threads < 1) refuse(cudaErrorInvalidValue, "blockSize is %d; it must be at least 1.", threads);
     if ((flags & ~cudaOccupancyDisableCachingOverride) != 0) {
       refuse(cudaErrorInvalidValue, "the flags 0x%x are unknown.", flags);
     }
@@ -190,7 +191,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks, int) {
   return prepare("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Process& process) {
-    if (blocks < 1) refuse(cudaErrorInvalidValue, "%d blocks have no shared memory.", blocks);
+    if (blocks < 1) refuse(cudaErrorInvalidValue, "numBlocks is %d; it must be at least 1.", blocks);
     const Gpu& gpu = process.gpu();
     const auto share = static_cast<std::size_t>(std::min(gpu.smem_per_sm / blocks, gpu.smem_per_block));
     const std::size_t static_smem = find_kernel(process, function).info(process).static_smem;
@@ -209,7 +210,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
       refuse(cudaErrorInvalidClusterSize, "the clusters do not divide the grid of %s blocks.",
              extents(shape.grid).c_str());
     }
-    // Questions about what can never run are answered with 0.
+    // For a launch that can never run the result is 0.
     const uint64_t ctas = uint64_t{shape.cluster[0]} * shape.cluster[1] * shape.cluster[2];
     const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
     const bool possible = shape.dynamic_smem <= shape.max_dynamic_smem && threads >= 1 && threads <= 1024 &&
@@ -235,8 +236,8 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
   });
 }
 
-/// Not CUDA's: a program may look it up and say how many tensor FLOPs its next launch is asked for (2*M*N*K of a
-/// product). The counters then show them beside those that were executed.
+/// Not part of CUDA: a program may look it up and pass the number of tensor FLOPs that its next launch's result
+/// requires (2*M*N*K of a product). The counters then show them beside the executed ones.
 SIM_API void sim_note_useful_flops(std::uint64_t flops) {
   call("sim_note_useful_flops", [&](Process& process) {
     process.device().note_useful_flops(flops);
@@ -244,8 +245,8 @@ SIM_API void sim_note_useful_flops(std::uint64_t flops) {
   });
 }
 
-/// Not CUDA's: a program may look it up and say what it calls the parts of dynamic shared memory in its next launches,
-/// so that reports can. A line per part: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
+/// Not part of CUDA: a program may look it up and pass its names for the parts of dynamic shared memory in later
+/// launches, for reports. One line per part: offset, bytes per element, number of elements, name ("0 8 4 smem_full").
 SIM_API void sim_name_shared(const char* lines) {
   call("sim_name_shared", [&](Process& process) {
     process.device().name_shared(read_shared_names(lines));
@@ -253,16 +254,16 @@ SIM_API void sim_name_shared(const char* lines) {
   });
 }
 
-/// Not CUDA's: a program may look it up and say that `bytes` bytes from `host` on are what the harness's generator
-/// makes of these numbers (common/harness/inputs.h): a recording has the numbers in the place of the bytes.
+/// Not part of CUDA: a program may look it up and declare that `bytes` bytes from `host` on come from the harness's
+/// generator with these arguments (common/harness/inputs.h). A recording then has the arguments instead of the bytes.
 SIM_API void sim_generated(const void* host, std::size_t bytes, unsigned init, std::uint64_t seed, unsigned operand) {
   query("sim_generated", [&](Process& process) {
     if (process.recorder() != nullptr) process.recorder()->generated(host, bytes, init, seed, operand);
   });
 }
 
-/// Not CUDA's: a program may look it up and say that device memory from `device` on is a matrix: rows and columns of so
-/// many bytes each, and bytes from row to row. A recording can then tell which tiles of it differ.
+/// Not part of CUDA: a program may look it up and declare that device memory from `device` on is a matrix, with its
+/// rows, columns, bytes per element, and pitch. A replay can then report which tiles of it differ.
 SIM_API void sim_describe_result(const char* name, const void* device, unsigned rows, unsigned columns,
                                  unsigned element, std::size_t pitch) {
   query("sim_describe_result", [&](Process& process) {
@@ -271,7 +272,8 @@ SIM_API void sim_describe_result(const char* name, const void* device, unsigned 
   });
 }
 
-/// Not CUDA's: does this device only predict how long a kernel takes? Then no input is read, and no result is there.
+/// Not part of CUDA: whether this device only predicts how long kernels take. Then kernels read no inputs and write no
+/// results.
 SIM_API int sim_predicts() {
   int predicts = 0;
   call("sim_predicts", [&](Process& process) { predicts = process.device().options().timing; });

@@ -1,4 +1,4 @@
-// Code that a program loads at run time, as text or as a fat binary: what NVRTC's users do.
+// Code that a program loads at run time, as text or as a fat binary, for example from NVRTC.
 #include <fstream>
 #include <sstream>
 
@@ -12,12 +12,12 @@ namespace {
 Binary* library_of(Process& process, cudaLibrary_t handle) {
   auto* const library = reinterpret_cast<Binary*>(handle);
   if (!process.registry.knows(library)) {
-    refuse(cudaErrorInvalidResourceHandle, "%p is not a library that was loaded.", static_cast<void*>(handle));
+    refuse(cudaErrorInvalidResourceHandle, "%p is not a loaded library.", static_cast<void*>(handle));
   }
   return library;
 }
 
-/// Parses at once: the program may free `code` when the call returns.
+/// Parses immediately, since the program may free `code` when the call returns.
 cudaLibrary_t load(Process& process, const void* code, const std::string& label) {
   Binary* const library = process.registry.add_library(code, label);
   try {

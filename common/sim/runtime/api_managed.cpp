@@ -1,4 +1,4 @@
-// Advice about managed memory. Where memory lies makes no difference here: advice is remembered for programs that ask.
+// Advice about managed memory. The location of memory makes no difference here; advice is only stored for queries.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -10,17 +10,17 @@ using namespace sim::runtime;
 
 namespace {
 
-/// What was last said of a part of an allocation.
+/// The last advice for a part of an allocation.
 struct Advice {
-  std::string allocation;  ///< its label: another one may have its addresses later
+  std::string allocation;  ///< its label, since another allocation may have its addresses later
   uintptr_t begin, end;
   cudaMemRangeAttribute about;  ///< ReadMostly, PreferredLocation, AccessedBy or LastPrefetchLocation
-  cudaMemLocation location;     ///< of the type None: taken back. ReadMostly has any other for yes
+  cudaMemLocation location;     ///< type None: unset. For ReadMostly any other type means set
 };
 
 constexpr cudaMemLocation kNothing{cudaMemLocationTypeNone, 0};
 
-// Never destroyed, as the process is not. The newest comes last.
+// Never destroyed, like Process. The newest comes last.
 std::vector<Advice>& advices() {
   static auto& all = *new std::vector<Advice>;
   return all;
@@ -30,8 +30,8 @@ const GlobalMemory::Allocation& managed_range(Process& process, const void* poin
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto* found = process.memory().find(address, bytes);
   if (bytes == 0 || found == nullptr || found->kind != GlobalMemory::Kind::Managed) {
-    refuse(cudaErrorInvalidValue, "%zu bytes at %p are not managed memory (cudaMallocManaged): there is %s.", bytes,
-           pointer, process.memory().describe(address).c_str());
+    refuse(cudaErrorInvalidValue, "%zu bytes at %p are not managed memory (cudaMallocManaged): the address is %s.",
+           bytes, pointer, process.memory().describe(address).c_str());
   }
   return *found;
 }
@@ -40,13 +40,13 @@ void remember(Process& process, const void* pointer, std::size_t bytes, cudaMemR
               cudaMemLocation location) {
   const GlobalMemory::Allocation& allocation = managed_range(process, pointer, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(pointer), end = begin + bytes;
-  std::erase_if(advices(), [&](const Advice& old) {  // all of it is said anew
+  std::erase_if(advices(), [&](const Advice& old) {  // the new advice covers all of it
     return old.allocation == allocation.label && old.about == about && begin <= old.begin && old.end <= end;
   });
   advices().push_back({allocation.label, begin, end, about, location});
 }
 
-/// What has been said of the whole range; None if not the same everywhere.
+/// The advice for the whole range; None if it is not the same everywhere.
 cudaMemLocation known(Process& process, const void* pointer, std::size_t bytes, cudaMemRangeAttribute about) {
   const GlobalMemory::Allocation& allocation = managed_range(process, pointer, bytes);
   const auto begin = reinterpret_cast<uintptr_t>(pointer), end = begin + bytes;
@@ -67,7 +67,7 @@ cudaMemLocation known(Process& process, const void* pointer, std::size_t bytes, 
   return answer;
 }
 
-/// As those attributes have it that are older than locations with a type.
+/// The device number of a location, for the older attributes without a location type.
 int device_of(cudaMemLocation location) {
   switch (location.type) {
     case cudaMemLocationTypeNone: return cudaInvalidDeviceId;

@@ -1,4 +1,4 @@
-// Allocation of linear memory, and what programs ask about pointers.
+// Allocation of linear memory, and queries about pointers.
 #include <map>
 
 #include "runtime/capture.h"
@@ -68,7 +68,8 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   return call("cudaHostRegister", [&](Process& process) {
-    if (pointer == nullptr || bytes == 0) refuse(cudaErrorInvalidValue, "there is no memory to register.");
+    if (pointer == nullptr || bytes == 0)
+      refuse(cudaErrorInvalidValue, "the pointer is null or the size is 0: there is no memory to register.");
     if (!process.memory().adopt(pointer, bytes, "cudaHostRegister")) {
       refuse(cudaErrorHostMemoryAlreadyRegistered, "some of these %s at %p are registered or allocated already.",
              in_bytes(bytes).c_str(), pointer);
@@ -156,7 +157,7 @@ SIM_PER_THREAD(cudaFreeAsync, _ptsz)
 
 namespace {
 
-/// A pool keeps nothing: memory comes from and goes back to the device at once. It only remembers its attributes.
+/// A pool keeps no memory: allocations and frees go directly to the device. It only stores its attributes.
 struct Pool {
   std::map<cudaMemPoolAttr, uint64_t> attributes;
 };
@@ -189,7 +190,7 @@ cudaMemPool_t& current_pool() {
   return pool;
 }
 
-/// The two switches that allow reuse are 32 bits wide, the sizes 64.
+/// Whether the attribute is a 32-bit switch that allows reuse; sizes have 64 bits.
 bool is_narrow(cudaMemPoolAttr attribute) { return attribute <= cudaMemPoolReuseAllowInternalDependencies; }
 
 }  // namespace

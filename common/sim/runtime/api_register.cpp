@@ -9,7 +9,7 @@ using namespace sim::runtime;
 
 namespace {
 
-/// The part of a launch that stands between <<< and >>>, until the stub of the kernel takes it.
+/// The launch configuration from <<< and >>>, until the stub of the kernel pops it.
 struct Configuration {
   dim3 grid, block;
   size_t dynamic_smem;
@@ -23,7 +23,7 @@ std::vector<Configuration>& pushed() {
 
 Binary* binary_of(void** handle) { return reinterpret_cast<Binary*>(handle); }
 
-/// Registration must not fail: an error here could only be met by ending the program. It is met at first use instead.
+/// Registration must not fail: an error here could only end the program. It is reported at first use instead.
 template <typename Body>
 void registering(Body&& body) {
   Process& process = Process::get();
@@ -62,8 +62,8 @@ SIM_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*,
       [&](Registry& registry) { registry.add_variable(binary_of(handle), host_pointer, name, bytes, host_pointer); });
 }
 
-/// Called before the host first touches a __managed__ variable of the module. The program reads through the variable's
-/// pointer whatever the result is, so without code that defines it there is nothing to go on with.
+/// Called before the host first accesses a __managed__ variable of the module. The program dereferences the variable's
+/// pointer whatever the result is, so it cannot continue without code that defines the variable.
 SIM_API char __cudaInitModule(void** handle) {
   const cudaError_t error = call("__managed__ variable", [&](Process& process) {
     binary_of(handle)->module(process);
@@ -75,7 +75,7 @@ SIM_API char __cudaInitModule(void** handle) {
 
 SIM_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_smem, cudaStream_t stream) {
   pushed().push_back({grid, block, dynamic_smem, stream});
-  return 0;  // "go on, call the stub"
+  return 0;  // 0: call the stub
 }
 
 SIM_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_smem, void* stream) {
@@ -97,7 +97,7 @@ SIM_API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_funct
   return *kernel == nullptr ? cudaErrorInvalidDeviceFunction : cudaSuccess;
 }
 
-/// The launch of kernel<<<...>>>. Its result is dropped by the generated code: only cudaGetLastError tells the program.
+/// The launch of kernel<<<...>>>. The generated code ignores its result: a program only gets it by cudaGetLastError.
 SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                        size_t dynamic_smem, cudaStream_t stream) {
   return prepare("kernel launch", [&](Process& process) {

@@ -1,4 +1,4 @@
-// Streams, events, and what waits for them. All work is done when the call that asks for it returns, so nothing waits.
+// Streams, events, and waits for them. All work is done when the call that submits it returns, so nothing has to wait.
 #include <chrono>
 
 #include "runtime/capture.h"
@@ -38,7 +38,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 SIM_PER_THREAD(cudaStreamSynchronize, _ptsz)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call("cudaStreamQuery", [&](Process& process) {  // it is done, and the host knows
+  return call("cudaStreamQuery", [&](Process& process) {  // the work is done, and after this call the host knows it
     find_stream(stream);
     refuse_while_captured(stream);
     process.order().wait_for(name_of(stream));
@@ -78,7 +78,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
 }
 SIM_PER_THREAD(cudaStreamGetDevice, _ptsz)
 
-// The attributes are hints about caches and synchronisation. They are taken and forgotten.
+// The attributes are hints about caches and synchronisation. They are accepted without effect.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID, const cudaStreamAttrValue* value) {
   return call("cudaStreamSetAttribute", [&](Process&) {
     find_stream(stream);
@@ -177,7 +177,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call("cudaEventSynchronize", [&](Process& process) { wait_for_event(process, event); });
 }
 
-// The time that passed on the host. It says how fast the simulation is, and nothing about a GPU.
+// The time that passed on the host: a measure of the simulation's speed, not of a GPU's.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return call("cudaEventElapsedTime", [&](Process&) {
     float& elapsed = result(milliseconds, "ms");

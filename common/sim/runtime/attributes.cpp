@@ -73,7 +73,7 @@ std::optional<int> device_attribute(const Gpu& gpu, int attribute) {
     case cudaDevAttrAsyncEngineCount: return 3;
     case cudaDevAttrNumaId: return -1;
 
-    // Textures and surfaces: the limits of the hardware, which programs print. Using one is refused.
+    // Textures and surfaces: the hardware's limits, since programs print them. Their use is refused.
     case cudaDevAttrTextureAlignment:
     case cudaDevAttrSurfaceAlignment: return 512;
     case cudaDevAttrTexturePitchAlignment: return 32;
@@ -118,7 +118,7 @@ std::optional<int> device_attribute(const Gpu& gpu, int attribute) {
     case cudaDevAttrMaxTextureCubemapLayeredLayers:
     case cudaDevAttrMaxSurfaceCubemapLayeredLayers: return 2046;
 
-    // Everything else describes other machines and operating systems, or what is not simulated.
+    // All other attributes describe other machines and operating systems, or features that are not simulated.
     default: return 0;
   }
 }

@@ -1,4 +1,4 @@
-// What programs ask about the device.
+// Device attributes, as programs query them.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace sim::runtime {
 
 /// The value of a device attribute, or nothing if there is no attribute with this number. The runtime's cudaDevAttr...
 /// and the driver's CU_DEVICE_ATTRIBUTE_... have the same numbers. Where the simulated device lacks something that the
-/// real GPU has (interprocess events, for example), the answer is that it is not there.
+/// real GPU has (interprocess events, for example), the value says that it is not supported.
 std::optional<int> device_attribute(const Gpu& gpu, int attribute);
 
 cudaDeviceProp device_properties(const Gpu& gpu);

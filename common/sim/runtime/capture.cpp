@@ -11,12 +11,13 @@ using Dependency = GraphNode::Dependency;
 
 struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
-  bool is_programs = false;  ///< the program's graph, which nodes are added to
+  bool is_programs = false;  ///< nodes are added to a graph of the program
   cudaStream_t origin = nullptr;
   unsigned long long id = 0;
   bool invalid = false;
-  std::map<cudaStream_t, std::vector<Dependency>> last;  ///< by stream: what its next node depends on
-  std::map<cudaStream_t, bool> joined;  ///< streams beside the origin: has another waited for their last work?
+  std::map<cudaStream_t, std::vector<Dependency>> last;  ///< by stream: dependencies of its next node
+  std::map<cudaStream_t, bool>
+      joined;  ///< streams other than the origin: whether another has waited for their last work
 };
 
 struct RecordedIn {
@@ -25,7 +26,7 @@ struct RecordedIn {
   std::vector<Dependency> nodes;
 };
 
-// Never destroyed, as the process is not.
+// Never destroyed, like Process.
 std::unordered_map<cudaStream_t, std::shared_ptr<Capture>>& captures() {
   static auto& all = *new std::unordered_map<cudaStream_t, std::shared_ptr<Capture>>;
   return all;
@@ -43,7 +44,8 @@ Capture& require_capture(cudaStream_t stream) {
   find_stream(stream);
   Capture* const capture = capture_of(stream);
   if (capture == nullptr) refuse(cudaErrorIllegalState, "the stream is not captured.");
-  if (capture->invalid) refuse(cudaErrorStreamCaptureInvalidated, "the capture of this stream was lost before.");
+  if (capture->invalid)
+    refuse(cudaErrorStreamCaptureInvalidated, "the capture of this stream has been invalidated by an earlier call.");
   return *capture;
 }
 
@@ -155,7 +157,7 @@ bool capture_wait(cudaStream_t stream, cudaEvent_t event) {
   const bool is_captured = recorded != captured_events().end() && capture_of(recorded->second.stream) != nullptr;
   if (here == nullptr && !is_captured) return false;
   if (!is_captured)
-    refuse(cudaErrorStreamCaptureIsolation, "a stream that is captured waits for an event from outside its capture.");
+    refuse(cudaErrorStreamCaptureIsolation, "a captured stream cannot wait for an event from outside its capture.");
   const RecordedIn& from = recorded->second;
   if (here == nullptr) {
     captures()[stream] = from.capture;
@@ -172,14 +174,16 @@ bool capture_wait(cudaStream_t stream, cudaEvent_t event) {
 void refuse_while_any_is_captured() {
   if (captures().empty()) return;
   for (const auto& [stream, capture] : captures()) capture->invalid = true;
-  refuse(cudaErrorStreamCaptureUnsupported, "this is not possible while a stream is captured; the capture is lost.");
+  refuse(cudaErrorStreamCaptureUnsupported,
+         "this is not possible while a stream is captured; the capture is now invalid.");
 }
 
 void refuse_while_captured(cudaStream_t stream) {
   Capture* const capture = capture_of(stream);
   if (capture == nullptr) return;
   capture->invalid = true;
-  refuse(cudaErrorStreamCaptureUnsupported, "this is not possible while the stream is captured; the capture is lost.");
+  refuse(cudaErrorStreamCaptureUnsupported,
+         "this is not possible while the stream is captured; the capture is now invalid.");
 }
 
 }  // namespace sim::runtime
@@ -205,17 +209,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     const auto found = captures().find(stream);
     if (found == captures().end()) refuse(cudaErrorIllegalState, "the stream is not captured.");
     const std::shared_ptr<Capture> capture = found->second;
-    if (!capture->is_programs) require_pointer(graph, "pGraph");  // otherwise the program has it already
+    if (!capture->is_programs) require_pointer(graph, "pGraph");  // otherwise the program already has the graph
     if (capture->origin != stream)
-      refuse(cudaErrorStreamCaptureUnmatched, "a capture ends in the stream in which it began.");
+      refuse(cudaErrorStreamCaptureUnmatched, "a capture must end in the stream in which it began.");
     std::erase_if(captures(), [&](const auto& each) { return each.second == capture; });
     std::erase_if(captured_events(), [&](const auto& each) { return each.second.capture == capture; });
-    if (capture->invalid) refuse(cudaErrorStreamCaptureInvalidated, "the capture was lost before its end.");
+    if (capture->invalid) refuse(cudaErrorStreamCaptureInvalidated, "the capture was invalidated by an earlier call.");
     for (const auto& [other, joined] : capture->joined) {
       if (!joined)
         refuse(cudaErrorStreamCaptureUnjoined,
-               "another stream takes part in the capture, and the one in which it began "
-               "has not waited for its last work (cudaEventRecord, cudaStreamWaitEvent).");
+               "another stream takes part in the capture, and the stream in which the capture "
+               "began has not waited for its last work (cudaEventRecord, cudaStreamWaitEvent).");
     }
     if (graph != nullptr) *graph = capture->is_programs ? handle_of(*capture->graph) : keep(capture->graph);
   });
@@ -233,7 +237,7 @@ SIM_PER_THREAD(cudaStreamIsCapturing, _ptsz)
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, size_t* count) {
-  // What the pointers show is valid until the next call.
+  // The arrays stay valid until the next call.
   static auto& nodes = *new std::vector<cudaGraphNode_t>;
   static auto& data = *new std::vector<cudaGraphEdgeData>;
   return call("cudaStreamGetCaptureInfo", [&](Process&) {

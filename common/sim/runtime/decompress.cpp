@@ -5,7 +5,7 @@
 namespace sim::runtime {
 namespace {
 
-/// A cursor over the block that refuses to leave it.
+/// A cursor over the block, with bounds checks.
 class Reader {
  public:
   explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -20,7 +20,7 @@ class Reader {
     at_ += count;
     return run;
   }
-  /// A length whose first four bits were `start`: 15 means that further bytes are added, up to one below 255.
+  /// A length whose first four bits are `start`: 15 means that further bytes are added, up to the first below 255.
   std::size_t length(std::size_t start) {
     if (start < 15) return start;
     for (uint8_t more = 255; more == 255;) start += more = byte();
@@ -69,7 +69,7 @@ std::string decompress_zstd(std::span<const uint8_t> frame, std::size_t size) {
   static const auto is_error = library == nullptr ? nullptr : reinterpret_cast<IsError>(dlsym(library, "ZSTD_isError"));
   if (decompress == nullptr || is_error == nullptr) {
     throw FatbinError(
-        "its PTX is compressed with Zstandard and there is no libzstd.so.1 here: install it (Debian and Ubuntu: "
+        "its PTX is compressed with Zstandard, but libzstd.so.1 is not installed: install it (Debian and Ubuntu: "
         "apt install libzstd1), or compile the program with nvcc --no-compress");
   }
   std::string text(size, '\0');

@@ -2,17 +2,17 @@
 // enough of the rest for a program that loads PTX and launches it itself. Most functions are their runtime namesakes.
 //
 // The functions live in libcudart.so.13, beside the state that they share. libcuda.so.1 is an empty library that
-// depends on it: a program that links it or looks a name up in it finds the name there.
+// depends on it. So a program that links it or looks a name up in it finds the name in libcudart.so.13.
 #pragma once
 
 #include "runtime/process.h"
 
 namespace sim::runtime {
 
-/// The driver's name for an error of the runtime. Nearly all have the same number.
+/// The driver's error code for one of the runtime. Nearly all have the same number.
 CUresult as_result(cudaError_t error);
 
-/// Does something through the runtime without leaving a trace in cudaGetLastError.
+/// Calls the runtime without changing the error that cudaGetLastError returns.
 template <typename Body>
 CUresult without_trace(Body&& body) {
   const cudaError_t before = last_error();
@@ -21,7 +21,7 @@ CUresult without_trace(Body&& body) {
   return as_result(error);
 }
 
-/// Calls the runtime function that does the same. Messages name the driver's function in its place.
+/// Calls the runtime's equivalent function. Messages name the driver's function instead.
 template <typename... Parameters, typename... Arguments>
 CUresult as_runtime_in(const char* caller, cudaError_t (*function)(Parameters...), Arguments... arguments) {
   const CalledAs name(caller);
@@ -29,13 +29,13 @@ CUresult as_runtime_in(const char* caller, cudaError_t (*function)(Parameters...
 }
 #define as_runtime(...) as_runtime_in(__func__, __VA_ARGS__)
 
-/// The frame of a driver function that has no such namesake.
+/// The frame of a driver function without an equivalent in the runtime.
 template <typename Body>
 CUresult driver(const char* name, Body&& body) {
   return without_trace([&] { return query(name, body); });
 }
 
-/// The driver's description of a copy, as the runtime has it. Refuses arrays.
+/// Converts the driver's description of a copy into the runtime's. Refuses arrays.
 CUresult as_runtime_copy(const CUDA_MEMCPY3D* parameters, cudaMemcpy3DParms* copy);
 
 /// There is one context, and it is always current.

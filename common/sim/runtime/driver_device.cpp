@@ -34,7 +34,7 @@ CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 
 namespace {
 
-/// The table that NVIDIA's runtime asks for first, in 13.0 of the toolkit and in 13.4 of cuda-python alike.
+/// The table that NVIDIA's runtime requests first, in 13.0 of the toolkit as in 13.4 of cuda-python.
 bool is_the_runtimes(const CUuuid& table) {
   constexpr unsigned char kFirst[] = {0xF8, 0xCF, 0xF9, 0x51, 0x21, 0x46, 0x8B, 0x4E,
                                       0xB9, 0xE2, 0xFB, 0x46, 0x9E, 0x7C, 0x0D, 0xD9};
@@ -44,17 +44,17 @@ bool is_the_runtimes(const CUuuid& table) {
 
 }  // namespace
 
-// Tables of functions that NVIDIA's own libraries share, without documentation. Most go on without those that are
-// missing; the static runtime cannot. It is inside cuBLAS and its like, and in cuda-python's cuda.bindings.runtime:
-// they give the program an error that says nothing of the cause.
+// Undocumented tables of functions that NVIDIA's own libraries share. Most libraries work without missing tables; the
+// static runtime does not. cuBLAS and similar libraries contain it, as does cuda-python's cuda.bindings.runtime. They
+// return an error that does not name the cause.
 CUresult cuGetExportTable(const void** functions, const CUuuid* table) {
   if (functions != nullptr) *functions = nullptr;
   Dl_info caller{};
   if (table != nullptr && is_the_runtimes(*table) && dladdr(__builtin_return_address(0), &caller) != 0) {
     const std::string_view path = caller.dli_fname;
     say(format(
-        "%s calls the device through the static CUDA runtime inside it. That one needs private functions of "
-        "NVIDIA's driver, so these calls fail: do without the library, link the shared runtime in its place (nvcc "
+        "%s calls the device through the static CUDA runtime inside it, which needs private functions of "
+        "NVIDIA's driver. So these calls fail: do without the library, link the shared runtime in its place (nvcc "
         "-cudart shared), use the driver API (cuda-python: cuda.bindings.driver, cuda.core), or use a GPU.",
         std::string(path.substr(path.rfind('/') + 1)).c_str()));
   }
@@ -90,7 +90,7 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return driver("cuDeviceGetName", [&](Process& process) {
     check_device(device);
-    if (name == nullptr || length < 1) refuse(cudaErrorInvalidValue, "there is no room for the name.");
+    if (name == nullptr || length < 1) refuse(cudaErrorInvalidValue, "len is too small for the name.");
     std::snprintf(name, static_cast<std::size_t>(length), "%s", process.gpu().name.c_str());
   });
 }

@@ -1,4 +1,4 @@
-// Driver functions by name, for programs that ask for them instead of linking libcuda.
+// Driver functions by name, for programs that look them up instead of linking libcuda.
 
 #include <string>
 #include <string_view>
@@ -13,11 +13,11 @@ namespace {
 
 struct Known {
   void* function;
-  int since;  ///< the first CUDA version that has it, where programs depend on that
+  int since;  ///< the first CUDA version with the function, if programs depend on it
 };
 
 const std::unordered_map<std::string_view, Known>& entries() {
-// A name without a version suffix means what cuda.h makes of it, and the string is the name itself.
+// A name without a version suffix refers to the function to which cuda.h maps it; the string is the name itself.
 #define SIM_ENTRY(name)                          \
   {                                              \
 #name, { reinterpret_cast<void*>(&name), 0 } \
@@ -236,10 +236,10 @@ const std::unordered_map<std::string_view, Known>& entries() {
 
 struct DriverEntry {
   void* function = nullptr;  ///< nullptr: not found, or too new for the caller
-  bool too_new = false;      ///< it exists, but not in the version of CUDA that the caller asks for
+  bool too_new = false;      ///< it exists, but not in the CUDA version that the caller requests
 };
 
-/// `version` is the CUDA version (12000) whose meaning of the name the caller wants.
+/// `version` is the CUDA version (12000) that defines the meaning of the name.
 DriverEntry find_driver_entry(const char* name, int version) {
   // cuMemAlloc_v2 and cuMemcpyHtoD_v2_ptds are other spellings of names in the table.
   std::string_view base = name;

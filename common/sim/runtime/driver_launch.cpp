@@ -194,7 +194,7 @@ cudaLaunchConfig_t as_runtime_config(const CUlaunchConfig& config) {
   return same;
 }
 
-/// Finds the arguments in the packed buffer that a caller may give instead of a pointer for each.
+/// Finds the arguments in the packed buffer that a caller may pass instead of one pointer per argument.
 std::vector<void*> unpack(Kernel& kernel, Process& process, void** extra) {
   char* buffer = nullptr;
   for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {

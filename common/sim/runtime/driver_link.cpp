@@ -1,5 +1,5 @@
-// The driver's linker, as programs use it that compile at run time: one text of PTX, which is "linked" to itself. What
-// comes out is that text; cuModuleLoadData takes it like machine code.
+// The driver's linker, for programs that compile at run time: a single text of PTX is "linked". The result is that
+// text, which cuModuleLoadData accepts like machine code.
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -12,11 +12,11 @@ using namespace sim::runtime;
 namespace {
 
 struct Link {
-  std::string image;  ///< with a 0 behind it
+  std::string image;  ///< ends with a 0
   bool is_given = false;
 };
 
-// Never destroyed, as the process is not.
+// Never destroyed, like Process.
 std::unordered_map<CUlinkState, std::unique_ptr<Link>>& live() {
   static auto& all = *new std::unordered_map<CUlinkState, std::unique_ptr<Link>>;
   return all;
@@ -24,7 +24,7 @@ std::unordered_map<CUlinkState, std::unique_ptr<Link>>& live() {
 Link& find_link(CUlinkState state) {
   const auto found = live().find(state);
   if (found == live().end())
-    refuse(cudaErrorInvalidValue, "%p is not a link, or one that has been destroyed.", static_cast<void*>(state));
+    refuse(cudaErrorInvalidValue, "%p is not a link, or it has been destroyed.", static_cast<void*>(state));
   return *found->second;
 }
 

@@ -1,4 +1,4 @@
-// The driver's memory: the runtime's, with addresses that are numbers.
+// The driver's memory functions: the runtime's, with addresses as integers.
 #include <cstring>
 
 #include "runtime/capture.h"
@@ -13,7 +13,7 @@ CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 
 namespace {
 
-/// The runtime gives a null pointer for 0 bytes; the driver refuses.
+/// The runtime returns a null pointer for 0 bytes; the driver refuses.
 template <typename Allocate>
 CUresult allocate_with(const char* caller, CUdeviceptr* address, size_t bytes, Allocate&& allocate) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +101,8 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     using Kind = GlobalMemory::Kind;
     require_pointer(data, "data");
     const auto* allocation = process.memory().find(address, 1);
-    if (allocation == nullptr) throw Refusal{cudaErrorInvalidValue, ""};  // how programs ask whose pointer it is
+    if (allocation == nullptr)
+      throw Refusal{cudaErrorInvalidValue, ""};  // no message: programs call this to classify pointers
     const bool on_host = allocation->kind == Kind::Host || allocation->kind == Kind::Adopted;
     const auto answer = [&](auto value) { std::memcpy(data, &value, sizeof value); };
     switch (attribute) {
@@ -197,7 +198,7 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* parameters, CUstream stream) {
 
 namespace {
 
-/// A pitch of 0 means rows without anything between them.
+/// A pitch of 0 means contiguous rows.
 CUDA_MEMCPY3D as_three_dimensions(const CUDA_MEMCPY2D& p) {
   CUDA_MEMCPY3D same{};
   same.srcXInBytes = p.srcXInBytes, same.srcY = p.srcY, same.srcMemoryType = p.srcMemoryType;

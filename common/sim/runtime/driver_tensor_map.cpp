@@ -9,7 +9,7 @@ using namespace sim::runtime;
 
 namespace {
 
-/// The library's own way to refuse: the sentence, then the driver's error.
+/// Refuses: writes the sentence, then returns the driver's error.
 CUresult refuse_tensor_map(const char* name, CUresult error, const std::string& problem) {
   say(std::string(name) + ": " + problem);
   return error;

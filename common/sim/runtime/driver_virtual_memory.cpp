@@ -15,7 +15,7 @@ void check_location(const CUmemLocation& location) {
            static_cast<int>(location.type));
   }
   if (location.id != 0) {
-    refuse(cudaErrorInvalidDevice, "location.id is %d, and there is one simulated device, number 0.", location.id);
+    refuse(cudaErrorInvalidDevice, "location.id is %d; the only simulated device is number 0.", location.id);
   }
 }
 
@@ -27,8 +27,7 @@ void check_properties(const CUmemAllocationProp* properties) {
   }
   if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
       properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-    refuse(cudaErrorNotSupported,
-           "prop.requestedHandleTypes is %d; NONE and POSIX_FILE_DESCRIPTOR are simulated, and no others.",
+    refuse(cudaErrorNotSupported, "prop.requestedHandleTypes is %d; only NONE and POSIX_FILE_DESCRIPTOR are simulated.",
            static_cast<int>(properties->requestedHandleTypes));
   }
   check_location(properties->location);
@@ -38,7 +37,7 @@ void check_flags(unsigned long long flags) {
   if (flags != 0) refuse(cudaErrorInvalidValue, "flags is %llu; it must be 0.", flags);
 }
 
-/// The frame of a function that changes what is mapped: launches before it are done.
+/// The frame of a function that changes mappings: earlier launches run first.
 template <typename Body>
 CUresult change(const char* name, Body&& body) {
   return without_trace([&] { return call(name, body); });
@@ -51,7 +50,7 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
   return driver("cuMemGetAllocationGranularity", [&](Process&) {
     check_properties(properties);
     if (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
-      refuse(cudaErrorInvalidValue, "option is %d, which is no CUmemAllocationGranularity_flags.",
+      refuse(cudaErrorInvalidValue, "option is %d, which is not a CUmemAllocationGranularity_flags.",
              static_cast<int>(option));
     result(granularity, "granularity") = VirtualMemory::kGranularity;
   });
@@ -59,7 +58,7 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
 
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr,
                              unsigned long long flags) {
-  return driver("cuMemAddressReserve", [&](Process& process) {  // the address that is wished for is no more than that
+  return driver("cuMemAddressReserve", [&](Process& process) {  // the requested address is only a hint
     check_flags(flags);
     result(address, "ptr") = VirtualMemory::get().reserve(process, bytes, alignment);
   });
@@ -104,7 +103,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
       const CUmemAccess_flags flags = accesses[i].flags;
       if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
           flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        refuse(cudaErrorInvalidValue, "desc[%zu].flags is %d, which is no CUmemAccess_flags.", i,
+        refuse(cudaErrorInvalidValue, "desc[%zu].flags is %d, which is not a CUmemAccess_flags.", i,
                static_cast<int>(flags));
       VirtualMemory::get().set_access(process, address, bytes, flags);
     }
@@ -153,7 +152,7 @@ CUresult cuMemExportToShareableHandle(void* shareable, CUmemGenericAllocationHan
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shareable,
                                         CUmemAllocationHandleType type) {
   return driver("cuMemImportFromShareableHandle", [&](Process&) {
-    check_handle_type(type);  // a file descriptor is handed over as it is, in place of a pointer
+    check_handle_type(type);  // the file descriptor itself is passed instead of a pointer
     const auto file = static_cast<int>(reinterpret_cast<intptr_t>(shareable));
     result(handle, "handle") = VirtualMemory::get().import_file(file);
   });

@@ -15,7 +15,7 @@ struct ErrorEntry {
 };
 using Table = std::map<int, ErrorEntry>;
 
-/// The phrases by which everybody knows these errors.
+/// The well-known phrases of CUDA for these errors.
 std::string_view known_phrase(int error) {
   switch (error) {
     case cudaSuccess: return "no error";

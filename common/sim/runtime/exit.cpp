@@ -12,8 +12,8 @@ namespace {
 bool exit_is_known = false, library_is_finalised = false;
 int exit_code = 0;
 
-/// The last word needs both: what the program passed to exit or returned from main, and that the destructors of the
-/// program and of every library that uses this one have run. Their order depends on when this library was loaded.
+/// Ending the process needs the exit code that the program passed to exit or returned from main. It must come after the
+/// destructors of the program and of every library that uses this one, whose order depends on when this one was loaded.
 void conclude() {
   if (!exit_is_known || !library_is_finalised || !Process::exists()) return;
   Process& process = Process::get();

@@ -23,7 +23,8 @@ struct Wrapper {
   const void* const* prelinked;
 };
 
-/// A damaged size leads anywhere in readable memory, between variables of the program, too: no matter for a sanitizer.
+/// A corrupt size may lead anywhere in readable memory, also between the program's variables, so a sanitizer must not
+/// check these reads.
 template <typename T>
 __attribute__((no_sanitize_address)) T read(std::span<const uint8_t> bytes, std::size_t at) {
   const uint8_t* const from = bytes.data() + at;
@@ -48,7 +49,7 @@ Image read_entry(std::span<const uint8_t> entry, std::size_t header_bytes, std::
   if (image.flags & (kFlagLz4 | kFlagZstd)) {
     const std::size_t compressed_bytes = read<uint32_t>(entry, 16);
     if (compressed_bytes > payload_bytes)
-      throw FatbinError("an entry says that its compressed data is longer than itself");
+      throw FatbinError("an entry's header gives a size of compressed data that exceeds the entry");
     image.payload = image.payload.first(compressed_bytes);
     image.uncompressed_bytes = read<uint64_t>(entry, 56);
   }
@@ -78,9 +79,9 @@ bool Image::is_for(const Gpu& gpu) const {
 }
 
 std::string Image::bytes() const {
-  // A corrupt size must not make the reader ask for terabytes. The largest PTX of real libraries is tens of megabytes.
+  // A corrupt size must not lead to an allocation of terabytes. The largest PTX of real libraries is tens of megabytes.
   constexpr std::size_t kLargestText = std::size_t{1} << 30;
-  if (uncompressed_bytes > kLargestText) throw FatbinError("an entry says that it holds more than 1 GiB of PTX");
+  if (uncompressed_bytes > kLargestText) throw FatbinError("an entry's header gives more than 1 GiB of PTX");
   if (flags & kFlagZstd) return decompress_zstd(payload, uncompressed_bytes);
   if (flags & kFlagLz4) return decompress_lz4(payload, uncompressed_bytes);
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
@@ -94,9 +95,10 @@ std::string Image::text() const {
 }
 
 std::vector<Image> read_container(std::span<const uint8_t> bytes) {
-  constexpr std::size_t kHeaderBytes = 16, kEntryHeaderBytes = 64;  // what is read of each; both may be longer
+  constexpr std::size_t kHeaderBytes = 16,
+                        kEntryHeaderBytes = 64;  // the parts that are read; both headers may be longer
   if (bytes.size() < kHeaderBytes || read<uint32_t>(bytes, 0) != kContainerMagic) {
-    throw FatbinError("its container does not start as one does");
+    throw FatbinError("its container does not start with the magic number of one");
   }
   const auto version = read<uint16_t>(bytes, 4);
   const std::size_t header_bytes = read<uint16_t>(bytes, 6);
@@ -126,7 +128,7 @@ std::vector<std::vector<Image>> read_wrapper(const void* pointer) {
   const auto bytes = everything_from(pointer);
   if (bytes.size() < sizeof(Wrapper)) throw FatbinError("its wrapper is not in readable memory");
   const auto wrapper = read<Wrapper>(bytes, 0);
-  if (wrapper.magic != kWrapperMagic) throw FatbinError("its wrapper does not start as one does");
+  if (wrapper.magic != kWrapperMagic) throw FatbinError("its wrapper does not start with the magic number of one");
   if (wrapper.version == 1) return {read_container(everything_from(wrapper.container))};
   if (wrapper.version != 2) throw FatbinError(format("its wrapper has the unknown version %u", wrapper.version));
 
@@ -156,7 +158,7 @@ std::size_t readable_bytes(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), &std::fclose);
   if (!maps) return 0;
-  uintptr_t end_of_run = 0;  // of consecutive readable mappings that hold `address`
+  uintptr_t end_of_run = 0;  // end of the consecutive readable mappings from `address` on
   char line[4096];
   while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
     uintptr_t begin = 0, end = 0;
@@ -171,7 +173,7 @@ std::size_t readable_bytes(const void* pointer) {
 }
 
 const Image* choose(const std::vector<Image>& images, const Gpu& gpu) {
-  // Exactly this architecture before its family before what every newer GPU runs; then the newest.
+  // Preference: exactly this architecture, then its family, then PTX for every newer GPU; among equals the newest.
   const auto rank = [](const Image& image) {
     return (image.variant == Image::Variant::A ? 20'000 : image.variant == Image::Variant::F ? 10'000 : 0) + image.arch;
   };
@@ -223,12 +225,12 @@ namespace {
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
-/// The name that follows each `directive` (".entry") in a PTX text, outside comments; of the first `most` of them.
+/// The names after the first `most` occurrences of `directive` (".entry") in a PTX text, outside comments.
 std::vector<std::string> names_after(std::string_view text, std::string_view directive,
                                      std::size_t most = std::string_view::npos) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
-    if (text[at] != '/' && text[at] != directive[0]) continue;  // the text may be long
+    if (text[at] != '/' && text[at] != directive[0]) continue;  // a fast test, for long texts
     const std::string_view rest = text.substr(at);
     if (rest.starts_with("//")) {
       at += std::min(rest.find('\n'), rest.size() - 1);

@@ -1,7 +1,7 @@
-# Writes what the runtime takes from the installed toolkit, so that it stays right for every CUDA 13:
+# Generates the parts of the runtime that depend on the installed toolkit, so that they match every CUDA 13:
 #
 #   unsupported_functions.cpp   a weak definition of every function that the toolkit's libcudart and libcuda export. The
-#                               functions of api_*.cpp and driver_*.cpp are strong and win; the rest say their name.
+#                               functions of api_*.cpp and driver_*.cpp are strong and win; others report their name.
 #   runtime_errors.inc, driver_errors.inc   SIM_ERROR(name) for every error code.
 #
 # Usage: cmake -DNM=nm -DCUDART=libcudart.so.13 -DCUDA_STUB=stubs/libcuda.so -DINCLUDE=directory -DOUT=directory
@@ -39,7 +39,7 @@ function(write_errors header pattern file)
 endfunction()
 
 exported_names("${CUDART}" "(cuda|__cuda)" functions)
-if(EXISTS "${CUDA_STUB}")  # not every toolkit has it; without it only the functions of driver_*.cpp are there
+if(EXISTS "${CUDA_STUB}")  # not every toolkit has it; without it only the functions of driver_*.cpp exist
   exported_names("${CUDA_STUB}" "cu[A-Z]" driver_functions)
 endif()
 

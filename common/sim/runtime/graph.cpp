@@ -11,7 +11,7 @@
 namespace sim::runtime {
 namespace {
 
-// Never destroyed, as the process is not.
+// Never destroyed, like Process.
 std::unordered_set<const Graph*>& live_graphs() {
   static auto& all = *new std::unordered_set<const Graph*>;
   return all;
@@ -29,9 +29,9 @@ std::unordered_map<const Graph*, std::shared_ptr<Graph>>& graphs_of_program() {
   return all;
 }
 
-/// Dependencies, by index of the nodes.
+/// The dependents of each node, by index.
 struct Dependents {
-  std::vector<size_t> counts;  ///< of dependencies
+  std::vector<size_t> counts;  ///< numbers of dependencies
   std::vector<std::vector<size_t>> of;
 };
 Dependents dependents_of(const Graph& graph) {
@@ -46,8 +46,8 @@ Dependents dependents_of(const Graph& graph) {
   return all;
 }
 
-/// Indices of nodes, each behind those that it depends on. choose(ready) says which of those that can be next is: an index
-/// into a rising list. Nodes of a cycle are left out.
+/// Indices of nodes in topological order. choose(ready) returns which of the ready nodes, in ascending order, comes
+/// next: an index into `ready`. Nodes of a cycle are left out.
 template <class Choose>
 std::vector<size_t> sorted(const Dependents& all, Choose choose) {
   std::vector<size_t> missing = all.counts, ready, order;
@@ -75,7 +75,7 @@ std::vector<size_t> order_of(const Graph& graph, SchedulePolicy policy, Random& 
   if (policy == SchedulePolicy::Default) return as_added;
   if (policy == SchedulePolicy::Seeded)
     return sorted(all, [&](const Ready& ready) { return random.below(ready.size()); });
-  // The latest: what the fewest wait for comes last.
+  // The latest schedule: nodes with the fewest dependents come last.
   std::vector<size_t> behind(graph.nodes.size());
   for (auto node = as_added.rbegin(); node != as_added.rend(); ++node) {
     for (const size_t dependent : all.of[*node]) behind[*node] = std::max(behind[*node], behind[dependent] + 1);
@@ -91,7 +91,7 @@ class Planner {
  public:
   Planner(SchedulePolicy policy, uint64_t seed) : policy_(policy), random_(seed) {}
 
-  /// Appends the graph's steps, which come behind `before`; returns those that others must wait for.
+  /// Appends the graph's steps, which come after `before`; returns those for which others must wait.
   std::vector<size_t> add(const Graph& graph, const std::vector<size_t>& before) {
     std::unordered_map<const GraphNode*, std::vector<size_t>> ends;
     std::unordered_set<const GraphNode*> awaited;
@@ -122,7 +122,7 @@ class Planner {
   std::vector<Step> steps;
 
  private:
-  /// The stream of a step before it that no other step continues, or a fresh one.
+  /// The lane of a preceding step that no other step continues, or a new one.
   void choose_lane(Step& step) {
     is_last_.push_back(true);
     for (const size_t before : step.after) {
@@ -136,7 +136,7 @@ class Planner {
 
   SchedulePolicy policy_;
   Random random_;
-  std::vector<bool> is_last_;  // by step: of its lane
+  std::vector<bool> is_last_;  // by step: whether it is the last of its lane
   uint64_t lanes_ = 0;
 };
 
@@ -289,7 +289,7 @@ GraphNode& find_node(cudaGraphNode_t handle) {
 GraphNode& find_node(cudaGraphNode_t handle, cudaGraphNodeType type) {
   GraphNode& node = find_node(handle);
   if (node.type != type)
-    refuse(cudaErrorInvalidValue, "the node has the type %d, and a node of type %d is meant.", node.type, type);
+    refuse(cudaErrorInvalidValue, "the node has type %d; a node of type %d is required.", node.type, type);
   return node;
 }
 
@@ -301,7 +301,7 @@ cudaGraph_t keep(std::shared_ptr<Graph> graph) {
 }
 
 void forget(Graph& graph) {
-  if (graph.is_owned) refuse(cudaErrorInvalidValue, "the graph belongs to a node, and lives as long as that.");
+  if (graph.is_owned) refuse(cudaErrorInvalidValue, "the graph belongs to a node, which destroys it with itself.");
   graphs_of_program().erase(&graph);
 }
 
@@ -324,7 +324,7 @@ void execute(Process& process, GraphNode& node) {
     case cudaGraphNodeTypeMemset: return fill(process, node.fill);
     case cudaGraphNodeTypeEventRecord: return record_event(process, node.event, process.work.stream);
     case cudaGraphNodeTypeWaitEvent: return wait_for_event(process, node.event, process.work.stream);
-    default: return;  // an empty one
+    default: return;  // an empty node
   }
 }
 
@@ -338,13 +338,15 @@ UserObject& create_object(void* data, cudaHostFn_t destroy, unsigned references)
 UserObject& find_object(cudaUserObject_t handle) {
   const auto found = live_objects().find(reinterpret_cast<const UserObject*>(handle));
   if (found == live_objects().end())
-    refuse(cudaErrorInvalidValue, "%p is not an object, or one without references.", static_cast<const void*>(handle));
+    refuse(cudaErrorInvalidValue, "%p is not a live user object (cudaUserObjectCreate).",
+           static_cast<const void*>(handle));
   return *found->second;
 }
 
 void release(UserObject& object, unsigned count) {
   if (count > object.references)
-    refuse(cudaErrorInvalidValue, "%u references are released, and there are %u.", count, object.references);
+    refuse(cudaErrorInvalidValue, "%u references cannot be released: the object has only %u.", count,
+           object.references);
   object.references -= count;
   if (object.references > 0) return;
   object.destroy(object.data);

@@ -1,4 +1,4 @@
-// CUDA graphs: work that is noted instead of done, with what it must wait for, and done as often as the graph is launched.
+// CUDA graphs: work that is stored with its dependencies, and executed each time the graph is launched.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace sim::runtime {
 
-/// A launch with arguments of its own, which the program's may outlive or not.
+/// A launch with its own copy of the arguments, whose originals may not live as long.
 struct KernelWork {
   Kernel* kernel = nullptr;
   LaunchRequest launch;
-  std::vector<std::vector<uint8_t>> values;  ///< by parameter
+  std::vector<std::vector<uint8_t>> values;  ///< the value of each parameter
 
   KernelWork() = default;
   KernelWork(Process& process, Kernel& kernel, const LaunchRequest& launch);
@@ -23,7 +23,7 @@ struct KernelWork {
 
 class Graph;
 
-/// A value that kernels set, and that decides what a conditional node does. Its handle is the value's device address.
+/// A value that kernels set, and on which a conditional node decides. Its handle is the value's device address.
 class Condition {
  public:
   Condition(Process& process, unsigned default_value, bool is_assigned);
@@ -32,7 +32,7 @@ class Condition {
   Condition& operator=(const Condition&) = delete;
 
   cudaGraphConditionalHandle handle() const { return reinterpret_cast<uintptr_t>(value_); }
-  /// What it starts with, in a launch of the graph; without a default, what the last launch has left.
+  /// The initial value in a launch of the graph; without a default, the last launch's final value.
   void start() const;
   unsigned value(Process& process) const;
 
@@ -44,7 +44,7 @@ class Condition {
   bool is_assigned_;
 };
 
-/// Of what is there for its type.
+/// A node. Only the members for its type are used.
 struct GraphNode {
   struct Dependency {
     GraphNode* on;
@@ -52,8 +52,8 @@ struct GraphNode {
   };
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   Graph* graph = nullptr;
-  std::vector<Dependency> dependencies;  ///< on nodes of the same graph
-  std::shared_ptr<GraphNode> origin;     ///< that it is a copy of; null: of none
+  std::vector<Dependency> dependencies;  ///< dependencies on nodes of the same graph
+  std::shared_ptr<GraphNode> origin;     ///< the node of which this is a copy; null: not a copy
   bool enabled = true;
 
   KernelWork kernel;
@@ -66,11 +66,11 @@ struct GraphNode {
     std::shared_ptr<Condition> condition;
     cudaGraphConditionalNodeType type = cudaGraphCondTypeIf;
     std::vector<std::shared_ptr<Graph>> bodies;
-    std::vector<cudaGraph_t> handles;  ///< of the bodies, for the program
+    std::vector<cudaGraph_t> handles;  ///< handles of the bodies, for the program
   } conditional;
 };
 
-/// An object of the program that lives as long as somebody refers to it.
+/// A user object, which lives as long as it is referenced.
 struct UserObject {
   void* data = nullptr;
   cudaHostFn_t destroy = nullptr;
@@ -84,51 +84,52 @@ class Graph : public std::enable_shared_from_this<Graph> {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  std::vector<std::shared_ptr<GraphNode>> nodes;  ///< in the order in which they were added
+  std::vector<std::shared_ptr<GraphNode>> nodes;  ///< in the order of their addition
   std::vector<UserObject*> objects;               ///< once for each reference
   std::vector<std::shared_ptr<Condition>> conditions;
-  bool is_owned = false;  ///< by a node, or by what is instantiated: it is not the program's to destroy
+  bool is_owned = false;  ///< by a node or an instantiated graph, so the program must not destroy it
 
   GraphNode& add(cudaGraphNodeType type);
   void remove(GraphNode& node);
-  /// A graph of its own with the same nodes, which remember where they come from; graphs of nodes are copied, too.
+  /// A copy of the graph. Its nodes remember their origins; graphs that nodes own are copied, too.
   std::shared_ptr<Graph> clone();
-  /// The node that is a copy of `origin`, or of a copy of it, here or in a graph of a node; nullptr: there is none.
+  /// The direct or indirect copy of `origin`, in this graph or in a graph that a node owns; nullptr: there is none.
   GraphNode* copy_of(const GraphNode& origin);
 };
 
-/// Live graphs and nodes by handle; refuse anything else.
+/// Look up live graphs and nodes by handle; refuse anything else.
 Graph& find_graph(cudaGraph_t graph);
 GraphNode& find_node(cudaGraphNode_t node);
 GraphNode& find_node(cudaGraphNode_t node, cudaGraphNodeType type);
 inline cudaGraph_t handle_of(Graph& graph) { return reinterpret_cast<cudaGraph_t>(&graph); }
 inline cudaGraphNode_t handle_of(GraphNode& node) { return reinterpret_cast<cudaGraphNode_t>(&node); }
 
-/// The program's graphs. A graph that a node or a capture refers to lives on.
+/// The program's graphs. A destroyed graph lives on while a node or a capture refers to it.
 cudaGraph_t keep(std::shared_ptr<Graph> graph);
 void forget(Graph& graph);
 
-/// A node of a graph that is to be launched, after others of the list.
+/// A node of a graph that is being launched, with the steps on which it depends.
 struct Step {
   std::shared_ptr<GraphNode> node;
   std::vector<size_t> after;
-  uint64_t lane = 0;  ///< from 0: of the streams that its nodes could be put into; chains share one
+  uint64_t lane = 0;  ///< number of the stream into which the node could be put, from 0; chains share one
 };
-/// The graph's nodes, those of its nodes' graphs among them, in an order that dependencies allow: in the default schedule as
-/// they were added, in the latest those that the fewest wait for last, under a seed at random. Refuses a graph with a cycle.
+/// The graph's nodes, including those of its nodes' graphs, in an order that respects dependencies. In the default
+/// schedule that is the order of addition; in the latest, nodes with the fewest dependents come last; under a seed it
+/// is random. Refuses a graph with a cycle.
 std::vector<Step> steps_of(Process& process, const Graph& graph);
 
-/// Executes a node that is no host function and decides nothing, in the stream that the call at hand is in.
+/// Executes a node in the stream of the current call. The node is neither a host function nor conditional.
 void execute(Process& process, GraphNode& node);
 
-/// Of any live graph; refuses another handle.
+/// The condition with this handle in any live graph; refuses other handles.
 std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle);
-/// Gives all conditions of the graph and of its nodes' graphs their first value.
+/// Sets all conditions of the graph and of its nodes' graphs to their initial values.
 void start_conditions(const Graph& graph);
 
 UserObject& create_object(void* data, cudaHostFn_t destroy, unsigned references);
 UserObject& find_object(cudaUserObject_t handle);
-/// References less; with the last one the object's destructor runs, and the object is no more.
+/// Releases references. With the last one the object's destructor runs and the object ceases to exist.
 void release(UserObject& object, unsigned count);
 
 }  // namespace sim::runtime

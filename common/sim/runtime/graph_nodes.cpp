@@ -15,7 +15,7 @@ void set_kernel(Process& process, GraphNode& node, const cudaKernelNodeParams* g
 
 void set_fill(GraphNode& node, const cudaMemsetParams& p) {
   if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4)
-    refuse(cudaErrorInvalidValue, "the elements of a fill have 1, 2 or 4 bytes, not %u.", p.elementSize);
+    refuse(cudaErrorInvalidValue, "elementSize is %u; it must be 1, 2 or 4 bytes.", p.elementSize);
   node.fill = {p.dst, {p.pitch}, {p.width * p.elementSize, p.height}, p.value, p.elementSize};
 }
 
@@ -38,9 +38,10 @@ namespace {
 
 void set_conditional(GraphNode& node, const cudaConditionalNodeParams& p) {
   const unsigned most = p.type == cudaGraphCondTypeWhile ? 1 : p.type == cudaGraphCondTypeIf ? 2 : 1u << 16;
-  if (p.type > cudaGraphCondTypeSwitch) refuse(cudaErrorInvalidValue, "there is no type %d of conditions.", p.type);
+  if (p.type > cudaGraphCondTypeSwitch)
+    refuse(cudaErrorInvalidValue, "type is %d, which is not a cudaGraphConditionalNodeType.", p.type);
   if (p.size < 1 || p.size > most)
-    refuse(cudaErrorInvalidValue, "a conditional node of this type has 1 to %u graphs, not %u.", most, p.size);
+    refuse(cudaErrorInvalidValue, "size is %u; a conditional node of this type has 1 to %u graphs.", p.size, most);
   node.conditional.condition = find_condition(p.handle);
   node.conditional.type = p.type;
   for (unsigned i = 0; i < p.size; ++i) {
@@ -81,7 +82,7 @@ void set_content(Process& process, GraphNode& node, const cudaGraphNodeParams& p
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
       refuse(cudaErrorNotSupported, "nodes for external semaphores are not simulated.");
-    default: refuse(cudaErrorInvalidValue, "there is no type %d of nodes.", static_cast<int>(p.type));
+    default: refuse(cudaErrorInvalidValue, "type is %d, which is not a cudaGraphNodeType.", static_cast<int>(p.type));
   }
 }
 

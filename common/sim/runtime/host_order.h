@@ -1,5 +1,4 @@
-// The order that the host's calls give to launches, copies and fills: the order checker asks for it, and a recording
-// has it.
+// The order of launches, copies and fills that the host's calls establish, for the order checker and for recordings.
 #pragma once
 
 #include <optional>
@@ -13,20 +12,20 @@ namespace sim::runtime {
 
 class HostOrder {
  public:
-  /// All that was put into a stream before.
+  /// All work that has been submitted to a stream so far.
   struct Event {
     order::Ended ended;
-    std::optional<uint64_t> number;  ///< in the recording
+    std::optional<uint64_t> number;  ///< its number in the recording
   };
 
   HostOrder() = default;
   /// Both may be null.
   HostOrder(order::Launches* launches, Recorder* recorder) : launches_(launches), recorder_(recorder) {}
 
-  /// Does anything depend on what it is told?
+  /// Whether the order checker or a recording uses this order.
   bool matters() const { return launches_ != nullptr || recorder_ != nullptr; }
 
-  /// A copy or a fill. Returns what is wrong with it, or an empty string.
+  /// A copy or a fill. Returns a report if it is not ordered, or an empty string.
   std::string operation(order::StreamName stream, bool host_waits, const std::string& what,
                         const std::vector<order::Range>& reads, const std::vector<order::Range>& writes);
   void wait_for(order::StreamName stream);  ///< the host does

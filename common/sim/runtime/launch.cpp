@@ -29,7 +29,7 @@ void check_grid_and_block(const std::string& name, const LaunchRequest& launch, 
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (!within(launch.block, kMaxBlock) || threads > kMaxThreads) {
     refuse(cudaErrorInvalidConfiguration,
-           "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s together.",
+           "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s in all.",
            name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(kMaxBlock)).c_str(),
            grouped(kMaxThreads).c_str());
   }
@@ -50,7 +50,7 @@ void check_smem(const Gpu& gpu, const std::string& name, const LaunchConfig& con
   }
   if (config.dynamic_smem > config.max_dynamic_smem) {
     refuse(cudaErrorInvalidValue,
-           "%s asks for %s of dynamic shared memory, and %s is allowed to it. Call cudaFuncSetAttribute(kernel, "
+           "%s requests %s of dynamic shared memory, but its limit is %s. Call cudaFuncSetAttribute(kernel, "
            "cudaFuncAttributeMaxDynamicSharedMemorySize, %zu) before the launch.",
            name.c_str(), in_bytes(config.dynamic_smem).c_str(), in_bytes(config.max_dynamic_smem).c_str(),
            config.dynamic_smem);
@@ -61,7 +61,7 @@ void check_registers(const Gpu& gpu, const std::string& name, const LaunchReques
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (threads > static_cast<uint64_t>(gpu.threads_with(info.registers))) {
     refuse(cudaErrorLaunchOutOfResources,
-           "%s needs %d registers a thread; of an SM's %s that is enough for blocks of %s threads, not of %s.",
+           "%s needs %d registers per thread; an SM's %s registers suffice for blocks of %s threads, not of %s.",
            name.c_str(), info.registers, grouped(gpu.registers_per_sm).c_str(),
            grouped(gpu.threads_with(info.registers)).c_str(), grouped(threads).c_str());
   }
@@ -70,13 +70,13 @@ void check_registers(const Gpu& gpu, const std::string& name, const LaunchReques
 void check_arguments(const std::string& name, const LaunchRequest& launch, const KernelInfo& info) {
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     if (launch.arguments == nullptr || launch.arguments[i] == nullptr) {
-      refuse(cudaErrorInvalidValue, "%s has %zu parameters, and the pointer to argument %zu is null.", name.c_str(),
+      refuse(cudaErrorInvalidValue, "%s has %zu parameters, but the pointer to argument %zu is null.", name.c_str(),
              info.parameters.size(), i);
     }
   }
 }
 
-/// The line that says what the results of this run mean; and a `--ptx` that would change nothing ends the run.
+/// Writes the line that says what the results of this run mean. A `--ptx` that would change nothing ends the run.
 void announce(Process& process) {
   static bool announced = false;
   if (announced) return;
@@ -85,7 +85,7 @@ void announce(Process& process) {
   say(describe(device.gpu(), device.options()) + ".");
   const Replacement* replacement = process.replacement();
   if (replacement != nullptr && !process.registry.any_defines_one_of(replacement->kernels)) {
-    say(format("--ptx: %s defines %s%s, and the program has no kernel of that name.", replacement->file.c_str(),
+    say(format("--ptx: %s defines %s%s, but the program has no kernel of that name.", replacement->file.c_str(),
                replacement->kernels.front().c_str(), replacement->kernels.size() > 1 ? " and others" : ""));
     stop(kExitUsage);
   }
@@ -121,7 +121,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& la
   config.stream = process.work.stream.id, config.blocking_stream = process.work.stream.blocking;
   config.overlaps = launch.overlaps;
 
-  // The shape that was compiled in or set as an attribute, and the launch's own, must agree where both are given.
+  // If both the kernel (compiled or by attribute) and the launch specify a shape, the two must agree.
   const auto& required = count(info.required_cluster) > 0 ? info.required_cluster : kernel.required_cluster;
   const std::array<uint32_t, 3> given = as_array(launch.cluster);
   const bool is_given = given[0] != 0 || given[1] != 0 || given[2] != 0;
@@ -136,7 +136,7 @@ LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& la
   }
   if (!is_given && count(required) == 0 && (kernel.cluster_must_be_set || info.explicit_cluster)) {
     refuse(cudaErrorInvalidClusterSize,
-           "%s must be launched with a cluster size: give cudaLaunchAttributeClusterDimension to cudaLaunchKernelEx.",
+           "%s must be launched with a cluster size: pass cudaLaunchAttributeClusterDimension to cudaLaunchKernelEx.",
            name.c_str());
   }
   config.cluster = is_given ? given : required;
@@ -197,18 +197,18 @@ void run(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   }
 
   process.launching(kernel.name);
-  // The machine code decides what may be launched, and how many blocks an SM holds where that is what is asked for. How many
-  // run side by side here does not depend on it.
+  // The machine code's resources decide which launches are valid, and the results of occupancy queries. The number of
+  // blocks that alternate here does not depend on them.
   const KernelInfo& as_run = process.device().options().timing ? info : *module.kernel(kernel.name);
   Recorder* const recorder = process.recorder();
   if (recorder != nullptr) recorder->launches(&module, info, config, launch.arguments);
   const Outcome outcome = process.device().launch(module, as_run, config, launch.arguments);
   if (recorder != nullptr) recorder->took_effect();
   if (const cudaError_t error = process.conclude(outcome); error != cudaSuccess)
-    throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault's report has said it all
+    throw Refusal{error, process.sticky != cudaSuccess ? "" : outcome.report};  // a fault has already been reported
 }
 
-/// Is the code itself at fault, which another GPU or the machine code beside it might well have run?
+/// Whether the simulated device cannot use the code, although another GPU, or its machine code, might run it.
 bool cannot_simulate(cudaError_t error) {
   return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidKernelImage ||
          error == cudaErrorInvalidPtx || error == cudaErrorUnsupportedPtxVersion;
@@ -252,7 +252,7 @@ LaunchRequest read_config(const cudaLaunchConfig_t* config, void** arguments, st
       case cudaLaunchAttributeProgrammaticStreamSerialization:
         launch.overlaps = value.programmaticStreamSerializationAllowed != 0;
         break;
-      // Hints about time and place, which change nothing.
+      // Hints about scheduling and placement have no effect.
       case cudaLaunchAttributeIgnore:
       case cudaLaunchAttributeAccessPolicyWindow:
       case cudaLaunchAttributeSynchronizationPolicy:
@@ -269,9 +269,10 @@ LaunchRequest read_config(const cudaLaunchConfig_t* config, void** arguments, st
                static_cast<int>(config->attrs[i].id));
     }
   }
-  // The larger, preferred clusters are the GPU's choice; the regular ones are always right.
+  // The GPU may choose the larger, preferred clusters; the regular ones are always valid.
   if (prefers_cluster && launch.cluster.x == 0) {
-    refuse(cudaErrorInvalidClusterSize, "a preferred cluster size needs a regular one beside it.");
+    refuse(cudaErrorInvalidClusterSize,
+           "a preferred cluster size also needs a regular one (cudaLaunchAttributeClusterDimension).");
   }
   return launch;
 }

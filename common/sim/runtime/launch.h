@@ -1,4 +1,4 @@
-// Kernel launches: what a GPU would refuse is refused here, with the reason; the rest goes to the device.
+// Kernel launches: a launch that a GPU would refuse is refused here, with the reason; others go to the device.
 #pragma once
 
 #include "runtime/process.h"
@@ -7,20 +7,20 @@ namespace sim::runtime {
 
 struct LaunchRequest {
   dim3 grid{1, 1, 1}, block{1, 1, 1};
-  dim3 cluster{0, 0, 0};  ///< 0: not given by the launch
+  dim3 cluster{0, 0, 0};  ///< 0: not set by the launch
   std::size_t dynamic_smem = 0;
   bool cooperative = false;
   void** arguments = nullptr;
-  bool overlaps = false;  ///< programmatic stream serialisation: it need not wait for the end of the launch before
+  bool overlaps = false;  ///< programmatic stream serialisation: it need not wait for the end of its predecessor
 };
 
 /// The kernel behind a host function or handle; refuses anything else.
 Kernel& find_kernel(Process& process, const void* function);
 
-/// The configuration as the device wants it: the kernel's compiled and set attributes beside the launch's own.
+/// The complete configuration for the device: the launch's own values and the kernel's compiled and set attributes.
 LaunchConfig config_of(Process& process, Kernel& kernel, const LaunchRequest& launch);
 
-/// The most dynamic shared memory that a launch of this kernel may ask for at present.
+/// The most dynamic shared memory that a launch of this kernel may request at present.
 std::size_t max_dynamic_smem(Process& process, Kernel& kernel);
 
 /// Refuses clusters of an impossible shape, and those that do not divide the grid.

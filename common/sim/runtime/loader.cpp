@@ -1,13 +1,13 @@
-// build/sim/libsim_loader.so: lets the dynamic loader give a program the simulated device where no search path can.
+// build/sim/libsim_loader.so: makes the dynamic loader bind a program to the simulated device where no search path can.
 //
-// Two kinds of programs do not find our libcudart.so.13 by themselves. Some ask for NVIDIA's by a path of their own (an
-// RPATH, an absolute name). Others, nvcc's default, have the runtime inside: they are linked with libcudart_static.a.
-// The loader tells auditing libraries (rtld-audit(7), glibc) of every object that it looks for and maps, before any
-// code of it runs. So names are replaced while they are looked up, and a static runtime's functions, which the object's
-// symbol table names, begin with a jump to ours. scripts/sim.sh names this library in LD_AUDIT, and preloads
+// Two kinds of programs do not find our libcudart.so.13 by themselves. Some request NVIDIA's by a path of their own (an
+// RPATH, an absolute name). Others are linked with libcudart_static.a, which is nvcc's default. The loader notifies
+// auditing libraries (rtld-audit(7), glibc) of every object that it looks for and maps, before any code of it runs. So
+// this library replaces names during the search. It finds a static runtime's functions in the object's symbol table,
+// and overwrites their start with a jump to ours. scripts/sim.sh names this library in LD_AUDIT, and preloads
 // libcudart.so.13.
 //
-// It is loaded beside the program, into a namespace of its own, and sees nothing of it but mapped memory and files.
+// It is loaded into a namespace of its own, where it can access only the program's mapped memory and files.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ const std::string kAdvice = "link it with nvcc -cudart shared (CMake: CUDA_RUNTI
 
 struct LoaderFunction {
   std::string_view name;
-  uint64_t offset;  // from where the object is mapped
+  uint64_t offset;  // from the start of the mapped object
 };
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -70,17 +70,17 @@ std::span<const std::byte> map_file(const char* path) {
   return {static_cast<const std::byte*>(data), size};
 }
 
-/// A table of `count` entries at `offset` of a file; none if it would end behind the file.
+/// A table of `count` entries at `offset` of a file; empty if it would extend beyond the file.
 template <typename Entry>
 std::span<const Entry> table(std::span<const std::byte> file, uint64_t offset, uint64_t count) {
   if (offset > file.size() || count > (file.size() - offset) / sizeof(Entry)) return {};
   return {reinterpret_cast<const Entry*>(file.data() + offset), static_cast<std::size_t>(count)};
 }
 
-/// What the symbol tables of an ELF file tell of the CUDA runtime.
+/// The functions of the CUDA runtime in the symbol tables of an ELF file.
 struct Symbols {
   std::vector<LoaderFunction> all,
-      exported;                  // the runtime's functions that are defined here; `all`: unless it is stripped
+      exported;                  // the runtime's functions that the file defines; `all` is empty if it is stripped
   bool imports_runtime = false;  // from a libcudart.so
   bool has_kernels = false;
 };
@@ -115,12 +115,12 @@ Symbols symbols_of(std::span<const std::byte> file) {
   return found;
 }
 
-/// nvcc writes functions into each program that are called __cuda..., too; this one only the runtime has.
+/// nvcc also generates functions named __cuda... in each program; this one is only in the runtime.
 bool has_static_runtime(const std::vector<LoaderFunction>& functions) {
   return std::ranges::find(functions, kRegistration, &LoaderFunction::name) != functions.end();
 }
 
-// jmp *0(%rip), and the address behind it. The runtime's functions lie at multiples of 16, however short they are.
+// jmp *0(%rip), followed by the address. The runtime's functions are aligned to 16 bytes, however short they are.
 constexpr std::array<unsigned char, 6> kJump = {0xFF, 0x25, 0, 0, 0, 0};
 constexpr std::size_t kAlignment = 16;
 static_assert(kJump.size() + sizeof(uint64_t) <= kAlignment);
@@ -129,7 +129,7 @@ void write_jump(std::string_view object, uint64_t from, uint64_t to) {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), start = from / page * page;
   void* const code = reinterpret_cast<void*>(start);  // 16 bytes at a multiple of 16 are in one page
   if (mprotect(code, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
-    give_up(object, "whose code this system does not let be changed: " + kAdvice);
+    give_up(object, "whose code this system does not allow to be changed: " + kAdvice);
   }
   std::memcpy(reinterpret_cast<void*>(from), kJump.data(), kJump.size());
   std::memcpy(reinterpret_cast<void*>(from + kJump.size()), &to, sizeof to);
@@ -146,8 +146,8 @@ struct Loader {
   std::string folder;                // of the simulated device's libraries
   std::vector<LoaderFunction> ours;  // sorted
   uint64_t runtime_base = 0;         // of our libcudart.so.13, once it is mapped
-  std::vector<Object> replaced;      // found, and not yet redirected
-  std::string unreachable;           // libraries whose own runtime cannot be found, which have still to be named
+  std::vector<Object> replaced;      // objects found but not yet redirected
+  std::string unreachable;           // libraries whose static runtime cannot be found, not reported yet
   bool has_warned = false;
 };
 
@@ -161,10 +161,10 @@ void redirect(const Object& object) {
     const auto found = std::ranges::lower_bound(loader().ours, function.name, {}, &LoaderFunction::name);
     if (found == loader().ours.end() || found->name != function.name) {
       if (function.name == kRemovedInCuda13) give_up(object.path, "of CUDA 12 or older. Build it with CUDA 13.");
-      continue;  // a helper that nvcc writes into each program, or a name of the program's own
+      continue;  // a helper that nvcc generates in each program, or the program's own function
     }
     const uint64_t address = object.base + function.offset;
-    if (address % kAlignment != 0) { give_up(object.path, "in a form that is not known: " + kAdvice); }
+    if (address % kAlignment != 0) { give_up(object.path, "in an unknown form: " + kAdvice); }
     write_jump(object.path, address, loader().runtime_base + found->offset);
   }
 }
@@ -179,9 +179,9 @@ SIM_EXPORT unsigned int la_version(unsigned int) {
   return LAV_CURRENT;
 }
 
-/// A request for the runtime or the driver's library, by whatever path, gets those of this folder.
+/// Replaces a request for the runtime or the driver's library, by whatever path, with those of this folder.
 SIM_EXPORT char* la_objsearch(const char* name, uintptr_t*, unsigned int) {
-  static std::string path;  // what is returned is copied by the loader, under its lock
+  static std::string path;  // the loader copies the result while it holds its lock
   const std::string_view wanted = base_name(name);
   if (wanted == kRuntime || wanted == kDriver) return (path = loader().folder + std::string(wanted)).data();
   return const_cast<char*>(name);
@@ -206,25 +206,24 @@ SIM_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t*) {
   }
   if (symbols.has_kernels && symbols.all.empty() && !symbols.imports_runtime) {
     if (is_program)
-      give_up(name, "and stripped, so that nothing tells where the runtime is. Do not strip it, or " + kAdvice);
+      give_up(name, "and stripped, so that the runtime cannot be located in it. Do not strip it, or " + kAdvice);
     loader().unreachable += (loader().unreachable.empty() ? "" : ", ") + std::string(base_name(name));
   }
   if (!file.empty()) munmap(const_cast<std::byte*>(file.data()), file.size());
   return 0;
 }
 
-/// The loader has mapped what it was asked for: now addresses of all are known, and nothing of it has run.
+/// The loader has mapped the requested objects: their addresses are known, and none of their code has run.
 SIM_EXPORT void la_activity(uintptr_t*, unsigned int activity) {
   if (activity != LA_ACT_CONSISTENT || loader().runtime_base == 0) return;
   for (const Object& object : std::exchange(loader().replaced, {})) redirect(object);
-  // Many programs link such libraries, cuBLAS above all, and never call them: that is no reason to end here. If one
-  // does call the device, cuGetExportTable says so.
+  // Many programs link such libraries, cuBLAS above all, and never call them, so this does not end the program. If one
+  // does call the device, cuGetExportTable reports it.
   if (!loader().unreachable.empty() && !std::exchange(loader().has_warned, true)) {
-    std::fprintf(
-        stderr,
-        "sim: warning: %s: linked with the static CUDA runtime and stripped, so the simulated device cannot take "
-        "the runtime's place. Its own calls of the device will fail; everything else runs.\n",
-        loader().unreachable.c_str());
+    std::fprintf(stderr,
+                 "sim: warning: %s: linked with the static CUDA runtime and stripped, so the simulated device cannot "
+                 "replace the runtime in it. Its own calls of the device will fail; everything else runs.\n",
+                 loader().unreachable.c_str());
   }
   loader().unreachable.clear();
 }

@@ -10,7 +10,7 @@
 namespace sim::runtime {
 namespace {
 
-/// A T at this offset; nothing if the file ends before.
+/// Reads a T at this offset; empty if the file is too short.
 template <class T>
 std::optional<T> read(std::span<const uint8_t> file, uint64_t at) {
   if (at > file.size() || file.size() - at < sizeof(T)) return std::nullopt;
@@ -47,10 +47,11 @@ std::vector<Elf64_Shdr> sections_of(std::span<const uint8_t> file) {
 
 std::unordered_map<std::string, KernelResources> resources_in(std::span<const uint8_t> elf) {
   // The section .nv.info is a list of attributes: u8 format, u8 attribute, u16 value; with kWithBytes the value is the
-  // number of bytes that follow. These two of each kernel have two words: its symbol's index, and the figure.
+  // number of bytes that follow. The two attributes that are read have two words: the index of the kernel's symbol, and
+  // the value.
   constexpr uint8_t kWithBytes = 4, kFrameSize = 0x11, kRegisterCount = 0x2F;
   constexpr uint64_t kHead = 4;
-  constexpr uint32_t kMost = 512 * 1024;  // bytes of local memory of a thread
+  constexpr uint32_t kMost = 512 * 1024;  // bytes of local memory per thread
   std::unordered_map<std::string, KernelResources> found;
   const std::vector<Elf64_Shdr> sections = sections_of(elf);
   const auto header = read<Elf64_Ehdr>(elf, 0);

@@ -1,5 +1,5 @@
-// What ptxas has made of a program's kernels, as far as the machine code in its fat binary tells. It is not executed
-// here.
+// Resources of a program's kernels as ptxas compiled them, from the machine code in its fat binary. The machine code is
+// not executed.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@ namespace sim::runtime {
 
 struct KernelResources {
   int registers = 0;    ///< per thread
-  int local_bytes = 0;  ///< per thread: its variables, and what was spilled
+  int local_bytes = 0;  ///< per thread: variables and spills
 };
 
-/// By mangled name, of every kernel and function in an ELF file of machine code (a cubin); none if it is damaged.
+/// The resources of every kernel and function in an ELF file of machine code (a cubin), by mangled name; empty if the
+/// file is damaged.
 std::unordered_map<std::string, KernelResources> resources_in(std::span<const uint8_t> elf);
 
 }  // namespace sim::runtime

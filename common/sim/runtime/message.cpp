@@ -14,8 +14,8 @@ std::string extents(const std::array<uint32_t, 3>& dim) {
 
 void say(std::string_view sentence) {
   static std::mutex mutex;
-  static auto& said = *new std::unordered_set<std::string>;      // never destroyed: static destructors may still speak
-  if (sentence.starts_with("sim: ")) sentence.remove_prefix(5);  // a report of the device brings its own
+  static auto& said = *new std::unordered_set<std::string>;  // never destroyed: static destructors may still call say()
+  if (sentence.starts_with("sim: ")) sentence.remove_prefix(5);  // reports of the device already have the prefix
   std::lock_guard lock(mutex);
   if (!said.emplace(sentence).second) return;
   std::fprintf(stderr, "sim: %.*s\n", static_cast<int>(sentence.size()), sentence.data());

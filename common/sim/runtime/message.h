@@ -1,4 +1,4 @@
-// What the simulated device says to its user: sentences on standard error, each with the prefix "sim: ".
+// Messages to the user: sentences on standard error, each with the prefix "sim: ".
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ using base::readable_name;
 /// "2 x 1 x 1".
 std::string extents(const std::array<uint32_t, 3>& dim);
 
-/// Writes one sentence (or a report of several lines). A sentence that was already written is not repeated: a program
-/// that makes the same mistake in a loop is told once.
+/// Writes one sentence (or a report of several lines). A sentence that was already written is not repeated, so that a
+/// mistake in a loop is reported once.
 void say(std::string_view sentence);
 
-/// Exit codes that mean the simulated device, not the program.
+/// Exit codes of the simulated device, as opposed to the program's.
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitSimulationFailed = 86;
 

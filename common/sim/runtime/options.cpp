@@ -39,7 +39,7 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
                   known_gpus().c_str());
   }
 
-  // No GPU has more SMs than the largest description; which one runs is often not decided yet.
+  // The limit is that of the largest description, since the GPU is often not chosen yet.
   int most_sms = 0;
   for (const std::string& key : gpu_keys()) most_sms = std::max(most_sms, find_gpu(key)->sm_count);
   if (gpu) most_sms = gpu->sm_count;
@@ -90,7 +90,7 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   } else if (check == "1") {
     options.check = Options::Check::On;
   } else if (!check.empty()) {
-    return format("--check: '%s' is not a grade; --check=strict is the only one beside plain --check.", check.c_str());
+    return format("--check: '%s' is not a grade; the only one is --check=strict.", check.c_str());
   }
   const std::string kernels = get("LADDER_SIM_CHECK_KERNELS");
   for (std::string_view names = kernels; !names.empty();) {
@@ -106,7 +106,7 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   options.prediction_file = get("LADDER_SIM_PREDICTIONS");
   if (const std::string power = get("LADDER_SIM_POWER"); !timing::parse_powers(power, &options.powers)) {
     return format(
-        "--power: '%s' is not cap, burst, none or a clock from 0.3 to 3 GHz, nor several of them with commas between.",
+        "--power: '%s' must be cap, burst, none or a clock from 0.3 to 3 GHz, or several of these separated by commas.",
         power.c_str());
   }
   options.abort_on_error = !get("LADDER_SIM_ABORT").empty();

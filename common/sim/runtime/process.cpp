@@ -68,7 +68,7 @@ Device& Process::device() {
   if (device_) return *device_;
   std::string key = settings_.device.gpu;
   if (key.empty()) {
-    // Code for Hopper alone runs on a Hopper; everything else on a Blackwell.
+    // Code for Hopper only selects a Hopper GPU; all other code selects Blackwell.
     const int newest = replacement_ ? parse_target(ptx_target(replacement_->text)).arch : registry.newest_arch();
     if (newest == 0) registry.say_what_is_unreadable();
     key = newest / 10 == 9 ? "h200" : "b200";
@@ -91,7 +91,7 @@ void Process::settle() {
   const Outcome outcome = device_->settle();
   if (is_recorded) recorder_->took_effect();
   const cudaError_t error = conclude(outcome);
-  // The launch was accepted before: only the next call can report a refusal.
+  // The launch was accepted earlier, so only the next call can report a refusal.
   if (error != cudaSuccess && !is_fault(outcome.status)) fault(error, outcome.report);
   if (error != cudaSuccess && aborts_on_error()) abort();
 }
@@ -117,7 +117,7 @@ std::string Process::verdict() const {
   if (unseen_refusal_) {
     return "a kernel launch was refused and the program never asked for the error, so its exit code 0 becomes 86.";
   }
-  if (!written_) return "a file that was asked for could not be written, so the program's exit code 0 becomes 86.";
+  if (!written_) return "a requested file could not be written, so the program's exit code 0 becomes 86.";
   return "";
 }
 
@@ -145,7 +145,7 @@ void Process::finish(int exit_code) {
   settle();
   if (device_) written_ = device_->finish();
   if (recorder_ && !device_) {
-    say("--record: the program has asked nothing of the device, so there is no recording.");
+    say("--record: the program has not used the device, so there is no recording.");
     written_ = false;
   } else if (recorder_) {
     try {
@@ -173,7 +173,7 @@ void require_pointer(const void* pointer, const char* parameter) {
 
 namespace {
 
-/// The function that the calling thread is in, if it is another than the one that does the work.
+/// The function that the program has called on this thread, if another function does the work.
 std::string& called_as() {
   static thread_local std::string name;
   return name;
@@ -182,7 +182,7 @@ std::string& called_as() {
 }  // namespace
 
 CalledAs::CalledAs(const char* name) : before_(called_as()) {
-  if (!before_.empty()) return;  // the outermost is what the program called
+  if (!before_.empty()) return;  // the program called the outermost function
   std::string_view plain = name;
   if (const std::size_t version = plain.rfind("_v"); version != plain.npos) plain = plain.substr(0, version);
   called_as() = plain;

@@ -1,5 +1,5 @@
 // The state of one simulated process, and the frame around every API call: one lock, the sticky error of a kernel that
-// faulted, the last error of each thread, and sentences for what is refused.
+// faulted, the last error of each thread, and messages for refused calls.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@
 
 namespace sim::runtime {
 
-/// Thrown by the body of an API call that cannot be done: the error that the real runtime gives, and why.
+/// Thrown by the body of an API call that fails: the error that the real runtime returns, and the reason.
 struct Refusal {
   cudaError_t error;
-  std::string sentence;  ///< empty: the error speaks for itself
+  std::string sentence;  ///< empty: the error code is explanation enough
 };
 [[noreturn]] void refuse(cudaError_t error, const char* pattern, ...) __attribute__((format(printf, 2, 3)));
 
-/// PTX that `--ptx FILE` puts in the place of the embedded one.
+/// The PTX of `--ptx FILE`, which replaces the embedded PTX.
 struct Replacement {
   std::string file, text;
   std::vector<std::string> kernels;
@@ -34,60 +34,59 @@ struct Replacement {
 
 class Process {
  public:
-  /// The one instance. It is never destroyed: static destructors of the program may still call the API.
+  /// The only instance. It is never destroyed, since static destructors of the program may still call the API.
   static Process& get();
-  /// Has anything of the API been called?
+  /// Whether any API function has been called.
   static bool exists();
 
-  /// The simulated device, made at first use: by then the program has registered the code that decides which GPU it is.
+  /// The simulated device. It is created at first use, when the program has registered the code that decides the GPU.
   Device& device();
   const Gpu& gpu() { return device().gpu(); }
   GlobalMemory& memory() { return device().memory(); }
   HostOrder& order() { return device(), order_; }
-  /// Null unless --record was asked for.
+  /// Null without --record.
   Recorder* recorder() { return recorder_.get(); }
 
   bool aborts_on_error() const { return settings_.device.abort_on_error; }
   const Replacement* replacement() const { return replacement_ ? &*replacement_ : nullptr; }
 
-  /// Runs launches that wait for a dependent one. What goes wrong becomes the sticky error.
+  /// Runs launches that wait for a dependent one. A failure becomes the sticky error.
   void settle();
-  /// What came of launches: says it, and returns the error.
+  /// Reports the outcome of launches, and returns its error.
   cudaError_t conclude(const Outcome& outcome);
 
   /// A kernel stopped with this report: every later call that needs the context returns `error`.
   void fault(cudaError_t error, const std::string& report);
-  /// A kernel could not be simulated, which the program's own exit code must not hide.
+  /// Notes that a kernel could not be simulated, so that an exit code 0 of the program becomes 86.
   void fail() { failed_ = true; }
-  /// A launch was refused, and the program was not handed the error: it has to ask for it.
+  /// Notes that a launch was refused in a call without a return value: the program has to query the error.
   void refuse_unseen() { unseen_refusal_ = true; }
   void see_errors() { unseen_refusal_ = false; }
 
-  /// A kernel of this name is about to be launched.
+  /// Notes that a kernel of this name is about to be launched.
   void launching(const std::string& kernel) {
     has_checked_ |= settings_.device.checks(kernel);
     if (!settings_.device.checked_kernels.empty()) launched_.insert(readable_name(kernel));
   }
-  /// If --check was asked for, and nothing has come that it could have checked: that, in a sentence.
+  /// A sentence if --check was given but no launch has been checked; else empty.
   std::string nothing_checked() const;
 
-  /// What the process must say before it ends with code 0; empty if every launch was carried out and
-  /// every file written.
+  /// The message that turns exit code 0 into 86; empty if every launch was executed and every file written.
   std::string verdict() const;
   /// Writes counters, traces and the recording, once.
   void finish(int exit_code);
-  /// Ends the program, as --abort asks for.
+  /// Ends the program, for --abort.
   [[noreturn]] void abort();
 
   std::mutex mutex;  ///< held by every API call
-  /// Where the call at hand puts its work, and whether the host waits until that is done.
+  /// The stream of the current call's work, and whether the host waits until that is done.
   struct Work {
     order::StreamName stream;
     bool host_waits = true;
   } work;
   Registry registry;
   cudaError_t sticky = cudaSuccess;
-  std::size_t stack_limit = 1024;  ///< cudaLimitStackSize: bytes for the calls of a thread
+  std::size_t stack_limit = 1024;  ///< cudaLimitStackSize: bytes per thread for calls
 
  private:
   Process();
@@ -101,17 +100,17 @@ class Process {
   bool failed_ = false;
   bool unseen_refusal_ = false;
   bool has_checked_ = false;
-  std::set<std::string> launched_;  ///< names, if only some kernels are checked
+  std::set<std::string> launched_;  ///< kernel names, if only some kernels are checked
 };
 
 /// The last error of the calling thread, as cudaGetLastError sees it.
 cudaError_t& last_error();
 
-/// Turns the exception in flight into the error to return, and says its sentence, prefixed with the call's name.
+/// Converts the current exception into the error to return, and writes its sentence after the call's name.
 cudaError_t explain(const char* call);
 
-/// While it lives, messages of this thread name the function that the program called, and not the one that does it.
-/// `name` is a function of the driver as the library defines it, perhaps with its version.
+/// During its lifetime, messages of this thread name the function that the program called, not the one that executes
+/// it. `name` is a function of the driver as the library defines it, possibly with a version suffix.
 class CalledAs {
  public:
   explicit CalledAs(const char* name);
@@ -141,18 +140,18 @@ cudaError_t run(const char* call, bool settles, bool needs_context, Body&& body)
 }
 }  // namespace detail
 
-/// The frame of an API call that needs the context, which a fault of a kernel takes away. Launches that waited for a
-/// dependent one have run before it.
+/// The frame of an API call that needs the context, which is lost by a fault of a kernel. Launches that wait for a
+/// dependent one run before it.
 template <typename Body>
 cudaError_t call(const char* name, Body&& body) {
   return detail::run(name, true, true, body);
 }
-/// The frame of a launch, and of what a program asks and sets between launches: those go on waiting.
+/// The frame of a launch, and of queries and settings between launches: waiting launches continue to wait.
 template <typename Body>
 cudaError_t prepare(const char* name, Body&& body) {
   return detail::run(name, false, true, body);
 }
-/// The frame of an API call that works even after a fault, and has nothing to do with launches.
+/// The frame of an API call that works even after a fault, and is unrelated to launches.
 template <typename Body>
 cudaError_t query(const char* name, Body&& body) {
   return detail::run(name, false, false, body);
@@ -164,7 +163,7 @@ void check_device(int device);
 /// Refuses a null pointer for a parameter that must point at something.
 void require_pointer(const void* pointer, const char* parameter);
 
-/// What a pointer parameter points at: where a result is to be written, for example.
+/// The object to which a pointer parameter points, usually the place for a result; refuses a null pointer.
 template <typename T>
 T& result(T* pointer, const char* parameter) {
   require_pointer(pointer, parameter);

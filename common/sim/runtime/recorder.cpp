@@ -23,7 +23,7 @@ uint32_t Recorder::content(Content content) {
   return found->second;
 }
 
-/// As short as it can be said.
+/// The shortest representation of these bytes.
 Content Recorder::described(std::string bytes, const void* host) const {
   const auto known = generated_.find(reinterpret_cast<uintptr_t>(host));
   if (known != generated_.end() && known->second.count == bytes.size() && bytes_of(known->second) == bytes)

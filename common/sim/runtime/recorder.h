@@ -1,4 +1,4 @@
-// What the program asks of the device, noted while it does (sim.sh --record).
+// Records the program's requests to the device as they are made (sim.sh --record).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sim::runtime {
 
 class Recorder {
  public:
-  /// `results_of`: another recording, whose results are the right ones of this program; empty: its own are.
+  /// `results_of`: another recording with the right results for this program; empty: its own results are right.
   Recorder(std::string file, std::string results_of) : file_(std::move(file)), results_of_(std::move(results_of)) {}
 
   void made(const Gpu& gpu);
@@ -23,34 +23,34 @@ class Recorder {
   void allocated(const void* pointer, uint64_t bytes, const std::string& label, GlobalMemory::Kind kind);
   void adopted(const void* pointer, uint64_t bytes, const std::string& label);
   void released(const void* pointer);
-  /// A __managed__ variable: memory that the host uses as it likes.
+  /// A __managed__ variable: memory that the host accesses without copies.
   void shared_with_host(const void* pointer, uint64_t bytes);
 
-  /// Before the copy. Sides that are device memory are said to be.
+  /// Called before a copy, with flags for the sides that are device memory.
   void copies(const recording::MemoryBox& to, bool to_device, const recording::MemoryBox& from, bool from_device);
   void fills(const recording::MemoryBox& to, uint32_t value, uint32_t unit);
-  /// The runtime itself has written there.
+  /// The runtime itself has written to this memory.
   void wrote(const void* pointer, uint64_t bytes);
   void orders(recording::OrderStep step) { add(std::move(step)); }
 
-  /// Before the launch; `info` with the resources that the machine code says.
+  /// Called before a launch; `info` has the resources of the machine code.
   void launches(const DeviceModule* module, const KernelInfo& info, const LaunchConfig& config, void* const* arguments);
-  /// Before launches that wait for a dependent one have to run; false if there has been none since the last time.
+  /// Called before waiting launches must run; false if there has been no launch since the last call.
   bool settles();
-  /// After a launch, a copy or a fill, or after settling: what the host can see of it without a copy.
+  /// Called after a launch, a copy or a fill, or after settling: records memory that the host can read without a copy.
   void took_effect();
 
   void names(std::string lines) { add(recording::NamesStep{std::move(lines)}); }
   void useful_flops(uint64_t flops) { add(recording::UsefulFlops{flops}); }
-  /// These bytes of the host are what the harness's generator makes, unless the program has changed them since.
+  /// These bytes of the host come from the harness's generator, unless the program has changed them since.
   void generated(const void* host, uint64_t bytes, uint64_t init, uint64_t seed, uint64_t operand);
   void describes(recording::ResultStep result);
 
-  /// Writes the file. Throws base::FileError, and if the other recording cannot be used what recording::from_file does.
+  /// Writes the file. Throws base::FileError, and the exceptions of recording::from_file for the other recording.
   void finish(int exit_code);
 
  private:
-  /// Memory that the host reaches without a copy, as it was when the device was done with it.
+  /// Memory that the host can access without a copy, with its content after the device's last operation.
   struct Visible {
     uint64_t bytes;
     std::string known;

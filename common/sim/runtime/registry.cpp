@@ -10,7 +10,7 @@
 namespace sim::runtime {
 namespace {
 
-/// The file name of the executable or library in whose data `address` lies.
+/// The file name of the executable or library whose data contains `address`.
 std::string object_that_holds(const void* address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || *info.dli_fname == '\0') return "The program";
@@ -33,7 +33,7 @@ void Binary::read() {
         break;
       case ImageFormat::Machine:
         problem_ =
-            "is machine code without PTX, and PTX is what the simulated device runs. Ask its compiler for PTX: nvcc "
+            "is machine code without PTX, but the simulated device runs only PTX. Ask its compiler for PTX: nvcc "
             "with "
             "-gencode arch=compute_100a,code=compute_100a, NVRTC with nvrtcGetPTX, nvJitLink with -ptx, cuda.core with "
             "compile(\"ptx\"), CuPy with CUPY_COMPILE_WITH_PTX=1 in the environment";
@@ -56,7 +56,7 @@ int Binary::newest_arch() {
   const auto runs_somewhere = [&](const Image& image) {
     return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return image.runs_on(*find_gpu(key)); });
   };
-  // Libraries that nvcc links in (cudadevrt) bring PTX for GPUs that are not simulated.
+  // Libraries that nvcc links (cudadevrt) contain PTX for GPUs that are not simulated.
   int usable = 0, ptx = parse_target(ptx_target(bare_text_)).arch, any = 0;
   for (const auto& container : containers_) {
     for (const Image& image : container) {
@@ -103,10 +103,10 @@ void Binary::read_resources(const Gpu& gpu) {
       if (!image.is_for(gpu)) continue;
       try {
         const std::string elf = image.bytes();
-        // What is linked comes last, and counts.
+        // The linked machine code comes last and is the valid one.
         for (auto& [name, resources] : resources_in({reinterpret_cast<const uint8_t*>(elf.data()), elf.size()}))
           resources_[name] = resources;
-      } catch (const FatbinError&) {}  // it is the PTX that must be whole
+      } catch (const FatbinError&) {}  // only the PTX must be intact
     }
   }
 }
@@ -116,7 +116,7 @@ const KernelResources* Binary::resources(const std::string& kernel) const {
   return found == resources_.end() ? nullptr : &found->second;
 }
 
-/// The program fills in the arguments as its own kernels declare them: a replacement must take the same.
+/// The program passes arguments as its own kernels declare them, so a replacement must have the same parameters.
 void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) const {
   std::vector<KernelInfo> own;
   for (const auto& container : containers_) {
@@ -124,7 +124,7 @@ void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) 
     if (image == nullptr) continue;
     try {
       for (KernelInfo& kernel : Device::kernels_of(image->text())) own.push_back(std::move(kernel));
-    } catch (const FatbinError&) {}  // told when that code is needed
+    } catch (const FatbinError&) {}  // reported when that code is needed
   }
   const auto sizes = [](const KernelInfo& kernel) {
     std::string list;
@@ -140,7 +140,7 @@ void Binary::compare_parameters(const Replacement& replacement, const Gpu& gpu) 
                    [](const auto& a, const auto& b) { return a.offset == b.offset && a.size == b.size; });
     if (!same) {
       refuse(cudaErrorInvalidPtx,
-             "%s: the kernel %s has parameters of these sizes: %s. The program passes it parameters of: %s.",
+             "%s: the kernel %s has parameters of these sizes: %s. The program passes arguments of these sizes: %s.",
              replacement.file.c_str(), readable_name(theirs.name).c_str(), sizes(theirs).c_str(), sizes(*ours).c_str());
     }
   }

@@ -33,7 +33,7 @@ bool is_default(cudaStream_t handle) {
   return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
 }
 
-unsigned long long next_stream_id = 16;  // below are the default streams
+unsigned long long next_stream_id = 16;  // smaller numbers are default streams
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace sim::runtime {
 namespace {
 
-/// The first rule that is broken.
+/// Thrown for the first rule that is violated.
 struct Broken {
   CUresult error;
   std::string problem;
@@ -51,7 +51,7 @@ constexpr std::array<DataType, 16> kDataTypes = {{
     {"16U6_ALIGN16B", 6, false},
 }};
 
-/// Packed types whose chunks of 16 values are spread to 16 bytes in shared memory.
+/// Whether chunks of 16 packed values are spread to 16 bytes in shared memory.
 bool is_spread(CUtensorMapDataType type) {
   return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
 }
@@ -127,7 +127,7 @@ void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
           "globalAddress is %p; it must be aligned to %zu bytes%s.", a.global_address,
           static_cast<std::size_t>(alignment),
           wide ? " with INTERLEAVE_32B and for the packed types of 16-byte alignment" : "");
-  // A null address is legal: libraries encode placeholders, and give them an address later. Using it is an error.
+  // A null address is legal: libraries encode placeholders, and set the address later. Using such a map is an error.
   require(address == 0 || memory.find(address, 1) != nullptr, "globalAddress is not device memory: it is %s.",
           memory.describe(address).c_str());
 }
@@ -177,7 +177,7 @@ void check_shape(const TensorMapArguments& a, const Gpu& gpu) {
             a.box_dim[0], type.name, inner_bits / 8, swizzle_span(a.swizzle));
   }
 
-  // Not in the documentation, but measured: a box must fit into the shared memory of an SM.
+  // Measured, not documented: a box must fit into the shared memory of an SM.
   const std::size_t box_bytes = box_elements * static_cast<std::size_t>(is_spread(a.data_type) ? 8 : type.bits) / 8;
   require(box_bytes <= static_cast<std::size_t>(gpu.smem_per_sm),
           "the box has %s; it cannot be larger than the %s of shared memory of an SM.", in_bytes(box_bytes).c_str(),
@@ -196,7 +196,8 @@ TensorMap encode(const TensorMapArguments& a) {
     map.box[i] = static_cast<uint16_t>(a.box_dim[i]);
     map.element_strides[i] = static_cast<uint8_t>(a.element_strides[i]);
   }
-  if (a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE) map.element_strides[0] = 1;  // ignored, says the documentation
+  if (a.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE)
+    map.element_strides[0] = 1;  // ignored according to the documentation
   map.interleave = static_cast<uint8_t>(a.interleave);
   map.swizzle = static_cast<uint8_t>(a.swizzle);
   if (a.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
@@ -208,7 +209,7 @@ TensorMap encode(const TensorMapArguments& a) {
 
 void check_pixels(const Im2colArguments& a, const Gpu& gpu) {
   constexpr cuuint32_t kMaxPixels = 1024;
-  constexpr std::array kLimits = {32768, 128, 16};  // of corners, by the number of spatial dimensions
+  constexpr std::array kLimits = {32768, 128, 16};  // limits of corners, by the number of spatial dimensions
   require(a.tile.rank >= 3, "tensorRank is %u; for im2col it must be 3 to 5.", a.tile.rank);
   require(a.lower_corner != nullptr, "pixelBoxLowerCorner is a null pointer.");
   require(a.upper_corner != nullptr, "pixelBoxUpperCorner is a null pointer.");
@@ -233,7 +234,7 @@ void check_pixels(const Im2colArguments& a, const Gpu& gpu) {
           in_bytes(bytes).c_str(), in_bytes(static_cast<unsigned>(gpu.smem_per_sm)).c_str());
 }
 
-/// What `check` finds broken, or what `make` makes.
+/// The problem that `check` finds, or the map that `make` encodes.
 template <class Check, class Make>
 EncodedTensorMap checked(Check check, Make make) {
   try {

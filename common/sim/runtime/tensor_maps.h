@@ -1,4 +1,4 @@
-// cuTensorMapEncodeTiled: the rules of cuda.h for tensor maps, and the map as the simulated TMA reads it.
+// cuTensorMapEncodeTiled: the rules of cuda.h for tensor maps, and the encoding that the simulated TMA reads.
 #pragma once
 
 #include <string>
@@ -28,12 +28,12 @@ struct TensorMapArguments {
 
 struct EncodedTensorMap {
   CUresult error = CUDA_SUCCESS;
-  std::string problem;  ///< the argument, its value and the rule that it breaks
+  std::string problem;  ///< the argument, its value and the violated rule
   TensorMap map{};
 };
 
-/// Those of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled does not have. The box of `tile` holds the channels of
-/// a pixel, and 1 in all other dimensions.
+/// The arguments of cuTensorMapEncodeIm2col beyond those of cuTensorMapEncodeTiled. The box of `tile` holds the
+/// channels of a pixel, and 1 in all other dimensions.
 struct Im2colArguments {
   TensorMapArguments tile;
   const int* lower_corner;  ///< by spatial dimension, width first

@@ -6,7 +6,7 @@
 namespace sim::runtime {
 namespace {
 
-/// From the first byte to the last that a box touches.
+/// The range from the first byte of a box to its last.
 std::size_t span_of(Layout layout, CopyShape shape) {
   if (shape.empty()) return 0;
   return (shape.slices - 1) * layout.slice_pitch + (shape.rows - 1) * layout.pitch + shape.width;
@@ -39,7 +39,7 @@ void check_pitch(const char* role, Layout layout, CopyShape shape) {
   }
 }
 
-/// Rows that the GPU reaches, for the order checker.
+/// The rows in memory that the GPU can access, for the order checker.
 std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout layout, CopyShape shape) {
   std::vector<order::Range> rows;
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
@@ -56,7 +56,7 @@ std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout 
   return rows;
 }
 
-/// Is the transfer ordered after the launches whose memory it touches?
+/// Checks that the transfer is ordered after the launches whose memory it accesses.
 void check_order(Process& process, const char* what, const std::vector<order::Range>& reads,
                  const std::vector<order::Range>& writes) {
   const std::string wrong =
@@ -76,7 +76,7 @@ recording::MemoryBox box_of(const void* pointer, Layout layout, CopyShape shape)
 Sides sides_of(cudaMemcpyKind kind) {
   switch (kind) {
     case cudaMemcpyHostToHost:
-    case cudaMemcpyDefault: return {false, false};  // the pointers say where they point
+    case cudaMemcpyDefault: return {false, false};  // the kind follows from the pointers
     case cudaMemcpyHostToDevice: return {true, false};
     case cudaMemcpyDeviceToHost: return {false, true};
     case cudaMemcpyDeviceToDevice: return {true, true};

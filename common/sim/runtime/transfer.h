@@ -1,5 +1,5 @@
-// Copies and fills, checked: every byte must lie inside one live allocation where device memory is meant. What is
-// inside host memory that the program allocated itself cannot be known.
+// Copies and fills, with checks: all bytes in device memory must lie inside one live allocation. Ordinary host memory
+// cannot be checked.
 #pragma once
 
 #include "runtime/process.h"
@@ -15,7 +15,7 @@ struct Layout {
   std::size_t pitch = 0, slice_pitch = 0;
 };
 
-/// Which side must be memory that the GPU reaches: device, managed, page-locked or registered memory.
+/// The sides that must be memory which the GPU can access: device, managed, page-locked or registered memory.
 struct Sides {
   bool to_device = false, from_device = false;
 };
@@ -27,22 +27,22 @@ inline void copy(Process& process, void* to, const void* from, std::size_t bytes
   copy(process, to, {}, from, {}, {bytes}, kind);
 }
 
-/// The same, of linear memory, as the API's structure has it.
+/// The same for linear memory, from the API's structure.
 void copy(Process& process, const cudaMemcpy3DParms& parameters);
 cudaMemcpy3DParms copy_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                           std::size_t rows, cudaMemcpyKind kind);
 inline cudaMemcpy3DParms copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return copy_of(to, bytes, from, bytes, bytes, 1, kind);
 }
-/// The program's variable behind this address; refuses anything else.
+/// The program's variable at this address; refuses anything else.
 DeviceVariable& find_variable(Process& process, const void* symbol);
-/// To or from it.
+/// Copies to or from a variable.
 cudaMemcpy3DParms copy_to_symbol(Process& process, const void* symbol, const void* from, std::size_t bytes,
                                  std::size_t offset, cudaMemcpyKind kind);
 cudaMemcpy3DParms copy_from_symbol(Process& process, void* to, const void* symbol, std::size_t bytes,
                                    std::size_t offset, cudaMemcpyKind kind);
 
-/// Memory that gets a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
+/// Fills memory with a value of `unit` bytes (1, 2 or 4); widths and pitches are in bytes.
 struct FillCopy {
   void* to = nullptr;
   Layout layout;
@@ -55,7 +55,7 @@ void fill(Process& process, const FillCopy& fill);
 /// A new allocation, refused when it does not fit. 0 bytes give a null pointer, as the real runtime does.
 void* allocate(Process& process, std::size_t bytes, const char* label, GlobalMemory::Kind kind);
 
-/// Gives an allocation of one of two kinds back; a null pointer is allowed.
+/// Frees an allocation of one of two kinds; a null pointer is allowed.
 void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMemory::Kind or_kind);
 
 }  // namespace sim::runtime

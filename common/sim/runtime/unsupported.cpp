@@ -1,4 +1,4 @@
-// What happens when a program calls a function of the API that the simulated device does not have.
+// Calls of API functions that the simulated device does not implement.
 #include "runtime/unsupported.h"
 
 #include <array>

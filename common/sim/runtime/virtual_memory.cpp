@@ -14,7 +14,7 @@ namespace {
 
 using Allocation = GlobalMemory::Allocation;
 
-// Larger memory is not filled with poison: it would take as much of the host's, and holds zeros instead.
+// Larger memory is not poisoned, since that would commit as much host memory. It holds zeros instead.
 constexpr std::size_t kPoisonUpTo = std::size_t{256} << 20;
 constexpr unsigned char kPoison = 0xFF;
 
@@ -29,7 +29,7 @@ void require_granular(std::size_t value, const char* name) {
   }
 }
 
-/// A file in memory, or -1.
+/// Creates a file in memory; -1 on failure.
 int make_file(std::size_t bytes, bool poisoned) {
   const int file = memfd_create("cuMemCreate", MFD_CLOEXEC);
   if (file < 0) return -1;
@@ -61,18 +61,19 @@ uintptr_t VirtualMemory::reserve(Process& process, std::size_t bytes, std::size_
     refuse(cudaErrorInvalidValue, "alignment is %zu; it must be 0 or a power of two.", alignment);
   const uintptr_t begin = process.memory().reserve_range(bytes, std::max(alignment, kGranularity),
                                                          format("cuMemAddressReserve #%u", ++ranges_));
-  if (begin == 0) refuse(cudaErrorMemoryAllocation, "there are no %s of addresses left.", in_bytes(bytes).c_str());
+  if (begin == 0)
+    refuse(cudaErrorMemoryAllocation, "no free range of %s of addresses is left.", in_bytes(bytes).c_str());
   return begin;
 }
 
 void VirtualMemory::free(Process& process, uintptr_t begin, std::size_t bytes) {
   const auto mapped = mappings_.lower_bound(begin);
   if (mapped != mappings_.end() && mapped->first - begin < bytes) {
-    refuse(cudaErrorInvalidValue, "memory is still mapped at 0x%zx: cuMemUnmap comes first.",
+    refuse(cudaErrorInvalidValue, "memory is still mapped at 0x%zx: call cuMemUnmap first.",
            static_cast<std::size_t>(mapped->first));
   }
   if (!process.memory().free_range(begin, bytes)) {
-    refuse(cudaErrorInvalidValue, "0x%zx and %s are not what cuMemAddressReserve returned and was asked for.",
+    refuse(cudaErrorInvalidValue, "0x%zx and %s are not an address and size of cuMemAddressReserve.",
            static_cast<std::size_t>(begin), in_bytes(bytes).c_str());
   }
 }
@@ -98,7 +99,7 @@ VirtualMemory::Handle VirtualMemory::create(Process& process, std::size_t bytes,
 VirtualMemory::Memory& VirtualMemory::memory(Handle handle) {
   const auto found = memories_.find(handle);
   if (found == memories_.end() || found->second.owners == 0)
-    refuse(cudaErrorInvalidValue, "%llu is no handle that cuMemCreate returned, or it has been released.", handle);
+    refuse(cudaErrorInvalidValue, "%llu is not a live handle from cuMemCreate.", handle);
   return found->second;
 }
 
@@ -138,7 +139,7 @@ VirtualMemory::Handle VirtualMemory::import_file(int file) {
   struct stat status {};
   const auto bytes = fstat(file, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
   if (bytes == 0 || !is_multiple(bytes, kGranularity))
-    refuse(cudaErrorInvalidValue, "%d is no file descriptor that cuMemExportToShareableHandle returned.", file);
+    refuse(cudaErrorInvalidValue, "%d is not a file descriptor from cuMemExportToShareableHandle.", file);
   const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (own < 0) refuse(cudaErrorOperatingSystem, "the host has no file descriptor left.");
   const CUmemAllocationProp properties{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -152,7 +153,7 @@ void VirtualMemory::map(Process& process, uintptr_t begin, std::size_t bytes, Ha
   Memory& what = memory(handle);
   require_granular(bytes, "size");
   if (bytes > what.bytes) {
-    refuse(cudaErrorInvalidValue, "size is %s, and cuMemCreate was asked for %s.", in_bytes(bytes).c_str(),
+    refuse(cudaErrorInvalidValue, "size is %s; it must be that of cuMemCreate, %s.", in_bytes(bytes).c_str(),
            in_bytes(what.bytes).c_str());
   }
   if (!is_multiple(begin, kGranularity) || !process.memory().range_of(begin, bytes)) {
@@ -219,7 +220,7 @@ void VirtualMemory::unmap(Process& process, uintptr_t begin, std::size_t bytes) 
     --memories_.at(it->second.handle).mappings;
   }
   mappings_.erase(first, after);
-  // The addresses stay reserved, in this process, too.
+  // The addresses stay reserved in the host's address space, too.
   mmap(pointer_at(begin), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   publish(process, begin);
   for (const Handle handle : handles) {
@@ -231,7 +232,7 @@ void VirtualMemory::unmap(Process& process, uintptr_t begin, std::size_t bytes) 
 void VirtualMemory::set_access(Process& process, uintptr_t begin, std::size_t bytes, CUmemAccess_flags access) {
   const auto [first, after] = whole(begin, bytes);
   for (auto it = first; it != after; ++it) it->second.access = access;
-  // Copies of the host may write what kernels may only read, as they may write a __constant__ variable.
+  // Copies by the host may write memory that kernels may only read, like a __constant__ variable.
   mprotect(pointer_at(begin), bytes, access == CU_MEM_ACCESS_FLAGS_PROT_NONE ? PROT_NONE : PROT_READ | PROT_WRITE);
   publish(process, begin);
 }

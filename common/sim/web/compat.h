@@ -1,4 +1,5 @@
-// What the C++ library of Debian's emscripten (libc++ 13) lacks of C++20. Included before every file of a web build.
+// The parts of C++20 that the C++ library of Debian's emscripten (libc++ 13) lacks. Included before every file of a web
+// build.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-static_assert(_LIBCPP_VERSION < 14000, "a newer libc++: what it has by now must go from here");
+static_assert(_LIBCPP_VERSION < 14000, "a newer libc++: remove the parts that it has from this file");
 
 namespace std {
 
@@ -33,7 +34,7 @@ template <class T>
 requires(!is_array_v<T>) unique_ptr<T> make_unique_for_overwrite() { return unique_ptr<T>(new T); }
 
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
-  // Neither blanks, nor a plus, nor hexadecimal digits, all of which strtod takes.
+  // Unlike strtod, from_chars accepts no blanks, no plus sign and no hexadecimal digits.
   const string text(first, std::find_if(first, last, [](char c) { return strchr("0123456789.eE+-", c) == nullptr; }));
   if (text.empty() || text[0] == '+') return {first, errc::invalid_argument};
   char* end = nullptr;
@@ -43,7 +44,7 @@ inline from_chars_result from_chars(const char* first, const char* last, double&
   return {first + (end - text.c_str()), errc()};
 }
 
-/// The fewest digits that mean this number; without an exponent where that is no longer.
+/// The fewest digits that represent this number exactly; without an exponent unless that form is longer.
 inline to_chars_result to_chars(char* first, char* last, double value) {
   char scientific[64], fixed[512];
   int digits = 0;
@@ -75,7 +76,7 @@ constexpr strong_ordering operator<=>(const vector<T, Allocator>& a, const vecto
   return a.size() <=> b.size();
 }
 
-/// There is one thread: what another one would do is done at once.
+/// There is only one thread, so the work of another one is done immediately.
 class jthread {
  public:
   jthread() = default;
@@ -94,7 +95,7 @@ struct projected_less {
     return a < b;
   }
 };
-/// {} in the place of a comparison means the usual one.
+/// {} for the comparison means the default one.
 template <class Range, class Less = projected_less, class Projection = identity>
 void sort(Range&& range, Less less = {}, Projection projection = {}) {
   std::sort(std::begin(range), std::end(range),

@@ -1,4 +1,4 @@
-// The engine as replay.js calls it: one function, from a recording to JSON.
+// The engine's interface for replay.js: one function, which turns a recording into JSON.
 #include <emscripten.h>
 
 #include <charconv>
@@ -11,7 +11,7 @@
 #include "replay/replay.h"
 #include "runtime/options.h"
 
-// What the page has given the module, if it has.
+// Calls the page's function, if the page has set one in the module.
 EM_JS(void, tell_launch, (unsigned launch, unsigned launches, const char* kernel), {
   if (Module["onLaunch"]) Module["onLaunch"](launch, launches, UTF8ToString(kernel));
 });
@@ -117,7 +117,7 @@ extern "C" {
 
 EMSCRIPTEN_KEEPALIVE unsigned sim_recording_version() { return recording::kVersion; }
 
-/// `variables`, `edits`: lines, as above. `ptx`: null for the recording's. The answer is valid until the next call.
+/// `variables`, `edits`: lines, as above. `ptx`: null for the recording's own. The result is valid until the next call.
 EMSCRIPTEN_KEEPALIVE const char* sim_replay(const char* file, unsigned bytes, const char* variables, const char* edits,
                                             const char* ptx) {
   static std::string text;

@@ -1,6 +1,6 @@
-// Recordings, replayed under node: node node.js FOLDER < REQUESTS, where FOLDER holds sim.js, sim.wasm.gz and
-// replay.js, and each line of REQUESTS is the JSON of a request whose `recording` is a file. Prints a line of JSON for
-// each: the result, or {code, sentence}.
+// Replays recordings under node: node node.js FOLDER < REQUESTS. FOLDER contains sim.js, sim.wasm.gz and replay.js;
+// each line of REQUESTS is the JSON of a request whose `recording` is a file. Prints a line of JSON for each: the
+// result, or {code, sentence}.
 "use strict";
 
 const fs = require("fs");

@@ -1,4 +1,4 @@
-// Device memory of WebAssembly: an arena that stands for the start of the range of device addresses.
+// Device memory in WebAssembly: an arena that represents the start of the range of device addresses.
 #include "machine/pages.h"
 
 #include <cstdlib>
@@ -7,14 +7,14 @@
 namespace sim::pages {
 namespace {
 
-constexpr uint64_t kPreferredBase = 0x2000'0000'0000;  // as natively
+constexpr uint64_t kPreferredBase = 0x2000'0000'0000;  // as in the native build
 constexpr uint64_t kMost = uint64_t{512} << 20, kLeast = uint64_t{16} << 20;
 
 uint8_t* arena = nullptr;
 
 }  // namespace
 
-/// One device at a time. Memory that nothing has touched is the browser's to provide, and costs nothing before.
+/// One device at a time. The browser provides memory at its first access, so untouched memory costs nothing.
 AddressRange reserve(uint64_t wanted) {
   if (arena != nullptr) return {};
   for (uint64_t bytes = wanted < kMost ? wanted : kMost; bytes >= kLeast; bytes /= 2) {

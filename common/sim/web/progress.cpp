@@ -1,4 +1,4 @@
-// Progress in a browser: a message in the place of a line on a terminal.
+// Progress in a browser: a message instead of a line on a terminal.
 #include "engine/progress.h"
 
 #include <emscripten.h>

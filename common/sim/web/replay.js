@@ -11,7 +11,7 @@
     }
   }
 
-  /// Bytes, decompressed if they are compressed with gzip.
+  /// The bytes, decompressed if they are in gzip's format.
   async function plain(bytes) {
     const view = new Uint8Array(bytes);
     if (view[0] !== 0x1f || view[1] !== 0x8b) return view;
@@ -26,10 +26,10 @@
     }
   }
 
-  /// From the bytes of sim.wasm or sim.wasm.gz and the function that sim.js defines.
+  /// Makes the engine from the bytes of sim.wasm or sim.wasm.gz, and the function that sim.js defines.
   async function load(bytes, loadSim) {
     if (typeof WebAssembly === "undefined")
-      throw new RequestError("no-webassembly", "This browser has no WebAssembly, so nothing can be run here.");
+      throw new RequestError("no-webassembly", "This browser has no WebAssembly, so it cannot run the simulated device.");
     let module;
     try {
       module = await WebAssembly.compile(await plain(bytes));
@@ -40,13 +40,13 @@
     return {module, loadSim};
   }
 
-  // --- what a result means -----------------------------------------------------------------------------------------
+  // --- classes of results ------------------------------------------------------------------------------------------
 
   const CONVERGENCE = ["implicit-reconvergence", "warp-synchronous"];
   const TIMEOUT = 702;
   const isFinding = ({kind, rule}) => ["error", "strict", "habit"].includes(kind) && rule !== "";
 
-  /// Which pair of accesses a report is about, whichever warps it was found with.
+  /// The pair of accesses of a report, independent of the warps that made them.
   function pairOf(report) {
     if (!isFinding(report)) return report.text;
     const isKernel = ({file}) => /kernel_sm\d+\.cuh$/.test(file);
@@ -54,7 +54,7 @@
     return JSON.stringify([report.rule, ...report.sides.map(line)]);
   }
 
-  /// The class of an answer; of the reports only those count that are not among `usual`: the unchanged kernel's.
+  /// The class of a result. Reports that also occur in `usual`, those of the unchanged kernel, do not count.
   function classOf({reports, status, right}, usual = []) {
     const known = new Set(usual.map(pairOf));
     const left = reports.filter(
@@ -96,8 +96,8 @@
     }).join("\n");
   }
 
-  /// Runs a recording (bytes) as the request says. `progress` gets {launch, launches, kernel, clusters, of}. What the
-  /// unchanged kernel is reported for does not count for the class: it is run first, once for each recording and
+  /// Runs a recording (bytes) according to the request. `progress` receives {launch, launches, kernel, clusters, of}.
+  /// Reports on the unchanged kernel do not count for the class, so it runs first, once for each recording and set of
   /// options.
   async function replay(engine, recording, request = {}, progress = () => {}) {
     const bytes = await plain(recording);
@@ -116,7 +116,7 @@
     return answer;
   }
 
-  /// Each run has an instance of its own, so that none sees what another has left.
+  /// Each run has an instance of its own, so that no state is left from earlier runs.
   async function once(engine, bytes, request, progress) {
     const settings = variables(request), edits = editLines(request.edits);
     const state = {launch: 0, launches: 0, kernel: "", clusters: 0, of: 0};

@@ -703,7 +703,8 @@ TEST_F(Api, CodeThatCannotBeRun) {
   EXPECT_NE(report.find("no PTX"), std::string::npos) << report;
   EXPECT_EQ(launch_from(container({}), &report), cudaErrorNoKernelImageForDevice);
   EXPECT_EQ(launch_from("rubbish that is no container", &report), cudaErrorInvalidKernelImage);
-  EXPECT_NE(report.find("cannot be used: its container does not start as one does"), std::string::npos) << report;
+  EXPECT_NE(report.find("cannot be used: its container does not start with the magic number of one"), std::string::npos)
+      << report;
   EXPECT_EQ(launch_from(container({entry({.flags = test::LZ4 | test::VARIANT_A,
                                           .payload = "\xFF\xFF",
                                           .compressed_bytes = 2,
@@ -875,7 +876,7 @@ TEST_F(Api, VirtualMemoryIsSharedByFile) {
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
               CUDA_ERROR_INVALID_VALUE);
   });
-  EXPECT_NE(report.find("999 is no file descriptor"), std::string::npos) << report;
+  EXPECT_NE(report.find("999 is not a file descriptor"), std::string::npos) << report;
 }
 
 TEST_F(Api, VirtualMemoryRefusesWhatIsWrong) {
@@ -898,7 +899,7 @@ TEST_F(Api, VirtualMemoryRefusesWhatIsWrong) {
 
   CUmemAllocationProp other = kOnDevice;
   other.location.id = 1;
-  fails(CUDA_ERROR_INVALID_DEVICE, "one simulated device", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
+  fails(CUDA_ERROR_INVALID_DEVICE, "the only simulated device", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
   other = kOnDevice, other.location.type = CU_MEM_LOCATION_TYPE_HOST;
   fails(CUDA_ERROR_NOT_SUPPORTED, "location.type", [&] { return cuMemCreate(&memory, kUnit, &other, 0); });
   other = kOnDevice, other.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
@@ -909,9 +910,9 @@ TEST_F(Api, VirtualMemoryRefusesWhatIsWrong) {
   ASSERT_EQ(cuMemCreate(&memory, 2 * kUnit, &kOnDevice, 0), CUDA_SUCCESS);
 
   fails(invalid, "offset is 4096; it must be 0", [&] { return cuMemMap(range, kUnit, 4096, memory, 0); });
-  fails(invalid, "cuMemCreate was asked for", [&] { return cuMemMap(range, 3 * kUnit, 0, memory, 0); });
+  fails(invalid, "it must be that of cuMemCreate", [&] { return cuMemMap(range, 3 * kUnit, 0, memory, 0); });
   fails(invalid, "one cuMemAddressReserve", [&] { return cuMemMap(range + 2 * kUnit, 2 * kUnit, 0, memory, 0); });
-  fails(invalid, "no handle that cuMemCreate returned", [&] { return cuMemMap(range, kUnit, 0, memory + 9, 0); });
+  fails(invalid, "is not a live handle from cuMemCreate", [&] { return cuMemMap(range, kUnit, 0, memory + 9, 0); });
   ASSERT_EQ(cuMemMap(range, 2 * kUnit, 0, memory, 0), CUDA_SUCCESS);
   fails(invalid, "mapped already", [&] { return cuMemMap(range + kUnit, kUnit, 0, memory, 0); });
   fails(invalid, "whole mappings", [&] { return cuMemSetAccess(range, kUnit, &kReadWrite, 1); });
@@ -920,8 +921,8 @@ TEST_F(Api, VirtualMemoryRefusesWhatIsWrong) {
   fails(invalid, "still mapped", [&] { return cuMemAddressFree(range, 3 * kUnit); });
   EXPECT_EQ(cuMemUnmap(range, 2 * kUnit), CUDA_SUCCESS);
   EXPECT_EQ(cuMemRelease(memory), CUDA_SUCCESS);
-  fails(invalid, "it has been released", [&] { return cuMemRelease(memory); });
-  fails(invalid, "not what cuMemAddressReserve returned", [&] { return cuMemAddressFree(range, kUnit); });
+  fails(invalid, "is not a live handle", [&] { return cuMemRelease(memory); });
+  fails(invalid, "not an address and size of cuMemAddressReserve", [&] { return cuMemAddressFree(range, kUnit); });
   EXPECT_EQ(cuMemAddressFree(range, 3 * kUnit), CUDA_SUCCESS);
 }
 

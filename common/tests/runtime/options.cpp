@@ -100,7 +100,7 @@ TEST(Options, EachMistakeIsASentence) {
   EXPECT_NE(read({{"LADDER_SIM_ARITH", "Exact"}}).problem, "");
   EXPECT_NE(read({{"LADDER_SIM_SEED", "1"}, {"LADDER_SIM_LATEST", "1"}}).problem, "");
   EXPECT_EQ(read({{"LADDER_SIM_CHECK", "harder"}}).problem,
-            "--check: 'harder' is not a grade; --check=strict is the only one beside plain --check.");
+            "--check: 'harder' is not a grade; the only one is --check=strict.");
   const std::string unknown = read({{"LADDER_SIM_TOLERATE", "init-fence,everything"}}).problem;
   EXPECT_NE(unknown.find("--tolerate: there is no habit 'everything'; known are ld-without-wait, "), std::string::npos)
       << unknown;

@@ -275,7 +275,7 @@ TEST(Script, PtxReplacesTheEmbeddedCode) {
   std::ofstream(file) << ".version 9.0\n.target sm_100a\n.visible .entry nobody() { ret; }\n";
   const Ending unused = sim("--ptx " + file + " " + PROGRAMS + "plain");
   EXPECT_EQ(unused.code, 2);
-  EXPECT_TRUE(unused.says("defines nobody, and the program has no kernel of that name")) << unused.output;
+  EXPECT_TRUE(unused.says("defines nobody, but the program has no kernel of that name")) << unused.output;
   std::remove(file.c_str());
 }
 

@@ -645,7 +645,7 @@ TEST(Order, CopiesOfLanes) {
       story.lanes(story.all(0, 1, 15), 0, false, 0, 16);
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Wait) story.expect("read after write", "cp.async.wait_group");
-    if (lacks == BarrierChannel) story.expect("read after write", "knows that it is over");
+    if (lacks == BarrierChannel) story.expect("read after write", "knows that it has finished");
     if (lacks == ProxyFence) story.expect("across proxies", "fence.proxy.async by the writer");
   }
 }
@@ -957,7 +957,7 @@ TEST(Order, OneLaneTellsForAWarpThatHasWaitedAsOne) {
     story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
     story.wait(story.lane0(0, 0, 14), 1032);
     story.arrive(story.lane0(0, 0, 15), 0, 1024, true);
-    story.expect_unless(meets, "warp-synchronous", "lanes 1 to 31 must tell");
+    story.expect_unless(meets, "warp-synchronous", "lanes 1 to 31 must signal");
   }
 }
 

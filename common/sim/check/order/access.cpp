@@ -8,8 +8,8 @@ namespace sim::order {
 Mask RecordedAccess::lanes_at(uint64_t begin, uint32_t bytes) const {
   if (width == 0) return lanes;
   if (addresses.empty() && stride > 0) {
-    // Lane i is at base + i * stride: those that begin before the end, and end behind the beginning.
-    const auto before = [&](int64_t distance) {  // lanes that begin less than so far behind the base
+    // Lane i is at base + i * stride: the result is the lanes that begin before `end` and end after `begin`.
+    const auto before = [&](int64_t distance) {  // lanes that begin less than `distance` after the base
       if (distance <= 0) return Mask{0};
       const auto count = static_cast<uint64_t>(distance + stride - 1) / static_cast<uint64_t>(stride);
       return count >= 32 ? kAll : (1u << count) - 1;

@@ -11,14 +11,14 @@ Entry mask_of(Fields fields) {
   return mask;
 }
 
-/// The greater of both in each sense; of `b` only what the mask lets through.
+/// The maximum of both in each sense; of `b` only the senses of the mask.
 Entry greater(const Entry& a, const Entry& b, const Entry& mask) {
   Entry result;
   for (size_t i = 0; i < Entry::kTicks; ++i) result.at[i] = std::max(a.at[i], b.at[i] & mask.at[i]);
   return result;
 }
 
-/// What a block says of each lane of a row.
+/// What a block knows of one lane of a row.
 Entry lane_entry(const Block& block, uint16_t row, Mask lane) {
   for (const Block::Lanes& each : block.lanes) {
     if (each.row == row && each.lanes & lane) return each.entry;
@@ -26,10 +26,11 @@ Entry lane_entry(const Block& block, uint16_t row, Mask lane) {
   return row < block.rows.size() ? block.rows[row] : Entry{};
 }
 
-/// Sets `row` of `block` to the greater of what the others say; `ranges` are sets of lanes that may differ from their row.
+/// Sets `row` of `block` to the maximum over the lanes' entries; `ranges` are sets of lanes that may differ from the
+/// row.
 template <class Of>
 void join_row(Block& block, uint16_t row, std::vector<Mask>& ranges, Of of) {
-  // Sets that overlap are cut until none do.
+  // Overlapping sets are split until none overlap.
   for (size_t i = 0; i < ranges.size(); ++i) {
     for (size_t k = i + 1; k < ranges.size(); ++k) {
       const Mask both = ranges[i] & ranges[k];
@@ -61,7 +62,7 @@ void join_row(Block& block, uint16_t row, std::vector<Mask>& ranges, Of of) {
   }
 }
 
-/// Are the rows of `a` known as far as those of `b`, in the senses of the mask?
+/// Whether the rows of `a` are known at least as far as those of `b`, in the senses of the mask.
 bool covers(const std::vector<Entry>& a, const std::vector<Entry>& b, const Entry& mask) {
   if (a.size() < b.size()) return false;
   for (size_t row = 0; row < b.size(); ++row) {
@@ -73,7 +74,7 @@ bool covers(const std::vector<Entry>& a, const std::vector<Entry>& b, const Entr
 Ref<const Block> join_blocks(const Ref<const Block>& a, const Ref<const Block>& b, Fields fields) {
   if (a == b) return a;
   const Entry taken = mask_of(fields);
-  // Most often the one knows all that the other does.
+  // Most often one of the two contains the other.
   if (a->lanes == b->lanes) {
     if (covers(a->rows, b->rows, taken)) return a;
     if (fields == kAllFields && covers(b->rows, a->rows, taken)) return b;
@@ -85,7 +86,7 @@ Ref<const Block> join_blocks(const Ref<const Block>& a, const Ref<const Block>& 
   for (size_t i = 0; i < common; ++i) result.rows[i] = greater(a->rows[i], b->rows[i], taken);
   for (size_t i = common; i < a->rows.size(); ++i) result.rows[i] = a->rows[i];
   for (size_t i = common; i < b->rows.size(); ++i) result.rows[i] = greater({}, b->rows[i], taken);
-  // Lanes that differ from their row, in either of the two.
+  // Lanes that differ from their row in one of the two blocks.
   size_t i = 0, k = 0;
   std::vector<Mask> ranges;
   while (i < a->lanes.size() || k < b->lanes.size()) {
@@ -149,7 +150,7 @@ Clock Clock::with(uint32_t cta, uint16_t warps, const std::vector<Update>& updat
     if (block->rows.size() <= update.row) block->rows.resize(update.row + 1u);
     if (update.lanes == kAll) {
       block->rows[update.row] = later(block->rows[update.row], update.entry);
-      // Lanes that are known further stay so.
+      // Lanes that are known further than this remain.
       std::erase_if(block->lanes, [&](Block::Lanes& each) {
         if (each.row != update.row) return false;
         each.entry = later(each.entry, update.entry);

@@ -1,5 +1,5 @@
-// Vector clocks: what somebody knows of what others have done. A clock is never changed once it exists, so threads,
-// messages and operations in flight share it. It is sparse over CTAs and dense within one.
+// Vector clocks: what a thread knows of the actions of other threads. A clock is immutable, so threads, messages and
+// operations in flight can share it. It is sparse over CTAs and dense within one.
 #pragma once
 
 #include <array>
@@ -14,40 +14,40 @@ using Mask = uint32_t;
 using Tick = uint32_t;
 inline constexpr Mask kAll = 0xFFFF'FFFFu;
 
-/// In which sense something is known.
+/// The sense in which an action is known.
 enum Field : uint8_t {
-  kHappened,       ///< it is over: what it read may be overwritten
+  kHappened,       ///< it has finished: what it read may be overwritten
   kVisible,        ///< its effects may be read as well
-  kCarried,        ///< tcgen05: somebody's before_thread_sync lets synchronisation carry it
-  kAsyncShared,    ///< generic proxy: its own thread's proxy fence shows it to asynchronous operations; shared memory
+  kCarried,        ///< tcgen05: after some before_thread_sync, synchronisation carries it
+  kAsyncShared,    ///< generic proxy: its own thread's proxy fence made it visible to the async proxy; shared memory
   kAsyncGlobal,    ///< the same, global memory
   kGroupHappened,  ///< kHappened, if the four warps of a warpgroup complete a wgmma group as one
-  kReaderShared,   ///< kAsyncShared, if any thread's proxy fence on the way will do
-  kReaderGlobal,   ///< the same of kAsyncGlobal
-  kPassed,         ///< its waits are over, whatever became of its accesses: asynchronous completion tells that much
-  kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has performed it, whatever passes it on
-  kFollowed,       ///< it was known to be over when an asynchronous operation was issued that has completed
+  kReaderShared,   ///< what kAsyncShared would be if a proxy fence by any thread on the way sufficed
+  kReaderGlobal,   ///< the same for kAsyncGlobal
+  kPassed,         ///< its waits have ended, its accesses perhaps not: this much asynchronous completion implies
+  kPerformed,      ///< its own thread has fenced it at .gpu scope: hardware has performed it
+  kFollowed,       ///< it was known to have finished when an asynchronous operation, now complete, was issued
   kFields
 };
 using Fields = uint32_t;  ///< a bit per Field
 inline constexpr Fields kAllFields = (1u << kFields) - 1;
 inline constexpr Fields kAllButVisible = kAllFields & ~(1u << kVisible);
-/// Of what is over: an operation that has been waited for, or whatever a thread has done when it tells others.
+/// The senses of finished actions: operations that were waited for, and a thread's own actions when it signals.
 inline constexpr Fields kDone =
     1u << kHappened | 1u << kVisible | 1u << kGroupHappened | 1u << kPassed | 1u << kFollowed;
 
-/// How far somebody is known, in each sense. Positions count from 1; 0 is: not at all.
+/// The position up to which a row is known, in each sense. Positions count from 1; 0 means not at all.
 struct Entry {
-  static constexpr size_t kTicks = (kFields + 3) / 4 * 4;  ///< of which the last may be no field: whole vectors
+  static constexpr size_t kTicks = (kFields + 3) / 4 * 4;  ///< padded to whole vectors
   std::array<Tick, kTicks> at{};
   bool operator==(const Entry&) const = default;
 };
 /// Everything up to `position`, in these senses.
 Entry entry(Tick position, Fields fields);
-/// Of both, whichever is further. Of `b` only these fields.
+/// The maximum of both in each sense; of `b` only these fields.
 Entry later(const Entry& a, const Entry& b, Fields fields = kAllFields);
 
-/// A shared, immutable object. The checker of one world runs on one thread, so counting needs no atomics.
+/// A reference to a shared, immutable object. Each RaceDetector runs on one thread, so the count needs no atomics.
 template <class T>
 class Ref {
  public:
@@ -74,8 +74,8 @@ class Ref {
   T* object_ = nullptr;
 };
 
-/// What is known of one CTA. Its rows are its warps, by their index, and behind them its channels: queues and barriers in
-/// which asynchronous operations complete.
+/// Knowledge of one CTA. Its rows are its warps, by their index, followed by its channels: queues and barriers in which
+/// asynchronous operations complete.
 struct Block {
   struct Lanes {
     uint16_t row;
@@ -83,18 +83,18 @@ struct Block {
     Entry entry;
     bool operator==(const Lanes&) const = default;
   };
-  std::vector<Entry> rows;   ///< of all lanes at least
-  std::vector<Lanes> lanes;  ///< that are known further than their row, by row, each lane once
-  uint16_t warps = 0;        ///< so many rows are threads
+  std::vector<Entry> rows;   ///< known of all lanes
+  std::vector<Lanes> lanes;  ///< lanes known further than their row, sorted by row; each lane occurs once
+  uint16_t warps = 0;        ///< the first rows, which are threads
   mutable uint32_t references = 0;
 
   bool operator==(const Block& other) const { return rows == other.rows && lanes == other.lanes; }
 };
 
-/// Which launches and host operations are known to have ended, by their number in the process: 1, 2, ...
+/// The launches and host operations that are known to have ended, by their number in the process: 1, 2, ...
 struct Ended {
-  uint64_t below = 1;            ///< all that came before this one
-  std::vector<uint64_t> others;  ///< and these, ascending
+  uint64_t below = 1;            ///< all with smaller numbers
+  std::vector<uint64_t> others;  ///< further ones, ascending
   mutable uint32_t references = 0;
 
   bool contains(uint64_t number) const;
@@ -106,22 +106,22 @@ class Clock {
  public:
   Clock() = default;
 
-  /// One thing more that is known: lanes of a row. All of them if `lanes` is kAll.
+  /// An addition to the knowledge: lanes of a row, all of them if `lanes` is kAll.
   struct Update {
     uint16_t row;
     Mask lanes;
     Entry entry;
   };
   [[nodiscard]] Clock with(uint32_t cta, uint16_t warps, const std::vector<Update>& updates) const;
-  /// What both know; of `other` only these fields.
+  /// The union of both; of `other` only these fields.
   [[nodiscard]] Clock join(const Clock& other, Fields fields = kAllFields) const;
-  /// What the completion of an operation tells, if its thread knew this: all of channels. Of threads it tells that they
-  /// have passed their waits, and that the operation followed what they had done.
+  /// What the completion of an operation implies if its thread knew this clock: all of the channels. Of threads it
+  /// implies only that they have passed their waits, and that the operation came after their actions.
   [[nodiscard]] Clock channels() const;
-  /// After a proxy fence of a thread that knows this: what is visible to it is fenced, if readers may fence
-  /// (kReader..).
+  /// The clock after a proxy fence of a thread that knows this one: what is visible to the thread is fenced in the
+  /// senses `readers` (kReader...).
   [[nodiscard]] Clock fenced(Fields readers) const;
-  /// Is anything known to have happened in this CTA?
+  /// Whether anything is known to have happened in this CTA.
   bool knows(uint32_t cta) const;
   [[nodiscard]] Clock with_ended(Ref<const Ended> ended) const;
 

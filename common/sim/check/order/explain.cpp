@@ -1,4 +1,4 @@
-// What has been found, in sentences: both accesses, the bytes, and which single fence, wait or arrival would order them.
+// Findings as sentences: both accesses, the bytes, and the single fence, wait or arrival that would order them.
 #include <algorithm>
 #include <bit>
 
@@ -46,7 +46,7 @@ const char* noun(const RecordedAccess& access) {
   return "";
 }
 
-/// What makes the end of such an operation known to its thread, or to waiting threads.
+/// The wait that makes the completion of such an operation known to its thread, or to waiting threads.
 std::string completion(const RecordedAccess& access) {
   switch (access.role) {
     case Role::CopyAsync: return "cp.async.wait_group";
@@ -108,16 +108,16 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
     const CtaKnowledge* const cta = owner(shadow);
     return doubt(key, before, now, context, cta, begin, bytes, doubtful_.count(key) ? Finding{} : make());
   }
-  // Of all occurrences the one is told that is furthest from order: what orders it orders the others as well.
+  // The occurrence that lacks most is reported: the link that orders it orders the others as well.
   const int lacks = 4 * (verdict.lack == Lack::Everything) + distance(verdict, earlier, context);
   tell(key, context.by.cta.place.cluster, bytes, make, lacks);
 }
 
-/// How far the news of an access has to come: 0 in a warp, 1 in a CTA, 2 in a cluster, 3 in the grid.
+/// How far a signal between the two accesses has to reach: 0 in a warp, 1 in a CTA, 2 in a cluster, 3 in the grid.
 int RaceDetector::distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const {
   const GridPosition there = before.issuer, here = context.by.cta.place;
   if (there.cta == here.cta && before.warp == context.by.warp) return 0;
-  for (const WarpKnowledge::Group& group : context.warp.groups()) {  // another lane knows?
+  for (const WarpKnowledge::Group& group : context.warp.groups()) {  // does another lane know?
     const Mask known = group.knows.now.known(before.cta, before.row, verdict.missing, before.position, kHappened);
     if (before.position != 0 && verdict.missing != 0 && known == verdict.missing) return 0;
   }
@@ -144,13 +144,13 @@ void RaceDetector::doubt(const Findings::Key& key, uint32_t before, uint32_t now
   if (accesses_[now].role == Role::Store) append(doubt, {begin, begin + bytes});  // it writes at once
 }
 
-/// What is there now.
+/// Appends the current contents of the range.
 void RaceDetector::append(Doubt& doubt, const Range& range) const {
   const uint8_t* const at = names_.bytes(doubt.cta, range.begin);
   if (at != nullptr) doubt.bytes.insert(doubt.bytes.end(), at, at + (range.end - range.begin));
 }
 
-/// The access is about to write.
+/// Called before the access writes: keeps the bytes that it may overwrite.
 void RaceDetector::open_doubts(uint32_t number) {
   const auto found = doubts_of_.find(number);
   if (found == doubts_of_.end()) return;
@@ -161,7 +161,7 @@ void RaceDetector::open_doubts(uint32_t number) {
   }
 }
 
-/// Did both write the same?
+/// Whether both accesses have written the same values.
 bool RaceDetector::is_equal(const Doubt& doubt) const {
   const uint8_t* before = doubt.bytes.data();
   const uint8_t* const end = before + doubt.bytes.size();
@@ -176,7 +176,7 @@ bool RaceDetector::is_equal(const Doubt& doubt) const {
   return true;
 }
 
-/// The access has written. What the other one of a doubt has still to write, it will settle.
+/// Called after the access has written. If the other access of a doubt is still in flight, it settles the doubt later.
 void RaceDetector::settle_doubts(uint32_t number) {
   const auto found = doubts_of_.find(number);
   if (found == doubts_of_.end()) return;
@@ -223,9 +223,9 @@ void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t ad
   tell(Findings::key(Habit::LanesOfAStore, site, site), by.cta.place.cluster, bytes, [&] {
     Finding finding;
     finding.first = side(by);
-    finding.what = "writes different values of several lanes to one place";
+    finding.what = "writes different values from several lanes to one address";
     finding.where = target == nullptr ? names_.global(address) : names_.shared(address) + " of " + names_.cta(*target);
-    finding.missing = "a place of its own for each lane, or one lane that stores";
+    finding.missing = "an address of its own for each lane, or a store by one lane only";
     return finding;
   });
 }
@@ -252,22 +252,22 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   finding.what = both            ? "reads what the first wrote"
                  : before.writes ? "overwrites what the first wrote"
                                  : "overwrites what the first reads";
-  // Lanes of one execution, each of which starts an operation.
+  // Each lane that executes the instruction starts an operation of its own.
   const bool by_lanes_of_one = before.site == now.site && before.issuer.cta == now.issuer.cta &&
                                before.warp == now.warp && before.issued == now.issued &&
                                before.role == Role::BulkStore && (before.lanes & now.lanes) == 0;
   if (by_lanes_of_one) {
     finding.what += ", by another lane of the same instruction";
     finding.missing =
-        "each lane that executes it starts an operation: one lane alone (elect.sync), or an address of "
-        "its own for each";
+        "each lane that executes it starts an operation: execution by one lane (elect.sync), or an address of "
+        "its own for each lane";
     return finding;
   }
   finding.missing = missing_link(verdict, before, now, context);
   return finding;
 }
 
-/// What would order something that one thread does before what another does, of this warp, CTA, cluster or grid.
+/// The synchronisation that would order an access before one by another thread of this warp, CTA, cluster or grid.
 std::string RaceDetector::link(const RecordedAccess& before, const Context& context) const {
   const GridPosition there = before.issuer, here = context.by.cta.place;
   if (there.cta == here.cta && before.warp == context.by.warp) return "__syncwarp() (bar.warp.sync)";
@@ -293,7 +293,7 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   const std::string interval =
       tells != nullptr ? between(before.site, tells->site) : "after " + names_.line(before.site);
   const std::string here = names_.line(now.site);
-  // Where the fence is there, but comes after what tells: a later one would do, too.
+  // If the fence exists, but comes after the signal, a signal after the fence would do, too.
   const auto or_later = [&](SyncEvent::Kind kind) -> std::string {
     const SyncEvent* const fence = writer.event_after(before.issued, lanes, [&](const SyncEvent& event) {
       return event.kind == kind && (context.global ? event.global : event.shared);
@@ -312,13 +312,14 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
              ", " + interval + or_later(SyncEvent::Kind::TensorFence);
     case Lack::AfterFence:
       return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " +
-             std::to_string(context.by.warp) + ", after it was told and before " + here;
+             std::to_string(context.by.warp) + ", after its wait and before " + here;
     case Lack::FlagFence:
-      return "the flag that tells of it was read by a relaxed or volatile access: ld.acquire, or a fence "
+      return "the flag that announces it was read by a relaxed or volatile access: ld.acquire, or a fence "
              "(__threadfence()) after the read of the flag and before " +
              here;
     case Lack::LateFence:
-      return "its own thread has fenced it (__threadfence()), but the thread that writes the flag behind a barrier has "
+      return "its own thread has executed a fence (__threadfence()), but the thread that writes the flag after a "
+             "barrier has "
              "not fenced since the barrier: __threadfence() between them";
     case Lack::Visibility: {
       if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
@@ -326,10 +327,10 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
       if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == SyncEvent::Kind::Tells))
         return start + link(before, context) + " " + between(tells != nullptr ? tells->site : before.site, now.site);
       if (before.issuer.cta == now.issuer.cta)
-        return start + "what is told at " + names_.line(tells->site) +
+        return start + "the signal at " + names_.line(tells->site) +
                " is relaxed; a release and an acquire are required";
-      return start + "what is told at " + names_.line(tells->site) +
-             " is read in another CTA: release and acquire at " +
+      return start + "the signal at " + names_.line(tells->site) +
+             " is received in another CTA: release and acquire at " +
              (before.issuer.cluster == now.issuer.cluster ? ".cluster" : ".gpu") + " scope are required on both sides";
     }
     case Lack::Everything: break;
@@ -343,30 +344,30 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     done = map->second.loads ? "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"
                              : "cp.async.bulk.commit_group and wait_group.read by its thread";
   }
-  if (!done.empty()) return "no thread knows that it is complete: " + done + ", " + between(before.site, now.site);
+  if (!done.empty()) return "its completion was never waited for: " + done + ", " + between(before.site, now.site);
   if (tells == nullptr)
-    return "nothing orders them, its warp has told no thread of it: " + link(before, context) + " " +
+    return "nothing orders them; no arrival or barrier of its warp follows it: " + link(before, context) + " " +
            between(before.site, now.site);
-  return "nothing orders them, the warp tells of it at " + names_.line(tells->site) +
-         ", but nothing passes it on: " + link(before, context) + " " + between(tells->site, now.site);
+  return "nothing orders them; its warp signals at " + names_.line(tells->site) +
+         ", but this signal does not reach the second access: " + link(before, context) + " " +
+         between(tells->site, now.site);
 }
 
-/// If the phase of the mbarrier in which a load was issued has completed without its bytes: that.
+/// For a load whose phase of the mbarrier has completed without its bytes; empty otherwise.
 std::string RaceDetector::phase_without(const RecordedAccess& load) const {
   if (load.role != Role::BulkLoad) return "";
   for (const auto& [offset, barrier] : ctas_.at(load.cta)->barriers) {
     if (barrier.row != load.row || barrier.completed <= load.detail || load.detail < barrier.first) continue;
     if (load.position != 0 && load.position <= load.detail + 1) continue;
     return "phase " + std::to_string(load.detail - barrier.first) + " of the mbarrier at " + names_.shared(offset) +
-           " was running when the load was issued at " + names_.line(load.site) +
-           ", and it completed before all its bytes had come: mbarrier.arrive.expect_tx (or expect_tx) for all of "
-           "them, "
-           "before the last arrival of that phase";
+           " was current when the load was issued at " + names_.line(load.site) +
+           ", and it completed before all bytes of the load had arrived: mbarrier.arrive.expect_tx (or expect_tx) for "
+           "all of them, before the last arrival of that phase";
   }
   return "";
 }
 
-/// If some lanes of the warp have told and others have not: that.
+/// For an access by a warp of which some lanes have signalled and others have not; empty otherwise.
 std::string RaceDetector::lanes_that_told(const RecordedAccess& before, Mask missing, Field field,
                                           const Context& context) const {
   const CtaKnowledge& cta = *ctas_.at(before.issuer.cta);
@@ -379,12 +380,12 @@ std::string RaceDetector::lanes_that_told(const RecordedAccess& before, Mask mis
   if (told == 0 || is_own || (told & missing) != 0) return "";
   const SyncEvent* const event = warp.told_after(before.issued, told);
   const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
-  return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " told, " +
+  return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " signalled, " +
          lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
-         ", or an arrival of each";
+         ", or an arrival by each lane";
 }
 
-/// Which threads know of it, and how could the accessing thread have learned of it?
+/// Names the threads that know that the access has finished, and the link by which the accessing thread could know.
 std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, Field field,
                                     const Context& context) const {
   if (before.position == 0) return "";
@@ -394,17 +395,18 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
   const std::string here = names_.line(context.by.site);
   const std::string done = completion(before);
   if (std::string text = lanes_that_told(before, missing, field, context); !text.empty()) return text;
-  // Another lane of this warp.
+  // First other lanes of this warp.
   for (const WarpKnowledge::Group& group : context.warp.groups()) {
     if (group.lanes & context.lanes) continue;
     if (holds(group.knows.now, missing) ||
         (before.cta == context.by.cta.place.cta && before.warp == context.warp.index &&
          holds(context.warp.published(group.lanes), missing)))
       return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
-             " that it is over, " + lanes_text(context.lanes) + " not: __syncwarp() before " + here;
+             " that it has finished, " + lanes_text(context.lanes) +
+             (std::has_single_bit(context.lanes) ? " does" : " do") + " not: __syncwarp() before " + here;
   }
-  // An mbarrier that one could have waited for: first that in which it completes, and those at which this warp, or no
-  // warp, has waited before.
+  // Then an mbarrier that the warp could have waited for: first the one that counts the operation, and those at which
+  // this warp, or no warp, has waited before.
   const auto mbarrier_tells = [&](bool any) -> std::string {
     for (const auto& [offset, barrier] : context.by.cta.barriers) {
       const bool counts_it = barrier.row == before.row && before.cta == context.by.cta.place.cta;
@@ -412,7 +414,7 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
       if (!any && !is_likely) continue;
       for (const Message* message : {&barrier.last, &barrier.open}) {
         if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Gpu), missing)) continue;
-        std::string text = "the mbarrier at " + names_.shared(offset) + " tells of it";
+        std::string text = "the mbarrier at " + names_.shared(offset) + " would order them";
         if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().back().site) + ")";
         return text + ": a wait (mbarrier.try_wait) for that phase, before " + here;
       }
@@ -426,18 +428,18 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
         barrier.row == 0 || std::any_of(barrier.participants.begin(), barrier.participants.end(),
                                         [&](const auto& each) { return each.warp == context.by.warp; });
     if (is_mine && (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing)))
-      return "barrier " + std::to_string(id) + " tells of it: bar.sync there, before " + here;
+      return "barrier " + std::to_string(id) + " would order them: bar.sync there, before " + here;
   }
   const auto barrier = clusters_.find(context.by.cta.place.cluster);
   if (barrier != clusters_.end()) {
     for (const Message* message : {&barrier->second.open, &barrier->second.last}) {
       if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Cluster), missing)) continue;
-      std::string text = "the cluster barrier tells of it";
+      std::string text = "the cluster barrier would order them";
       if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().front().site) + ")";
-      return text + ": barrier.cluster.wait, a barrier that this warp has not passed, before " + here;
+      return text + ": barrier.cluster.wait, which this warp has not executed there, before " + here;
     }
   }
-  // Other warps.
+  // Then other warps.
   const auto cluster = context.by.cta.place.cluster;
   for (const auto& [number, cta] : ctas_) {
     if (cta->place.cluster != cluster) continue;
@@ -448,9 +450,9 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
         if (itself && done.empty()) continue;
         const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
         return std::string(itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)) +
-               " knows that it is over, but " +
-               (tells != nullptr ? "nothing that it told (" + names_.line(tells->site) + ") has reached "
-                                 : "has not told ") +
+               " knows that it has finished, but " +
+               (tells != nullptr ? "its signal at " + names_.line(tells->site) + " has not reached "
+                                 : "no signal from there has reached ") +
                here + ": a barrier, or an arrival and a wait, is missing between them";
       }
     }
@@ -478,7 +480,7 @@ void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uin
 
 void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierExists, by, target, offset, barrier,
-             "uses an mbarrier of whose initialisation it does not know",
+             "uses an mbarrier without knowing that it has been initialised",
              [&](const std::string& init, const std::string& use) {
                return "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " + init +
                       " and " + use;
@@ -487,7 +489,7 @@ void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t off
 
 void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierLifetime, by, by.cta, offset, barrier,
-             "initialises an mbarrier that is still valid since the first",
+             "initialises an mbarrier that the first has initialised and that is still valid",
              [](const std::string&, const std::string& again) {
                return "mbarrier.inval of it, after its last use and before " + again;
              });
@@ -520,12 +522,12 @@ void RaceDetector::unfenced_init(const By& by, CtaKnowledge& target, uint32_t of
   about_init(Habit::InitFence, by, target, offset, barrier,
              "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced",
              [](const std::string& init, const std::string&) {
-               return "fence.mbarrier_init by the thread that initialises, after " + init +
-                      " and before the barrier that lets others use it";
+               return "fence.mbarrier_init by the initialising thread, after " + init +
+                      " and before the barrier that lets other threads use it";
              });
 }
 
-/// A phase is complete once all its arrivals have been made: what knows of these knows of the phase, by whatever way.
+/// A phase is complete once all its arrivals have been made: knowing of all of them implies knowing of the phase.
 bool RaceDetector::knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field) {
   return !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(), [&](const Counted& each) {
     return each.position != 0 && knows.known(each.cta, each.row, each.lanes, each.position, field) == each.lanes;
@@ -540,7 +542,7 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
   const auto known = [&](Field field) {
     if (knows.known(target.place.cta, barrier.row, kAll, position, field) == kAll) return true;
     if (!waits) return knows_all(knows, arrivals, field);
-    for (Mask rest = by.lanes; rest; rest &= rest - 1) {  // each knows what it has done itself
+    for (Mask rest = by.lanes; rest; rest &= rest - 1) {  // each lane knows its own arrivals
       if (!knows_all(by.threads().published(rest & -rest), arrivals, field)) return false;
     }
     return true;
@@ -582,15 +584,15 @@ void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKn
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
     finding.missing =
         "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
-        names_.line(by.site) + ", for something that comes after that turn. " + participants_of(by, id);
+        names_.line(by.site) + ", for something that comes after that phase. " + participants_of(by, id);
     return finding;
   });
 }
 
-/// The warps that wait at a named barrier; if none does, those that could: the warps that share another one with this
+/// The warps that wait at a named barrier; if none does, candidates: the warps that share another barrier with this
 /// warp.
 std::string RaceDetector::participants_of(const By& by, uint32_t id) const {
-  std::vector<std::pair<std::string, std::string>> groups;  // where, and warps
+  std::vector<std::pair<std::string, std::string>> groups;  // location, and warps
   const auto add = [&](const CtaKnowledge::Named::Participant& each, const std::string& barrier) {
     const std::string where = " at " + names_.line(each.site) + barrier, warp = std::to_string(each.warp);
     const auto same =
@@ -630,7 +632,7 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
   const Clock& told = barrier.open.happened();
   const bool as_one = (missing & ~told.known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0 ||
                       warpgroup_is_done(waiter.cta, waiter.warp, waiter.wgmma_issued + 1, told);
-  // Lanes of a warp have waited at the same instruction, and some of them have told.
+  // Lanes of a warp have waited at the same instruction, and some of them have signalled.
   const bool in_lockstep =
       std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const BarrierChannel::Waiter& each) {
         return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
@@ -646,22 +648,23 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
     finding.first = side(by);
     const Tick phase = barrier.completed - barrier.first;
-    finding.what = (phase == 0 ? "finds the fresh barrier free" : "waits for phase " + std::to_string(phase - 1)) +
-                   ", and the phase after it completes without knowing that the wait is over";
+    finding.what =
+        (phase == 0 ? "finds the newly initialised barrier free" : "waits for phase " + std::to_string(phase - 1)) +
+        ", and nothing ensures that the wait ends before the next phase completes";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = "a late waiter is lapped: it finds the parity flipped again. " + lanes_text(missing) +
-                      " must tell, by an arrival or a barrier, after " + names_.line(waiter.site);
+    finding.missing = "a late waiter is lapped: it finds the parity flipped again; " + lanes_text(missing) +
+                      " must signal, by an arrival or a barrier, after " + names_.line(waiter.site);
     std::string by_whom;
     for (const Message::Contributor& each : barrier.open.contributors()) {
       const std::string line = names_.line(each.site);
       if (by_whom.find(line) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + line;
     }
-    if (!by_whom.empty()) finding.missing += ", before what completes the next phase (" + by_whom + ")";
+    if (!by_whom.empty()) finding.missing += ", before the next phase is completed (" + by_whom + ")";
     return finding;
   });
 }
 
-/// No thread may still read an mbarrier that is invalidated.
+/// No thread may still wait for an mbarrier that is invalidated.
 void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierChannel& barrier) {
   const Clock knows = by.threads().published(by.lanes);
   for (const BarrierChannel::Waiter& each : barrier.waiters) {
@@ -672,7 +675,7 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
       Finding finding;
       finding.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.site});
       finding.second = side(by);
-      finding.what = "takes an mbarrier away that the first may still be waiting for";
+      finding.what = "ends the lifetime of an mbarrier that the first may still be waiting for";
       finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
       finding.missing = "a barrier of the CTA (bar.sync) " + between(each.site, by.site);
       return finding;
@@ -681,7 +684,7 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
   }
 }
 
-/// Only a CTA that has begun has shared memory.
+/// Shared memory of a CTA exists only once the CTA has started.
 void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, const char* does) {
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
@@ -690,14 +693,14 @@ void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, const c
   tell(Findings::key(Rule::Begun, line, line), by.cta.place.cluster, 0, [&] {
     Finding finding;
     finding.first = side(by);
-    finding.what = std::string(does) + " " + names_.cta(target) + ", which may not have begun";
+    finding.what = std::string(does) + " " + names_.cta(target) + ", which may not have started";
     finding.where = names_.cta(target);
     finding.missing = "a barrier of the cluster before " + names_.line(by.site);
     return finding;
   });
 }
 
-/// A CTA of a pair gives its tensor memory back only after both have theirs.
+/// A CTA of a pair deallocates tensor memory only after both CTAs have allocated theirs.
 void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context) {
   const auto found = peer.allocations.find(cell);
   if (found == peer.allocations.end()) return;
@@ -739,7 +742,7 @@ void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint6
     Finding finding;
     finding.first = side(write);
     finding.second = side(by);
-    finding.what = "uses the tensor map that the first has changed";
+    finding.what = "uses the tensor map that the first changes";
     finding.where = names_.global(address);
     finding.missing =
         is_released
@@ -765,7 +768,7 @@ void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
     }
     finding.first = {wgmma.who, names_.instruction(before), {}};
     finding.second = wgmma;
-    finding.what = "uses registers that the first has touched";
+    finding.what = "uses registers that the first has accessed";
     finding.missing = "wgmma.fence between " + names_.line(before) + " and " + names_.line(by.site);
     return finding;
   });
@@ -787,7 +790,7 @@ void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
 
 // ---- the end of a CTA
 
-/// Where the thread ends that waits for a barrier, or any.
+/// The exit of a warp that has waited for the barrier; if there is none, the exit of any warp.
 std::string RaceDetector::end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const {
   const SyncEvent* end = nullptr;
   for (const WarpKnowledge& warp : target.warps) {
@@ -824,7 +827,7 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
                      each.site};
       finding.first = {each.asynchronous ? names_.cta(other.cta) : who(other), names_.instruction(each.site)};
       finding.second = {names_.cta(target), "its end"};
-      finding.what = "may still be on its way to the mbarrier when the CTA that holds it ends";
+      finding.what = "may still be in flight to the mbarrier when the CTA that holds it exits";
       finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
       const std::string wait =
           "a wait (mbarrier.try_wait) for the phase of " + names_.shared(offset) +
@@ -853,7 +856,7 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
   Habit habit = Habit::kCount;
   if (own && access.role == Role::BulkStore) habit = Habit::ExitWithOwnStores;
   if (own && (access.role == Role::BulkLoad || access.role == Role::CopyAsync)) habit = Habit::ExitWithOwnLoads;
-  if (access.role == Role::WgmmaOperand && own) return;  // its results would be missing: the wait is required
+  if (access.role == Role::WgmmaOperand && own) return;  // its results require the wait anyway
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const bool is_habit = habit != Habit::kCount;
   const uint32_t line = names_.first_of_line(access.site);
@@ -862,10 +865,10 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
     Finding finding;
     finding.first = side(access);
     finding.second = {names_.cta(cta), "its end"};
-    finding.what = "may still need the CTA's shared memory when the CTA ends";
+    finding.what = "may still use the CTA's shared memory when the CTA exits";
     finding.where = names_.shared(offset) + " of " + names_.cta(cta);
     const std::string done = completion(access);
-    finding.missing = done.empty() ? "a barrier of the cluster after it" : done + ", before the CTA ends";
+    finding.missing = done.empty() ? "a barrier of the cluster after it" : done + ", before the CTA exits";
     return finding;
   });
 }

@@ -6,7 +6,7 @@ namespace sim::order {
 
 namespace {
 
-/// A barrier that is used wrongly orders nothing, and whatever it should have ordered is found as well.
+/// A barrier that is used wrongly orders nothing, so all accesses that it should have ordered are found as well.
 bool is_about_a_barrier(const Findings::Key& key) {
   if (key.grade != Grade::Error) return false;
   const auto rule = static_cast<Rule>(key.kind);
@@ -14,7 +14,7 @@ bool is_about_a_barrier(const Findings::Key& key) {
   return is_named || rule == Rule::BarrierExists || rule == Rule::BarrierLifetime || rule == Rule::Begun;
 }
 
-/// May `later` be a consequence of `cause`?
+/// Whether `later` may be a consequence of `cause`.
 bool may_follow(const Findings::Key& later, const Findings::Key& cause) {
   if (later.grade != cause.grade) return false;
   if (is_about_a_barrier(cause)) return true;
@@ -28,7 +28,7 @@ std::vector<Finding> Findings::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<const std::pair<const Key, Entry>*> sorted;
   for (const auto& each : entries_) {
-    // Lanes that count on lockstep, where other warps have to be waited for as well: one report says it.
+    // If the same pair also lacks order between warps, that error covers the lanes that rely on lockstep.
     const Key& key = each.first;
     const bool is_contained = key.grade == Grade::Habit && static_cast<Habit>(key.kind) == Habit::WarpSynchronous &&
                               std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {

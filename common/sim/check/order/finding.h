@@ -1,4 +1,4 @@
-// What the checker has found, one entry per rule and pair of instructions.
+// The checker's findings, one entry per rule and pair of instructions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sim::order {
 
 using sim::Spot;
 
-/// A side of a finding, in words: "TMA load of rank 0, warp 0, lane 0", and where it stands in the source.
+/// A side of a finding, in words, and its position in the source: "TMA load of rank 0, warp 0, lane 0".
 struct Side {
   std::string who;
   std::string instruction;  ///< with PTX line and source line
@@ -27,15 +27,15 @@ struct Finding {
   Grade grade = Grade::Error;
   Rule rule = Rule::ReadAfterWrite;
   Habit habit = Habit::kCount;  ///< if grade is Habit
-  Side first, second;           ///< second is empty if one side alone is wrong
-  std::string what;             ///< "reads what ... wrote", in a sentence
+  Side first, second;           ///< second is empty if only one instruction is involved
+  std::string what;             ///< "reads what the first wrote": the predicate of a sentence
   std::string where;            ///< bytes: "stages +0x40 .. +0x80 of rank 0's shared memory"
-  std::string missing;          ///< the missing link, one sentence
+  std::string missing;          ///< the missing link, in one sentence
   uint64_t bytes = 0, count = 0;
   uint64_t followers = 0;  ///< later findings that may be its consequences
 };
 
-/// Hears of findings at the moment of their discovery: the first of each kind in each cluster.
+/// Is called when a finding is discovered: for the first of each kind in each cluster.
 class FindingListener {
  public:
   virtual ~FindingListener() = default;
@@ -43,8 +43,8 @@ class FindingListener {
   virtual void on_finding(const Finding& finding) = 0;
 };
 
-/// All findings of a launch; instructions are those of source lines. Clusters may run side by side: what the first of them,
-/// by number, says is what counts.
+/// All findings of a launch, by source line. Clusters may run in parallel: the finding of the one with the lowest
+/// number is reported, so reports do not depend on the host's threads.
 class Findings {
  public:
   struct Key {
@@ -64,8 +64,8 @@ class Findings {
   bool tolerates(Habit habit) const { return tolerated_.contains(habit); }
   bool strict() const { return strict_; }
 
-  /// One more occurrence, or several; `when` grows with time in each cluster. `make` describes it. It is called for
-  /// the occurrence that is reported: of those that lack most, the first cluster's first.
+  /// Adds one or more occurrences; `when` grows with time in each cluster. `make` describes an occurrence. It is called
+  /// for the one that is reported: of those with the greatest `lacks`, the first of the first cluster.
   template <class Make>
   void add(const Key& key, uint32_t cluster, uint64_t when, uint64_t bytes, Make make, int lacks = 0,
            uint64_t times = 1) {
@@ -83,7 +83,7 @@ class Findings {
     entry.cluster = cluster;
     entry.lacks = lacks;
   }
-  /// The finding, with what its key says.
+  /// The finding with grade, rule or habit of its key.
   static Finding graded(Finding finding, const Key& key) {
     finding.grade = key.grade;
     if (key.grade == Grade::Habit)
@@ -92,7 +92,7 @@ class Findings {
       finding.rule = static_cast<Rule>(key.kind);
     return finding;
   }
-  /// Errors first, and among them causes before what may follow from them; then in the order of their discovery.
+  /// Errors come first, causes before possible consequences; otherwise findings stand in the order of their discovery.
   std::vector<Finding> all() const;
   bool any_errors() const;
 
@@ -109,7 +109,7 @@ class Findings {
   std::map<Key, Entry> entries_;
 };
 
-/// Its rule or habit, what is wrong and what is missing, in one line.
+/// Rule or habit, what is wrong and what is missing, in one line.
 std::string sentence(const Finding& finding);
 /// A finding as it is printed.
 std::string report(const Finding& finding, const std::string& kernel);

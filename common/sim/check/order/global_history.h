@@ -1,5 +1,5 @@
-// The accesses to global memory in launches, and in clusters, that have ended. It keeps the last writer and some
-// readers since, of cells of 16 bytes; and of intervals, where they are long, as the host's are, or no whole words.
+// The accesses to global memory in launches, and in clusters, that have ended. For cells of 16 bytes it keeps the last
+// writer and some of its later readers; likewise for intervals that are long, as the host's are, or no whole words.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace sim::order {
 
-/// A trace of an instruction, or of a host operation, that has touched memory.
+/// A past access to memory by an instruction or a host operation.
 struct PastAccess {
-  uint64_t launch = 0;  ///< or operation of the host
+  uint64_t launch = 0;  ///< number of the launch or host operation
   uint32_t cluster = 0;
   uint32_t site = 0;
   Role role = Role::Load;
   bool atomic = false;
-  bool silent = false;  ///< it stored what was there already
+  bool silent = false;  ///< the store changed nothing
   GridPosition place;   ///< of the thread
   uint16_t warp = 0;
   std::string text;  ///< the instruction, in words
@@ -31,7 +31,8 @@ struct PastAccess {
 
 class GlobalHistory {
  public:
-  /// Numbers of traces; 0 is none. Readers are of different clusters or launches: one of them is not the writer's.
+  /// Numbers of past accesses; 0 is none. The readers come from different clusters or launches, so that at least one is
+  /// not the writer's.
   struct Known {
     uint32_t write = 0, read = 0;
     std::array<uint32_t, 2> more{};
@@ -39,7 +40,7 @@ class GlobalHistory {
     std::array<uint32_t, 3> readers() const { return {read, more[0], more[1]}; }
   };
 
-  /// Its number; a new one gets its text from `words`.
+  /// The number of a past access; a new one gets its text from `words`.
   template <class F>
   uint32_t trace(const PastAccess& trace, F words) {
     const uint32_t number = number_of(trace);
@@ -48,8 +49,8 @@ class GlobalHistory {
   }
   const PastAccess& operator[](uint32_t number) const { return traces_[number]; }
 
-  /// Calls f(known, begin, end) for what is known of parts of a range. Of a part it may be called twice: what came later does
-  /// not always hide what was before.
+  /// Calls f(known, begin, end) for each part of a range of which something is known. It may call f twice for a part,
+  /// since later accesses do not always hide earlier ones.
   template <class F>
   void for_each(uint64_t begin, uint64_t end, F f) const {
     cells_.for_known(begin / kWord * kWord, (end + kWord - 1) / kWord * kWord, f);
@@ -60,10 +61,10 @@ class GlobalHistory {
   }
   void write(uint64_t begin, uint64_t end, uint32_t writer);
   void read(uint64_t begin, uint64_t end, uint32_t reader);
-  /// Takes over what a later past knows.
+  /// Adds the accesses of a later history.
   void add(const GlobalHistory& later);
 
-  uint64_t newest() const { return newest_; }  ///< launch
+  uint64_t newest() const { return newest_; }  ///< the newest launch
   bool empty() const { return runs_.empty() && cells_.pages() == 0; }
   void clear();
   void forget(uint64_t begin, uint64_t end);
@@ -81,9 +82,9 @@ class GlobalHistory {
     Known known;
   };
   using Runs = std::map<uint64_t, Run>;
-  /// Makes room: nothing is known of [begin, end) any more.
+  /// Removes the runs in [begin, end).
   void cut(uint64_t begin, uint64_t end);
-  /// Runs begin and end at this address, if it is inside one.
+  /// Splits the run that contains this address, if any.
   void split(uint64_t at);
   void unite(uint64_t begin, uint64_t end);
 

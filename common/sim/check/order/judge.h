@@ -1,4 +1,4 @@
-// What race_detector_*.cpp share: the accessing thread, and the answer.
+// Shared by race_detector_*.cpp: the accessing thread, and the verdict on an access.
 #pragma once
 
 #include "check/order/race_detector.h"
@@ -10,14 +10,14 @@ struct RaceDetector::Context {
   const By& by;
   const WarpKnowledge& warp;
   const Knowledge& knows;
-  Mask lanes;   ///< of the warp, that take part
-  bool tensor;  ///< by a tcgen05 operation: what its thread learnt since the last after_thread_sync does not count
-  bool global;  ///< memory
+  Mask lanes;   ///< the lanes of the warp that take part
+  bool tensor;  ///< by a tcgen05 operation: knowledge since the thread's last after_thread_sync does not count
+  bool global;  ///< an access to global memory
 };
 
 struct RaceDetector::Verdict {
   bool in_order = true;
-  bool whole = true;  ///< the answer holds for all that the earlier access touched
+  bool whole = true;  ///< the verdict holds for all bytes of the earlier access
   Grade grade = Grade::Error;
   Rule rule = Rule::ReadAfterWrite;
   Habit habit = Habit::kCount;

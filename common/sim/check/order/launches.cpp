@@ -73,7 +73,7 @@ void LaunchCheck::check_past(RaceDetector& world, const RecordedAccess& access, 
         finding.missing =
             before.launch == predecessor_
                 ? "this launch may overlap the one before it: griddepcontrol.wait before " + names.line(access.site)
-                : "nothing waits for it: an event between the streams, griddepcontrol.wait in the "
+                : "nothing waits for the first: an event between the streams, griddepcontrol.wait in the "
                   "launch between them, or a wait by the host";
         return finding;
       });
@@ -131,7 +131,7 @@ void LaunchCheck::fold_in(RaceDetector& world) {
     uint32_t writer = 0;
     size_t first_reader = 0, readers = 0;  // among all of them
   };
-  // Neighbours that say the same are one; bytes that are no whole words stand alone.
+  // Neighbours with the same accesses are merged; bytes that are no whole words stand alone.
   std::vector<Part> parts;
   std::vector<uint32_t> all_readers;
   const auto readers_of = [&](const Part& part) {
@@ -209,7 +209,7 @@ void LaunchCheck::fold_in(RaceDetector& world) {
   }
   for (const Part& part : parts) {
     if (part.writer != 0) past_.write(part.range.begin, part.range.end, part.writer);
-    if (part.readers != 0)  // of readers in one cluster, one is remembered
+    if (part.readers != 0)  // one reader per cluster is enough
       past_.read(part.range.begin, part.range.end, readers_of(part).front());
   }
 }
@@ -254,7 +254,7 @@ std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std
   uint64_t predecessor = 0;
   Ended predecessor_end;
   if (overlaps && stream.last_is_launch && !other_work_between(name)) {
-    // It starts when its predecessor has, and knows what that one knew then.
+    // The launch starts when its predecessor has started, with the predecessor's knowledge at its start.
     predecessor = stream.last;
     predecessor_end = stream.last_end;
     start = stream.last_start;
@@ -319,7 +319,7 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
 
 void Launches::host_learns(const Ended& ended) {
   host_.add(ended);
-  // Whatever starts from now on knows what the host knows.
+  // All work that starts from now on knows what the host knows.
   if (past_.newest() < host_.below) past_.clear();
 }
 
@@ -344,7 +344,7 @@ void Launches::wait_for(StreamName name, const Ended& event) {
   Stream& stream = streams_[name.id];
   stream.blocking = name.blocking;
   stream.next.add(event);
-  stream.all.add(event);  // a wait for the stream waits for it, too
+  stream.all.add(event);  // a wait for the stream includes the event
   stream.last_is_launch = false;
 }
 

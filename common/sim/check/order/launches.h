@@ -13,13 +13,13 @@
 
 namespace sim::order {
 
-/// A stream, as its order goes.
+/// A stream's identity and order.
 struct StreamName {
   uint64_t id = 0;       ///< 0: the legacy default stream
-  bool blocking = true;  ///< waits for the default stream, and it for this one
+  bool blocking = true;  ///< it and the default stream wait for one another
 };
 
-/// A kernel launch while it runs. Worlds of clusters may run side by side; each is folded in when it ends.
+/// A running kernel launch. Clusters with checkers of their own may run in parallel; each is merged when it ends.
 class LaunchCheck {
  public:
   LaunchCheck(uint64_t number, std::unique_ptr<const ProgramNames> names, Ended start, uint64_t predecessor,
@@ -28,18 +28,18 @@ class LaunchCheck {
   const uint64_t number;
   Findings findings;
 
-  /// The checker of one cluster, or of all that can affect one another.
+  /// A checker for one cluster, or for all clusters if they can affect one another.
   std::unique_ptr<RaceDetector> make_detector();
-  /// What its threads know when they start.
+  /// The knowledge of the launch's threads at their start.
   Clock start() const;
-  /// What a thread knows after griddepcontrol.wait.
+  /// The knowledge of a thread after griddepcontrol.wait.
   Clock after_wait(const Clock& before);
 
-  /// An access of global memory: is it ordered after those of other launches?
+  /// Checks that an access to global memory is ordered after those of other launches.
   void check_past(RaceDetector& world, const RecordedAccess& access, const By& by, const Range& range,
                   const Clock& knows);
-  /// A cluster with a checker of its own has ended. What it touched becomes part of the launch, in the order of the
-  /// clusters whenever they end. Null: it has failed.
+  /// A cluster with a checker of its own has ended. Its accesses are merged into the launch in the order of the
+  /// clusters' numbers, whenever the clusters end. Null: the cluster has failed.
   void end(uint32_t cluster, std::unique_ptr<RaceDetector> world);
   /// All clusters of this checker have ended.
   void fold(RaceDetector& world);
@@ -57,39 +57,39 @@ class LaunchCheck {
   GlobalHistory past_;  // its own clusters that have ended
   std::mutex mutex_;
   bool waited_ = false;
-  std::map<uint32_t, std::unique_ptr<RaceDetector>> ended_;  // that are not due yet
+  std::map<uint32_t, std::unique_ptr<RaceDetector>> ended_;  // ended clusters that wait for one with a lower number
   uint32_t turn_ = 0;
 };
 
 class Launches {
  public:
-  /// A kernel launch on a stream; `overlaps`: it may start before the launch before it has ended.
+  /// A kernel launch on a stream; `overlaps`: it may start before its predecessor has ended.
   std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::unique_ptr<const ProgramNames> names,
                                      Habits tolerated, bool strict);
   void end(LaunchCheck& launch, StreamName stream);
 
-  /// A copy or a fill, by the host's order or a stream's. Returns what is wrong with it, or an empty string.
+  /// A copy or a fill, in the order of the host or of a stream. Returns a report, or an empty string.
   std::string operation(StreamName stream, bool host_waits, const std::string& what, const std::vector<Range>& reads,
                         const std::vector<Range>& writes);
 
-  void wait_for(StreamName stream);  ///< the host does
+  void wait_for(StreamName stream);  ///< the host waits
   void wait_for_all();
-  Ended record(StreamName stream);  ///< an event: all that was put into the stream before
+  Ended record(StreamName stream);  ///< an event: all earlier work of the stream
   void wait_for(const Ended& event);
   void wait_for(StreamName stream, const Ended& event);
   void forget(uint64_t begin, uint64_t end) { past_.forget(begin, end); }
 
  private:
   struct Stream {
-    Ended next;  // what its next ordinary operation knows when it starts
-    Ended all;   // everything in it, ended
+    Ended next;  // known to its next ordinary operation at its start
+    Ended all;   // known once everything in the stream has ended
     uint64_t last = 0;
     bool last_is_launch = false;
     Ended last_start, last_end;
     bool blocking = true;
   };
   Ended start_of(StreamName name);
-  /// Whether something in another stream, for which this one waits, has come after its last operation.
+  /// Whether another stream, for which this one waits, has had an operation after this stream's last one.
   bool other_work_between(StreamName name);
   void done(StreamName name, uint64_t number, const Ended& end);
   void host_learns(const Ended& ended);

@@ -36,10 +36,10 @@ void Message::gather() const {
   release(gathered_.from, Scope::Cta, false, all, all);
 }
 
-/// One more contribution, of which `released` (if any) is released.
+/// Adds a contribution, of which `released` (if any) is released.
 void Message::release(GridPosition from, Scope scope, bool unscoped, const Clock& happened,
                       const Clock& released) const {
-  // Where all release, what has happened and what is released are the same.
+  // If all contributors release, `happened` and `released` are the same clock.
   const bool are_same = released == happened && parts_.size() == 1 && parts_[0].clock == happened_;
   happened_ = happened_.join(happened);
   if (!released) return;

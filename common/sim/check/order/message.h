@@ -1,5 +1,5 @@
-// What travels with a synchronisation: arrivals gather in a phase of a barrier, and each waiting thread acquires all of
-// them.
+// Knowledge that a synchronisation passes on: a phase of a barrier collects arrivals, and each waiting thread acquires
+// all of them.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace sim::order {
 
-/// What one arrival brings: all that its thread knows to have happened; and what it releases, to a scope.
+/// The contribution of one arrival: all that its thread knows to have happened, and what it releases, to a scope.
 struct Signal {
   Clock happened;
   Clock released;  ///< empty if it is relaxed and no fence came before
   Clock flags;     ///< see Knowledge::flags
   Scope scope = Scope::Cta;
-  bool unscoped = false;  ///< of asynchronous work: visible to each waiting thread
+  bool unscoped = false;  ///< asynchronous work: visible to each waiting thread
   GridPosition from;
   uint16_t warp = 0;
   Mask lanes = 0;
@@ -29,7 +29,7 @@ struct Signal {
 
 class Message {
  public:
-  /// The contributors, for reports; the first few.
+  /// The first few contributors, for reports.
   struct Contributor {
     GridPosition from;
     uint16_t warp;
@@ -40,13 +40,13 @@ class Message {
   };
 
   void add(const Signal& signal);
-  /// An arrival that releases to its CTA `base` and, beyond that, what the thread knows of its own rows. Most often all
-  /// arrivals have the same base: they are put together once.
+  /// An arrival that releases `base` to its CTA and, beyond that, what the thread knows of its own rows. Most often all
+  /// arrivals have the same base: then they are joined only once.
   void add(Contributor contributor, const Clock& base, uint16_t warps, const std::vector<Clock::Update>& own);
-  /// What of another message reaches a read of this scope at this place.
+  /// Adds those parts of another message that reach a read of this scope at this position.
   void add(const Message& other, GridPosition place, Scope scope);
-  /// What a thread at `place` knows that knew `before` and acquires this at `scope`; without a scope it is relaxed: all of
-  /// this has happened, and visible is only what asynchronous work has brought.
+  /// The knowledge of a thread at `place` that knew `before` and acquires this message at `scope`. Without a scope the
+  /// acquire is relaxed: all of the message has happened, but only asynchronous work is visible.
   const Clock& acquired_by(const Clock& before, GridPosition place, std::optional<Scope> scope) const;
 
   const Clock& happened() const {
@@ -57,7 +57,7 @@ class Message {
   const std::vector<Contributor>& contributors() const { return contributors_; }
   bool empty() const { return !happened_ && parts_.empty() && gathered_.own.empty(); }
   void clear() { *this = Message{}; }
-  /// Adds this to all that it holds.
+  /// Joins this clock to all parts of the message.
   void add(const Clock& addition);
 
  private:
@@ -70,7 +70,7 @@ class Message {
   void release(GridPosition from, Scope scope, bool unscoped, const Clock& happened, const Clock& released) const;
   void gather() const;
 
-  /// Arrivals with one base that have not been put together yet.
+  /// Arrivals with a common base that have not been joined yet.
   struct Gathered {
     GridPosition from;
     Clock base;
@@ -80,7 +80,7 @@ class Message {
   mutable Gathered gathered_;
   mutable Clock happened_;
   Clock flags_;
-  /// The threads of a CTA that pass a barrier nearly always knew the same before.
+  /// A cache: the threads of a CTA that pass a barrier nearly always had the same knowledge before.
   struct Acquired {
     Clock before, after;
     uint32_t cta = 0;

@@ -29,7 +29,7 @@ CtaKnowledge& RaceDetector::begin(GridPosition place, uint32_t rank, uint32_t th
     const uint32_t here = std::min(32u, threads - 32u * i);
     cta.warps.emplace_back(place, i, count, here == 32 ? kAll : (1u << here) - 1);
     cta.warps.back().update(kAll, [&](Knowledge& knows, Mask) { knows.now = knows.tensor = start_; });
-    cta.warps.back().act();  // it has begun, which others may have to know
+    cta.warps.back().act();  // its start, which other CTAs may have to know
   }
   return cta;
 }
@@ -54,7 +54,7 @@ void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases
   }
   if (!releases) return;
   flags_are_heard_ |= scope == Scope::Gpu;
-  // Everything before the fence, although nothing may have been done yet.
+  // The fence covers everything before it; position 1 even if nothing has been done yet.
   const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, SyncEvent::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     if (scope == Scope::Gpu) {
@@ -135,13 +135,13 @@ void RaceDetector::aligned(const By& by) {
       tell(key, by.cta.place.cluster, 0, [&] {
         Finding finding;
         finding.first = side(by);
-        finding.what = "is executed by lanes that may have taken different ways";
+        finding.what = "is executed by lanes that may have taken different paths";
         finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp, which have parted, " +
                           between(warp.parted_at(by.lanes & warp.live), by.site);
         return finding;
       });
     }
-    warp.converge(by.lanes);  // said once
+    warp.converge(by.lanes);  // reported only once
   }
   meet(by);
 }
@@ -158,7 +158,7 @@ Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
   warp.close(by.lanes, by.site, releases ? SyncEvent::Kind::Tells : SyncEvent::Kind::TellsRelaxed);
   signal.happened = warp.published(by.lanes);
   warp.act();
-  signal.tick = warp.tick;  // of the arrival itself
+  signal.tick = warp.tick;  // the arrival's position
   signal.scope = scope;
   signal.from = by.cta.place;
   signal.warp = by.warp;
@@ -169,7 +169,7 @@ Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
     signal.released = signal.happened;
     return signal;
   }
-  // A relaxed arrival releases what a fence of its thread came after.
+  // A relaxed arrival releases only what came before a fence of its thread.
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     const Ref<const Fenced>& fence = knows.fenced[static_cast<size_t>(scope)];
     if (fence) signal.released = signal.released.join(warp.released(*fence, lanes));
@@ -203,7 +203,7 @@ void RaceDetector::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   const Signal tells = signal(by, true, Scope::Cta);
   if (!whole_cta) {
     if (barrier.row == 0) barrier.row = by.cta.rows++;
-    // Only a thread that knows that the phase before is complete is sure to arrive in this one.
+    // A thread can be sure to arrive in this phase only if it knows that the preceding one is complete.
     check_generation_known(by, id, barrier, tells.happened);
     note_participant(barrier, by, false);
     barrier.counted[0].push_back({by.cta.place.cta, by.warp, by.lanes, tells.tick});
@@ -230,7 +230,7 @@ void RaceDetector::barrier_pass(const By& by, uint32_t id) {
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
     knows.flags = knows.flags.join(barrier.last.flags());
-    knows.self = {};  // part of it
+    knows.self = {};  // now part of `now`
   });
   by.threads().converge(by.lanes);
 }
@@ -258,7 +258,7 @@ void RaceDetector::cluster_pass(const By& by, bool acquires) {
 
 void RaceDetector::barrier_init(const By& by, uint32_t offset) {
   BarrierChannel& barrier = by.cta.barriers[offset];
-  // Lanes of one instruction may initialise the same one: they do the same.
+  // Lanes of one instruction may initialise the same barrier: the effect is the same.
   const RecordedAccess& first = accesses_[barrier.init];
   const bool is_same = first.site == by.site && first.row == by.warp && barrier.counted[0].empty() &&
                        barrier.completed == barrier.first && barrier.waiters.empty();
@@ -267,7 +267,7 @@ void RaceDetector::barrier_init(const By& by, uint32_t offset) {
   barrier.valid = true;
 }
 
-/// Its initialisation, or its end: what was known of its phases is known no longer.
+/// Initialisation or invalidation: nothing is known of the barrier's phases any more.
 void RaceDetector::barrier_write(const By& by, uint32_t offset, BarrierChannel& barrier) {
   if (barrier.row == 0) barrier.row = by.cta.rows++;
   by.threads().act();
@@ -289,7 +289,7 @@ void RaceDetector::barrier_write(const By& by, uint32_t offset, BarrierChannel& 
 
 void RaceDetector::barrier_invalidate(const By& by, uint32_t offset) {
   BarrierChannel& barrier = by.cta.barriers[offset];
-  by.threads().close();  // what it has waited for itself is over
+  by.threads().close();  // includes the thread's own waits
   check_unwaited(by, offset, barrier);
   check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
   barrier_write(by, offset, barrier);
@@ -310,7 +310,7 @@ void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& 
     barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
   BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
                                   signal.site,     barrier.completed + 1, signal.unscoped};
-  // A thread's later arrival stands for its earlier ones.
+  // A thread's later arrival implies its earlier ones.
   const auto same =
       std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const BarrierChannel::Arrival& each) {
         return each.cta == arrival.cta && each.row == arrival.row && each.lanes == arrival.lanes &&
@@ -324,7 +324,7 @@ void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& 
 
 void RaceDetector::phase_complete(CtaKnowledge& target, uint32_t offset) {
   BarrierChannel& barrier = target.barriers[offset];
-  // The waits for the phase before must be known to be over: it could find the parity flipped again otherwise.
+  // The waits for the preceding phase must be known to have ended: they could find the parity flipped again otherwise.
   for (const BarrierChannel::Waiter& waiter : barrier.waiters) {
     const Mask missing =
         waiter.lanes & ~barrier.open.happened().known(waiter.cta, waiter.warp, waiter.lanes, waiter.tick, kPassed);
@@ -349,7 +349,7 @@ void RaceDetector::waited(const By& by, uint32_t offset, std::optional<Scope> sc
       check_exists(by, by.cta, offset, barrier, Context{by, warp, knows, lanes, false, false}, false);
       return;
     }
-    // A phase two before this one has the same parity.
+    // The phase two earlier has the same parity.
     check_phase_known({by.cta, by.warp, lanes, by.site}, by.cta, offset, barrier, knows.now, barrier.completed - 1,
                       true);
   });

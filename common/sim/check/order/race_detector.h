@@ -1,5 +1,6 @@
-// The checker of clusters that can affect one another: what their threads know, the accesses to each location, what is
-// in flight. It is told what happens, in the order in which it happens, and never changes it. One thread uses it.
+// The checker for clusters that can affect one another: the knowledge of their threads, the accesses to each location,
+// and the operations in flight. Events are reported to it in the order in which they happen. It never changes the
+// execution. Only one host thread uses it.
 #pragma once
 
 #include <array>
@@ -24,52 +25,52 @@ namespace sim::order {
 class RaceDetector;
 struct CtaKnowledge;
 
-/// Instructions and places in the words of the program. A site is the number of an instruction.
+/// Instructions and locations, named in the program's terms. A site is the number of an instruction.
 class ProgramNames {
  public:
   virtual ~ProgramNames() = default;
   virtual std::string cta(const CtaKnowledge& cta) const = 0;   ///< "CTA 3 (rank 1 of its cluster)"
   virtual std::string instruction(uint32_t site) const = 0;     ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
   virtual std::string line(uint32_t site) const = 0;            ///< "kernel.cuh:201"
-  virtual std::string innermost_line(uint32_t site) const = 0;  ///< of a function that is inlined there
-  virtual uint32_t first_of_line(uint32_t site) const = 0;      ///< the same for all instructions of a source line
+  virtual std::string innermost_line(uint32_t site) const = 0;  ///< in the function that is inlined there
+  virtual uint32_t first_of_line(uint32_t site) const = 0;      ///< one site for all instructions of a source line
   virtual std::string shared(uint64_t offset) const = 0;        ///< "dynamic shared memory +0x400"
   virtual std::string global(uint64_t address) const = 0;       ///< "cudaMalloc #3 +0x100"
-  /// What lies there now; nullptr if that cannot be told. `cta` is null for global memory.
+  /// The current contents; nullptr if they are not known. `cta` is null for global memory.
   virtual const uint8_t* bytes(const CtaKnowledge* cta, uint64_t address) const = 0;
 };
 
-/// An arrival that a phase has counted. What knows of all of them knows that the phase is complete.
+/// An arrival that a phase has counted. A clock that contains all of them implies that the phase is complete.
 struct Counted {
   uint32_t cta;
-  uint16_t row;  ///< of its thread; of a commit its queue
+  uint16_t row;  ///< of its thread; for a commit, of its queue
   Mask lanes;
-  Tick position;  ///< there; 0: of bytes, which only the phase itself tells of
+  Tick position;  ///< in the row; 0: bytes, which only the phase itself makes known
 };
 
-/// An mbarrier: a channel whose positions are its phases, and what travels with each.
+/// An mbarrier: a channel whose positions are its phases, with the message of each phase.
 struct BarrierChannel {
   uint16_t row = 0;
-  Tick completed = 0;                           ///< phases, since the row exists
+  Tick completed = 0;                           ///< number of complete phases since the row exists
   Tick first = 0;                               ///< `completed` when it was initialised
-  uint32_t init = 0;                            ///< the access
+  uint32_t init = 0;                            ///< the access that initialised it
   bool valid = false;                           ///< it has been initialised, and not invalidated
   bool fenced = false;                          ///< fence.mbarrier_init, or a proxy fence, came after
-  Message open, last;                           ///< of the running phase, and of the one before it
-  std::array<std::vector<Counted>, 3> counted;  ///< by the running phase, the one before it, and the one before that
+  Message open, last;                           ///< of the current phase, and of the preceding one
+  std::array<std::vector<Counted>, 3> counted;  ///< by the current phase and the two before it
   struct Waiter {
     uint32_t cta;
     uint16_t warp;
     Mask lanes;
     Tick tick;
     uint32_t site;
-    Tick wgmma_issued;  ///< by this warp until then
+    Tick wgmma_issued;  ///< by this warp before the wait
   };
-  std::vector<Waiter> waiters;  ///< successful waits for the phase before the running one
-  uint32_t waited_at = 0;       ///< where the last of them all was; 0: no wait yet
-  uint64_t waiting_warps = 0;   ///< those that have waited, by their index
+  std::vector<Waiter> waiters;  ///< successful waits for the preceding phase
+  uint32_t waited_at = 0;       ///< the instruction of the last wait; 0: no wait yet
+  uint64_t waiting_warps = 0;   ///< a bit per warp that has waited, by its index
   bool has_waited(uint16_t warp) const { return waiting_warps >> (warp % 64) & 1; }
-  /// Arrivals in phases without a wait: they must be over before the CTA exits.
+  /// Arrivals in phases for which no thread has waited: they must have finished before the CTA exits.
   struct Arrival {
     uint32_t cta;
     uint16_t row;
@@ -85,17 +86,17 @@ struct BarrierChannel {
 struct CtaKnowledge {
   RaceDetector* world = nullptr;
   GridPosition place;               ///< numbers in the grid
-  const uint8_t* memory = nullptr;  ///< its shared memory, where values can be looked up
+  const uint8_t* memory = nullptr;  ///< its shared memory, to compare values
   uint32_t rank = 0;                ///< in the cluster
   std::vector<WarpKnowledge> warps;
-  uint16_t rows = 0;                            ///< warps and channels so far
+  uint16_t rows = 0;                            ///< number of warps and channels so far
   std::map<uint32_t, BarrierChannel> barriers;  ///< by offset; kept when invalidated, for its row
   Shadow shared, tensor;
   struct Named {
     uint16_t row = 0;
     Tick completed = 0;
     Message open, last;
-    std::array<std::vector<Counted>, 2> counted;  ///< by the running generation, and the one before it
+    std::array<std::vector<Counted>, 2> counted;  ///< by the current generation and the preceding one
     struct Participant {
       uint16_t warp;
       uint32_t site;
@@ -106,12 +107,12 @@ struct CtaKnowledge {
   std::array<Named, 16> named;
   std::map<uint32_t, std::pair<uint16_t, Tick>>
       queues;                                ///< of tcgen05, by warp * 64 + lane * 2 + cta_group - 1: row, operations
-  std::map<uint64_t, uint32_t> allocations;  ///< of tensor memory, the last by first cell: the access
-  Clock end;                                 ///< what its threads knew when they exited
+  std::map<uint64_t, uint32_t> allocations;  ///< of tensor memory: the last access that allocated, by first cell
+  Clock end;                                 ///< the knowledge of its threads when they exited
   bool exited = false;
 };
 
-/// An actor: lanes of a warp, at an instruction.
+/// The lanes of a warp that execute an instruction.
 struct By {
   CtaKnowledge& cta;
   uint16_t warp;
@@ -122,10 +123,10 @@ struct By {
 
 enum class MemoryKind : uint8_t { Shared, Global, Tensor };
 
-/// An access of lanes, at addresses of their own.
+/// An access by lanes, each at an address of its own.
 struct WarpAccess {
   MemoryKind space = MemoryKind::Shared;
-  CtaKnowledge* target = nullptr;     ///< of shared memory
+  CtaKnowledge* target = nullptr;     ///< the CTA that owns the shared memory
   const uint64_t* address = nullptr;  ///< by lane: offset in the CTA, or global address
   uint32_t bytes = 0;
   Role role = Role::Load;
@@ -137,14 +138,14 @@ struct WarpAccess {
   Scope scope = Scope::Cta;
 };
 
-/// What is missing between two accesses.
+/// The link that is missing between two accesses.
 enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence, LateFence };
 
-/// An asynchronous operation in flight, as the checker remembers it. The executor keeps it with its own.
+/// The checker's record of an asynchronous operation in flight. The executor stores it with the operation.
 struct OperationRecord final : Mark {
-  Signal signal;     ///< what its completion tells
+  Signal signal;     ///< released by its completion
   uint32_t map = 0;  ///< its use of a tensor map
-  /// A bulk load: of its source (or 0), then of each destination. A bulk store: of what it writes.
+  /// A bulk load: the access to its source (or 0), then one to each destination. A bulk store: the writes.
   std::vector<uint32_t> accesses;
 };
 
@@ -153,9 +154,9 @@ class RaceDetector {
   RaceDetector(Findings& findings, const ProgramNames& names, Clock start);
   ~RaceDetector();
 
-  /// The listener from now on; nullptr: none.
+  /// Sets the listener; nullptr: none.
   void call(FindingListener* witness) { witness_ = witness; }
-  /// A finding, for all listeners.
+  /// Adds a finding and notifies the listener.
   template <class Make>
   void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0, uint64_t times = 1) {
     findings_.add(key, cluster, ++tellings_, bytes, make, lacks, times);
@@ -165,7 +166,7 @@ class RaceDetector {
   // ---- life
   CtaKnowledge& begin(GridPosition place, uint32_t rank, uint32_t threads);
   void exit(const By& by);
-  /// Its last thread has exited: no thread may need its memory, and no operation may be in flight to it.
+  /// The CTA's last thread has exited: no thread and no operation in flight may still use its memory.
   void end(CtaKnowledge& cta);
 
   // ---- order among threads
@@ -175,15 +176,15 @@ class RaceDetector {
   void fence_before_thread_sync(const By& by);
   void fence_after_thread_sync(const By& by);
   void sync_warp(const By& by);
-  /// shfl, vote and the like: these lanes wait for one another, without ordering memory.
+  /// shfl, vote and the like: these lanes wait for one another, which does not order memory.
   void meet(const By& by);
-  /// An .aligned instruction; its lanes must be together.
+  /// An .aligned instruction: its lanes must be converged.
   void aligned(const By& by);
   void part(const By& by, Mask others) { by.threads().part(by.lanes, others, by.site); }
   /// The outcome of a wait may differ from lane to lane.
   void may_part(const By& by);
 
-  /// A warp arrives at a named barrier; the last arrival completes it, and then each warp that waits passes.
+  /// A warp arrives at a named barrier. The last arrival completes it; then each waiting warp passes.
   void barrier_arrive(const By& by, uint32_t id, bool whole_cta);
   void barrier_complete(CtaKnowledge& cta, uint32_t id);
   void barrier_pass(const By& by, uint32_t id);
@@ -193,34 +194,34 @@ class RaceDetector {
 
   // ---- memory
   void access(const By& by, const WarpAccess& access);
-  /// The store that access() was told of last has been executed; `changed`: not all of it was there already.
+  /// The store of the last call of access() has been executed; `changed`: it changed some value.
   void stored(bool changed);
-  /// These lanes have written different values to one place with one store.
+  /// These lanes have written different values to one address with one store.
   void collide(const By& by, const CtaKnowledge* target, uint64_t address, uint32_t bytes);
 
   // ---- tensor maps in global memory, 128 bytes each
   void release_maps(const By& by);
   void acquire_map(const By& by, uint64_t address);
-  /// The bulk operation that this thread starts next, at the same instruction, reads the map until it is complete.
+  /// The bulk operation that this thread issues next, at the same instruction, reads the map until it completes.
   void use_map(const By& by, uint64_t address);
 
   // ---- mbarriers
   void barrier_init(const By& by, uint32_t offset);
   void barrier_invalidate(const By& by, uint32_t offset);
-  /// What an arrival by these lanes brings to a barrier of `target`; apply it with arrived() when it takes effect.
+  /// The contribution of an arrival by these lanes; arrived() applies it when the arrival takes effect.
   Signal signal(const By& by, bool releases, Scope scope);
   void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// The barrier's phase has completed.
   void phase_complete(CtaKnowledge& target, uint32_t offset);
-  /// These lanes have seen the last phase complete. Without a scope: relaxed.
+  /// These lanes have observed that the last phase is complete. Without a scope: relaxed.
   void waited(const By& by, uint32_t offset, std::optional<Scope> scope);
 
-  // ---- copies that lanes wait for themselves: cp.async
-  /// Lanes that are not in `reading` fill with zeros.
+  // ---- copies for which each lane waits by itself: cp.async
+  /// Lanes that are not in `reading` write zeros.
   void copy_async(const By& by, const uint64_t* to, const uint64_t* from, uint32_t bytes, Mask reading);
   void copy_commit(const By& by);
   void copy_wait(const By& by, uint32_t pending, bool open_too);
-  /// An arrival when the lane's earlier copies are done.
+  /// An arrival that happens when the lane's earlier copies are complete.
   Signal copy_signal(const By& by);
 
   // ---- bulk copies
@@ -234,11 +235,11 @@ class RaceDetector {
   std::unique_ptr<OperationRecord> bulk_load(const By& by, Role role, const std::vector<Landing>& landings,
                                              const CtaKnowledge* from_cta, const std::vector<Range>& from,
                                              bool reduces = false);
-  /// Its bytes are about to be counted at the barrier of landing `index`.
+  /// The operation's bytes are about to be counted at the barrier of landing `index`.
   void landed(OperationRecord& operation, size_t index, CtaKnowledge& barrier_cta, uint32_t barrier);
   std::unique_ptr<OperationRecord> bulk_store(const By& by, const std::vector<Range>& from,
                                               const std::vector<Range>& to, bool reduces);
-  /// The bytes of a bulk store are about to be written to global memory; they have been.
+  /// The bytes of a bulk store are about to be written to global memory; have been written.
   void writing(OperationRecord& operation);
   void written(OperationRecord& operation, bool changed);
   void bulk_commit(const By& by);
@@ -246,9 +247,10 @@ class RaceDetector {
 
   // ---- wgmma, by warp
   void wgmma(const By& by, const std::vector<Range>& operands);
-  /// Its registers have been touched by the instruction `before`, or no fence has come before it, if that is itself.
+  /// The instruction `before` has accessed the wgmma's registers without a fence since. If `before` is the wgmma
+  /// itself, no fence precedes the warp's first wgmma.
   void wgmma_unfenced(const By& by, uint32_t before);
-  /// These lanes overwrite registers of A of the wgmma at `wgmma`, which has not been waited for.
+  /// These lanes overwrite registers of A of the wgmma at `wgmma`, for which they have not waited.
   void wgmma_overwritten(const By& by, uint32_t wgmma);
   void wgmma_commit(const By& by);
   void wgmma_wait(const By& by, uint32_t pending);
@@ -263,22 +265,23 @@ class RaceDetector {
     uint32_t group = 1;
     std::vector<TensorRange> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
     std::vector<TensorRange> results = {};                 ///< written to tensor memory
-    uint64_t accumulator = 0;  ///< where and of which shape: the same one is written in order
+    uint64_t accumulator = 0;  ///< address and shape of D: MMAs with equal values write in order
     Role result = Role::MmaResult;
     bool accumulates = true;
   };
   void tensor_operation(const By& by, const Mma& mma);
-  /// What a commit tells, when what its thread has issued is complete.
+  /// The signal of a commit, sent when the operations that its thread has issued are complete.
   Signal tensor_commit(const By& by, uint32_t group);
   void tensor_transfer(const By& by, const std::vector<Range>& cells, bool stores);
   void tensor_wait(const By& by, bool stores);
   /// Role::Allocation or Deallocation of the warp's own CTA's columns; of a pair, together with `peer`.
   void tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const CtaKnowledge* peer = nullptr);
 
-  /// Of the launch that it belongs to: what is known of earlier ones. None: nothing is.
+  /// Sets the launch, which knows the accesses of earlier launches. Without one, nothing is known of them.
   void belongs_to(class LaunchCheck& launch) { launch_ = &launch; }
   void grid_wait(const By& by);
-  /// Calls f(number of the access, access, begin, end, writes) for the last writers and the readers since of all global memory, by address.
+  /// Calls f(number of the access, access, begin, end, writes) for the last writers of all global memory and their
+  /// later readers, by address.
   template <class F>
   void for_global(F f) {
     global_.for_all_sorted([&](const Cell& cell, uint64_t begin, uint32_t bytes) {
@@ -330,7 +333,7 @@ class RaceDetector {
   Side side(const RecordedAccess& access) const;
   std::string who(const By& by) const;
   std::string who(const RecordedAccess& access) const;
-  // A thread that uses a barrier must know that it exists, and in which phase it is.
+  // A thread that uses a barrier must know that the barrier exists, and its current phase.
   void check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
                     const Context& context, bool asynchronous);
   void check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -360,7 +363,7 @@ class RaceDetector {
   bool map_is_read(const RecordedAccess& use, const Context& context, Mask now_lanes, const Clock& clock,
                    Field field) const;
   void unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released);
-  /// Nothing that has been said to a barrier may still be on its way.
+  /// No arrival at the barrier may still be in flight.
   void check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier, const Clock& knows);
   std::string end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
   void unfinished(CtaKnowledge& cta, uint32_t access, uint64_t offset, std::vector<bool>& seen);
@@ -372,12 +375,12 @@ class RaceDetector {
   Findings& findings_;
   const ProgramNames& names_;
   FindingListener* witness_ = nullptr;
-  std::set<std::pair<uint32_t, Findings::Key>> told_;  // to the witness, by cluster
+  std::set<std::pair<uint32_t, Findings::Key>> told_;  // reported to the listener, by cluster
   uint64_t tellings_ = 0;
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
-  std::vector<uint32_t> members_;  // of a set that is being made
+  std::vector<uint32_t> members_;  // of the set under construction
   RecordedAccesses accesses_;
   Sets sets_;
   Shadow global_;
@@ -386,15 +389,15 @@ class RaceDetector {
     Message open, last;
   };
   std::unordered_map<uint32_t, ClusterBarrier> clusters_;
-  /// Two stores to one place, unordered. If they stored the same, hardware cannot tell.
+  /// Two unordered stores to one location. If both store the same value, the program cannot observe the order.
   struct Doubt {
     Findings::Key key;
     uint32_t cluster;
     uint32_t before, now;  // accesses
     const CtaKnowledge* cta;
     std::vector<Range> ranges;
-    uint64_t times;              // so often
-    std::vector<uint8_t> bytes;  // as they were, range by range
+    uint64_t times;              // occurrences
+    std::vector<uint8_t> bytes;  // contents before the second store, range by range
   };
   void doubt(const Findings::Key& key, uint32_t before, uint32_t now, const Context& context, const CtaKnowledge* cta,
              uint64_t begin, uint32_t bytes, Finding finding);
@@ -406,7 +409,7 @@ class RaceDetector {
   std::unordered_map<uint32_t, std::vector<uint32_t>> doubts_of_;  // of an access
   uint32_t last_doubt_ = 0;
   std::map<Findings::Key, Finding> doubtful_;
-  /// By address of a tensor map: the threads that have acquired what these accesses wrote there.
+  /// The threads that have acquired a tensor map as these accesses wrote it; stored by the map's address.
   struct AcquiredMap {
     uint32_t cta;
     uint16_t warp;
@@ -414,9 +417,9 @@ class RaceDetector {
     std::vector<uint32_t> writers;
   };
   std::unordered_map<uint64_t, std::vector<AcquiredMap>> maps_;
-  Clock maps_released_;  ///< what a fence has released to uses as a tensor map
-  /// Where the use of a map is over, by its access: in each barrier that counts its operation's bytes, and in the bulk
-  /// groups of its thread. Position 0: it is not complete there.
+  Clock maps_released_;  ///< what a fence has released for use as a tensor map
+  /// The channels in which the use of a map ends, by its access: each barrier that counts the operation's bytes, and
+  /// the bulk groups of its thread. Position 0: not complete there.
   struct MapRead {
     struct End {
       uint32_t cta;
@@ -425,7 +428,7 @@ class RaceDetector {
       Tick position;
     };
     std::vector<End> ends;
-    uint32_t in_flight = 1;  ///< so many completions are still to come
+    uint32_t in_flight = 1;  ///< number of completions still to come
     bool loads = false;
   };
   std::unordered_map<uint32_t, MapRead> map_reads_;
@@ -434,10 +437,10 @@ class RaceDetector {
     uint16_t warp = 0;
     Mask lanes = 0;
   };
-  UsedMap used_map_;  ///< by an operation that is about to begin
-  /// Do relaxed writes tell of more than fences have released? Once anything here may depend on that.
+  UsedMap used_map_;  ///< by the operation that is issued next
+  /// Whether relaxed writes release more than fences did, so that Knowledge::flags may differ from `now`.
   bool flags_are_heard_ = false;
-  std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes there have released
+  std::unordered_map<uint64_t, Message> variables_;         // by address: what strong writes to it have released
   std::unordered_map<uint64_t, Message> shared_variables_;  // the same, by CTA and offset
 };
 

@@ -1,4 +1,4 @@
-// Asynchronous operations: what they touch is known to be over only when the channel is known in which they complete.
+// Asynchronous operations: their accesses are known to have finished only through the channel in which they complete.
 #include <algorithm>
 #include <bit>
 
@@ -20,7 +20,7 @@ uint16_t RaceDetector::row_of(CtaKnowledge& cta, WarpKnowledge& warp, Own own) {
   return row;
 }
 
-/// These lanes have waited until at most `pending` of their newest groups are not complete.
+/// These lanes have waited until at most `pending` of their newest groups are incomplete.
 void RaceDetector::learn_of_queue(const By& by, Own own, const std::vector<WarpKnowledge::Commit>& commits,
                                   uint32_t pending) {
   WarpKnowledge& warp = by.threads();
@@ -41,10 +41,10 @@ void RaceDetector::learn_of_queue(const By& by, Own own, const std::vector<WarpK
   }
 }
 
-/// What the completion of an operation tells: that it is over, and what its thread knew of other channels. What threads did
-/// travels by what threads do.
+/// The signal of a completing operation: that it has finished, and what its thread knew of other channels. Knowledge of
+/// the actions of threads is passed on only by threads.
 Signal RaceDetector::work_signal(const By& by) {
-  by.threads().close();  // what it has waited for so far is part of it
+  by.threads().close();  // includes the thread's waits so far
   Signal tells;
   tells.happened = tells.released = by.threads().published(by.lanes, 1u << kPassed).channels();
   tells.unscoped = true;
@@ -145,7 +145,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     operation->accesses.push_back(number);
     for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, context);
   }
-  if (map != nullptr)  // a group tells of it, too
+  if (map != nullptr)  // its bulk group makes the end known, too
     map->ends.push_back({by.cta.place.cta, row_of(by.cta, warp, Own::BulkReads), by.lanes,
                          ++warp.issued[static_cast<size_t>(Own::BulkReads)]});
   if (accesses_.crowded()) collect();
@@ -251,8 +251,8 @@ void RaceDetector::wgmma_wait(const By& by, uint32_t pending) {
   const size_t group = committed - 1 - pending;
   if (group < warp.wgmma_forgotten) return;
   const Tick position = warp.wgmma_groups[group - warp.wgmma_forgotten].position;
-  // If the warpgroup completes as one, a thread that has waited knows that the other warps' parts are done, and what
-  // their threads did before they began them; not what these had waited for.
+  // If the warpgroup completes as one, a thread that has waited knows that the other warps' parts are complete, and
+  // what their threads did before they issued them; but not what these threads had waited for.
   constexpr Fields kAsOne = 1u << kGroupHappened;
   std::vector<Clock::Update> learnt{{warp.wgmma_row, kAll, entry(position, kDone)}};
   for (uint16_t i = by.warp / 4 * 4; i < by.warp / 4 * 4 + 4 && i < by.cta.warps.size(); ++i) {
@@ -297,7 +297,7 @@ void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
 }
 
 Signal RaceDetector::tensor_commit(const By& by, uint32_t group) {
-  fence_before_thread_sync(by);  // contained in it
+  fence_before_thread_sync(by);  // a commit implies it
   auto& [row, issued] = queue_of(by, group);
   ++issued;  // commits of one thread arrive in their order
   Signal tells = work_signal(by);

@@ -1,4 +1,4 @@
-// The heart: is what touched a place before ordered before what touches it now?
+// The core of the checker: whether earlier accesses to a location are ordered before the present one.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -14,16 +14,16 @@ bool same_thread_row(const RecordedAccess& before, const By& by) {
   return before.cta == by.cta.place.cta && before.row == by.warp;
 }
 
-/// What a relaxed flag tells by itself, in Knowledge::flags: of what has happened; and of what others have fenced, if its
-/// writer is in order with their fences.
+/// The knowledge that a relaxed flag passes on by itself, in Knowledge::flags: what has happened; and what other
+/// threads have fenced, if the flag's writer is ordered after their fences.
 constexpr Fields kHappenedOnly = 1u << kHappened, kHeard = kHappenedOnly | 1u << kPerformed;
 
-/// No two lanes touch the same bytes. (Of addresses that are listed, that is not looked up.)
+/// Whether no two lanes access the same bytes; false if addresses are listed, since these are not compared.
 bool are_apart(const RecordedAccess& access) {
   return access.addresses.empty() && std::abs(access.stride) >= static_cast<int64_t>(access.width);
 }
 
-/// Lane by lane.
+/// Compares lane by lane.
 bool has_same_addresses(const RecordedAccess& a, const RecordedAccess& b) {
   return a.width == b.width && a.base == b.base && a.stride == b.stride && a.addresses == b.addresses;
 }
@@ -46,9 +46,9 @@ RecordedAccess RaceDetector::made_by(const By& by, Role role, Proxy proxy) const
   return access;
 }
 
-// ---- the question
+// ---- is a pair of accesses in order?
 
-/// Those of `lanes`, which made the access, of which `now_lanes` do not all know.
+/// Those of the access's `lanes` of whose part not all `now_lanes` know.
 Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Context& context, Mask now_lanes,
                            const Clock& clock, Field field) const {
   if (before.role == Role::TensorMap) {
@@ -58,7 +58,7 @@ Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Conte
   if (before.position == 0) return lanes;
   Mask rest = lanes & ~clock.known(before.cta, before.row, lanes, before.position, field);
   if (rest == 0 || before.cta != context.by.cta.place.cta || before.warp != context.warp.index) return rest;
-  // Of its own warp: each lane knows more of itself.
+  // For accesses by its own warp, each lane knows more of itself.
   size_t own = 0;
   if (before.row != context.warp.index) {
     own = 1;
@@ -74,7 +74,7 @@ Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Conte
   return std::has_single_bit(now_lanes) ? rest & ~now_lanes : rest;
 }
 
-/// Those of `lanes` whose bytes here are touched now by themselves alone.
+/// Those of `lanes` whose bytes in this range are now accessed only by the same lane.
 Mask RaceDetector::by_themselves(const RecordedAccess& before, const RecordedAccess& now, Mask lanes, Mask now_lanes,
                                  uint64_t begin, uint32_t bytes) {
   if (has_same_addresses(before, now))
@@ -90,9 +90,9 @@ Mask RaceDetector::by_themselves(const RecordedAccess& before, const RecordedAcc
   return result;
 }
 
-/// Volatile data behind a flag: no race, but a thread that has read the flag and has not acquired the writes before it
-/// may still read the old data. (A read-modify-write finds the newest; other relaxed accesses are trusted to do
-/// without order.)
+/// Volatile data after a flag: no race, but a thread that has read the flag without acquiring the writes before it may
+/// still read old data. (A read-modify-write reads the newest value; other relaxed accesses are assumed to need no
+/// order.)
 RaceDetector::Verdict RaceDetector::judge_volatile(const RecordedAccess& before, const RecordedAccess& now,
                                                    const Context& context) const {
   const Knowledge& knows = context.knows;
@@ -109,7 +109,8 @@ RaceDetector::Verdict RaceDetector::judge_volatile(const RecordedAccess& before,
   return Verdict::error(Rule::ReadAfterWrite, Lack::Visibility, before.lanes);
 }
 
-/// Has a warp of the same warpgroup waited for the wgmma at this position of its queue? All four issue the same.
+/// Whether a warp of the same warpgroup has waited for the wgmma at this position of its queue. All four warps issue
+/// the same wgmmas.
 bool RaceDetector::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const {
   const std::vector<WarpKnowledge>& warps = ctas_.at(cta)->warps;
   for (size_t i = warp / 4u * 4u; i < warp / 4u * 4u + 4 && i < warps.size(); ++i) {
@@ -127,7 +128,8 @@ RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, c
   if (before.cta == now.cta && before.row == now.row && now.row >= context.by.cta.warps.size()) {
     const bool is_queue = before.role != Role::TensorLoad && before.role != Role::TensorStore;
     if (is_queue) {
-      // One queue. What the ISA keeps in order there: MMAs into one accumulator of one shape, and a copy before an MMA.
+      // Both are in one queue, in which the ISA orders MMAs into one accumulator of one shape, and a copy before an
+      // MMA.
       const bool before_is_mma = before.role == Role::MmaResult || before.role == Role::MmaSource;
       const bool now_is_mma = now.role == Role::MmaResult || now.role == Role::MmaSource;
       if (before_is_mma && now_is_mma && before.detail == now.detail) return {};
@@ -145,17 +147,17 @@ RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, c
   if (before.role == Role::Deallocation && now.role == Role::Deallocation)
     return Verdict::habit_of(Habit::RepeatedDealloc, Lack::Everything, missing);
   if (before.role == Role::TensorLoad || before.role == Role::TensorStore) {
-    RecordedAccess issue = before;  // has its thread told, after it issued, without waiting?
+    RecordedAccess issue = before;  // has its thread signalled after the issue, without waiting?
     issue.row = before.warp, issue.position = before.issued;
     if (unknown(issue, lanes, context, context.lanes, knows.now, kHappened) == 0) {
-      // All lanes wait at once; those that have told have not told for the others.
+      // All lanes wait together, but lanes that have signalled have not signalled for the others.
       if (missing != lanes) return Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing);
       return Verdict::habit_of(before.role == Role::TensorLoad ? Habit::LoadWithoutWait : Habit::StoreWithoutWait,
                                Lack::Everything, lanes);
     }
   }
-  // Both CTAs of a pair allocate together, but nothing says that a CTA with its columns knows that the peer has its
-  // own.
+  // Both CTAs of a pair allocate together, but nothing in the ISA says that a CTA whose allocation is complete knows
+  // that its peer's is.
   if (before.role == Role::Allocation && now.role != Role::Deallocation &&
       before.issuer.cta != context.by.cta.place.cta && before.issuer.cluster == context.by.cta.place.cluster)
     return Verdict::habit_of(Habit::PairAllocation, Lack::Everything, missing);
@@ -171,7 +173,7 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
   }
   if (before.proxy == Proxy::Tensor) return judge_tensor(before, now, context);
 
-  // Each lane touches what it has touched itself, and nothing else.
+  // Each lane accesses exactly the bytes that it has accessed before.
   if (same_thread_row(before, context.by) && before.width != 0 && now.proxy == Proxy::Generic &&
       before.proxy == Proxy::Generic && are_apart(before) && has_same_addresses(before, now))
     return {};
@@ -181,12 +183,12 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
   const Field order = is_raw ? kVisible : kHappened;
   const Rule rule = is_raw ? Rule::ReadAfterWrite : before.writes ? Rule::WriteAfterWrite : Rule::WriteAfterRead;
   const Clock& clock = context.tensor ? knows.tensor : knows.now;
-  // Which lanes concern these bytes is asked only if not all of them are known.
+  // The lanes of these bytes are determined only if not all lanes are known.
   bool whole = true;
   Mask lanes = before.lanes, now_lanes = context.lanes;
   const Mask all_missing = unknown(before, lanes, context, now_lanes, clock, order);
   Mask missing = all_missing;
-  // Of those that concern these bytes. A lane that touches them again by itself is in order with itself.
+  // Considers only lanes of these bytes. A lane is in order with its own earlier access.
   const auto missing_here = [&](Field field) {
     whole = false;
     lanes = before.lanes_at(begin, bytes);
@@ -202,15 +204,15 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
   const bool by_lanes = before.width != 0 || now.width != 0;
   if (missing != 0 && by_lanes) missing = missing_here(order);
   if (missing != 0) {
-    if (before.width != 0) missing = all_missing;  // for the report: of the whole access
-    if (before.role == Role::Allocation) {         // the address, which the whole warp has waited for
+    if (before.width != 0) missing = all_missing;  // for the report: lanes of the whole access
+    if (before.role == Role::Allocation) {         // the address, for which the whole warp has waited
       if (same_thread_row(before, context.by)) return {.whole = whole};
       if (unknown(before, lanes, context, now_lanes, knows.now, kPassed) == 0)
         return Verdict::habit_of(Habit::AllocationVisibility, Lack::Visibility, missing);
     }
     if (context.tensor && unknown(before, lanes, context, now_lanes, knows.now, order) == 0)
       return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, missing);
-    // Volatile accesses do not race; within a warp that stays together they count on lockstep.
+    // Volatile accesses do not race; within a converged warp they rely on lockstep.
     if (are_volatile && !context.warp.together(lanes | now_lanes)) return {.whole = false};
     if (knows.flags && unknown(before, lanes, context, now_lanes, knows.flags, kVisible) == 0)
       return Verdict::habit_of(Habit::FlagWithoutFence, Lack::FlagFence, missing);
@@ -237,7 +239,7 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
     if (unseen != 0) return Verdict::error(Rule::StrictVisible, Lack::Visibility, unseen);
   }
 
-  // In order. Also across proxies?
+  // The accesses are in order. Are they also in order across proxies?
   if (before.proxy == Proxy::Generic && now.proxy == Proxy::Async) {
     const bool required = before.writes || now.role == Role::Cancel;
     if (!required && !findings_.strict()) return {.whole = whole};
@@ -259,7 +261,7 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
     return Verdict::error(before.writes ? Rule::AcrossProxies : Rule::StrictReadThenAsync, Lack::ProxyFence, unfenced);
   }
   if (before.role == Role::MmaOperand && now.proxy == Proxy::Generic && findings_.strict()) {
-    // A commit is no bridge between the proxies.
+    // A commit does not order across proxies.
     if (unknown(before, before.lanes, context, context.lanes, knows.now, kReaderShared) != 0)
       return Verdict::error(Rule::StrictMmaThenGeneric, Lack::ProxyFence, before.lanes);
   }
@@ -275,7 +277,7 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
     uint32_t from = 0, to = 0;
   } last_read;
   const bool writes = accesses_[number].writes, atomic = accesses_[number].atomic;
-  bool has_read = false;  // somebody before this one: reads of one place that are in order find the same or newer
+  bool has_read = false;  // an ordered earlier read exists: later reads return its value or a newer one
   const auto in_order = [&](uint32_t before, uint64_t begin, uint32_t bytes) {
     if (before == number) return true;
     for (const uint32_t each : asked) {
@@ -312,8 +314,8 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
     for (const uint32_t before : sets_.members(cell.write)) in_order(before, begin, bytes);
     if (writes) {
       for (const uint32_t before : sets_.members(cell.read)) in_order(before, begin, bytes);
-      // Of the word, others keep their bytes. An ordinary write remains behind an atomic one: a thread that is ordered
-      // with the atomic one, since both are atomic, need not be ordered with what its thread did before.
+      // Other writers keep their bytes of the word. An ordinary write is kept beside a later atomic one: a thread that
+      // needs no order with the atomic one, since its own access is atomic, may still race with the ordinary write.
       members.clear();
       for (const uint32_t before : sets_.members(cell.write)) {
         if (before == number) return;
@@ -342,8 +344,9 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
       cell.read = last_read.to;
       return;
     }
-    // An access after this reader is after those that it knows to be over. (The completion of an asynchronous operation
-    // tells nothing of threads.) Asked now and then only: where many read, hardly any is forgotten.
+    // An access ordered after this reader is also ordered after the reads that the reader knows to have finished, so
+    // those need not be kept. (The completion of an asynchronous operation implies nothing about reads by threads.)
+    // This is tried rarely, since of many readers hardly any can be dropped.
     const bool forgets = std::has_single_bit(sets_.members(cell.read).size());
     const RecordedAccess& now = accesses_[number];
     const bool by_thread = now.proxy == Proxy::Generic;
@@ -361,7 +364,7 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
                             earlier.role != Role::TensorMap && now.role != Role::TensorMap &&
                             (earlier.lanes & ~now.lanes) == 0 && earlier.width == 0 && now.width == 0;
       if (same_row) continue;
-      // Each of its lanes reads the same again.
+      // Each of its lanes reads the same address again.
       if (is_thread && same_thread_row(earlier, context.by) && (earlier.lanes & ~now.lanes) == 0 &&
           has_same_addresses(earlier, now))
         continue;
@@ -382,8 +385,7 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
     members.push_back(number);
     const uint32_t from = cell.read;
     cell.read = sets_.make(members);
-    // Other cells that hold the same set get the same one; that lanes differ from cell to cell is possible with single
-    // accesses only.
+    // Other cells with the same set get the same result. Lanes differ from cell to cell only for single accesses.
     if (from & kIsSet || accesses_[from].width == 0) last_read = {from, cell.read};
   };
   for (const Range& range : ranges) shadow.for_each(range.begin, range.end, touch_cell);
@@ -413,7 +415,7 @@ void RaceDetector::touch_lanes(RecordedAccess access, Shadow& shadow, const uint
   const uint32_t number = record(std::move(access));
   if (is_store) last_stores_.push_back(number);
   if (gapless || all_one) return touch(shadow, {address[first], address[last] + bytes}, number, context);
-  // What lanes touch side by side, or together, is one range.
+  // Adjacent or equal addresses of lanes form one range.
   std::array<uint64_t, 32> begins;
   size_t count = 0;
   for (Mask rest = lanes; rest; rest &= rest - 1) begins[count++] = address[std::countr_zero(rest)];
@@ -478,14 +480,14 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
       tells.tick = warp.close(self, by.site, SyncEvent::Kind::Tells);
       tells.scope = what.scope;
       tells.released = warp.published(self);
-    } else {  // a fence before it releases what was before the fence
+    } else {  // it releases what came before an earlier fence
       const auto& fenced = warp.knowledge(lane).fenced;
       for (int scope = static_cast<int>(what.scope); scope >= 0 && !tells.released; --scope) {
         const Ref<const Fenced>& fence = fenced[static_cast<size_t>(scope)];
         if (fence) tells.released = warp.released(*fence, self);
         tells.scope = static_cast<Scope>(scope);
       }
-      // Right behind a fence that has released it all there is nothing else to hear.
+      // Directly after a fence, all has been released already.
       const Knowledge& knows = warp.knowledge(lane);
       const Ref<const Fenced>& last = knows.fenced[static_cast<size_t>(Scope::Gpu)];
       const bool all_released = last && last->now == knows.now && last->self[0].at[kHappened] + 1 >= warp.tick &&
@@ -524,7 +526,8 @@ void RaceDetector::acquire_map(const By& by, uint64_t address) {
   all.push_back({by.cta.place.cta, by.warp, by.threads().tick, writers_of_map(address)});
 }
 
-/// Has this warp, or another of its CTA that has told it since, acquired the map as `writer` left it? 0: as it is.
+/// Whether this warp, or another of its CTA that has signalled to it since, has acquired the map as `writer` left it;
+/// 0: in its present state.
 bool RaceDetector::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const {
   const auto all = maps_.find(address);
   if (all == maps_.end()) return false;
@@ -544,7 +547,7 @@ void RaceDetector::use_map(const By& by, uint64_t address) {
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   const uint32_t number = record(std::move(use));
   accesses_[number].detail = number;
-  map_reads_.erase(number);  // of an access that is forgotten
+  map_reads_.erase(number);  // of an access that is no longer recorded
   used_map_ = {number, by.cta.place.cta, by.site, by.warp, by.lanes};
   touch(global_, {address, address + 128}, number, Context{by, warp, knows, by.lanes, false, true});
   if (writers.empty() && findings_.strict() && !is_acquired(by, knows, address, 0)) unacquired_map(by, address);
@@ -557,7 +560,7 @@ void RaceDetector::use_map(const By& by, uint64_t address) {
   }
 }
 
-/// The use of a map by the operation that begins now; 0: it has none.
+/// The use of a map by the operation that is issued now; 0: none.
 uint32_t RaceDetector::take_map(const By& by) {
   const UsedMap used = std::exchange(used_map_, {});
   const bool is_mine =
@@ -565,7 +568,7 @@ uint32_t RaceDetector::take_map(const By& by) {
   return is_mine ? used.access : 0;
 }
 
-/// Is it known in any of the ways in which it may be known?
+/// Whether the end of the use is known through any of its channels.
 bool RaceDetector::map_is_read(const RecordedAccess& use, const Context& context, Mask now_lanes, const Clock& clock,
                                Field field) const {
   const auto found = map_reads_.find(static_cast<uint32_t>(use.detail));
@@ -580,7 +583,7 @@ bool RaceDetector::map_is_read(const RecordedAccess& use, const Context& context
   });
 }
 
-// ---- what is no longer named is forgotten
+// ---- accesses to which nothing refers are removed
 
 void RaceDetector::collect() {
   accesses_.begin_marking();

@@ -1,4 +1,5 @@
-// What the checker asks of a program, and on what grounds. What hardware forgives is in machine/habit.h.
+// The rules that the checker applies to a program, and their basis. Violations that hardware tolerates:
+// machine/habit.h.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ enum class Rule : uint8_t {
 enum class Grade : uint8_t { Error, Strict, Habit };
 
 enum class Grounds : uint8_t {
-  Text,       ///< the PTX ISA says so, in the section named
-  Example,    ///< NVIDIA's examples do so
+  Text,       ///< required by the PTX ISA, in the section named
+  Example,    ///< NVIDIA's examples contain it
   Assumption  ///< the evidence is named
 };
 

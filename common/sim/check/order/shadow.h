@@ -14,8 +14,8 @@
 
 namespace sim::order {
 
-/// Sets of accesses, where a place has more than one last writer (of different bytes) or several readers. A reference to
-/// accesses is the number of one, or this bit and the number of a set.
+/// Sets of accesses, for locations with more than one last writer (of different bytes) or several readers. A reference
+/// to accesses is the number of an access, or this bit and the number of a set.
 inline constexpr uint32_t kIsSet = 0x8000'0000u;
 
 class Sets {
@@ -26,19 +26,19 @@ class Sets {
   uint32_t make(const std::vector<uint32_t>& members);
 
   void begin_marking() { marked_.assign(sets_.size(), false); }
-  /// Marks what is behind a reference. False if it was marked before.
+  /// Marks the set of a reference. False if it was marked before.
   bool mark(uint32_t reference);
   void sweep();
 
  private:
-  /// Most sets are small, and there are many: their members stand one behind the other in big pieces of memory, and a set
-  /// that is free is taken again for as many members.
+  /// Sets are many and mostly small, so their members are stored consecutively in large blocks of memory. A free set is
+  /// reused for the same number of members.
   static constexpr size_t kPiece = 1 << 14;
   std::vector<std::unique_ptr<uint32_t[]>> pieces_;
-  std::span<uint32_t> room_;                 // what is left of the last piece
-  std::vector<std::span<uint32_t>> sets_;    // into the pieces
+  std::span<uint32_t> room_;                 // the unused rest of the last block
+  std::vector<std::span<uint32_t>> sets_;    // views of the blocks
   std::vector<bool> marked_;                 // by number of the set
-  std::vector<std::vector<uint32_t>> free_;  // numbers of sets, by how many members they have room for
+  std::vector<std::vector<uint32_t>> free_;  // numbers of free sets, by their capacity
 };
 
 struct Cell {
@@ -46,14 +46,14 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-/// Something to say of each place in memory. A cell has two numbers, `write` and `read`, that are 0 where nothing is known.
+/// A value for each location in memory. A cell has two numbers, `write` and `read`, which are 0 if nothing is known.
 template <class Cell>
 class Pages {
  public:
   static constexpr uint64_t kCell = 16, kWord = 4;
 
-  /// Calls f(cell, begin, bytes) for what covers [begin, end): cells of 16 bytes, words where a cell is split or only a part
-  /// of it is meant. The last and the first word may be covered only in part; `bytes` is then what is covered.
+  /// Calls f(cell, begin, bytes) for the parts of [begin, end): cells of 16 bytes, or words where a cell is split or
+  /// only partly covered. The first and the last word may be partly covered, too; `bytes` counts the covered bytes.
   template <class F>
   void for_each(uint64_t begin, uint64_t end, F f) {
     for (uint64_t at = begin; at < end;) {
@@ -72,7 +72,7 @@ class Pages {
       at = stop;
     }
   }
-  /// Calls f(cell, begin, bytes) for everything that was ever touched.
+  /// Calls f(cell, begin, bytes) for all memory that has been accessed.
   template <class F>
   void for_all(F f) const {
     for (const auto& [number, page] : pages_) visit(number, *page, f);
@@ -85,7 +85,7 @@ class Pages {
     std::sort(numbers.begin(), numbers.end());
     for (const uint64_t number : numbers) visit(number, *pages_.at(number), f);
   }
-  /// Calls f(cell, begin, end) for the parts of [begin, end), which are whole words, of which anything is known.
+  /// Calls f(cell, begin, end) for the parts of [begin, end) of which anything is known. The range is whole words.
   template <class F>
   void for_known(uint64_t begin, uint64_t end, F f) const {
     for (uint64_t at = begin; at < end;) {
@@ -94,7 +94,7 @@ class Pages {
       at = stop;
     }
   }
-  /// Nothing is known of these whole words any more.
+  /// Discards all that is known of these whole words.
   void forget(uint64_t begin, uint64_t end) {
     for (uint64_t at = begin; at < end;) {
       const uint64_t stop = std::min(end, (at / kCell / kCells + 1) * kCells * kCell);
@@ -174,7 +174,7 @@ class Pages {
     cell.write = kSplit, cell.read = index;
     return index;
   }
-  /// Makes one cell of four words again, if they say the same.
+  /// Merges four equal words into one cell again.
   void unite(uint64_t address) {
     Cell& cell = find(address);
     const auto& words = words_[cell.read];
@@ -191,7 +191,7 @@ class Pages {
   std::vector<uint32_t> free_words_;
 };
 
-/// The accesses of a launch, or of a CTA.
+/// The last accesses of a launch, or of a CTA.
 using Shadow = Pages<Cell>;
 
 }  // namespace sim::order

@@ -51,7 +51,7 @@ Tick WarpKnowledge::close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool 
 }
 
 std::vector<Clock::Update> WarpKnowledge::updates_of(const Self& self, Mask lanes) const {
-  if (lanes == exists) lanes = kAll;  // lanes that do not exist hide nothing
+  if (lanes == exists) lanes = kAll;  // lanes that do not exist add nothing
   std::vector<Clock::Update> updates{{index, lanes, self[0]}};
   for (size_t own = 1; own < kOwn; ++own) {
     if (rows[own] != 0 && self[own] != Entry{}) updates.push_back({rows[own], lanes, self[own]});
@@ -90,7 +90,7 @@ Clock WarpKnowledge::released(const Fenced& fence, Mask lanes) const { return wi
 void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t site) {
   lanes &= exists;
   if (groups_.size() == 1) {
-    // They know the same of others; of one another, is there anything that they do not know yet?
+    // Their knowledge of other warps is the same. Is there anything that they do not know of one another yet?
     const Knowledge& knows = groups_[0].knows;
     const Field field = fields >> kVisible & 1 ? kVisible : kHappened;
     const bool nothing_new = !acted_ && knows.now.known(place.cta, index, kAll, tick - 1, field) == kAll;
@@ -142,7 +142,7 @@ void WarpKnowledge::part(Mask lanes, uint32_t site) {
 }
 
 void WarpKnowledge::part(Mask some, Mask others, uint32_t site) {
-  // Each way that has lanes on both sides is cut.
+  // Each path that has lanes on both sides is split.
   std::array<uint8_t, 256> fresh{};
   std::array<bool, 256> is_shared{};
   for (Mask rest = others & exists; rest; rest &= rest - 1)
@@ -171,7 +171,7 @@ uint32_t WarpKnowledge::parted_at(Mask lanes) const {
   for (Mask rest = lanes; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (way_of(lane) == way_of(first)) continue;
-    // The younger way is the one that left.
+    // The path that parted later is the one that left.
     const uint32_t one = parted_[static_cast<size_t>(lane)], other = parted_[static_cast<size_t>(first)];
     return (way_of(lane) > way_of(first) && one != 0) || other == 0 ? one : other;
   }

@@ -1,4 +1,4 @@
-// What the threads of a warp know. Lanes that know the same share it; nearly always that is all of them.
+// The knowledge of the threads of a warp. Lanes with the same knowledge share it; nearly always all lanes do.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@
 
 namespace sim::order {
 
-/// A warp's own rows: its threads, and the queues whose completion each of its lanes waits for by itself.
+/// A warp's own rows: its threads, and the queues for whose completion each lane waits by itself.
 enum class Own : uint8_t { Threads, Copies, BulkReads, BulkWrites, TensorLoads, TensorStores, kCount };
 inline constexpr size_t kOwn = static_cast<size_t>(Own::kCount);
 
 /// What a thread knows of its own rows.
 using Self = std::array<Entry, kOwn>;
 
-/// What a fence lets a later relaxed write release: what its thread knew then, what it had done, and what it had waited
-/// for.
+/// What a later relaxed write may release because of a fence: the knowledge of its thread at the fence, what the thread
+/// had done, and what it had waited for.
 struct Fenced {
   Clock now;
   Self self{};
@@ -25,14 +25,14 @@ struct Fenced {
   bool operator==(const Fenced& other) const { return now == other.now && self == other.self; }
 };
 
-/// Of some lanes.
+/// The knowledge of some lanes.
 struct Knowledge {
-  Clock now;     ///< of all others, and of one another
-  Clock tensor;  ///< `now` at the last tcgen05.fence::after_thread_sync: what later tcgen05 operations may rely on
-  std::array<Ref<const Fenced>, 3> fenced;  ///< by scope; none if no fence of that scope has come
-  Message seen;                             ///< by relaxed reads: a fence of this thread acquires it
-  Clock flags;                              ///< `now`, if no such fence were needed: for the habit flag-without-fence
-  Self self{};  ///< each lane of itself: of its queues, and which of its accesses it has fenced
+  Clock now;     ///< of other warps, and of one another
+  Clock tensor;  ///< `now` at the last tcgen05.fence::after_thread_sync, on which later tcgen05 operations may rely
+  std::array<Ref<const Fenced>, 3> fenced;  ///< by scope; null before the first fence of that scope
+  Message seen;                             ///< received by relaxed reads: a fence of this thread acquires it
+  Clock flags;  ///< `now` without the need for such a fence: for the habit flag-without-fence
+  Self self{};  ///< each lane's knowledge of its own queues, and of its accesses that it has fenced
 
   bool same(const Knowledge& other) const {
     return now == other.now && tensor == other.tensor && self == other.self && flags == other.flags && seen.empty() &&
@@ -49,13 +49,13 @@ struct Knowledge {
   }
 };
 
-/// Something that a warp did by which others may learn, or which orders what it did: for reports.
+/// A synchronisation by a warp, which signals other threads or orders the warp's own accesses. For reports only.
 struct SyncEvent {
   enum class Kind : uint8_t { Tells, TellsRelaxed, Fence, ProxyFence, TensorFence, Meets, Exit } kind = Kind::Tells;
-  Tick tick = 0;  ///< what was done up to this position is before it
+  Tick tick = 0;  ///< accesses up to this position come before the event
   uint32_t site = 0;
   Mask lanes = 0;
-  bool shared = true, global = true;  ///< of a proxy fence: which memory it is about
+  bool shared = true, global = true;  ///< proxy fence: the memory that it orders
 
   bool tells() const { return kind == Kind::Tells || kind == Kind::TellsRelaxed; }
 };
@@ -66,13 +66,13 @@ class WarpKnowledge {
 
   const GridPosition place;
   const uint16_t index;               ///< in the CTA, and its threads' row
-  const uint16_t warps;               ///< of the CTA
+  const uint16_t warps;               ///< number of warps in the CTA
   const Mask exists;                  ///< lanes that the warp was started with
   Mask live;                          ///< that have not exited
-  Tick tick = 1;                      ///< what its lanes do now is done at this position
-  std::array<uint16_t, kOwn> rows{};  ///< of its own queues; 0 for those that it has not used, but for its threads'
-  std::array<Tick, kOwn> issued{};    ///< operations in these queues so far
-  /// Groups that lanes have committed, in order: up to which position of the queue.
+  Tick tick = 1;                      ///< the position of what its lanes do now
+  std::array<uint16_t, kOwn> rows{};  ///< of its own queues; 0 for unused ones, except the threads' row
+  std::array<Tick, kOwn> issued{};    ///< number of operations in these queues so far
+  /// A group that lanes have committed: it extends up to this position of the queue. In order of the commits.
   struct Commit {
     Tick position;
     Mask lanes;
@@ -86,7 +86,7 @@ class WarpKnowledge {
     Tick tick;  ///< of its threads, when it was committed
   };
   std::vector<WgmmaGroup> wgmma_groups;
-  size_t wgmma_forgotten = 0;  ///< groups before those
+  size_t wgmma_forgotten = 0;  ///< number of groups before those in `wgmma_groups`
 
   struct Group {
     Mask lanes;
@@ -95,14 +95,15 @@ class WarpKnowledge {
   const std::vector<Group>& groups() const { return groups_; }
   const Knowledge& knowledge(int lane) const;
 
-  /// Calls f(knowledge, lanes) for every group, with those of its lanes that are among `lanes`.
+  /// Calls f(knowledge, lanes) for every group that contains some of `lanes`, with these lanes.
   template <class F>
   void for_groups(Mask lanes, F f) const {
     for (const Group& group : groups_) {
       if (group.lanes & lanes) f(group.knows, group.lanes & lanes);
     }
   }
-  /// Calls f(knowledge, lanes) for the groups within `lanes`, made apart from the others first: f may change them.
+  /// Splits groups at the border of `lanes`, then calls f(knowledge, lanes) for those inside; f may change the
+  /// knowledge.
   template <class F>
   void update(Mask lanes, F f) {
     isolate(lanes);
@@ -112,23 +113,23 @@ class WarpKnowledge {
     if (groups_.size() > 1) unite();
   }
 
-  /// One of its lanes has done something that a position names.
+  /// One of its lanes has done something to which the current position refers.
   void act() { acted_ = true; }
-  /// What is done from now on has a later position.
+  /// Actions from now on have a later position.
   void close() {
     if (acted_) ++tick;
     acted_ = false;
   }
-  /// The same, by an event. Returns the position of all that has been done so far.
+  /// The same, and adds an event. Returns the position of all actions so far.
   Tick close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool shared = true, bool global = true);
-  /// All that these lanes know, themselves up to the last close included, in these senses.
+  /// All that these lanes know, including their own actions up to the last close() in the senses `own`.
   Clock published(Mask lanes, Fields own = kDone) const;
-  /// What all lanes know of their own rows, if they know the same of others; none if they do not.
+  /// What all lanes know of their own rows; empty unless all lanes have the same knowledge of other warps.
   std::vector<Clock::Update> own_updates() const;
-  /// What a relaxed write of these lanes releases, of which `fence` was the last fence.
+  /// What a relaxed write of these lanes releases if `fence` was their last fence.
   Clock released(const Fenced& fence, Mask lanes) const;
-  /// The first event by one of these lanes that comes after what was done at `tick`, and of which `is` holds; nullptr if
-  /// there is none, or it is forgotten.
+  /// The first event by one of these lanes after the actions at `from` for which `is` holds; nullptr if there is none
+  /// or it is no longer remembered.
   template <class F>
   const SyncEvent* event_after(Tick from, Mask lanes, F is) const {
     const size_t count = events_.size();
@@ -138,36 +139,36 @@ class WarpKnowledge {
     }
     return nullptr;
   }
-  /// The first time that these lanes told anybody of it.
+  /// The first signal by one of these lanes after the actions at `from`.
   const SyncEvent* told_after(Tick from, Mask lanes) const {
     return event_after(from, lanes, [](const SyncEvent& event) { return event.tells(); });
   }
 
-  /// What all of these lanes know becomes known to each of them, in these senses.
+  /// Each of these lanes acquires what any of them knows, in these senses.
   void meet(Mask lanes, Fields fields, uint32_t site);
 
-  /// How far all of these lanes, which share `knows`, know their own row in one sense.
+  /// The position up to which all of these lanes, which share `knows`, know their own row in one sense.
   Tick own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const;
 
   // ---- convergence
-  /// Lanes that took different ways, or may have.
-  void part(Mask lanes, uint32_t site);  ///< each of them from each other
+  /// These lanes have taken, or may have taken, different paths.
+  void part(Mask lanes, uint32_t site);  ///< each lane a path of its own
   void part(Mask some, Mask others, uint32_t site);
   void converge(Mask lanes);
   bool together(Mask lanes) const;
-  /// Where lanes that are not together took different ways last.
+  /// The instruction at which lanes that are not together last took different paths.
   uint32_t parted_at(Mask lanes) const;
 
  private:
   void isolate(Mask lanes);
   void unite();
-  /// `clock`, and what these lanes know of their own rows.
+  /// `clock` joined with what these lanes know of their own rows.
   Clock with_self(const Clock& clock, const Self& self, Mask lanes) const;
   std::vector<Clock::Update> updates_of(const Self& self, Mask lanes) const;
   void rename_ways();
 
   std::vector<Group> groups_;
-  std::array<uint8_t, 32> way_{};      // lanes with the same number are together
+  std::array<uint8_t, 32> way_{};      // lanes with the same number are converged
   std::array<uint32_t, 32> parted_{};  // at which instruction
   uint8_t ways_ = 0;
   bool acted_ = false;
