@@ -224,7 +224,8 @@ TEST(Rules, WhatATextAsksFor) {
                  {"1,099,511,627,776 bytes of the variable 'large'"});
   source.prologue = "";
   source.body = ".local .b8 l1[500000]; .local .b8 l2[500000]; st.local.b8 [l1], 0; st.local.b8 [l2], 0;";
-  expect_failure(bench.launch(source, {}), Status::LaunchOutOfResources, {"1,000,000 bytes of local memory a thread"});
+  expect_failure(bench.launch(source, {}), Status::LaunchOutOfResources,
+                 {"1,000,000 bytes of local memory per thread"});
   source.body = ".shared .b8 s1[16000000], s2[16000000]; st.shared.b8 [s1], 0; st.shared.b8 [s2], 0;";
   expect_failure(bench.launch(source, {}), Status::InvalidValue, {"32,000,000 bytes of shared memory"});
 }
