@@ -164,13 +164,13 @@ TEST(Checked, TheFirstWgmmaFollowsAFence) {
 TEST(Checked, RegistersAreFencedAfterTheyHaveBeenTouched) {
   const std::string touch = "add.u32 d1, d1, d1;";
   expect_found(multiply(kZeros + touch + kFence), "");
-  expect_found(multiply(kZeros + kFence + touch), "uses registers that the first has touched");
+  expect_found(multiply(kZeros + kFence + touch), "uses registers that the first has accessed");
 }
 
 TEST(Checked, AMoveOfARegisterIsANewName) {
   const std::string start = ".reg .b32 e; mov.b32 e, 0; " + kZeros + kFence;
   expect_found(multiply(start + "mov.b32 d1, e;"), "");
-  expect_found(multiply(start + "add.u32 e, e, e; mov.b32 d1, e;"), "uses registers that the first has touched");
+  expect_found(multiply(start + "add.u32 e, e, e; mov.b32 d1, e;"), "uses registers that the first has accessed");
 }
 
 TEST(Checked, WgmmasOfOneShapeNeedNoFenceBetweenThem) {

@@ -326,7 +326,7 @@ TEST(Launch, ThatCannotFitIsRefused) {
   source.body = "mov.u32 %r1, big; mov.u32 %r2, more;";
   config.dynamic_smem = 40000;
   expect_failure(bench.launch(source, config), Status::InvalidValue,
-                 {"bytes of shared memory, a block can have 232,448"});
+                 {"bytes of shared memory per block; the limit is 232,448"});
 }
 
 }  // namespace
