@@ -66,37 +66,38 @@ and of --check=strict:
 
 The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
 the others warn with --check.
-  ld-without-wait *         uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld
-  st-without-wait *         loads what tcgen05.st stores, or signals it to others, without tcgen05.wait::st before (CUTLASS
-                            stream-K)
+  ld-without-wait *         uses the result of tcgen05.ld, or deallocates the columns that it reads, without
+                            tcgen05.wait::ld
+  st-without-wait *         loads what tcgen05.st stores, or signals other threads about it, without a preceding
+                            tcgen05.wait::st (CUTLASS stream-K)
   exit-with-own-stores *    ends while its own bulk stores still read shared memory
   exit-with-own-loads *     ends while its own copies into shared memory are in flight
   exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier
   relaxed-cluster-exit *    signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends
   warpgroup-release         one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a
                             barrier among them (CUTLASS)
-  implicit-reconvergence    executes an .aligned instruction after lanes took, or may have taken, different ways,
-                            without bar.warp.sync
+  implicit-reconvergence    executes an .aligned instruction after lanes have, or may have, diverged, without
+                            bar.warp.sync
   warp-synchronous          lanes of a warp exchange data through memory without bar.warp.sync, relying on lockstep
   tcgen05-fence             has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)
   tensor-pipe-in-order      relies on the order of tensor operations of one thread where the ISA does not promise it
-  pair-allocation           an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc
-                            (CUTLASS)
+  pair-allocation           an MMA of a pair uses the peer's tensor memory, ordered only after its own CTA's
+                            tcgen05.alloc (CUTLASS)
   init-fence                uses mbarriers remotely or asynchronously without fence.mbarrier_init after their
                             initialisation
   reader-side-proxy-fence   the reader, not the writer, executes fence.proxy.async
-  flag-without-fence        reads a flag with a relaxed or volatile access, and then what it announces, without a fence
-                            between (CUDA guide's last block, CUTLASS stream-K)
-  fence-before-barrier      each thread fences (__threadfence()), then a barrier, then one thread writes a flag without
-                            a fence of its own (CUB's grid barrier)
-  completion-release        overwrites what another thread has read, told of it only by an asynchronous operation that
-                            was issued after the read and is complete
-  allocation-visibility     reads the address that tcgen05.alloc has stored, told of it by a relaxed arrival or a
-                            tcgen05.commit only (library kernels)
+  flag-without-fence        reads a flag with a relaxed or volatile access, and then the data that it announces, without
+                            a fence between (the CUDA guide's last block, CUTLASS stream-K)
+  fence-before-barrier      each thread executes a fence (__threadfence()) and a barrier, then one thread writes a flag
+                            without a fence of its own (CUB's grid barrier)
+  completion-release        overwrites what another thread has read, ordered after the read only by the completion of an
+                            asynchronous operation that was issued after it
+  allocation-visibility     reads the address that tcgen05.alloc has stored, ordered after it only by a relaxed arrival
+                            or a tcgen05.commit (library kernels)
   repeated-dealloc *        executes tcgen05.dealloc again for columns that are free (all warps of an epilogue)
-  equal-stores              two threads store the same value to one place, unordered
-  lanes-of-a-store          lanes of one store write different values to one place: one of them stays, which one is not
-                            defined
+  equal-stores              two threads store the same value to one location, unordered
+  lanes-of-a-store          lanes of one store write different values to one location: one of them remains, which one is
+                            undefined
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
 program would exit with 0; 2 for a wrong command line.

@@ -45,7 +45,7 @@ bool pick(Warp& warp, uint32_t* stop) {
   }
   if (first < 0) return false;
   int chosen = first;
-  if (ready > 1 && ++warp.turn % 8 == 0) {
+  if (ready > 1 && ++warp.picks % 8 == 0) {
     // Round robin over the ready ones.
     for (int step = 1; step <= 32; ++step) {
       const int slot = (warp.current + step) % 32;

@@ -1,4 +1,4 @@
-// The address spaces of a kernel. Generic addresses are 64 bits; their top byte tells the window.
+// The address spaces of a kernel. A generic address has 64 bits; its top byte selects the window.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline constexpr int kSharedRankShift = 24;
 inline constexpr uint64_t kSharedWindow = 0x0100'0000'0000'0000;
 inline constexpr uint64_t kLocalWindow = 0x0200'0000'0000'0000;
 inline constexpr uint64_t kParamWindow = 0x0300'0000'0000'0000;
-inline constexpr uint64_t kCodeWindow = 0x0400'0000'0000'0000;  ///< addresses of functions: not for loads and stores
+inline constexpr uint64_t kCodeWindow = 0x0400'0000'0000'0000;  ///< addresses of functions; never loaded or stored
 inline constexpr uint64_t kWindowMask = 0xFF00'0000'0000'0000;
 
 inline constexpr bool in_shared_window(uint64_t address) { return (address & kWindowMask) == kSharedWindow; }

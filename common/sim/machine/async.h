@@ -1,4 +1,4 @@
-// Asynchronous operations, and what decides when they take effect.
+// Asynchronous operations, and the interface of the scheduler that decides when they take effect.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Footprint {
   };
   uint64_t bytes = 0;
   std::vector<Place> places{};
-  /// Of a tensor in global memory: where it begins, and the box, innermost first.
+  /// Of a tensor in global memory: its address, and the coordinates and extent of the box, innermost first.
   uint64_t tensor = 0;
   std::vector<int64_t> coordinates{};
   std::vector<uint32_t> extent{};
@@ -46,28 +46,29 @@ struct Footprint {
   bool overwrites = false;              ///< an MMA that does not add to what its accumulator holds
 };
 
-/// One asynchronous operation in flight: it knows what it reads, what it writes and whom it tells; never when.
+/// One asynchronous operation in flight. It holds what it reads and writes and which barriers it signals; the scheduler
+/// decides when.
 class AsyncOperation {
  public:
   virtual ~AsyncOperation() = default;
   /// Takes effect now. May submit further operations (a store's write after its read). Throws Fault.
   virtual void complete(Cluster& cluster) = 0;
-  /// `next` follows this one in its queue. True: complete() of this one does the work of both, in their order, and that of
-  /// `next` only tells that it is done. Asked where no warp looks for what takes effect between the two.
+  /// `next` follows this one in its queue. True: complete() of this one does the work of both, in order, and complete()
+  /// of `next` only reports completion. Called only where no warp can observe the state between the two.
   virtual bool try_fuse(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }
-  /// It writes global memory: the latest schedule lets everybody else go on before.
+  /// It writes global memory: in the latest schedule, all warps and clusters that can run do so first.
   virtual bool writes_globally() const { return false; }
   /// It does nothing but arrive at a barrier.
   virtual bool only_arrives() const { return false; }
   /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.
   virtual std::string describe() const = 0;
-  /// Asked for traces only.
+  /// Used by traces only.
   virtual Footprint footprint() const { return {}; }
   Origin origin;
-  std::shared_ptr<Mark> mark;  ///< of a watcher
+  std::shared_ptr<Mark> mark;  ///< attached by a watcher
 };
 
-/// A unit of hardware that works on one operation after the other.
+/// A unit of hardware that works on one operation at a time.
 struct Pipe {
   uint64_t free_at = 0;  ///< cycle at which the unit can start the next operation
 };
@@ -75,11 +76,11 @@ struct Pipe {
 /// Operations of a queue take effect in the order of their submission.
 struct Scheduled;  // engine/
 struct OrderQueue {
-  std::deque<std::shared_ptr<Scheduled>> waiting;  ///< the first one is the scheduler's to complete
+  std::deque<std::shared_ptr<Scheduled>> waiting;  ///< the scheduler's heap holds only the first
 };
 
-/// How long an operation takes: it occupies `unit` (if any) for `busy` cycles as soon as that is free, and takes effect
-/// `latency` cycles after; with `order`, not before its predecessors there.
+/// How long an operation takes. It occupies `unit` (if any) for `busy` cycles, as soon as the unit is free, and takes
+/// effect `latency` cycles later. With `order`, it takes effect after all operations submitted to that queue before it.
 struct Latency {
   Pipe* unit = nullptr;
   uint64_t busy = 0;
@@ -87,14 +88,14 @@ struct Latency {
   OrderQueue* order = nullptr;
 };
 
-/// Implemented by engine/.
+/// The engine implements it (engine/cluster_engine.h).
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
   virtual void submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) = 0;
-  /// A split of this warp that was blocked can run again, `delay` cycles from now.
+  /// A blocked split of this warp can run again, `delay` cycles from now.
   virtual void wake(Warp& warp, uint64_t delay) = 0;
-  /// Something is wrong that hardware lets pass (Launch::lenient): by this warp's current instruction, or, if `warp` is
+  /// Reports a violation that hardware tolerates (Launch::lenient), by this warp's current instruction or, if `warp` is
   /// null, by an asynchronous operation. `tolerate_violation` in exec/core/report.h decides whether to call it.
   virtual void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
 };

@@ -26,10 +26,10 @@ namespace sim {
 
 struct Program;  // exec/core/program.h
 
-/// Instructions, and what it costs to wake warps, of all warps that could get further, since the last progress.
+/// Work of all warps that can run, since the last progress: instructions, and the cost of waking warps.
 struct NoProgress {
-  uint64_t without_effect = 0;    ///< arrivals at barriers are effects
-  uint64_t without_progress = 0;  ///< they are not: Cluster::progress
+  uint64_t without_effect = 0;    ///< an arrival at a barrier counts as an effect
+  uint64_t without_progress = 0;  ///< an arrival does not count as progress: Cluster::progress
 };
 
 /// What all clusters of a launch share.
@@ -40,24 +40,24 @@ struct Launch {
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
   uint32_t smem_bytes = 0;  ///< of one CTA: reserved, static and dynamic
   uint32_t dynamic_smem = 0;
-  uint32_t local_bytes = 0;  ///< of one thread: the kernel's own, and behind it the stack, if it makes calls
+  uint32_t local_bytes = 0;  ///< of one thread: the kernel's own, followed by the stack if the kernel makes calls
   std::vector<uint8_t> parameters;
   uint64_t exact_budget =
       ~0ull;                    ///< multiply-adds of a cluster up to which tensor-core arithmetic is exact; fast after
   uint64_t number = 0;          ///< of the launch in this process
   uint64_t grid_workspace = 0;  ///< global address of a cooperative grid's barrier, as cooperative groups expect it
   std::vector<LaunchWatcher*> watchers;
-  std::vector<SharedName> shared_names;  ///< if the program has told any
-  /// False: TMA and tensor cores do all but move and multiply data. For watchers of what is demanded, not of what comes
-  /// out.
+  std::vector<SharedName> shared_names;  ///< empty unless the program has declared some
+  /// False: TMA and tensor cores do everything except moving and multiplying data. For watchers that record demands on
+  /// the hardware and ignore results.
   bool moves_data = true;
 
-  /// A wgmma is executed for the four warps of its warpgroup at once, as hardware does and the ISA does not promise.
+  /// A wgmma is executed for the four warps of its warpgroup at once. Hardware does so; the ISA does not promise it.
   bool warpgroups_as_one = true;
-  /// Whatever hardware lets pass although the ISA forbids it is a remark, not an error, in the schedule that resembles
-  /// hardware, and in no schedule if the program asks for it. Of each habit the first cluster's remark is kept.
+  /// In the default schedule, which resembles hardware: a violation of the ISA that hardware tolerates is a remark and
+  /// not an error. Of each habit the remark of the first cluster is kept.
   bool lenient = false;
-  Habits tolerated;
+  Habits tolerated;  ///< by request of the program: in no schedule an error or a remark
   struct Remark {
     uint32_t cluster = ~0u;
     std::string text;
@@ -69,19 +69,19 @@ struct Launch {
   uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
   uint32_t cluster_count() const { return grid[0] * grid[1] * grid[2] / cluster_size(); }
 
-  /// The launch before it, if that may still be running; null: nothing to wait for.
+  /// The preceding launch, if it may still be running; null: there is none to wait for.
   const Launch* predecessor = nullptr;
   std::atomic<uint32_t> ended = 0;  ///< clusters
   bool done() const { return ended.load() == cluster_count(); }
 
-  uint32_t together = 1;   ///< clusters at a time that alternate
+  uint32_t together = 1;   ///< number of clusters that alternate at a time
   NoProgress no_progress;  ///< of all clusters (ordered mode)
   uint64_t frees = 0;      ///< allocations that the kernel itself has freed so far (ordered mode)
-  /// The next cluster that has not started (ordered mode). Cluster launch control takes clusters from here.
+  /// The next cluster to start (ordered mode). Cluster launch control takes clusters from here.
   uint32_t next_cluster = 0;
-  /// In a seeded schedule: a request may be refused although clusters are left, as hardware does now and then.
+  /// In a seeded schedule, a request may be refused although clusters are left, as happens on hardware.
   std::optional<Random> refusals;
-  /// Where one cluster is executed by itself, to know what it demands: so many of its requests are granted, then none.
+  /// When one cluster is executed by itself to find its demands: the number of requests that are still granted.
   std::optional<uint32_t> grants;
   bool cancel_cluster(uint32_t* number) {
     if (grants) {
@@ -114,30 +114,31 @@ struct Cluster {
   uint32_t live_ctas = 0;
   uint32_t live_threads = 0;
   ClusterBarrier barrier;
-  /// Counts everything that a polling warp of this cluster could notice: stores, arrivals, completions.
+  /// Counts everything that a polling warp of this cluster could observe: stores, arrivals, completions.
   uint64_t changes = 0;
-  /// Counts what brings the cluster further: memory that changes, operations that begin, output. Not arrivals at barriers.
+  /// Counts the cluster's progress: changes of memory, operations that begin, output. Arrivals at barriers do not
+  /// count.
   uint64_t progress = 0;
-  /// The allocations that this cluster touched last, as of so many Launch::frees.
+  /// A cache of the allocations that this cluster touched last; valid while Launch::frees equals `recent_frees`.
   std::array<const GlobalMemory::Allocation*, 4> recent{};
-  uint32_t recent_turn = 0;
+  uint32_t next_recent = 0;  ///< the entry to replace next
   uint64_t recent_frees = 0;
   uint64_t multiply_adds = 0;  ///< executed by tensor-core instructions so far
-  std::string output;          ///< of printf; written out in the order of the clusters
-  /// Executed so far, by all clusters of its engine: if a watcher wants them (EventKind::Work).
+  std::string output;          ///< of printf; written to the terminal in the order of the clusters
+  /// Instructions that all clusters of its engine have executed so far; counted if a watcher wants EventKind::Work.
   uint64_t warp_instructions = 0, lane_instructions = 0;
 
-  /// Which arithmetic does an instruction with this many multiply-adds get? Depends on this cluster's history alone, so
-  /// the answer is the same however the host's threads run.
+  /// Does an instruction with this many multiply-adds get exact arithmetic? The answer depends on this cluster's
+  /// history alone, so it is the same however the host's threads run.
   bool exact_arithmetic(uint64_t count) {
     multiply_adds += count;
     return multiply_adds <= launch->exact_budget;
   }
 
-  /// From now on no instruction will get exact arithmetic.
+  /// Whether no further instruction will get exact arithmetic.
   bool exact_arithmetic_is_over() const { return multiply_adds >= launch->exact_budget; }
 
-  /// Have all CTAs let dependent launches start, or left?
+  /// Have all CTAs permitted dependent launches to start, or exited?
   bool lets_dependents_start() const {
     return std::all_of(ctas.begin(), ctas.end(),
                        [](const Cta& cta) { return cta.lets_dependents_start || cta.exited; });

@@ -39,7 +39,7 @@ struct Cta {
   uint32_t sm = 0;
   bool exited = false;
   bool lets_dependents_start = false;  ///< it has executed griddepcontrol.launch_dependents
-  bool saw_refusal = false;            ///< it has looked at an answer of try_cancel that says no, and may not ask again
+  bool saw_refusal = false;            ///< it has read a refusal of try_cancel: no further request is allowed
   uint32_t live_warps = 0;
   std::vector<Warp> warps;
 
@@ -47,8 +47,8 @@ struct Cta {
   std::vector<uint8_t> smem;
   std::vector<uint16_t> barrier_index;  ///< per 8 bytes of shared memory: 0, or 1 + index into barriers
   std::vector<Mbarrier> barriers;
-  std::vector<uint8_t> layout;  ///< per 128 bytes: how TMA laid them out (layout_of), for descriptor checks
-  uint32_t barrier_low = ~0u, barrier_high = 0;  ///< offsets between which live mbarriers lie, for ordinary accesses
+  std::vector<uint8_t> layout;  ///< per 128 bytes: the swizzle of TMA's write (layout_of), for descriptor checks
+  uint32_t barrier_low = ~0u, barrier_high = 0;  ///< bounds of live mbarriers' offsets, for ordinary accesses
 
   std::array<CtaBarrier, 16> named;
   Tmem tmem;
@@ -74,7 +74,7 @@ struct Cta {
   }
 };
 
-/// What Cta::layout holds: that it is unknown, or how TMA swizzled what it wrote.
+/// Values in Cta::layout: unknown, or the swizzle of TMA's write.
 inline constexpr uint8_t kLayoutUnknown = 0;
 inline constexpr uint8_t layout_of(Swizzle swizzle) { return static_cast<uint8_t>(static_cast<int>(swizzle) + 1); }
 

@@ -1,4 +1,4 @@
-// What a kernel did wrong. Thrown while an instruction executes; the engine adds where it happened.
+// An error of the kernel. Thrown while an instruction executes; the engine adds the location.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace sim {
 
 struct Fault {
-  Status status;        ///< what the host program will see
+  Status status;        ///< the error code that the host program gets
   std::string message;  ///< one sentence: what happened and what is required
   int lane = -1;        ///< the first lane concerned, or -1 for the whole warp
 };

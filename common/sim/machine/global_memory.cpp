@@ -13,7 +13,7 @@ namespace {
 using pages::kHugePage;
 using pages::kPage;
 
-constexpr uint64_t kGap = kPage;  // never mapped: what runs past an allocation does not reach the next
+constexpr uint64_t kGap = kPage;  // never mapped: an overrun does not reach the next allocation
 
 constexpr std::size_t kRemembered = 4096;  // freed allocations that reports can name
 
@@ -22,10 +22,10 @@ using base::hex;
 using base::in_bytes;
 using base::round_up;
 
-/// What an allocation takes of the address space, without the gap. Even an empty one has an address of its own.
+/// Bytes of address space of an allocation, without the gap. Even an empty one has an address of its own.
 uint64_t page_bytes(uint64_t bytes) { return round_up(std::max<uint64_t>(bytes, 1), kPage); }
 
-/// "13 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x200000000000)", or wherever `address` is.
+/// "13 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x200000000000)", "... before ..." or "at byte ... of ...".
 std::string relation(uint64_t address, const GlobalMemory::Allocation& to) {
   std::string where = "at byte " + grouped(address - to.begin) + " of ";
   if (address < to.begin) where = in_bytes(to.begin - address) + " before ";
@@ -42,8 +42,8 @@ auto last_before(Map& map, uint64_t address) {
 
 }  // namespace
 
-// Addresses are not reused while there are fresh ones, so that stale pointers are recognised. Several times the
-// capacity is a wish.
+// Addresses are not reused while unused ones are left, so that stale pointers are recognised. Hence several times the
+// capacity is requested; the host may provide less.
 GlobalMemory::GlobalMemory(uint64_t capacity, bool blank)
     : blank_(blank), capacity_(capacity), range_(pages::reserve(16 * capacity)), cursor_(range_.begin) {}
 
@@ -51,7 +51,7 @@ GlobalMemory::~GlobalMemory() { pages::release(range_); }
 
 uint64_t GlobalMemory::place(uint64_t bytes, uint64_t alignment) {
   const uint64_t end = range_.begin + range_.bytes;
-  // From the cursor to the end; then once more from the start, in the holes that frees have left.
+  // The search goes from the cursor to the end, then from the start through the holes of freed allocations.
   for (uint64_t at : {cursor_, range_.begin}) {
     for (;;) {
       at = round_up(at, alignment);
@@ -84,7 +84,7 @@ void* GlobalMemory::allocate(uint64_t bytes, std::string label, bool constant, K
   const uint64_t begin = place(mapped + kGap, mapped >= kHugePage ? kHugePage : kPage);
   if (begin == 0) return nullptr;
   if (!pages::commit(begin, mapped, zeroed || blank_)) {
-    pages::discard(begin, mapped);  // what was mapped before the system had enough
+    pages::discard(begin, mapped);  // the part that was mapped before the host ran out of memory
     return nullptr;
   }
   cursor_ = begin + mapped + kGap;
@@ -114,7 +114,7 @@ bool GlobalMemory::release(void* pointer) {
   if (allocation.kind != Kind::Adopted && allocation.kind != Kind::Host) used_ -= bytes;
   freed_[found->first] = allocation;
   live_.erase(found);
-  if (freed_.size() > kRemembered) freed_.erase(freed_.begin());  // the lowest address is about the oldest
+  if (freed_.size() > kRemembered) freed_.erase(freed_.begin());  // the lowest address is roughly the oldest
   return true;
 }
 
@@ -192,7 +192,7 @@ std::string GlobalMemory::describe(uint64_t address, std::span<const uint64_t> g
            ", which is not device memory; the host's own has to be copied to the device, or registered";
   }
 
-  // Between allocations. The one that the program indexed is likely what it has a pointer to: the nearest of these.
+  // Between allocations. The program has most likely indexed one to which it has a pointer: the nearest of these.
   const Allocation* indexed = nullptr;
   const auto distance = [&](const Allocation& to) {
     return address < to.begin ? to.begin - address : address - to.end;
@@ -205,7 +205,7 @@ std::string GlobalMemory::describe(uint64_t address, std::span<const uint64_t> g
       indexed = &found->second;
   }
   if (indexed != nullptr) return relation(address, *indexed);
-  // Otherwise the nearer neighbour is the likely culprit.
+  // Otherwise the nearer neighbour is the more likely one.
   const auto next = live_.upper_bound(address);
   const bool has_previous = live != live_.end() && live->first >= range_.begin;
   const bool has_next = next != live_.end() && next->first < range_.begin + range_.bytes;

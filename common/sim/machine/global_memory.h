@@ -24,9 +24,9 @@ class GlobalMemory {
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
-  /// Kernels reach all kinds alike. Host: page-locked host memory, which takes nothing of the capacity. Adopted: host
-  /// memory that the program made itself and registered. Mapped: memory without an address of its own, at addresses
-  /// that were reserved for it (cuMemMap).
+  /// Kernels access all kinds alike. Host: page-locked host memory, which does not count against the capacity. Adopted:
+  /// host memory that the program allocated itself and registered. Mapped: memory that cuMemMap has mapped into a
+  /// reserved range of addresses.
   enum class Kind { Device, Managed, Host, Adopted, Mapped };
 
   struct Allocation {
@@ -39,37 +39,38 @@ class GlobalMemory {
   /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reads of uninitialised memory
   /// show up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
   void* allocate(uint64_t bytes, std::string label, bool constant = false, Kind kind = Kind::Device);
-  /// The same, filled with zeros: a module's variable. Untouched pages take no memory of the host.
+  /// The same, filled with zeros: a module's variable. Pages that are never touched take no memory of the host.
   void* allocate_zeroed(uint64_t bytes, std::string label, bool constant);
-  /// Makes host memory at its own address reachable (cudaHostRegister); false if some of it already is.
+  /// Makes host memory accessible at its own address (cudaHostRegister); false if a part of it already is.
   bool adopt(void* pointer, uint64_t bytes, std::string label);
-  /// False if `pointer` is not the start of a live allocation, or of a mapped one. Adopted memory is only forgotten.
+  /// False unless `pointer` is the start of a live allocation that is not mapped. Adopted memory is unregistered, not
+  /// freed.
   bool release(void* pointer);
 
-  /// Keeps addresses free for what is mapped there later: `bytes` (whole pages) at a multiple of `alignment`. 0 if
-  /// there are not so many.
+  /// Reserves addresses for memory to be mapped later: `bytes` (whole pages) at a multiple of `alignment`. 0 if no such
+  /// range is free.
   uint64_t reserve_range(uint64_t bytes, uint64_t alignment, std::string label);
-  /// Gives a range back, with nothing mapped there. False if none begins there and has so many bytes.
+  /// Frees a reserved range, in which nothing may be mapped. False if no range has this begin and size.
   bool free_range(uint64_t begin, uint64_t bytes);
-  /// The range that holds [begin, begin + bytes), without what is mapped there, or nothing.
+  /// The reserved range that contains [begin, begin + bytes), or nothing; not the memory that is mapped there.
   std::optional<Allocation> range_of(uint64_t begin, uint64_t bytes) const;
-  /// What of a range kernels may access from now on, in place of what they could before.
+  /// Replaces the parts of a range that kernels may access.
   void set_accessible(const Allocation& range, const std::vector<Allocation>& parts);
-  /// Memory that has no address yet counts as used, too. False if there is not so much left.
+  /// Counts memory without an address as used, too. False if the capacity does not suffice.
   bool charge(uint64_t bytes);
   void refund(uint64_t bytes);
 
   bool is_blank() const { return blank_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
-  /// Is this address in the device's range at all (live or not)?
+  /// Whether this address is in the device's range, allocated or not.
   bool in_range(uint64_t address) const { return address - range_.begin < range_.bytes; }
   /// The live allocation that holds [address, address + bytes), or nullptr. The pointer stays valid until release. An
   /// address at the very end of an allocation belongs to it when `bytes` is 0.
   const Allocation* find(uint64_t address, uint64_t bytes) const;
-  /// "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x...)", for reports. Of an address between two allocations
-  /// it is not known which of them was indexed: one that a pointer in `given` points into is likelier than its
-  /// neighbours.
+  /// "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x...)", for reports. For an address between allocations,
+  /// it is unknown which one the program indexed: an allocation that a pointer in `given` points into is more likely
+  /// than the neighbours.
   std::string describe(uint64_t address, std::span<const uint64_t> given = {}) const;
 
  private:
@@ -82,7 +83,7 @@ class GlobalMemory {
   uint64_t cursor_ = 0;
   mutable std::shared_mutex mutex_;
   std::map<uint64_t, Allocation> live_;    // by begin
-  std::map<uint64_t, Allocation> freed_;   // for reports: what used to be there
+  std::map<uint64_t, Allocation> freed_;   // former allocations, for reports
   std::map<uint64_t, Allocation> ranges_;  // reserved addresses
 };
 

@@ -6,9 +6,11 @@ namespace sim {
 namespace {
 
 constexpr HabitText kHabits[] = {
-    {"ld-without-wait", true, "uses what tcgen05.ld has loaded, or gives its columns back, without tcgen05.wait::ld"},
+    {"ld-without-wait", true,
+     "uses the result of tcgen05.ld, or deallocates the columns that it reads, without tcgen05.wait::ld"},
     {"st-without-wait", true,
-     "loads what tcgen05.st stores, or tells others of it, without tcgen05.wait::st before (CUTLASS stream-K)"},
+     "loads what tcgen05.st stores, or signals other threads about it, without a preceding tcgen05.wait::st (CUTLASS "
+     "stream-K)"},
     {"exit-with-own-stores", true, "ends while its own bulk stores still read shared memory"},
     {"exit-with-own-loads", true, "ends while its own copies into shared memory are in flight"},
     {"exit-before-own-commit", true, "ends while its own last tcgen05.commit is on its way to its own mbarrier"},
@@ -18,35 +20,33 @@ constexpr HabitText kHabits[] = {
      "one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a barrier among them "
      "(CUTLASS)"},
     {"implicit-reconvergence", false,
-     "executes an .aligned instruction after lanes took, or may have taken, different ways, without bar.warp.sync"},
+     "executes an .aligned instruction after lanes have, or may have, diverged, without bar.warp.sync"},
     {"warp-synchronous", false,
-     "lanes of a warp exchange data through memory without bar.warp.sync, counting on lockstep"},
+     "lanes of a warp exchange data through memory without bar.warp.sync, relying on lockstep"},
     {"tcgen05-fence", false, "has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)"},
     {"tensor-pipe-in-order", false,
-     "counts on tensor operations of one thread being executed in order where the ISA does not say so"},
+     "relies on the order of tensor operations of one thread where the ISA does not promise it"},
     {"pair-allocation", false,
-     "an MMA of a pair uses the peer's tensor memory, knowing only of its own CTA's tcgen05.alloc (CUTLASS)"},
+     "an MMA of a pair uses the peer's tensor memory, ordered only after its own CTA's tcgen05.alloc (CUTLASS)"},
     {"init-fence", false,
      "uses mbarriers remotely or asynchronously without fence.mbarrier_init after their initialisation"},
     {"reader-side-proxy-fence", false, "the reader, not the writer, executes fence.proxy.async"},
     {"flag-without-fence", false,
-     "reads a flag with a relaxed or volatile access, and then what it announces, without a fence between (CUDA "
-     "guide's "
-     "last block, CUTLASS stream-K)"},
+     "reads a flag with a relaxed or volatile access, and then the data that it announces, without a fence between "
+     "(the CUDA guide's last block, CUTLASS stream-K)"},
     {"fence-before-barrier", false,
-     "each thread fences (__threadfence()), then a barrier, then one thread writes a flag without a fence of its own "
-     "(CUB's grid barrier)"},
+     "each thread executes a fence (__threadfence()) and a barrier, then one thread writes a flag without a fence of "
+     "its own (CUB's grid barrier)"},
     {"completion-release", false,
-     "overwrites what another thread has read, told of it only by an asynchronous operation that was issued after the "
-     "read and is complete"},
+     "overwrites what another thread has read, ordered after the read only by the completion of an asynchronous "
+     "operation that was issued after it"},
     {"allocation-visibility", false,
-     "reads the address that tcgen05.alloc has stored, told of it by a relaxed arrival or a tcgen05.commit only "
-     "(library "
-     "kernels)"},
+     "reads the address that tcgen05.alloc has stored, ordered after it only by a relaxed arrival or a tcgen05.commit "
+     "(library kernels)"},
     {"repeated-dealloc", true, "executes tcgen05.dealloc again for columns that are free (all warps of an epilogue)"},
-    {"equal-stores", false, "two threads store the same value to one place, unordered"},
+    {"equal-stores", false, "two threads store the same value to one location, unordered"},
     {"lanes-of-a-store", false,
-     "lanes of one store write different values to one place: one of them stays, which one is not defined"},
+     "lanes of one store write different values to one location: one of them remains, which one is undefined"},
 };
 static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));
 

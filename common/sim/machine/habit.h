@@ -1,4 +1,4 @@
-// What programs do although the ISA forbids it, and hardware forgives, by name.
+// Violations of the ISA that programs commit and hardware tolerates, by name.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ enum class Habit : uint8_t {
 
 struct HabitText {
   const char* name;      ///< of --tolerate
-  bool in_state;         ///< a state bit shows it: a warning in every default run; the others need --check
+  bool in_state;         ///< the machine's state shows it: a warning in every default run; the others need --check
   const char* sentence;  ///< what the program does, and which libraries rely on it
 };
 const HabitText& text_of(Habit habit);

@@ -16,7 +16,7 @@ struct Mbarrier {
   int32_t expected = 0;  ///< arrivals that each phase waits for
   int32_t pending = 0;   ///< arrivals that this phase still waits for
   int32_t tx = 0;        ///< bytes expected minus bytes delivered in this phase
-  bool observed = true;  ///< somebody has seen the phase before this one complete
+  bool observed = true;  ///< a thread has observed the completion of the previous phase
 
   struct Waiter {
     Warp* warp;
@@ -24,13 +24,13 @@ struct Mbarrier {
   };
   std::vector<Waiter> waiters;
 
-  /// The contributors to this phase, and to the one before, for reports. Only the first few are kept.
+  /// Contributions to this phase and to the previous one, for reports. Only the first few are kept.
   struct Event {
     enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
     uint8_t cta_rank;
     int16_t warp;     ///< -1: an asynchronous operation
     uint32_t amount;  ///< arrivals or bytes
-    uint32_t pc;      ///< of the instruction that did it, or that started the operation
+    uint32_t pc;      ///< of the arriving instruction, or of the one that started the operation
   };
   static constexpr size_t kMaxHistory = 12;
   std::vector<Event> history, history_before;
@@ -41,13 +41,13 @@ struct Mbarrier {
 
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }
 
-  /// Each of these returns an error message, or nullptr. `advance` is true if it completed the phase.
+  /// Each of these returns an error message, or nullptr. It sets `advance` to whether the phase is complete.
   const char* arrive(uint32_t count, bool* advance);
   const char* arrive_drop(uint32_t count, bool* advance);
   const char* expect_tx(uint32_t bytes, bool* advance);
   const char* complete_tx(uint32_t bytes, bool* advance);
 
-  /// The 64-bit word as hardware would show it after `mbarrier.inval`, and as arrive returns it (a debugging aid).
+  /// The 64-bit word that `mbarrier.inval` leaves in memory and that arrive returns (a debugging aid).
   uint64_t word() const;
 
  private:

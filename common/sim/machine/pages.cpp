@@ -11,12 +11,12 @@
 namespace sim::pages {
 namespace {
 
-// Larger allocations share pages of poison until they are written, so that a program may ask for most of the GPU's
-// memory on a machine that has far less. Smaller ones get memory of their own, in huge pages, which is faster.
+// Larger allocations share pages of poison until they are written, so that a program may allocate most of the GPU's
+// memory on a host that has far less. Smaller ones get memory of their own, in huge pages, which is faster.
 constexpr uint64_t kSharedPoisonAbove = uint64_t{256} << 20;
 constexpr uint64_t kPoisonFileBytes = uint64_t{64} << 20;
 
-// The same addresses in every run, where the machine allows it: kernels may print pointers or order by them.
+// The same addresses in every run, where the host allows it: kernels may print pointers or sort by them.
 constexpr uint64_t kPreferredBase = 0x2000'0000'0000;
 
 uint64_t map(uint64_t at, uint64_t bytes, int extra_flags) {
@@ -55,7 +55,7 @@ bool share_poison(uint64_t begin, uint64_t bytes) {
 }  // namespace
 
 AddressRange reserve(uint64_t wanted) {
-  // A system with a limit on address space gives less.
+  // A host that limits address space provides less.
   for (uint64_t bytes = base::round_up(wanted, kHugePage); bytes >= kHugePage; bytes /= 2) {
     uint64_t begin = map(kPreferredBase, bytes, MAP_FIXED_NOREPLACE);
     if (begin == 0) begin = map(0, bytes, 0);
@@ -70,7 +70,7 @@ void release(AddressRange range) {
 
 bool commit(uint64_t begin, uint64_t bytes, bool zeroed) {
   void* const memory = reinterpret_cast<void*>(begin);
-  // What is reserved and not yet in use reads as zeros once it may be read.
+  // Reserved pages that were never in use read as zeros once they are accessible.
   if (zeroed) return mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0;
   if (bytes > kSharedPoisonAbove && share_poison(begin, bytes)) return true;
   if (mprotect(memory, bytes, PROT_READ | PROT_WRITE) != 0) return false;

@@ -1,7 +1,6 @@
-// The host's memory behind device addresses: the only place that turns one into the other.
-//
-// Natively a device address is the address of the host's memory, mapped page by page (pages.cpp). A 32-bit host cannot
-// have that: WebAssembly gets an arena that stands for the start of the same 64-bit range (web/pages.cpp).
+// The host's memory behind device addresses. Only this file converts between the two. Natively, a device address is the
+// address of the host's memory, mapped page by page (pages.cpp). A 32-bit host has not enough addresses: in
+// WebAssembly, an arena backs the start of the same 64-bit range (web/pages.cpp).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ inline constexpr uint64_t device_shift = 0;
 inline uint8_t* host_pointer(uint64_t address) {
   return reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(address - device_shift));
 }
-/// The device address of a byte in device memory; of any other, an address that is outside the device's range.
+/// The device address of a byte in device memory; for any other byte, an address outside the device's range.
 inline uint64_t device_address(const void* host) { return reinterpret_cast<uintptr_t>(host) + device_shift; }
 
 namespace pages {
@@ -31,13 +30,13 @@ inline constexpr unsigned char kPoison = 0xFF;
 struct AddressRange {
   uint64_t begin = 0, bytes = 0;
 };
-/// As much as there is of `wanted` bytes, at the same address in every run where the machine allows it.
+/// Up to `wanted` bytes, as the host provides, at the same address in every run where the host allows it.
 AddressRange reserve(uint64_t wanted);
 void release(AddressRange range);
 
 /// Puts memory behind a part of a reserved range: zeros, or poison. False if the host has none.
 bool commit(uint64_t begin, uint64_t bytes, bool zeroed);
-/// Takes it away again.
+/// Removes the memory behind a part of a reserved range.
 void discard(uint64_t begin, uint64_t bytes);
 
 }  // namespace pages

@@ -1,4 +1,4 @@
-// What a program calls the parts of its dynamic shared memory.
+// The names that a program gives to parts of its dynamic shared memory.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace sim {
 
-/// `count` equal pieces, one behind the other, from `offset` of dynamic shared memory on.
+/// `count` consecutive parts of `bytes` bytes each, from `offset` of dynamic shared memory on.
 struct SharedName {
   std::string name;
   uint32_t offset = 0, bytes = 0, count = 1;
 };
 
-/// A line for each: offset, bytes of one, how many there are, name ("0 8 4 smem_full").
+/// One line each: offset, bytes of one part, count, name ("0 8 4 smem_full").
 inline std::vector<SharedName> read_shared_names(const std::string& lines) {
   std::vector<SharedName> names;
   std::istringstream text(lines);

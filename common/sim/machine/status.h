@@ -1,4 +1,4 @@
-// How a launch can end, in the numbers of cudaError_t (the simulator proper does not include CUDA headers).
+// Results of a launch, with the values of cudaError_t (the simulator proper does not include CUDA headers).
 #pragma once
 
 namespace sim {
@@ -24,7 +24,7 @@ enum class Status : int {
   NotSupported = 801,
 };
 
-/// The kernel ran and broke its context, so that the program can ask for nothing more; false also if it never started.
+/// Whether the error has corrupted the context, so that every further call fails; false if the kernel never started.
 constexpr bool is_fault(Status status) {
   switch (status) {
     case Status::IllegalAddress:

@@ -1,4 +1,4 @@
-// A CUtensorMap as the simulated device stores it. The real content of the 128 bytes is opaque, so this one is ours.
+// A CUtensorMap as the simulated device stores it. NVIDIA does not document the 128 bytes; this layout is our own.
 #pragma once
 
 #include <array>
@@ -6,11 +6,11 @@
 
 namespace sim {
 
-/// How 16-byte chunks (with atoms: larger ones) are permuted in shared memory. CUtensorMapSwizzle.
+/// CUtensorMapSwizzle: how 16-byte chunks (with atoms: larger ones) are permuted in shared memory.
 enum class Swizzle : uint8_t { None, Bytes32, Bytes64, Bytes128, Bytes128Atom32, Bytes128Atom32Flip8, Bytes128Atom64 };
 
-/// CUtensorMapDataType. Of the last three, sixteen elements are packed in global memory. In shared memory they are as
-/// they were, or each sixteen begin 16 bytes.
+/// CUtensorMapDataType. Elements of the last three are packed in global memory, by sixteen. In shared memory, `Four`
+/// stays packed; with the others, each sixteen elements begin at a multiple of 16 bytes.
 enum class TensorDataType : uint8_t {
   U8,
   U16,
@@ -40,7 +40,7 @@ struct TensorMap {
   uint8_t rank;              ///< 1..5
   uint8_t unused;            ///< bit 21 of the second word: some libraries clear it for small tensors
   uint8_t atomicity;         ///< of 128-byte swizzles, as tensormap.replace numbers it: 16, 32, 32 with flip, 64 bytes
-  uint32_t magic;            ///< MAGIC: anything else is not a tensor map
+  uint32_t magic;            ///< kMagic in every valid map
   uint64_t strides[4];       ///< bytes, dimensions 1..rank-1
   uint32_t dims_minus_1[5];  ///< elements, innermost first; a dimension may be 2^32
   uint16_t box[5];           ///< elements, 1..256
@@ -48,9 +48,10 @@ struct TensorMap {
   uint8_t interleave;    ///< CUtensorMapInterleave: 0 none
   uint8_t swizzle;       ///< Swizzle
   uint8_t oob_fill;      ///< CUtensorMapFloatOOBfill: 0 zeros, 1 NaN
-  uint8_t l2_promotion;  ///< CUtensorMapL2promotion: 0 none, then 64, 128, 256 bytes; only the timing model asks
-  /// Of an im2col map: dimensions are channels, up to three spatial ones (width first), images. box[0] is the channels
-  /// of a pixel. Filters are put at positions from `lower` to `upper` beyond the last place, in each spatial dimension.
+  uint8_t l2_promotion;  ///< CUtensorMapL2promotion: 0 none, then 64, 128, 256 bytes; only the timing model uses it
+  /// Of an im2col map: dimensions are channels, up to three spatial ones (width first), images. box[0] is the number of
+  /// channels per pixel. In each spatial dimension, the filter's base goes from `lower` to the last position plus
+  /// `upper`.
   bool is_im2col;
   int16_t lower[3], upper[3];  ///< elements, width first
   uint16_t pixels;             ///< of a load, 1..1024
@@ -61,7 +62,7 @@ struct TensorMap {
   bool fills_with_nan() const { return oob_fill != 0; }
   bool is_packed() const { return element_type() >= TensorDataType::Four; }
   bool is_spread() const { return element_type() >= TensorDataType::FourSpread; }
-  /// Of an element in global memory.
+  /// Bits of an element in global memory.
   uint32_t bits() const {
     constexpr std::array<uint8_t, 16> kBits{8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
     return kBits[data_type % kBits.size()];

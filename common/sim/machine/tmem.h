@@ -14,8 +14,8 @@ class Tmem {
   static constexpr int kColumns = 512;
   static constexpr uint32_t kPoison = 0xFFFF'FFFF;  ///< NaN: uninitialised, or about to be written
 
-  /// The 128 cells of a column. Stored column by column: a warp's 32x32b load and a tensor core's update both walk
-  /// lanes.
+  /// The 128 cells of a column. Columns are contiguous: a warp's 32x32b load and a tensor core's update both iterate
+  /// over lanes.
   uint32_t* column(int index) { return &cells()[static_cast<size_t>(index) * kLanes]; }
 
   /// First fit of `columns` (a power of two) columns; -1 if they are not free.
@@ -37,7 +37,7 @@ class Tmem {
     int first, count;
   };
   std::vector<Range> live_, released_;
-  std::unique_ptr<uint32_t[]> cells_;  // made at the first allocation: most kernels have no use for it
+  std::unique_ptr<uint32_t[]> cells_;  // allocated on first use: most kernels use no tensor memory
 };
 
 }  // namespace sim

@@ -1,11 +1,10 @@
-// How lanes are woken: the one place that ends a wait.
+// Wakes lanes. Only these functions end a wait.
 //
-// A split that waits stands at the instruction that made it wait (Split::pc). Code that fulfils a wait calls one of
-// two:
-//   resume  the instruction is over: the split goes on behind it.
-//   retry   the instruction is executed again: what has changed may not be enough, or it is only now that it can begin.
-// Both tell the scheduler, which may have the warp's clock wait `delay` cycles more. A warp that runs needs no telling:
-// its own splits are released by `go_on` and `look_again`.
+// The pc of a waiting split is still that of the waiting instruction. Code that fulfils the condition calls one of two:
+//   resume  the instruction is complete: the split continues at the next one.
+//   retry   the instruction is executed again: the change may not suffice, or the instruction can begin only now.
+// Both notify the scheduler, which wakes the warp after `delay` cycles. The running warp needs no notification:
+// `go_on` and `look_again` release its own splits.
 #pragma once
 
 #include <bit>
@@ -15,15 +14,15 @@
 
 namespace sim {
 
-/// The split's instruction is over. If it waited for a predicate's sake (Split::result), that becomes true.
+/// Completes the split's instruction. If the wait has a result predicate (Split::result), it becomes true.
 void go_on(Warp& warp, uint8_t split);
-/// The split executes the instruction at which it stands.
+/// Makes the split execute its current instruction again.
 void look_again(Warp& warp, uint8_t split);
 
 void resume(Warp& warp, uint8_t split, uint64_t delay);
 void retry(Warp& warp, uint8_t split, uint64_t delay);
 
-/// Calls f(index of the split) for every split of the warp that waits for this.
+/// Calls f(index of the split) for every split of the warp that waits for `what`.
 template <class F>
 void for_waiting(Warp& warp, Wait what, F f) {
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
@@ -32,7 +31,7 @@ void for_waiting(Warp& warp, Wait what, F f) {
   }
 }
 
-/// Is any split of the warp waiting for this?
+/// Whether a split of the warp waits for `what`.
 inline bool is_waiting(const Warp& warp, Wait what) {
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
     if (warp.splits[static_cast<size_t>(std::countr_zero(rest))].wait == what) return true;

@@ -1,4 +1,4 @@
-// A warp: 32 lanes, their registers, and the sets of lanes ("splits") that currently run apart from one another.
+// A warp: 32 lanes, their registers, and the sets of lanes ("splits") that have diverged from one another.
 #pragma once
 
 #include <array>
@@ -17,9 +17,10 @@ struct Mbarrier;
 using Mask = uint32_t;
 inline constexpr Mask kAllLanes = 0xFFFF'FFFFu;
 
-/// Why a split does not run. `Gather`: it stands at an instruction that needs more lanes of the warp. `Scoreboard`: at
-/// one that overwrites a register which an unfinished operation has still to write. `Registers`: in setmaxnreg.
-/// `Signals`: at a release that must not overtake the warp's own signals to other CTAs. `Launch`: in griddepcontrol.wait.
+/// Why a split is blocked. `Gather`: its instruction needs more lanes of the warp. `Scoreboard`: its instruction
+/// overwrites a register that an unfinished operation has still to write. `Registers`: it waits in setmaxnreg.
+/// `Signals`: it is at a release that must not overtake the warp's own signals to other CTAs. `Launch`: it waits in
+/// griddepcontrol.wait.
 enum class Wait : uint8_t {
   None,
   Gather,
@@ -44,13 +45,13 @@ enum class Wait : uint8_t {
 struct Split {
   Mask mask = 0;  ///< 0: this slot is unused
   uint32_t pc = 0;
-  uint32_t depth = 0;  ///< calls that they are in
+  uint32_t depth = 0;  ///< of nested calls
   Wait wait = Wait::None;
   uint32_t arguments[2] = {0, 0};  ///< of the wait, for reports and wake-ups: barrier address and parity, ...
   int32_t result = -1;             ///< predicate register that a successful wait sets
-  uint64_t timed_out_at = ~0ull;   ///< Cluster::changes when a try_wait was last allowed to give up
+  uint64_t timed_out_at = ~0ull;   ///< Cluster::changes when a try_wait last timed out
 
-  /// From now on it waits; machine/wake.h ends that.
+  /// The split waits from now on; functions of machine/wake.h end the wait.
   void block(Wait why, uint32_t first = 0, uint32_t second = 0) {
     wait = why;
     arguments[0] = first, arguments[1] = second;
@@ -65,7 +66,7 @@ struct CopyGroups {
   };
   uint64_t first = 0;                                 ///< number of groups[0]
   std::vector<Group> groups;                          ///< committed, oldest first; the last one is open
-  std::vector<std::unique_ptr<AsyncOperation>> then;  ///< what waits until no copy of the lane is in flight
+  std::vector<std::unique_ptr<AsyncOperation>> then;  ///< submitted once no copy of the lane is in flight
 };
 
 struct Warp {
@@ -74,32 +75,32 @@ struct Warp {
   Mask live = 0;                     ///< lanes that exist and have not exited
   uint8_t* registers = nullptr;      ///< slots; see exec/core/program.h
   uint8_t* local = nullptr;          ///< local memory, lane after lane: Launch::local_bytes each
-  std::unique_ptr<CallStack> calls;  ///< from the first call on that was not inlined
+  std::unique_ptr<CallStack> calls;  ///< null until the first call that was not inlined
   uint64_t time = 0;                 ///< this warp's clock, in cycles
   uint64_t executed = 0;             ///< instructions
-  uint64_t executed_at_effect = 0;  ///< `executed` when the warp last got further: did something new, or looked farther
-  /// Places of the host's memory between which an instruction has been seen to read or write since the warp is suspicious:
-  /// there, another access is nothing new (note_write, note_read in exec/core/access.h).
+  uint64_t executed_at_effect = 0;   ///< `executed` at the last new effect, or read beyond earlier ones
+  /// The range of host memory that an instruction has read or written since the warp became suspected of spinning.
+  /// Another access within it is no progress (note_write, note_read in exec/core/access.h).
   struct Reach {
     const uint8_t *low = nullptr, *high = nullptr;
   };
   static constexpr size_t kReaches = 64;
   std::unique_ptr<std::array<Reach, kReaches>> reaches;  ///< by pc % kReaches
-  bool writes_in_vain = false;                           ///< where it had written before, when last seen
+  bool writes_in_vain = false;                           ///< its last observed write was within such a range
   uint64_t suspicious_after = 0;   ///< instructions without effect before it is suspected of spinning
-  uint64_t reads_count_after = 0;  ///< the same, before it counts that it reads further on
-  uint64_t spin_check_at = 0;      ///< `executed` from which a warp without effects is to be looked at again
-  uint64_t clock_step = 0;         ///< cycles that passed at once when it last did nothing but watch the clock
+  uint64_t reads_count_after = 0;  ///< the same, before reads beyond earlier ones count as progress
+  uint64_t spin_check_at = 0;      ///< value of `executed` at which a warp without effects is checked again
+  uint64_t clock_step = 0;         ///< cycles that were skipped when it last did nothing but read the clock
   uint64_t idle() const { return executed - executed_at_effect; }
 
   // Splits. Almost always there is one.
   std::array<Split, 32> splits;
   uint32_t used = 0;    ///< bit i: splits[i] is in use
   uint8_t current = 0;  ///< the running split
-  uint8_t turn = 0;     ///< counts picks, to be fair between splits
+  uint8_t picks = 0;    ///< counts choices of a split, for fairness between them
   Split& split() { return splits[current]; }
 
-  /// A new split with these lanes of the running one at `pc`; the caller removes them from where they were.
+  /// A new split at `pc` with these lanes of the running one; the caller removes them from the running one.
   Split& fork(Mask mask, uint32_t pc) {
     const int slot = std::countr_one(used);
     used |= 1u << slot;
@@ -113,11 +114,12 @@ struct Warp {
     return false;
   }
 
-  /// It is executed without the others: whatever it would wait for is there already, and what it starts is only noted.
+  /// The warp is executed without the others: each of its waits succeeds at once, and operations that it starts are
+  /// only recorded.
   bool alone = false;
 
-  std::array<uint32_t, 32> cluster_phase{};  ///< by lane: 1 + phase of the cluster barrier it has arrived in, 0: none
-  uint32_t max_registers = 0;                ///< setmaxnreg: what this warp holds per thread
+  std::array<uint32_t, 32> cluster_phase{};  ///< by lane: 1 + the cluster barrier's phase of its arrival; 0: none
+  uint32_t max_registers = 0;                ///< setmaxnreg: registers per thread of this warp
 
   // Scheduling.
   bool queued = false;         ///< in the scheduler's ready queue

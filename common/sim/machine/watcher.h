@@ -1,9 +1,9 @@
-// The one interface through which others learn what happens in a cluster: counters, traces, the demands that the timing
-// model replays, the taint of a run without data, the order checker. Machine, exec and engine know none of them by
+// The one interface through which other parts observe a cluster: counters, traces, the demands that the timing model
+// replays, the taint tracking of a run without data, the order checker. Machine, exec and engine know none of them by
 // name.
 //
-// A watcher says which events it wants; an event that no watcher wants costs one test of a bit. Where an event has two
-// moments, before and after, its member says which.
+// A watcher declares which events it wants; an event that no watcher wants costs one test of a bit. Some events are
+// reported both before and after they happen; a member distinguishes the two.
 #pragma once
 
 #include <array>
@@ -29,34 +29,34 @@ struct Warp;
 enum class Wait : uint8_t;
 using Mask = uint32_t;
 
-// ---- what the events speak of
+// ---- parts of events
 
-/// What a watcher attaches to an asynchronous operation, or to an arrival that is on its way. At most one watcher does.
+/// The data that a watcher attaches to an asynchronous operation, or to an arrival in flight. At most one watcher does.
 struct Mark {
   virtual ~Mark() = default;
 };
 
-/// What accesses memory, and as what.
+/// The kind of a memory access.
 enum class Role : uint8_t {
   Load,
   Store,
   Atomic,
   CopyAsync,     ///< cp.async
-  BulkLoad,      ///< TMA, bulk copies: what lands in shared memory
-  RemoteStore,   ///< st.async, red.async: the same in the generic proxy
-  BulkStore,     ///< TMA, bulk copies: what they read in shared memory and write to global memory
+  BulkLoad,      ///< TMA, bulk copies: the write to shared memory
+  RemoteStore,   ///< st.async, red.async: writes to shared memory in the generic proxy
+  BulkStore,     ///< TMA, bulk copies: the read of shared memory and the write to global memory
   Cancel,        ///< the response of clusterlaunchcontrol.try_cancel
   WgmmaOperand,  ///< A or B of wgmma
   MmaOperand,    ///< A or B of tcgen05.mma, the source of tcgen05.cp, in shared memory
   MmaResult,     ///< D of tcgen05.mma
   MmaSource,     ///< A of tcgen05.mma in tensor memory
-  TensorCopy,    ///< what tcgen05.cp writes
+  TensorCopy,    ///< the write of tcgen05.cp
   TensorLoad,    ///< tcgen05.ld
   TensorStore,   ///< tcgen05.st
   Allocation,    ///< tcgen05.alloc
   Deallocation,  ///< tcgen05.dealloc
   BarrierInit,   ///< mbarrier.init, inval
-  TensorMap      ///< a tensor map that TMA reads
+  TensorMap      ///< TMA's read of a tensor map
 };
 
 /// A range of memory. Shared memory: offsets in a CTA. Tensor memory: see tensor_range.
@@ -79,11 +79,11 @@ struct BarrierName {
   uint32_t id = 0;
 };
 
-/// What a barrier counts, after something has happened to it.
+/// The counters of a barrier after an event.
 struct BarrierState {
-  uint32_t phase = 0;   ///< completed ones; only mbarriers number them
-  int32_t pending = 0;  ///< arrivals of mbarriers, threads of others, that the phase still waits for
-  int32_t tx = 0;       ///< bytes that are expected and not delivered
+  uint32_t phase = 0;   ///< number of completed phases; of mbarriers only
+  int32_t pending = 0;  ///< arrivals (of other kinds: threads) that the phase still waits for
+  int32_t tx = 0;       ///< bytes expected and not yet delivered
   bool completes = false;
 };
 
@@ -121,7 +121,7 @@ enum class EventKind : uint8_t {
   kCount
 };
 
-/// A cluster begins, in its initial state; or ends, at a time.
+/// A cluster begins, in its initial state; or it ends, at a time.
 struct LifeEvent {
   static constexpr EventKind kind = EventKind::Life;
   enum class What : uint8_t { Begins, Ends, Fails } what;
@@ -129,28 +129,28 @@ struct LifeEvent {
   uint64_t time = 0;
 };
 
-/// A warp executes an instruction for `lanes`, which its guard has chosen among the lanes that stand at it.
+/// A warp executes an instruction for `lanes`: those of the lanes at it, `standing`, whose guard is true.
 struct StepEvent {
   static constexpr EventKind kind = EventKind::Step;
   Warp& warp;
   const Op& op;
   uint32_t pc;
   Mask standing, lanes;
-  bool is_done = false;  ///< it has been executed, or (if it is a move) will be as soon as its source is there
+  bool is_done = false;  ///< it has been executed, or it is a move that waits for its source
 };
 
-/// Lanes of a warp part, meet or leave.
+/// Lanes of a warp diverge, meet or exit.
 struct LaneEvent {
   static constexpr EventKind kind = EventKind::Lanes;
   enum class What : uint8_t {
-    Part,        ///< `lanes` go to `target` (0: several), `others` do not
+    Part,        ///< `lanes` branch to `target` (0: several targets), `others` do not
     MayPart,     ///< an outcome may differ from lane to lane
-    Aligned,     ///< they execute an .aligned instruction together
-    Meet,        ///< shfl, vote and the like: they wait for one another, without ordering memory
+    Aligned,     ///< the lanes execute an .aligned instruction together
+    Meet,        ///< shfl, vote and the like: the lanes wait for one another, without ordering memory
     Sync,        ///< bar.warp.sync
-    Exit,        ///< the lanes are about to leave
-    WarpExits,   ///< the warp's last lanes have left
-    CtaExits,    ///< the CTA's last lanes have left
+    Exit,        ///< the lanes are about to exit
+    WarpExits,   ///< the warp's last lanes have exited
+    CtaExits,    ///< the CTA's last lanes have exited
     NextLaunch,  ///< griddepcontrol.launch_dependents
   } what;
   Warp& warp;
@@ -164,15 +164,15 @@ struct AccessEvent {
   enum class Memory : uint8_t { Global, Constant, Shared, Local };
   Warp& warp;
   Mask lanes;
-  bool is_done;               ///< false: the addresses are about to be used, nothing below is known
-  int32_t address_slot = -1;  ///< the register with the addresses; -1: they do not come from one
+  bool is_done;               ///< false: before the access; only `address_slot` is set
+  int32_t address_slot = -1;  ///< the register that holds the addresses; -1: no register does
   Memory memory = Memory::Global;
   Role role = Role::Load;
-  const uint64_t* address = nullptr;  ///< by lane; of shared memory with the CTA's rank in bits 31..24
+  const uint64_t* address = nullptr;  ///< by lane; in shared memory with the CTA's rank in bits 31..24
   uint32_t bytes = 0;                 ///< of each lane
   uint32_t pc = 0;
-  bool is_own_instruction = true;                            ///< false: another instruction does it beside its own work
-  uint64_t allocation = 0, allocation_bytes = ~uint64_t{0};  ///< in which global addresses lie, if it is one
+  bool is_own_instruction = true;                            ///< false: a side effect of another instruction
+  uint64_t allocation = 0, allocation_bytes = ~uint64_t{0};  ///< that contains all global addresses
 };
 
 /// Values are about to be stored, or have been.
@@ -181,20 +181,20 @@ struct StoreEvent {
   Cluster& cluster;
   Warp* warp;  ///< null: an asynchronous operation
   bool is_done;
-  bool changed = false;  ///< not all of it was there already; known when it is done
+  bool changed = false;  ///< memory has changed; valid once it is done
   Mask lanes = 0;
   uint8_t* const* host = nullptr;   ///< where, by lane
-  const uint8_t* values = nullptr;  ///< lane after lane; null: no other thread sees them, or they are not at hand
+  const uint8_t* values = nullptr;  ///< lane after lane; null: unknown, or no other thread can read them
   uint64_t bytes = 0;               ///< of each lane
 };
 
-/// Registers or memory get values other than by an access or by computing, or a loaded value is known after all.
+/// Registers or memory get values other than by an access or an arithmetic result; or a loaded value becomes known.
 struct FillEvent {
   static constexpr EventKind kind = EventKind::Fill;
   enum class What : uint8_t { Shared, Registers, Local, Loaded } what;
   Warp* warp = nullptr;                      ///< of registers, local memory, loaded values
-  bool is_known = false;                     ///< without data being moved
-  uint32_t rank = 0, first = 0, bytes = 0;   ///< of shared memory; of local memory `first` is where it comes from
+  bool is_known = false;                     ///< the value is known although no data were moved
+  uint32_t rank = 0, first = 0, bytes = 0;   ///< of shared memory; of local memory, `first` is the source
   uint32_t to = 0;                           ///< in local memory
   Mask lanes = 0;                            ///< of local memory, loaded values
   const std::vector<Slot>* slots = nullptr;  ///< registers
@@ -203,7 +203,7 @@ struct FillEvent {
 struct FenceEvent {
   static constexpr EventKind kind = EventKind::Fence;
   enum class What : uint8_t {
-    Memory,        ///< as the instruction says: fence, membar, tcgen05.fence, and those that contain one
+    Memory,        ///< fence, membar, tcgen05.fence, and instructions that include one
     WgmmaFence,    ///< wgmma.fence
     TensorMapRead  ///< fence.proxy.tensormap that acquires the map at `map`
   } what = What::Memory;
@@ -212,20 +212,20 @@ struct FenceEvent {
   uint64_t map = 0;
 };
 
-/// A thread signals an mbarrier: at once, or by something that is on its way from now on.
+/// A thread signals an mbarrier: at once, or by an operation that is in flight from now on.
 struct SignalEvent {
   static constexpr EventKind kind = EventKind::Signal;
   enum class What : uint8_t {
     Thread,     ///< an arrival, or bytes
     Copies,     ///< when the lane's cp.async are done
     Tensor,     ///< tcgen05.commit
-    Delivered,  ///< it is about to be counted: `mark` is what was attached
+    Delivered,  ///< the signal is about to be counted; `mark` is the one attached at issue
   } what;
   Cluster& cluster;
   uint32_t rank, offset;  ///< of the barrier; of tcgen05.commit in each of the CTAs in `ranks`
   Warp* warp = nullptr;
   int lane = 0;
-  bool expects = false;  ///< bytes: so many
+  bool expects = false;  ///< an expect_tx of `expected` bytes
   uint32_t expected = 0;
   uint32_t arrivals = 0;
   uint32_t group = 1;                            ///< of tcgen05.commit: cta_group
@@ -233,7 +233,7 @@ struct SignalEvent {
   mutable std::shared_ptr<Mark> mark = nullptr;  ///< a watcher may attach one
 };
 
-/// Something has happened to a barrier.
+/// The state of a barrier changes.
 struct BarrierEvent {
   static constexpr EventKind kind = EventKind::Barrier;
   enum class What : uint8_t { Init, Invalidate, Arrive, ArriveDrop, ExpectTx, CompleteTx, Sync } what;
@@ -241,13 +241,13 @@ struct BarrierEvent {
   BarrierName barrier;
   uint32_t amount = 0;  ///< arrivals, threads or bytes
   BarrierState state = {};
-  Warp* warp = nullptr;  ///< null: perhaps no thread has done it
+  Warp* warp = nullptr;  ///< null: the cause may not be a thread
   Mask lanes = 0;
   uint32_t expected = 0;  ///< threads that a named barrier waits for; 0: all of the CTA
   bool is_aligned = false;
 };
 
-/// A barrier's phase has completed; those that wait are about to be released.
+/// A barrier's phase has completed; the waiting lanes are about to be released.
 struct PhaseEvent {
   static constexpr EventKind kind = EventKind::Phase;
   Cluster& cluster;
@@ -258,17 +258,17 @@ struct PhaseEvent {
 struct WaitEvent {
   static constexpr EventKind kind = EventKind::Wait;
   enum class What : uint8_t {
-    Asks,    ///< they execute the instruction
-    Passes,  ///< they go on at once
-    Wakes    ///< they go on after they have waited
+    Asks,    ///< the lanes execute the instruction
+    Passes,  ///< the lanes continue at once
+    Wakes    ///< the lanes continue after they have waited
   } what;
   Wait why;
   Warp& warp;
   Mask lanes;
   uint32_t pc;
   BarrierName barrier = {};
-  uint32_t first = 0, second = 0;  ///< groups that may be unfinished and what else the wait says; an mbarrier's parity
-  Mask passed = 0;                 ///< of an mbarrier: lanes that have found the phase complete
+  uint32_t first = 0, second = 0;  ///< groups that may be unfinished, and modifiers; or an mbarrier's parity
+  Mask passed = 0;                 ///< of an mbarrier: lanes that have observed the phase's completion
 };
 
 /// A lane (or lanes, of cp.async) starts copies.
@@ -285,9 +285,9 @@ struct IssueEvent {
   const Cta* from_cta = nullptr;        ///< null: from global memory
   uint64_t to_global = 0;               ///< of bulk stores
   bool reduces = false;
-  bool to_all = false;  ///< of a request to cancel a cluster: every CTA gets the answer
+  bool to_all = false;  ///< of a request to cancel a cluster: every CTA gets the response
   const uint64_t *to_lanes = nullptr, *from_lanes = nullptr;  ///< of cp.async: addresses by lane
-  Mask reading = 0;                                           ///< of cp.async: the other lanes fill with zeros
+  Mask reading = 0;                                           ///< of cp.async: lanes that read; the others write zeros
 };
 
 /// A copy takes effect.
@@ -295,8 +295,8 @@ struct LandingEvent {
   static constexpr EventKind kind = EventKind::Landing;
   enum class What : uint8_t {
     Lands,    ///< in a CTA's shared memory; its bytes are about to be counted at the barrier
-    Writes,   ///< to global memory; it is about to
-    Written,  ///< it has
+    Writes,   ///< before a write to global memory
+    Written,  ///< after it
   } what;
   Cluster& cluster;
   Mark* mark;           ///< may be null
@@ -323,7 +323,7 @@ struct TensorAccesses {
   uint32_t group = 1;                             ///< cta_group
   std::vector<Part> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
   std::vector<Part> results = {};                 ///< written to tensor memory
-  uint64_t accumulator = 0;                       ///< where and of which shape: the same one is written in order
+  uint64_t accumulator = 0;                       ///< address and shape: MMAs with equal ones execute in order
   Role result = Role::MmaResult;
   bool accumulates = true;
 };
@@ -346,12 +346,12 @@ struct TensorEvent {
   Mask lanes = 0;
   uint32_t pc = 0;
   int m = 0, n = 0, k = 0;
-  int ctas = 1;              ///< that execute it together
+  int ctas = 1;              ///< CTAs that execute it together
   bool a_elsewhere = false;  ///< A comes from registers or tensor memory
   uint32_t leader = 0;       ///< rank
   uint32_t amount = 0;       ///< columns, or bytes of a transfer
   uint64_t multiply_adds = 0;
-  /// Only if somebody wants EventKind::Operands. Of wgmma, transfers and allocations: ranges of the warp's own CTA, in
+  /// Only if a watcher wants EventKind::Operands. Of wgmma, transfers and allocations: ranges of the warp's own CTA, in
   /// `results`.
   const TensorAccesses* accesses = nullptr;
 };
@@ -362,7 +362,7 @@ struct ScheduleEvent {
   enum class What : uint8_t {
     Runs,         ///< the warp runs from its clock on
     Stops,        ///< it has stopped, at its clock
-    Wakes,        ///< a blocked split of it can go on
+    Wakes,        ///< a blocked split of the warp can continue
     Submitted,    ///< at `time`; a unit works on it from `begin` to `end`
     TakesEffect,  ///< at `time`
     IsDone,
@@ -374,7 +374,7 @@ struct ScheduleEvent {
   uint64_t time = 0, begin = 0, end = 0;
 };
 
-/// Something is wrong: in what a warp does now, in an operation of this origin, or as another watcher has found out.
+/// An error: of a warp's current instruction, of an asynchronous operation (`origin`), or a finding of a watcher.
 struct ReportEvent {
   static constexpr EventKind kind = EventKind::Report;
   Cluster& cluster;
@@ -383,7 +383,7 @@ struct ReportEvent {
   const Warp* warp = nullptr;
   const Origin* origin = nullptr;
   bool is_finding = false;
-  std::vector<Spot> sides = {};  ///< of a finding: what conflicts, in the order in which it happened
+  std::vector<Spot> sides = {};  ///< of a finding: the conflicting accesses, in the order of execution
 };
 
 // ---- watchers
@@ -401,16 +401,16 @@ class EventSet {
   uint32_t bits_ = 0;
 };
 
-/// Watches the clusters that one engine runs, one after the other.
+/// Observes the clusters that one engine runs, one after the other.
 class Watcher {
  public:
   explicit Watcher(EventSet wants) : wants_(wants) {}
   virtual ~Watcher() = default;
 
   EventSet wants() const { return wants_; }
-  /// With EventKind::SomeSteps: by pc, which instructions it wants to see before they are executed.
+  /// With EventKind::SomeSteps: by pc, whether it wants a StepEvent before the instruction is executed.
   virtual const uint8_t* steps() const { return nullptr; }
-  /// The engine runs no further cluster: what has been gathered goes to the launch.
+  /// The engine runs no further cluster: the watcher adds its results to the launch's.
   virtual void retires(const Cluster&) {}
 
   virtual void on(const LifeEvent&) {}
@@ -435,7 +435,7 @@ class Watcher {
   EventSet wants_;
 };
 
-/// Those of one cluster.
+/// The watchers of one cluster.
 class Watchers {
  public:
   void add(Watcher& watcher);
@@ -444,7 +444,7 @@ class Watchers {
   void tell(const E& event) const {
     for (Watcher* const each : by_event_[static_cast<size_t>(E::kind)]) each->on(event);
   }
-  /// By pc: does any want to see this instruction? Null: none.
+  /// By pc: whether a watcher wants this instruction's StepEvent. Null: none does.
   const uint8_t* steps() const { return steps_; }
   void tell_some(const StepEvent& event) const {
     for (Watcher* const each : by_event_[static_cast<size_t>(EventKind::SomeSteps)]) each->on(event);
@@ -456,12 +456,12 @@ class Watchers {
   std::array<std::vector<Watcher*>, static_cast<size_t>(EventKind::kCount)> by_event_;
 };
 
-/// Watches a launch: makes a watcher for each engine that runs its clusters. Engines may run side by side.
+/// Observes a launch: makes a watcher for each engine that runs its clusters. Engines may run in parallel.
 class LaunchWatcher {
  public:
   virtual ~LaunchWatcher() = default;
   virtual std::unique_ptr<Watcher> watch(Cluster& cluster) = 0;
-  /// All clusters are about to alternate on one thread, and can affect one another; they no longer do.
+  /// From the first call to the second, all clusters alternate on one host thread and can affect one another.
   virtual void in_turns() {}
   virtual void turns_are_over() {}
 };

@@ -31,7 +31,7 @@ const GlobalMemory::Allocation* find_allocation(Cluster& cluster, uint64_t addre
     if (known != nullptr && address >= known->begin && address + bytes <= known->end) return known;
   }
   const GlobalMemory::Allocation* found = cluster.launch->memory->find(address, bytes);
-  if (found != nullptr) cluster.recent[cluster.recent_turn++ % cluster.recent.size()] = found;
+  if (found != nullptr) cluster.recent[cluster.next_recent++ % cluster.recent.size()] = found;
   return found;
 }
 
