@@ -13,26 +13,27 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of what happens next
-constexpr uint64_t kLongSlice = 4096;  // the same, when nothing else is about to happen
-// Instructions without effect before a warp is suspected of spinning; before one without others in sight may run on
-// alone; and before one that watches the clock need not do so all the time. Many warps must not take longer than few
-// until they are known for what they are: each has its share of so much of the patience, but never fewer than these. A
-// warp that does not write is reported without proof if it has executed kIdleLonger.
+constexpr uint64_t kSlice = 64;        // cycles that a warp may run ahead of the next event
+constexpr uint64_t kLongSlice = 4096;  // the same, if no other event is pending
+// Instructions without effect, before a warp is suspected of spinning; before a warp that accesses nothing shared may
+// run on by itself; and before a warp that reads the clock has its time skipped. Detection must not take longer with
+// many warps than with few: each gets its share of 1/kShareOfPatience of the patience, but at least kFewestSuspicious.
+// A warp that does not write is reported without proof if it has executed kIdleLonger.
 constexpr uint64_t kSuspicious = 1u << 16, kComputesLong = 1u << 18, kIdleLong = 1u << 22, kIdleLonger = 1u << 24;
 constexpr uint64_t kFewestSuspicious = 1u << 10, kShareOfPatience = 32;
-// Warps that meet at barriers again and again get so many times the patience: many programs compute in registers from
-// one barrier to the next. The cost of a slice counts as so many instructions.
-constexpr uint64_t kPatienceWithBarriers = 3, kTurnWork = 8;
-// Polling in vain before a deadlock is reported: so many rounds, or so much work of all clusters, but some rounds always.
+// Warps that meet at barriers again and again get kPatienceWithBarriers times the patience: many programs compute in
+// registers from one barrier to the next. A slice costs the time of kSliceWork instructions.
+constexpr uint64_t kPatienceWithBarriers = 3, kSliceWork = 8;
+// Fruitless polling before a deadlock is reported: kMostIdleRounds, or kIdleWork of all clusters and at least
+// kFewestIdleRounds.
 constexpr uint64_t kMostIdleRounds = 100'000, kFewestIdleRounds = 128;
-constexpr uint64_t kIdleWork = 30'000'000;    // instructions: a second or so
-constexpr uint64_t kWakeWork = 64;            // instructions that take as long as it takes to wake a warp
-constexpr uint32_t kOutOfPatience = ~0u / 2;  // fruitless polls: where nothing has happened one more look will do
-// Cycles that pass at once for a warp that does nothing but watch the clock, each time twice as many, up to the most; and
-// instructions in between.
-constexpr uint64_t kClockStep = 1u << 22, kLongestClockStep = uint64_t{1} << 40, kClockTurn = 512;
-constexpr uint64_t kHeldBackOf = 8;       // operations of which the latest schedule holds one back
+constexpr uint64_t kIdleWork = 30'000'000;    // instructions: about a second
+constexpr uint64_t kWakeWork = 64;            // cost of waking a warp, in instructions
+constexpr uint32_t kOutOfPatience = ~0u / 2;  // fruitless polls: without any change one more look suffices
+// Cycles that are skipped for a warp that does nothing but read the clock, doubled each time up to the longest; and
+// instructions between two skips.
+constexpr uint64_t kClockStep = 1u << 22, kLongestClockStep = uint64_t{1} << 40, kClockLap = 512;
+constexpr uint64_t kHeldBackOf = 8;       // the latest schedule holds back one operation in so many
 constexpr uint64_t kHeldBack = 1u << 20;  // cycles for which a seeded schedule may hold an operation back
 
 }  // namespace
@@ -112,12 +113,11 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
   auto& storage = storage_[rank];
   if (!storage) storage = std::make_unique_for_overwrite<uint8_t[]>(per_warp * count + 64);
   auto* registers_at = reinterpret_cast<uint8_t*>(base::round_up(reinterpret_cast<uintptr_t>(storage.get()), 64));
-  const bool has_stack =
-      launch_.local_bytes > program.local_bytes;  // what is not called for takes no memory of the host
+  const bool has_stack = launch_.local_bytes > program.local_bytes;  // an unused stack takes no memory of the host
   if (!has_stack) std::memset(registers_at, 0xFF, per_warp * count);
   cta.warps = std::vector<Warp>(count);
 
-  // setmaxnreg: what the CTA owns.
+  // setmaxnreg: the CTA's registers.
   const uint32_t registers = program.kernel->registers_to_share(static_cast<uint32_t>(launch_.gpu->registers_per_sm));
 
   for (uint32_t i = 0; i < count; ++i) {
@@ -154,7 +154,7 @@ void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
           for_waiting(warp, Wait::Poll, [&](uint8_t split) { look_again(warp, split); });
           if (warp.used != 0 && !warp.has_ready_split()) break;
         }
-        if (warp.used != 0) throw Fault{Status::LaunchTimeout, "the warp waits for what others do"};
+        if (warp.used != 0) throw Fault{Status::LaunchTimeout, "the warp waits for other warps"};
       } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
     }
   }
@@ -167,7 +167,7 @@ void ClusterEngine::push(Warp& warp) {
   if (walking_ || warp.queued || !warp.has_ready_split()) return;
   warp.queued = true;
   if (schedule_.policy == SchedulePolicy::Seeded) {
-    // Now and then a warp falls far behind.
+    // Occasionally a warp falls far behind.
     if (random_.below(8) == 0) warp.time += random_.below(2000);
     ready_.push({warp.time, random_.next(), &warp});
   } else {
@@ -176,7 +176,7 @@ void ClusterEngine::push(Warp& warp) {
 }
 
 void ClusterEngine::wake(Warp& warp, uint64_t delay) {
-  tell_warp(ScheduleEvent::What::Wakes, warp);
+  notify_warp(ScheduleEvent::What::Wakes, warp);
   warp.time = std::max(warp.time, now_ + delay);
   push(warp);
 }
@@ -190,7 +190,7 @@ void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, con
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) {
-  if (walking_) return;  // without waiters
+  if (walking_) return;  // nothing waits for it
   if (!operation->only_arrives()) ++cluster_.progress;
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;
@@ -246,9 +246,9 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Late
 // ---- the loop
 
 ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
-  for (uint64_t turn = 0; turn < quantum; ++turn) {
+  for (uint64_t step = 0; step < quantum; ++step) {
     if (cluster_.live_ctas == 0 && in_flight_ == 0) {
-      tell_end(LifeEvent::What::Ends);
+      notify_end(LifeEvent::What::Ends);
       ++launch_.ended;
       return State::Done;
     }
@@ -260,9 +260,9 @@ ClusterEngine::State ClusterEngine::run(uint64_t quantum) {
       ready_.pop();
       run_slice(next);
     } else if (!operations_.empty()) {
-      const bool is_held = shares_turns_ && operations_.front()->held != Scheduled::Held::No &&
+      const bool is_held = shares_thread_ && operations_.front()->held != Scheduled::Held::No &&
                            operations_.front()->operation->writes_globally();
-      if (is_held && !std::exchange(may_write_, false)) return turn == 0 ? State::Held : State::Running;
+      if (is_held && !std::exchange(may_write_, false)) return step == 0 ? State::Held : State::Running;
       complete_next();
     } else if (!wake_pollers(false)) {
       return State::Idle;
@@ -288,18 +288,18 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   uint64_t horizon = next_event == ~0ull ? warp.time + kLongSlice
                                          : std::min(std::max(next_event, warp.time) + kSlice, warp.time + kLongSlice);
   if (schedule_.policy == SchedulePolicy::Seeded) horizon = warp.time + 1 + random_.below(2 * kSlice);
-  tell_warp(ScheduleEvent::What::Runs, warp);
+  notify_warp(ScheduleEvent::What::Runs, warp);
   const uint64_t before = warp.executed, changes = cluster_.changes;
   run_until(warp, horizon);
-  tell_warp(ScheduleEvent::What::Stops, warp);
+  notify_warp(ScheduleEvent::What::Stops, warp);
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before;
   idle_work_ += work + kWakeWork;
   NoProgress& futile = no_progress();
   futile.without_effect =
       warp.executed_at_effect > before || warp.used == 0 ? 0 : futile.without_effect + work + kWakeWork;
-  const uint64_t arrivals = cluster_.changes - changes;  // of single lanes, if there was no progress
-  futile.without_progress = cluster_.progress != progress_ ? 0 : futile.without_progress + work + arrivals + kTurnWork;
+  const uint64_t arrivals = cluster_.changes - changes;  // of single lanes, unless there was progress
+  futile.without_progress = cluster_.progress != progress_ ? 0 : futile.without_progress + work + arrivals + kSliceWork;
   progress_ = cluster_.progress;
   if (futile.without_progress > schedule_.patience) [[unlikely]]
     check_rounds(warp);
@@ -314,12 +314,12 @@ void ClusterEngine::complete_next() {
   now_ = std::max(now_, done->time);
   --in_flight_;
   const bool is_watched = cluster_.watchers.want(EventKind::Schedule);
-  ScheduleEvent told{.what = ScheduleEvent::What::TakesEffect,
-                     .cluster = cluster_,
-                     .operation = done->operation.get(),
-                     .number = done->sequence,
-                     .time = now_};
-  if (is_watched) cluster_.watchers.tell(told);
+  ScheduleEvent event{.what = ScheduleEvent::What::TakesEffect,
+                      .cluster = cluster_,
+                      .operation = done->operation.get(),
+                      .number = done->sequence,
+                      .time = now_};
+  if (is_watched) cluster_.watchers.tell(event);
   completing_ = true;
   try {
     if (schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
@@ -331,8 +331,8 @@ void ClusterEngine::complete_next() {
     done->operation->complete(cluster_);
   } catch (const Fault& fault) { fail(fault, nullptr, &done->operation->origin); }
   completing_ = false;
-  told.what = ScheduleEvent::What::IsDone;
-  if (is_watched) cluster_.watchers.tell(told);
+  event.what = ScheduleEvent::What::IsDone;
+  if (is_watched) cluster_.watchers.tell(event);
   if (done->order != nullptr) {
     auto& waiting = done->order->waiting;
     waiting.pop_front();
@@ -344,7 +344,7 @@ void ClusterEngine::complete_next() {
   }
 }
 
-// ---- waiting for what may never come
+// ---- waits that may never end
 
 bool ClusterEngine::wake_pollers(bool force) {
   if (!force && idle_changes_ == cluster_.changes) return false;
@@ -389,7 +389,7 @@ bool ClusterEngine::time_out_waiters() {
         if (split.timed_out_at == cluster_.changes) return false;
         split.timed_out_at = cluster_.changes;
         split.result = -1;                         // the predicate is false already
-        resume(*waiter.warp, waiter.split, 8000);  // about what hardware waits before it gives up
+        resume(*waiter.warp, waiter.split, 8000);  // roughly the time-out of hardware
         any = true;
         return true;
       });
@@ -415,7 +415,7 @@ void ClusterEngine::pass_time(uint64_t clusters) {
   if (idle_rounds_ % 4 == 0 && idle_step_ < (1u << 24)) idle_step_ *= 2;
 }
 
-bool ClusterEngine::anybody_polls() const {
+bool ClusterEngine::any_warp_polls() const {
   for (const Cta& cta : cluster_.ctas) {
     for (const Warp& warp : cta.warps) {
       if (is_waiting(warp, Wait::Poll)) return true;
@@ -439,7 +439,7 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
   const std::vector<uint8_t> registers(warp.registers, warp.registers + program.register_bytes);
   const std::vector<uint8_t> local(warp.local, warp.local + 32ull * launch_.local_bytes);
   Lap lap;
-  constexpr int kClockLaps = 4;  // are enough: no two of them are the same
+  constexpr int kClockLaps = 4;  // suffice where the clock makes every lap different
   int laps = 0;
   for (int step = 0; step < steps; ++step) {
     const Op& op = program.ops[warp.split().pc];
@@ -463,7 +463,7 @@ void ClusterEngine::check_spin(Warp& warp) {
     if (warp.idle() > schedule_.patience)
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     warp.spin_check_at = warp.executed + std::min(warp.idle() / 4, kIdleLong);
-    // A warp that writes in vain may wait for others to go on, but takes part in what makes no progress.
+    // A warp that rewrites old locations may be waiting for others, but it counts as a part of the lack of progress.
     const auto gets_nowhere = [&] {
       const bool takes_part = warp.writes_in_vain || warp.idle() > std::min(kIdleLonger, schedule_.patience / 4);
       return takes_part && no_progress().without_effect > schedule_.patience;
@@ -471,8 +471,8 @@ void ClusterEngine::check_spin(Warp& warp) {
     if (warp.writes_in_vain && gets_nowhere())
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
-    // A few rounds of the loop that it is in, step by step. If it comes by with the same registers and memory of its own,
-    // it will for ever, unless it has looked at what others could change: then it polls.
+    // Executes a few rounds of the warp's loop, step by step. If its registers and local memory repeat, it will loop
+    // for ever, unless it has read what others could change: then it polls.
     const Lap lap = watch_lap(warp, static_cast<int>(std::clamp<uint64_t>(warp.idle() / 256, 256, 4096)));
     if (warp.idle() <= warp.suspicious_after) {
       no_progress() = {};
@@ -483,7 +483,7 @@ void ClusterEngine::check_spin(Warp& warp) {
       throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
     if (!lap.goes_on) return;
     if (lap.repeats) {
-      const bool is_alone = ready_.empty() && in_flight_ == 0 && !launch_.program->needs_order && !anybody_polls();
+      const bool is_alone = ready_.empty() && in_flight_ == 0 && !launch_.program->needs_order && !any_warp_polls();
       if (computes || is_alone)
         throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Proven, warp.idle())};
       warp.split().block(Wait::Poll);
@@ -496,11 +496,11 @@ void ClusterEngine::check_spin(Warp& warp) {
         lap.instructions <= kShortLap) {
       warp.clock_step = std::clamp(2 * warp.clock_step, kClockStep, kLongestClockStep);
       warp.time += warp.clock_step;
-      warp.spin_check_at = warp.executed + kClockTurn;
+      warp.spin_check_at = warp.executed + kClockLap;
     }
     if (!computes || lap.watches_clock || warp.idle() < share_of_patience(kComputesLong)) return;
-    // It computes, and neither sees others nor is seen. It may as well go on at once: if it never ends, that need not be
-    // found out alternately with others that do not end either.
+    // The warp computes without interaction with others, so it may run on at once: an endless loop is found sooner than
+    // if it alternated with other endless ones.
     const uint64_t changes = cluster_.changes, until = warp.executed + kIdleLong;
     while (warp.executed < until) {
       run_until(warp, warp.time + kLongSlice);
@@ -511,13 +511,13 @@ void ClusterEngine::check_spin(Warp& warp) {
 }
 
 void ClusterEngine::check_rounds(Warp& warp) {
-  warp.reads_count_after = 0;  // to read on and on is progress, too
+  warp.reads_count_after = 0;  // reading further and further is progress, too
   const uint64_t work = no_progress().without_progress;
   if (work > kPatienceWithBarriers * schedule_.patience)
     throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Meeting, work)};
 }
 
-void ClusterEngine::tell_end(LifeEvent::What what) {
+void ClusterEngine::notify_end(LifeEvent::What what) {
   if (!cluster_.watchers.want(EventKind::Life)) return;
   uint64_t end = now_;
   for (const Cta& cta : cluster_.ctas) {
@@ -528,13 +528,13 @@ void ClusterEngine::tell_end(LifeEvent::What what) {
 
 void ClusterEngine::deadlock() {
   cluster_.watchers.tell(ReportEvent{cluster_, "deadlock: no warp can go on, and nothing is in flight", now_});
-  tell_end(LifeEvent::What::Fails);
+  notify_end(LifeEvent::What::Fails);
   throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)};
 }
 
 void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* origin) {
   cluster_.watchers.tell(ReportEvent{cluster_, fault.message, now_, warp, origin});
-  tell_end(LifeEvent::What::Fails);
+  notify_end(LifeEvent::What::Fails);
   throw Failure{fault.status, explain_fault(cluster_, fault, warp, origin)};
 }
 

@@ -16,17 +16,18 @@
 
 namespace sim {
 
-/// An operation in flight, as the scheduler holds it.
+/// An operation in flight, with the scheduler's data.
 struct Scheduled {
   std::unique_ptr<AsyncOperation> operation;
-  uint64_t time = 0;      ///< when it may take effect
+  uint64_t time = 0;      ///< cycle from which it may take effect
   uint64_t sequence = 0;  ///< order of submission
   OrderQueue* order = nullptr;
-  /// Held back by the latest schedule: not; until no warp of any cluster can move; until nothing else can happen.
+  /// Until when the latest schedule holds it back: not at all; until no warp of any cluster can run; until nothing else
+  /// can happen.
   enum class Held : uint8_t { No, ForWarps, ForAll } held = Held::No;
 };
 
-/// What went wrong in a cluster, already explained.
+/// An error of a cluster, with its full report.
 struct Failure {
   Status status;
   std::string report;
@@ -34,7 +35,7 @@ struct Failure {
 
 class ClusterEngine final : public Scheduler {
  public:
-  /// Its clusters are watched as Launch::watchers want it.
+  /// Launch::watchers observe its clusters.
   ClusterEngine(Launch& launch, const Schedule& schedule);
   ~ClusterEngine() override;
 
@@ -42,40 +43,40 @@ class ClusterEngine final : public Scheduler {
   /// another.
   void start(uint32_t number);
 
-  /// From the next cluster on these watch, and none else.
+  /// From the next cluster on, only these watchers observe.
   void watch(std::initializer_list<Watcher*> watchers);
-  /// It runs no further cluster: what its watchers have gathered goes to the launch.
+  /// Ends the engine's work: its watchers add their results to the launch's.
   void retire();
-  /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): what they load does not depend on
-  /// the others. Throws Failure if one cannot go on.
+  /// Executes these warps of cluster `number`, of every CTA, each by itself (Warp::alone): their loads do not depend on
+  /// other warps. Throws Failure if one cannot run to its end.
   void walk(uint32_t number, std::span<const uint32_t> warps);
 
   enum class State : uint8_t {
     Running,  ///< the quantum is used up
     Idle,     ///< only polling warps are left: nothing can change unless another cluster does something
-    Held,     ///< only a write to global memory is left, which other clusters may come before
+    Held,     ///< only a held write to global memory is left; other clusters may run first
     Done,     ///< all CTAs have exited and nothing is in flight
   };
-  /// Runs up to `quantum` turns (a turn is a slice of a warp or one asynchronous operation). Throws Failure.
+  /// Runs up to `quantum` steps. A step is a slice of a warp or one asynchronous operation. Throws Failure.
   State run(uint64_t quantum);
 
-  /// From now on other clusters, which may see what this one writes, have turns of their own on this thread.
-  void share_turns() { shares_turns_ = true; }
+  /// From now on, this cluster alternates on one host thread with others, which may observe its writes.
+  void share_thread() { shares_thread_ = true; }
   /// The cluster is Held, and its next write to global memory may take effect.
   void let_write() { may_write_ = true; }
   /// Called when the cluster is Idle and other clusters may have changed something.
   void poke();
-  /// Called when every cluster is Idle: lets time pass for the pollers; throws Failure (a deadlock report) when that
-  /// has been tried for long enough: the more clusters alternate on this thread, the fewer times.
+  /// Called when every cluster is Idle: advances the time of polling warps. Throws Failure (a deadlock report) after
+  /// enough fruitless calls; the more clusters alternate on this thread, the fewer.
   void pass_time(uint64_t clusters);
 
-  /// Does any lane wait for the launch before?
+  /// Whether a lane waits for the preceding launch.
   bool waits_for_launch() const;
-  /// The launch before has ended.
+  /// The preceding launch has ended.
   void launch_before_ended();
 
   const Cluster& cluster() const { return cluster_; }
-  /// What the cluster has printed so far; empty afterwards.
+  /// Takes the output that the cluster has printed so far.
   std::string take_output() { return std::exchange(cluster_.output, {}); }
 
   // Scheduler
@@ -89,9 +90,9 @@ class ClusterEngine final : public Scheduler {
     Warp* warp;
     bool operator>(const ReadyWarp& other) const { return time != other.time ? time > other.time : tie > other.tie; }
   };
-  /// Which operation's turn comes after the other's. The latest schedule takes the newest one first: what is independent of
-  /// it, and was issued before, is not complete for that. Those that it holds back come when there is nothing else, the
-  /// oldest first.
+  /// Whether `a` takes effect after `b`. The latest schedule takes the newest operation first, so that completion of
+  /// one does not imply completion of independent earlier ones. Operations that it holds back follow last, the oldest
+  /// first.
   struct Later {
     bool newest_first;
     bool operator()(const std::shared_ptr<Scheduled>& a, const std::shared_ptr<Scheduled>& b) const {
@@ -105,32 +106,32 @@ class ClusterEngine final : public Scheduler {
 
   void make_cta(Cta& cta, uint32_t rank);
   void push(Warp& warp);
-  /// run_warp, with its faults told of.
+  /// run_warp; a fault ends the cluster.
   void run_until(Warp& warp, uint64_t horizon);
   void run_slice(const ReadyWarp& ready);
   void complete_next();
-  /// What a warp does from where it stands until it comes by again, or for so many instructions.
+  /// One round of a warp's loop: from its current instruction until it reaches that again, or for `steps` instructions.
   struct Lap {
-    bool goes_on = false;  ///< it has not ended, waited or changed anything meanwhile
-    bool repeats = false;  ///< with the same registers and memory of its own
+    bool goes_on = false;  ///< meanwhile it has not exited, waited or changed memory
+    bool repeats = false;  ///< a round ended with the initial registers and local memory
     bool looks_around = false, watches_clock = false;
-    int instructions = 0;  ///< of one round; 0: none was complete
+    int instructions = 0;  ///< of one round; 0: no round was completed
   };
   Lap watch_lap(Warp& warp, int steps);
-  /// Reports a warp that has had no effect for long, if it never will. May let it run on.
+  /// Reports a warp that has long had no effect, if it will never have one. May run it further.
   void check_spin(Warp& warp);
-  /// Reports everybody, if all have met at barriers for so long that they will hardly do anything else any more.
+  /// Reports all warps if, for the whole patience, they have done nothing but meet at barriers.
   void check_rounds(Warp& warp);
   NoProgress& no_progress();
-  /// Up to so many instructions, fewer if many warps share the patience.
+  /// At most `most` instructions, fewer if many warps share the patience.
   uint64_t share_of_patience(uint64_t most) const;
   bool wake_pollers(bool force);
   bool time_out_waiters();
   void restart_idle();
-  bool anybody_polls() const;
-  /// Watchers are told that the cluster is over.
-  void tell_end(LifeEvent::What what);
-  void tell_warp(ScheduleEvent::What what, const Warp& warp) {
+  bool any_warp_polls() const;
+  /// Notifies watchers that the cluster has ended.
+  void notify_end(LifeEvent::What what);
+  void notify_warp(ScheduleEvent::What what, const Warp& warp) {
     if (cluster_.watchers.want(EventKind::Schedule)) cluster_.watchers.tell(ScheduleEvent{what, cluster_, &warp});
   }
   [[noreturn]] void deadlock();
@@ -139,22 +140,22 @@ class ClusterEngine final : public Scheduler {
   Launch& launch_;
   Schedule schedule_;
   Random random_{0};
-  bool shares_turns_ = false;
-  bool may_write_ = false;   ///< to global memory, although other clusters could go on
-  uint64_t slow_sites_ = 0;  ///< which instructions' operations a seeded schedule likes to hold back in this cluster
+  bool shares_thread_ = false;
+  bool may_write_ = false;   ///< to global memory, although other clusters can run
+  uint64_t slow_sites_ = 0;  ///< seed: which instructions' operations a seeded schedule often holds back here
   Cluster cluster_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs
   std::priority_queue<ReadyWarp, std::vector<ReadyWarp>, std::greater<>> ready_;
-  std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; in order queues only the first is here
+  std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; of an order queue only the first
   uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
   bool walking_ = false;
-  bool completing_ = false;    // an operation is taking effect: what it submits starts now
-  uint64_t idle_changes_ = 0;  // Cluster::changes when pollers were last woken in vain
+  bool completing_ = false;    // an operation is taking effect: operations that it submits start now
+  uint64_t idle_changes_ = 0;  // Cluster::changes when polling warps were last woken
   bool may_poll_ = false;      // a warp has begun to poll since then
-  uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and what wakes cost
-  NoProgress no_progress_;                                     // of this cluster, where each is executed by itself
-  uint64_t progress_ = 0;                                      // Cluster::progress after the last turn of a warp
+  uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and the cost of waking
+  NoProgress no_progress_;                                     // of this cluster, where clusters are independent
+  uint64_t progress_ = 0;                                      // Cluster::progress after the last slice of a warp
 };
 
 }  // namespace sim

@@ -1,11 +1,12 @@
-// IEEE arithmetic, whatever the program has set.
+// IEEE arithmetic, whatever floating-point mode the program has set.
 #pragma once
 
 #include <cfenv>
 
 namespace sim {
 
-/// For this thread, as long as it lives. A program that was linked with -ffast-math flushes subnormals.
+/// Sets the host thread's floating-point mode for this object's lifetime. A program that was linked with -ffast-math
+/// flushes subnormals.
 class DefaultArithmetic {
  public:
   DefaultArithmetic() {

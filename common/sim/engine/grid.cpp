@@ -11,14 +11,14 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t kQuantum = 64;  // turns of a cluster before the next one gets its own
-// Turns for which a write waits for other clusters: some of these may never rest, and wait for it.
+constexpr uint64_t kQuantum = 64;  // steps of a cluster before the next one runs
+// Rounds for which a write is held back for other clusters: one that polls for the write never becomes idle.
 constexpr uint32_t kLongestHold = 64;
 
-/// All clusters of all launches that have started, alternating on one thread.
-class InTurns {
+/// Runs all clusters of all started launches alternately on one thread.
+class Alternating {
  public:
-  InTurns(std::span<GridLaunch> launches, const Schedule& schedule)
+  Alternating(std::span<GridLaunch> launches, const Schedule& schedule)
       : schedule_(schedule),
         random_(schedule.seed),
         launches_(launches.begin(), launches.end()),
@@ -48,11 +48,11 @@ class InTurns {
     std::unique_ptr<ClusterEngine> engine;
     size_t launch = 0;
     bool active = false;
-    uint32_t misses = 0;  ///< turns that it lets pass
-    uint32_t held = 0;    ///< turns in which it could only have written
+    uint32_t misses = 0;  ///< rounds that it still skips
+    uint32_t held = 0;    ///< consecutive rounds in which only a held write was left
   };
 
-  /// May clusters of this launch start now?
+  /// Whether clusters of this launch may start now.
   bool may_start(size_t launch) {
     if (launch == 0 || launches_[launch - 1].launch->done()) return true;
     const Launch& before = *launches_[launch - 1].launch;
@@ -60,10 +60,11 @@ class InTurns {
     for (const Slot& slot : slots_) {
       if (slot.active && slot.launch == launch - 1 && !slot.engine->cluster().lets_dependents_start()) return false;
     }
-    return schedule_.policy != SchedulePolicy::Seeded || random_.below(8) == 0;  // it need not be at once
+    // A seeded schedule does not always start them at once.
+    return schedule_.policy != SchedulePolicy::Seeded || random_.below(8) == 0;
   }
 
-  /// Starts what there is room for, in the order of launches and clusters.
+  /// Starts as many clusters as there is room for, in the order of launches and clusters.
   void fill() {
     for (size_t index = 0; index < launches_.size(); ++index) {
       const GridLaunch& next = launches_[index];
@@ -92,18 +93,18 @@ class InTurns {
     }
     Launch& of = *launches_[launch].launch;
     slots_.push_back({std::make_unique<ClusterEngine>(of, schedule_), launch, false});
-    slots_.back().engine->share_turns();
+    slots_.back().engine->share_thread();
     return slots_.back();
   }
 
-  /// How long a turn is. Under seeds some clusters get far ahead of others.
+  /// Steps of a cluster per round. In a seeded schedule some clusters get far ahead of others.
   uint64_t quantum() {
     if (launches_.size() > 1) return 1;
     return schedule_.policy == SchedulePolicy::Seeded ? uint64_t{1} << random_.below(7) : kQuantum;
   }
 
-  /// A turn for this cluster. Returns whether it has moved.
-  bool turn(Slot& slot) {
+  /// Runs this cluster for a quantum. Returns whether it could run.
+  bool run_slot(Slot& slot) {
     if (slot.misses > 0) {
       --slot.misses;
       return true;
@@ -123,8 +124,8 @@ class InTurns {
     return true;
   }
 
-  /// A turn for everybody, for later launches first: what they do not wait for, they do early. Returns whether anybody is
-  /// left.
+  /// Runs every cluster for a quantum, those of later launches first, so that these do early whatever they do not wait
+  /// for. Returns whether a cluster is left.
   bool round() {
     fill();
     bool any_moved = false;
@@ -133,7 +134,7 @@ class InTurns {
       for (Slot& slot : slots_) {
         if (!slot.active || slot.launch != launch) continue;
         ++active;
-        any_moved |= turn(slot);
+        any_moved |= run_slot(slot);
       }
     }
     if (!any_moved) {
@@ -143,7 +144,7 @@ class InTurns {
         any_moved = true;
       }
     }
-    // Polling warps look again after every round with progress. Without progress, only time can pass.
+    // Polling warps look again after every round in which a cluster has run. Otherwise only time can pass.
     for (Slot& slot : slots_) {
       if (!slot.active) continue;
       if (any_moved)
@@ -175,10 +176,10 @@ uint32_t cluster_count(std::span<const GridLaunch> launches) {
 
 std::optional<Failure> run_launches(std::span<GridLaunch> launches, const Schedule& schedule, int threads) {
   const DefaultArithmetic arithmetic;
-  const bool in_turns = std::any_of(launches.begin(), launches.end(), [](const GridLaunch& grid) {
+  const bool must_alternate = std::any_of(launches.begin(), launches.end(), [](const GridLaunch& grid) {
     return grid.launch->program->needs_order || grid.launch->program->cancels_clusters;
   });
-  if (in_turns) return InTurns(launches, schedule).run();
+  if (must_alternate) return Alternating(launches, schedule).run();
   return SideBySide(launches, schedule, threads).run();
 }
 

@@ -7,16 +7,15 @@
 namespace sim {
 namespace {
 
-/// std::has_single_bit without a population count, which costs a call where it must run on any processor.
+/// std::has_single_bit without a population count, which is a function call in code for any x86-64 processor.
 bool is_single(uint32_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; }
 
-/// Does `a` run before `b`? The deepest call first, and in it the lowest pc: so that lanes that took the longer way are
-/// waited for.
+/// Does `a` run before `b`? The deepest call runs first, and in it the lowest pc, so that lanes on the longer path
+/// catch up.
 bool runs_first(const Split& a, const Split& b) { return a.depth != b.depth ? a.depth > b.depth : a.pc < b.pc; }
 
-/// Chooses the split to run and merges splits that stand at the same place. Now and then it is another than the first,
-/// so that lanes which wait for those that come later cannot be starved. `stop` becomes the pc at which the choice must
-/// be made anew.
+/// Chooses the split to run and merges splits with the same pc. Every eighth choice is round robin, so that lanes that
+/// the first split waits for do not starve. `stop` becomes the pc at which the choice must be made anew.
 bool pick(Warp& warp, uint32_t* stop) {
   *stop = ~0u;
   if (is_single(warp.used)) {
@@ -46,7 +45,7 @@ bool pick(Warp& warp, uint32_t* stop) {
   if (first < 0) return false;
   int chosen = first;
   if (ready > 1 && ++warp.picks % 8 == 0) {
-    // Round robin over the ready ones.
+    // Round robin over the ready splits.
     for (int step = 1; step <= 32; ++step) {
       const int slot = (warp.current + step) % 32;
       if ((warp.used >> slot & 1) && warp.splits[slot].wait == Wait::None) {
@@ -66,9 +65,9 @@ bool pick(Warp& warp, uint32_t* stop) {
   return true;
 }
 
-constexpr uint64_t kTurn = 256;  // instructions before another ready split of the warp gets a chance
+constexpr uint64_t kSplitSlice = 256;  // instructions before another ready split of the warp may run
 
-/// FOLLOWED: a watcher wants to see every instruction. CHECKED: some of them, before they are executed.
+/// FOLLOWED: a watcher wants a StepEvent of every instruction. CHECKED: of some, before they are executed.
 template <bool COUNTED, bool CHECKED, bool FOLLOWED>
 void run(Warp& warp, uint64_t horizon) {
   Cluster& cluster = cluster_of(warp);
@@ -79,7 +78,7 @@ void run(Warp& warp, uint64_t horizon) {
     if (!pick(warp, &stop)) return;
     Split& split = warp.split();
     const uint32_t used = warp.used;
-    const uint64_t turn_ends = is_single(used) ? ~0ull : warp.executed + kTurn;
+    const uint64_t slice_ends = is_single(used) ? ~0ull : warp.executed + kSplitSlice;
     for (;;) {
       const Op& op = ops[split.pc];
       Mask mask = split.mask;
@@ -124,7 +123,7 @@ void run(Warp& warp, uint64_t horizon) {
         if (warp.used != used) break;
       }
       if (warp.time >= horizon) return;
-      if (split.pc >= stop || warp.executed >= turn_ends) break;
+      if (split.pc >= stop || warp.executed >= slice_ends) break;
     }
     if (warp.used == 0) return;
   }

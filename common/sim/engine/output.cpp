@@ -11,8 +11,8 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 
 void Output::end(uint32_t cluster, std::string text) {
   waiting_[cluster] = std::move(text);
-  for (auto next = waiting_.begin(); next != waiting_.end() && next->first == turn_;
-       next = waiting_.erase(next), ++turn_)
+  for (auto next = waiting_.begin(); next != waiting_.end() && next->first == next_;
+       next = waiting_.erase(next), ++next_)
     print(next->second);
 }
 

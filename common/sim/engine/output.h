@@ -1,4 +1,4 @@
-// What kernels print.
+// The output of kernels.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sim {
 
-/// What the kernel's printf writes, in the order of the clusters, as soon as all clusters before have ended.
+/// Writes the output of the kernel's printf in the order of the clusters, as soon as all earlier clusters have ended.
 class Output {
  public:
   void end(uint32_t cluster, std::string text);
@@ -15,7 +15,7 @@ class Output {
 
  private:
   std::map<uint32_t, std::string> waiting_;
-  uint32_t turn_ = 0;
+  uint32_t next_ = 0;  ///< the cluster whose output is written next
 };
 
 }  // namespace sim

@@ -1,4 +1,4 @@
-// How far a long launch is, for a user at a terminal.
+// The progress of a long launch, for a user at a terminal.
 #pragma once
 
 #include <chrono>
@@ -7,13 +7,12 @@
 
 namespace sim {
 
-/// A line such as "sim: 37 %, about 20 s left", written anew every second from the third one on, and wiped out in the
-/// end.
+/// A line such as "sim: 37 %, about 20 s left", rewritten every second from the third one on, and erased at the end.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Standard error, if somebody sees it at once; else null.
+  /// Standard error if it is a terminal, else null.
   static std::FILE* terminal();
 
   /// Nothing is written if `terminal` is null. `clusters`: of the launch, at least 1.
@@ -23,9 +22,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// One more cluster has ended. Not for several threads at once.
+  /// One more cluster has ended. Not thread-safe.
   void cluster_ended(Clock::time_point now) { have_ended(ended_ + 1, now); }
-  /// So many have ended by now, all in all.
+  /// `clusters` have ended so far, in total.
   void have_ended(uint32_t clusters, Clock::time_point now);
 
  private:

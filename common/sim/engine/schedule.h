@@ -8,12 +8,12 @@
 namespace sim {
 
 enum class SchedulePolicy : uint8_t {
-  Default,  ///< everything takes its modelled time; deterministic
-  Seeded,   ///< the same, with times and turns shuffled by a seed
+  Default,  ///< every operation takes its modelled time; deterministic
+  Seeded,   ///< the same, with times and the order of warps shuffled by a seed
   Latest,   ///< asynchronous operations take effect only when no warp can run
 };
 
-/// Instructions without any new effect before a warp is reported although nothing proves that it never ends.
+/// Instructions without a new effect before a warp is reported without a proof that it never ends.
 inline constexpr uint64_t kPatience = 200'000'000;
 
 struct Schedule {

@@ -12,7 +12,7 @@
 namespace sim {
 namespace {
 
-constexpr uint64_t kTurns = 1u << 16;  // of a cluster, between two looks at whether it is still needed
+constexpr uint64_t kSteps = 1u << 16;  // of a cluster, between two checks whether it is still needed
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::optional<Failure> SideBySide::run() {
         start(part, std::min(part.count(), room(part)), false);
         continue;
       }
-      // Only when all its CTAs have started may the next launch begin.
+      // The next launch may begin only once all CTAs of this one have started.
       if (part.count() > room(part)) {
         if (i > 0) finish(i - 1);
         start(part, part.count() - std::min(part.count(), room(part)), false);
@@ -84,11 +84,11 @@ uint32_t SideBySide::room(const Part& part) const {
 
 namespace {
 
-/// Runs the cluster. Returns whether it has ended, or need not.
+/// Runs the cluster. Returns whether it has ended, or is no longer needed.
 bool advance(ClusterEngine& engine, const Launch& launch, bool until_dependents_start,
              const std::function<bool()>& needed) {
   for (;;) {
-    const ClusterEngine::State state = engine.run(until_dependents_start ? 1 : kTurns);
+    const ClusterEngine::State state = engine.run(until_dependents_start ? 1 : kSteps);
     if (state == ClusterEngine::State::Done || !needed()) return true;
     if (until_dependents_start && engine.cluster().lets_dependents_start()) return false;
     if (state != ClusterEngine::State::Idle) continue;
@@ -104,7 +104,7 @@ void SideBySide::start(Part& part, uint32_t end, bool until_dependents_start) {
   const uint32_t first = std::exchange(part.next, std::max(part.next, end));
   if (end <= first) return;
   std::mutex mutex;
-  std::vector<std::unique_ptr<ClusterEngine>> idle;  // that have run a cluster to its end
+  std::vector<std::unique_ptr<ClusterEngine>> idle;  // engines that have run a cluster to its end
   std::map<uint32_t, std::unique_ptr<ClusterEngine>> stopped;
   std::optional<Failure> failure = for_all(end - first, [&](size_t index, const Needed& needed) {
     const auto number = static_cast<uint32_t>(first + index);
@@ -154,7 +154,7 @@ void SideBySide::go_on(Part& part, size_t count) {
 
 std::optional<Failure> SideBySide::for_all(size_t count, const std::function<void(size_t, const Needed&)>& body) const {
   std::atomic<size_t> next{0};
-  std::atomic<size_t> stop{count};  // from here on none need run: an earlier one has failed
+  std::atomic<size_t> stop{count};  // no cluster from here on need run: an earlier one has failed
   std::mutex mutex;
   std::optional<Failure> failure;
   const auto work = [&] {

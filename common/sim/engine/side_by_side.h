@@ -1,4 +1,4 @@
-// Clusters that cannot affect one another, on host threads.
+// Runs clusters that cannot affect one another, in parallel on host threads.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,9 @@
 
 namespace sim {
 
-/// Launches that overlap do so in the same way on every machine, however its threads run. The CTAs of a launch that
-/// start last wait, once they have let the next launch start, until its clusters have come as far as they get without
-/// the end of the first. That is to their griddepcontrol.wait, or to their own end. So the next launch does early
-/// whatever it does not wait for.
+/// Overlap of launches is deterministic: it does not depend on the host's threads. The last CTAs of a launch stop when
+/// they have permitted the next launch to start. They continue when the clusters of that one have reached their
+/// griddepcontrol.wait or their end. So the next launch does early whatever it does not wait for.
 class SideBySide {
  public:
   SideBySide(std::span<GridLaunch> launches, const Schedule& schedule, int threads);
@@ -26,22 +25,23 @@ class SideBySide {
  private:
   struct Part {
     GridLaunch grid;
-    uint32_t next = 0;                                   ///< the first cluster that has not started
+    uint32_t next = 0;                                   ///< the next cluster to start
     std::vector<std::unique_ptr<ClusterEngine>> parked;  ///< by number
     Output output;
     uint32_t count() const { return grid.launch->cluster_count(); }
   };
 
-  /// Starts clusters up to `end`, and parks those that stop before they end: in griddepcontrol.wait or, if asked for,
-  /// where the next launch may start.
+  /// Starts clusters up to `end`, and parks those that stop before their end: in griddepcontrol.wait or, with
+  /// `until_dependents_start`, where the next launch may start.
   void start(Part& part, uint32_t end, bool until_dependents_start);
-  /// Ends clusters of the launch before until there is room for the next one's; seeds end more of them.
+  /// Runs clusters of the preceding launch to their ends until there is room for the next one's; seeded schedules end
+  /// more of them.
   void make_room(Part& before, const Part& part);
-  /// Lets the first `count` of those that are parked go on to their end.
+  /// Runs the first `count` parked clusters to their ends.
   void go_on(Part& part, std::size_t count);
-  /// The whole of it, and of all before.
+  /// Runs this launch and all preceding ones to their ends.
   void finish(std::size_t index);
-  /// The clusters that find room beside those that are parked.
+  /// The number of clusters that fit beside the parked ones.
   uint32_t room(const Part& part) const;
   /// Calls body(index, needed) for each; needed() becomes false when an earlier one has failed. Returns the first
   /// failure.
