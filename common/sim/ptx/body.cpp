@@ -12,10 +12,10 @@
 namespace sim::ptx {
 namespace {
 
-constexpr uint64_t kMostRegisters = uint64_t{1} << 24;  // of one declaration `%r<N>`: no compiler comes near
+constexpr uint64_t kMostRegisters = uint64_t{1} << 24;  // of one declaration `%r<N>`: far more than compilers emit
 constexpr size_t kMostScopes = 1'000'000;
 
-/// What a name stands for in one scope.
+/// The object that a name denotes in one scope.
 struct Symbol {
   enum class Kind : uint8_t { Register, Variable, Label, Targets, Prototype };
   Kind kind;
@@ -25,7 +25,7 @@ struct Symbol {
   uint32_t line = 0;
 };
 
-/// `.reg .b32 %r<5>`: the registers are made when they are first named, so that a text can declare any number.
+/// `.reg .b32 %r<5>`: registers are created on first use, so that a text can declare any number.
 struct IndexRange {
   uint64_t count;
   Type type;
@@ -234,7 +234,7 @@ class Body {
       expect_word("inlined_at");
       here.inlined_at = find_location(place());
     }
-    if (here.line == 0 && location_ >= 0) return;  // "line 0": the compiler does not say; keep the last place
+    if (here.line == 0 && location_ >= 0) return;  // "line 0": unknown to the compiler; the previous location remains
     location_ = add_location(here);
   }
   SourceLocation place() {
@@ -342,8 +342,8 @@ class Body {
     function_.instructions[index_].operands = std::move(operands);
   }
 
-  /// ptxas takes one register in braces for the register where it might be a vector: in loads and stores, all of which
-  /// Triton writes in this way, and on one side of a move of bits.
+  /// ptxas accepts a single register in braces as the register itself where a vector is possible: in loads and stores,
+  /// which Triton always writes in this way, and on one side of a move of bits.
   static void unwrap(const Instruction& instruction, std::vector<Operand>& operands) {
     const auto single = [](const Operand& operand) {
       return operand.kind == OK::Vector && operand.elements.size() == 1;
@@ -456,7 +456,7 @@ class Body {
       } else if (tokens_.is("-")) {
         tokens_.fail("'-' in an address: an offset is added, `[%rd1+-8]`");
       }
-      // What is added to a variable belongs to the variable.
+      // The offset of a variable is part of the variable's operand.
       (base.kind == OK::Variable ? base.value : result.value) = offset;
       if (tokens_.is(",") && has_offset) tokens_.fail("an offset in an address that has more than one part");
     } else {
@@ -470,7 +470,7 @@ class Body {
     return result;
   }
 
-  // A name with what may stand behind it: a selector, `+4`, `[2]`.
+  // A name with an optional suffix: a selector, `+4`, `[2]`.
   Operand named() {
     const std::string_view name = tokens_.name("a register, variable or label");
     std::string_view selector;
@@ -526,7 +526,7 @@ class Body {
       result.variable = variable;
       return result;
     }
-    // A label, a table, or the name of a function: known only at the end.
+    // A label, a table, or the name of a function: resolved at the end.
     result.kind = OK::Function;
     result.text = name;
     return result;

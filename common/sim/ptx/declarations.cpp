@@ -7,7 +7,7 @@
 namespace sim::ptx {
 namespace {
 
-// What no GPU has, of any kind of memory: a text that asks for more is refused where it does.
+// More than any memory of a GPU: a declaration of more is an error.
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr uint64_t kMostConstants = 64 * 1024;
 constexpr uint64_t kMostShared = 16 * 1024 * 1024;

@@ -8,25 +8,25 @@
 
 namespace sim::ptx {
 
-/// The space that a directive opens a declaration with (".shared"), if it does.
+/// The space of a directive that begins a declaration (".shared"); nothing for other directives.
 std::optional<Space> space_of(std::string_view directive);
 
-/// Parses what follows the space of a declaration: `[.align N] [.v2|.v4] .type name[dims] [= value], ... ;`. The module
-/// owns the variables. `scope`: of a function's body, nullptr at module scope.
+/// Parses the rest of a declaration after its space: `[.align N] [.v2|.v4] .type name[dims] [= value], ... ;`. The
+/// module owns the variables. `scope`: of a function's body, nullptr at module scope.
 std::vector<Variable*> parse_variables(TokenStream& tokens, Module& module, Space space, Linkage linkage,
                                        const Function* scope);
 
-/// `( .param .b32 a, ... )`, laid out one behind the other.
+/// `( .param .b32 a, ... )`, laid out consecutively.
 enum class ParameterOf { Entry, Function, Prototype };
 std::vector<Variable*> parse_parameters(TokenStream& tokens, Module& module, ParameterOf what);
 
-/// The type that stands here, as a variable or register may have it.
+/// Parses the type of a variable or register.
 Type parse_type(TokenStream& tokens);
 
-/// `.align N`, if it stands here: N, else 0.
+/// Parses an optional `.align N`; returns N, or 0.
 uint32_t parse_alignment(TokenStream& tokens);
 
-/// A name, and how many of it are declared (`%r<5>`); nullopt: just one.
+/// A name, and the number of registers that it declares (`%r<5>`); nullopt: a single name.
 struct Declared {
   std::string_view name;
   std::optional<uint64_t> count;

@@ -46,7 +46,7 @@ void Lexer::skip_blank() {
   }
 }
 
-// What a preprocessor leaves: `# 12 "file"` at the start of a line.
+// A preprocessor's line mark: `# 12 "file"` at the start of a line.
 bool Lexer::is_line_mark() const {
   size_t ahead = 1;
   while (peek(ahead) == ' ') ++ahead;

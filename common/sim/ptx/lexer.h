@@ -1,4 +1,4 @@
-// PTX text to tokens.
+// Splits PTX text into tokens.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct Token {
   std::string_view text;  ///< points into the source
 };
 
-/// The tokens of a text, one after the other: it may be long, and most of them are looked at once. The text must
+/// Produces the tokens of a text on demand, since a text may be long and most tokens are read once. The text must
 /// outlive them. Throws SyntaxError.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
-  /// The next token; behind the last one Kind::End, as often as it is asked for.
+  /// The next token; after the last one always Kind::End.
   Token next();
 
  private:

@@ -13,7 +13,7 @@ using Names = std::unordered_map<std::string, std::string>;
 
 bool is_own(Linkage linkage, bool is_defined) { return linkage == Linkage::None && is_defined; }
 
-/// The names of what other units cannot mean, although one of them has the name, too: with what they become.
+/// New names for local symbols whose names other units use, too.
 Names clashing(const Module& unit, const std::set<std::string>& taken, size_t number) {
   Names renamed;
   const auto consider = [&](const std::string& name) {
@@ -61,7 +61,7 @@ void rename(const Names& renamed, Module& unit) {
   unit.function_index = std::move(entered.function_index);
 }
 
-/// Source files and locations go behind those that are there.
+/// Appends source files and locations to those of the whole module.
 void move_locations(Module& unit, Module& whole) {
   uint32_t first_file = 0;
   for (const auto& [number, path] : whole.files) first_file = std::max(first_file, number + 1);

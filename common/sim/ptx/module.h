@@ -1,5 +1,5 @@
-// PTX as data: what the parser makes of the text. Names are resolved (registers to numbers, labels to instruction
-// indices, variables to objects), instructions keep their opcode and modifiers as text; exec/ gives them meaning.
+// Parsed PTX. Names are resolved (registers to numbers, labels to instruction indices, variables to objects).
+// Instructions keep their opcode and modifiers as text; exec/ decodes them.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace sim::ptx {
 
 enum class Space : uint8_t { Generic, Register, Special, Param, Global, Const, Shared, Local };
-/// ".shared", "register": as PTX writes it.
+/// The name in PTX: ".shared", "register".
 std::string_view name_of(Space space);
 
 enum class Linkage : uint8_t { None, Extern, Visible, Weak, Common };
 
-/// PTX fundamental types. `bits(type)` and the predicates below say what they are.
+/// PTX fundamental types. `bits(type)` and the predicates below describe them.
 enum class Type : uint8_t {
   None,
   B8,
@@ -69,7 +69,7 @@ struct Variable {
   uint32_t align = 1;
   uint64_t bytes = 0;
   bool external = false;         ///< defined elsewhere; `.extern .shared x[]` is dynamic shared memory
-  std::vector<uint8_t> initial;  ///< what is missing at the end: zeros
+  std::vector<uint8_t> initial;  ///< missing bytes at the end are zeros
   struct Relocation {
     uint64_t at;
     std::string symbol;
@@ -94,9 +94,9 @@ struct Operand {
     Immediate,  ///< value (integers: two's complement; floats: their bits, see `is_float_literal`)
     Variable,   ///< address of variable + value
     Label,      ///< instruction index in value
-    Function,   ///< name in text: a function's, or one that nothing has
-    Special,    ///< %tid.x and friends: name in text, without the %
-    Address,    ///< [elements[0] + value]; elements[1..]: what else stands in the brackets (TMA coordinates)
+    Function,   ///< name in text: a function's, or an undeclared one
+    Special,    ///< %tid.x and the like: name in text, without the %
+    Address,    ///< [elements[0] + value]; elements[1..]: the rest of the brackets (TMA coordinates)
     Vector,     ///< {elements}, or (elements) of a call
     Pair,       ///< elements[0] | elements[1]
     Sink,       ///< _
@@ -104,7 +104,7 @@ struct Operand {
   Kind kind = Kind::None;
   bool negated = false;           ///< !%p
   bool minus = false;             ///< -%r1
-  bool has_offset = false;        ///< a register with something added
+  bool has_offset = false;        ///< a register plus an offset
   bool is_indexed = false;        ///< a variable with an index, `x[2]`
   bool is_float_literal = false;  ///< 0f.. (value: 32 bits) or 0d.. / 1.5 (value: 64 bits)
   uint8_t literal_bits = 64;      ///< 32 for 0f
@@ -116,7 +116,7 @@ struct Operand {
   std::vector<Operand> elements;
 };
 
-/// Where in the CUDA source an instruction comes from: `line` of `file`, or, if it was inlined, the chain of call
+/// The position of an instruction in the CUDA source: `line` of `file`, and, if it was inlined, the chain of call
 /// sites.
 struct SourceLocation {
   uint32_t file = 0, line = 0;
@@ -126,7 +126,7 @@ struct SourceLocation {
 struct Instruction {
   std::string opcode;                  ///< "cp", "mbarrier", "add": up to the first dot
   std::vector<std::string> modifiers;  ///< in order, without dots: "async", "bulk", ...; "::" kept
-  uint32_t glued = 0;                  ///< how many of them follow without a blank: parts of the opcode must
+  uint32_t glued = 0;                  ///< number of modifiers that follow without a blank, as parts of the opcode must
   std::vector<Operand> operands;       ///< destinations first
   int32_t guard = -1;                  ///< predicate register, or -1
   bool guard_negated = false;
@@ -142,8 +142,8 @@ struct BranchTargets {
   std::vector<uint32_t> targets;  ///< instruction indices
 };
 
-/// What a call through a pointer may reach: `p: .callprototype (results) _ (parameters);`, or
-/// `t: .calltargets f, g;`.
+/// The possible targets of a call through a pointer: `p: .callprototype (results) _ (parameters);`, or `t: .calltargets
+/// f, g;`.
 struct CallPrototype {
   std::string name;
   std::vector<Variable*> results, parameters;
@@ -169,8 +169,8 @@ struct Function {
   uint32_t min_ctas = 0, max_registers = 0;  ///< .minnctapersm, .maxnreg
   bool explicit_cluster = false;
   uint32_t cluster[3] = {0, 0, 0};  ///< .reqnctapercluster
-  /// Per thread, of the `per_sm` of an SM, of a kernel whose warps hand registers on (setmaxnreg): with launch bounds,
-  /// the compiler gives each thread as many as fit. 0: it has none.
+  /// Registers per thread, of `per_sm` of an SM, of a kernel whose warps exchange registers (setmaxnreg): with launch
+  /// bounds, the compiler assigns each thread as many as fit. 0: the kernel has no launch bounds.
   uint32_t registers_to_share(uint32_t per_sm) const;
 };
 
@@ -192,14 +192,14 @@ struct Module {
   std::string describe(int32_t location) const;
 };
 
-/// Text that no part of can be used: it is no PTX, or its declarations contradict one another.
+/// The text cannot be used at all: it is not PTX, or its declarations contradict one another.
 struct SyntaxError {
   uint32_t line;
   std::string message;
 };
 
-/// Parses one PTX image: its grammar, its declarations and its names. Whether each instruction is one is for
-/// rules/rules.h to say. Throws SyntaxError.
+/// Parses one PTX image: its grammar, declarations and names. rules/rules.h validates the instructions. Throws
+/// SyntaxError.
 std::unique_ptr<Module> parse(std::string_view text, std::string name);
 
 }  // namespace sim::ptx

@@ -162,7 +162,7 @@ class Parser {
     compare_with_earlier(function);
     if (function.has_body) {
       if (linkage == Linkage::Extern) tokens_.fail("'" + function.name + "' is .extern and cannot have a body");
-      // A function may call itself: it is known before its body is read.
+      // A function may call itself, so it is declared before its body is parsed.
       module_->add(std::move(owned));
       parse_body(tokens_, *module_, function);
       return;

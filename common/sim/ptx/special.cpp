@@ -46,7 +46,7 @@ constexpr SpecialRegisterType kSpecials[] = {
     {"current_graph_exec", Type::U64},
 };
 
-/// The number behind a prefix, -1 if there is none.
+/// The number after a prefix, -1 if there is none.
 int number_behind(std::string_view name, std::string_view prefix, std::string_view suffix = "") {
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return -1;
   const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());

@@ -13,7 +13,7 @@ struct SpecialRegisterType {
   bool is_vector = false;  ///< with components .x .y .z .w
 };
 
-/// nullptr if there is none of this name (without the %, without a component).
+/// The special register of this name (without the %, without a component); nullptr if there is none.
 const SpecialRegisterType* find_special(std::string_view name);
 
 }  // namespace sim::ptx

@@ -1,4 +1,4 @@
-// The tokens of a text as the parsers walk through them.
+// The stream of a text's tokens, as the parsers read it.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class TokenStream {
   using Kind = Token::Kind;
   explicit TokenStream(std::string_view text) : lexer_(text), ahead_{lexer_.next(), lexer_.next()} {}
 
-  /// The token that comes next, or (ahead: 1) the one behind it.
+  /// The next token, or (ahead: 1) the one after it.
   const Token& peek(size_t ahead = 0) const { return ahead_[ahead]; }
   Token take() { return std::exchange(ahead_[0], std::exchange(ahead_[1], lexer_.next())); }
   bool at_end() const { return peek().kind == Kind::End; }
@@ -78,7 +78,7 @@ struct Constant {
 
 /// Parses a constant expression: literals, WARP_SZ, the operators of C, and casts to .s64 and .u64.
 Constant constant_expression(TokenStream& tokens);
-/// The same, of integers alone.
+/// The same, of integers only.
 int64_t integer_expression(TokenStream& tokens);
 
 }  // namespace sim::ptx

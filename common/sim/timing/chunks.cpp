@@ -8,9 +8,9 @@
 namespace sim::timing {
 namespace {
 
-/// Of a row that L2 is asked for at once, on average: where rows do not begin with a line, many take a request more.
+/// Average bytes of a row per request to L2: where rows are not aligned to lines, many need one more request.
 uint32_t request_bytes(const LoadSite& site) {
-  constexpr uint64_t kLine = 128, kRows = 8;  // TMA wants steps of 16 bytes: after 8 rows they begin at the same place
+  constexpr uint64_t kLine = 128, kRows = 8;  // TMA requires pitches of 16 bytes: the alignment repeats after 8 rows
   uint64_t lines = 0;
   for (uint64_t row = 0; row < kRows; ++row) {
     const uint64_t begin = (site.tensor + row * site.row_step) % kLine;

@@ -1,5 +1,5 @@
-// What boxes of tensors have in common: L2 holds chunks of them, rows of the height that all boxes of a tensor are made
-// of.
+// Chunks of tensors, the unit in which the model's L2 holds data: groups of rows whose height divides every box of a
+// tensor.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Chunks {
   explicit Chunks(std::span<const GridDemands> launches);
 
   const std::vector<MemoryModel::Chunk>& all() const { return all_; }
-  /// Of a cluster's load, by its number among the places of the cluster. Those of the box follow one another.
+  /// The first chunk of a load, by its index among the loads of the cluster. The other chunks of its box follow.
   uint32_t first(uint32_t launch, uint32_t cluster, uint32_t load) const { return first_[launch][cluster][load]; }
   uint32_t count(uint32_t launch, uint32_t site) const { return counts_[launch][site]; }
 

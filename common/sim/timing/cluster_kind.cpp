@@ -7,7 +7,7 @@
 namespace sim::timing {
 namespace {
 
-/// Numbers the mbarriers that anybody names.
+/// Numbers the mbarriers that a step names.
 void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Sites& sites) {
   using What = DemandStep::What;
   std::set<std::pair<uint32_t, uint32_t>> named;

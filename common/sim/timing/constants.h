@@ -1,4 +1,4 @@
-// What the timing model knows of a GPU: numbers with their unit, kind and source, from common/sim/timing/constants.
+// The timing model's constants of a GPU: numbers with unit, kind and source, from common/sim/timing/constants.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct ModelConstant {
   double value;
 };
 
-/// By name, as fields: what the model computes with. Their units are those of the files.
+/// The constants by name, as fields, in the units of the files.
 struct Constants {
-// clang-format finds no rest in a list of macros.
+// clang-format does not reach a stable result for a list of macros.
 // clang-format off
 #define SIM_TIMING_CONSTANTS(F) \
   F(instruction) F(issue_per_cycle) F(issue_window) F(mbarrier_wait) F(mbarrier_arrive) F(remote_arrive) F(cta_barrier) F(cluster_barrier) \
@@ -41,12 +41,12 @@ struct Constants {
 #undef SIM_TIMING_FIELD
 };
 
-/// The file of this GPU. Throws std::runtime_error if a line cannot be read.
+/// Parses a file of constants. Throws std::runtime_error if a line cannot be parsed.
 std::vector<ModelConstant> read_constants(std::string_view csv);
-/// Throws std::runtime_error unless every field is there, once, and nothing else.
+/// Throws std::runtime_error unless the list has every field exactly once, and nothing else.
 Constants constants(const std::vector<ModelConstant>& list);
-/// Those of the GPU with this key ("h200"), as they were when the library was built, or, if LADDER_SIM_CONSTANTS names a
-/// file, the ones in it.
+/// The constants of the GPU with this key ("h200"), as of the library's build, or those of the file that
+/// LADDER_SIM_CONSTANTS names.
 Constants constants_of(std::string_view gpu);
 /// The costs that order the events of an ordinary run, of the GPU with this key: its constants order_..., and the rates
 /// that the model has, too. Always those of the library, so that a run does not depend on the environment.

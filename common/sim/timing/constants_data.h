@@ -1,4 +1,4 @@
-// The constants' files, as text. CMake makes constants_data.cpp from them.
+// The files of constants, as text. CMake generates constants_data.cpp from them.
 #pragma once
 
 #include <string_view>

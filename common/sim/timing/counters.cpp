@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kLines = base::JsonWriter::Layout::lines;
 
-/// All sums, under the names that files have for them.
+/// All sums, with their names in the output.
 constexpr std::pair<const char*, uint64_t Counters::*> kFields[] = {
     {"warp_instructions", &Counters::warp_instructions},
     {"lane_instructions", &Counters::lane_instructions},
@@ -58,7 +58,7 @@ void merge(std::vector<Counters::Access>& into, const std::vector<Counters::Acce
   }
 }
 
-/// Worst first: by lines for global memory, by wavefronts for shared.
+/// The most expensive accesses first: by lines in global memory, by wavefronts in shared memory.
 void write_accesses(base::JsonWriter& json, const char* name, const std::vector<Counters::Access>& accesses,
                     const Program& program, bool global) {
   std::vector<uint32_t> order;
@@ -207,7 +207,7 @@ std::array<uint32_t, 32> offsets_of(const AccessEvent& event) {
 
 // ---- the watcher
 
-/// Of the clusters of one engine.
+/// Counts for the clusters of one engine.
 class ClusterCounter final : public Watcher {
  public:
   explicit ClusterCounter(CountersWatcher& launch)

@@ -1,4 +1,4 @@
-// What a kernel did, counted per launch: the numbers behind `--counters` and behind the claims that the tests check.
+// Counters of a launch: the numbers of `--counters` and of the claims that tests check.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct Counters {
   uint64_t cluster_barriers = 0;                          ///< completed phases
   uint64_t tmem_reads = 0;                                ///< tcgen05.ld, warp instructions
 
-  /// Per instruction of the kernel (by index in Program::ops): warp accesses and what they cost.
+  /// Per instruction of the kernel (by index in Program::ops): a warp's accesses and their cost.
   struct Access {
     uint64_t count = 0;       ///< warp instructions
     uint64_t sectors = 0;     ///< 32-byte sectors of global memory
@@ -53,7 +53,7 @@ class CountersWatcher final : public LaunchWatcher {
  public:
   explicit CountersWatcher(const GlobalMemory& memory) : memory_(memory) {}
   std::unique_ptr<Watcher> watch(Cluster& cluster) override;
-  /// Of all clusters whose engines have retired.
+  /// The sum over all clusters whose engines have retired.
   Counters total;
 
  private:
@@ -62,19 +62,19 @@ class CountersWatcher final : public LaunchWatcher {
   StoreAudit audit_;
 };
 
-/// A launch and what it did.
+/// A launch and its counters.
 struct LaunchRecord {
   std::string kernel;  ///< demangled, without its arguments
   std::array<uint32_t, 3> grid, block, cluster;
   const Program* program;
-  uint64_t useful_tensor_flops;  ///< as the program has announced them (Device::note_useful_flops); 0: it has not
+  uint64_t useful_tensor_flops;  ///< as the program has announced them (Device::note_useful_flops); 0: not announced
   Counters counters;
 };
-/// What `--counters` writes. Accesses that cost most come first, with PTX and source lines.
+/// The text that `--counters` writes. The most expensive accesses come first, with PTX and source lines.
 std::string to_json(const std::string& gpu, int sms, std::span<const LaunchRecord> launches);
 
-inline constexpr uint64_t kSectorBytes = 32;  ///< what L1 asks L2 for at least
-inline constexpr uint64_t kLineBytes = 128;   ///< what a tag of L1 stands for
+inline constexpr uint64_t kSectorBytes = 32;  ///< the smallest request of L1 to L2
+inline constexpr uint64_t kLineBytes = 128;   ///< the line of L1
 /// Distinct sectors and lines that a warp's accesses of `bytes` each touch.
 struct Touched {
   uint64_t sectors, lines;
@@ -88,7 +88,7 @@ void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, ui
 /// ones for the whole warp; in each pass every bank serves one 4-byte word (measured on an H200).
 void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint32_t mask, uint32_t bytes);
 uint32_t shared_wavefronts(const uint32_t* offsets, uint32_t mask, uint32_t bytes);
-/// By lane, of an access of shared memory.
+/// By lane: the offsets of an access of shared memory.
 std::array<uint32_t, 32> offsets_of(const AccessEvent& event);
 
 }  // namespace sim

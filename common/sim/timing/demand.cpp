@@ -23,7 +23,7 @@ void DemandRecorder::note_at(const Warp& warp, uint32_t pc, DemandStep::What wha
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
   auto& [steps, pcs, places] = demands_of(warp);
-  // Accesses in a row are one step; but the loads of a loop's next iteration wait for those of the one before.
+  // Successive accesses are one step; but the loads of a loop's next iteration wait for those of the previous one.
   const bool is_load = what == DemandStep::What::GlobalLoad || what == DemandStep::What::CachedLoad;
   const bool is_access = is_load || what == DemandStep::What::Shared || what == DemandStep::What::GlobalStore;
   if (is_access && !steps.empty() && steps.back().what == what && steps.back().slot == slot &&
@@ -91,7 +91,7 @@ void DemandRecorder::on(const AccessEvent& event) {
         note_ordinary_load(event);
         break;
       }
-      // Atomic operations are done in L2, and stay there.
+      // L2 executes atomic operations; L1 does not keep their lines.
       const Touched all = touched(event.address, event.lanes, event.bytes);
       const uint64_t bytes = event.role == Role::Store ? static_cast<uint64_t>(std::popcount(event.lanes)) *
                                                              event.bytes / std::max<uint64_t>(all.lines, 1)

@@ -1,5 +1,6 @@
-// What a cluster demands of the machine: each warp's instructions as the timing model sees them. Execution says what and
-// how much; how long it takes, and what waits for what, is decided where all clusters share one time (timing/replay.h).
+// The demands of a cluster on the hardware: each warp's instructions as the timing model sees them. Execution
+// determines kind and amount; durations and waits are determined by the replay, in which all clusters share one time
+// (timing/replay.h).
 #pragma once
 
 #include <compare>
@@ -26,10 +27,10 @@ struct DemandStep {
     Load,           ///< by TMA; value: index into Sites::loads
     Store,          ///< by TMA; value: index into Sites::stores
     BulkCommit,     ///< of the warp's stores so far
-    BulkWait,       ///< value: so many groups may be unfinished; slot 1: until their source has been read
+    BulkWait,       ///< value: groups that may be unfinished; slot 1: until their source has been read
     Mma,            ///< asynchronous; value: index into Sites::mmas; rank: the CTA that leads
     Commit,         ///< wgmma.commit_group
-    GroupWait,      ///< wgmma.wait_group; value: so many groups may be unfinished
+    GroupWait,      ///< wgmma.wait_group; value: groups that may be unfinished
     MmaArrive,      ///< tcgen05.commit; value: mask of the CTAs whose barrier `slot` it arrives at
     TmemAlloc,      ///< of tensor memory; value: columns
     TmemDealloc,    ///< back; value: columns
@@ -41,10 +42,10 @@ struct DemandStep {
     ClusterWait,
     Shared,       ///< an ordinary access of shared memory; value: wavefronts
     GlobalStore,  ///< value: 128-byte lines; slot: bytes of each
-    GlobalLoad,   ///< that L1 does not hold; value: 128-byte lines; slot: bytes of each
-    CachedLoad,   ///< that L1 holds; value: 128-byte lines
-    Fence,        ///< that waits for the warp's own accesses; value 1: as far as other SMs
-    Ask,  ///< for the work of a cluster that has not started; value: mask of the CTAs whose barrier `slot` counts the answer
+    GlobalLoad,   ///< a miss in L1; value: 128-byte lines; slot: bytes of each
+    CachedLoad,   ///< a hit in L1; value: 128-byte lines
+    Fence,        ///< waits for the warp's own accesses; value 1: until other SMs can see them
+    Ask,          ///< clusterlaunchcontrol.try_cancel; value: mask of the CTAs whose barrier `slot` counts the response
     GridDepLaunch,  ///< griddepcontrol.launch_dependents
     GridDepWait,    ///< griddepcontrol.wait
     Exit,
@@ -57,11 +58,11 @@ struct DemandStep {
   auto operator<=>(const DemandStep&) const = default;
 };
 
-/// A box that TMA loads, without its place in the tensor.
+/// A box that TMA loads, without its coordinates.
 struct LoadSite {
-  uint64_t tensor;                         ///< where it begins
+  uint64_t tensor;                         ///< its address
   uint32_t rows, row_bytes;                ///< of the box
-  uint32_t fetch_bytes;                    ///< that L2 takes from DRAM at once: the tensor map's promotion
+  uint32_t fetch_bytes;                    ///< that L2 fetches from DRAM at once: the tensor map's promotion
   std::vector<std::array<uint8_t, 2>> to;  ///< ranks of the receiving CTAs, and of those whose barrier counts
   uint16_t slot;                           ///< of the barrier
   uint64_t row_step = 0;                   ///< bytes from row to row of the tensor
@@ -81,14 +82,14 @@ struct MmaSite {
   auto operator<=>(const MmaSite&) const = default;
 };
 
-/// The kinds of operation that a launch's steps name by number.
+/// The kinds of operation of a launch; steps refer to them by index.
 struct Sites {
   std::vector<LoadSite> loads;
   std::vector<StoreSite> stores;
   std::vector<MmaSite> mmas;
 };
 
-/// Where a box lies in its tensor: bytes along the rows, and the first row.
+/// The position of a box in its tensor: bytes along the rows, and the first row.
 struct BoxPlace {
   uint32_t load;  ///< index into Sites::loads
   int32_t x, y;
@@ -96,17 +97,17 @@ struct BoxPlace {
 
 struct WarpDemands {
   std::vector<DemandStep> steps;
-  std::vector<uint32_t> pcs;     ///< of each step: its (first) instruction
-  std::vector<BoxPlace> places;  ///< of its loads, in their order
+  std::vector<uint32_t> pcs;     ///< by step: its (first) instruction
+  std::vector<BoxPlace> places;  ///< of the warp's loads, in order
 };
 /// By rank, then by warp.
 using ClusterDemands = std::vector<std::vector<WarpDemands>>;
 
-/// Notes what the warps of one cluster demand, while they are executed.
+/// Records the demands of one cluster's warps while they are executed.
 class DemandRecorder final : public Watcher {
  public:
-  /// Steps and places go to `demands`. `sites` may be shared by recorders that are used one after the other. `loads`: null
-  /// where warps are executed alone, whose ordinary loads are not noted.
+  /// Steps and places go to `demands`. Recorders that are used one after the other may share `sites`. `loads` is null
+  /// where warps are executed alone: their ordinary loads are not recorded.
   DemandRecorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
       : Watcher({EventKind::Lanes, EventKind::Access, EventKind::Signal, EventKind::Barrier, EventKind::Wait,
                  EventKind::Issue, EventKind::Commit, EventKind::Tensor}),
@@ -124,7 +125,7 @@ class DemandRecorder final : public Watcher {
   void on(const TensorEvent& event) override;
 
  private:
-  /// Of the running split, or of one at `pc` that has waited.
+  /// Adds a step of the running split, or of one at `pc` that has waited.
   void note(const Warp& warp, DemandStep::What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0);
   void note_at(const Warp& warp, uint32_t pc, DemandStep::What what, uint32_t rank, uint32_t slot, uint32_t value);
   void note_load(const IssueEvent& event);
@@ -136,7 +137,7 @@ class DemandRecorder final : public Watcher {
   Sites& sites_;
   ClusterDemands& demands_;
   OrdinaryLoads* const loads_of_lanes_;
-  std::map<const Warp*, uint64_t> executed_;  // by each warp until its last step
+  std::map<const Warp*, uint64_t> executed_;  // instructions by each warp until its last step
   std::map<LoadSite, uint32_t> loads_;
   std::map<StoreSite, uint32_t> stores_;
   std::map<MmaSite, uint32_t> mmas_;

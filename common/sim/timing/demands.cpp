@@ -48,13 +48,13 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, tim
   }
 }
 
-/// Of its SM's L1, what a CTA's shared memory leaves it.
+/// A CTA's share of its SM's L1, after subtraction of shared memory.
 uint64_t l1_bytes(const Launch& launch, uint32_t ctas_per_sm) {
   const uint64_t part = Gpu::l1_per_sm / ctas_per_sm;
   return part - std::min<uint64_t>(part, launch.smem_bytes);
 }
 
-/// What the kernel does and the timing model does not charge, or not for what it really takes.
+/// The operations of the kernel for which the timing model charges no time, or too little.
 std::vector<std::string> uncounted(const Program& program) {
   std::vector<std::string> all;
   const auto add = [&](bool found, const char* what) {
@@ -77,7 +77,7 @@ std::vector<timing::BoxPlace> places(const ClusterDemands& demands) {
   return all;
 }
 
-/// Which boxes, by warp, wherever they lie: clusters that agree in this are of one kind.
+/// The loaded boxes by warp, without coordinates: clusters with equal signatures are of one kind.
 using Signature = std::vector<uint32_t>;
 Signature signature(const ClusterDemands& demands) {
   Signature all;
@@ -91,10 +91,11 @@ Signature signature(const ClusterDemands& demands) {
   return all;
 }
 
-/// Clusters that take over the work of about as many others as there are for each that the GPU holds. `traced` as below.
+/// Adds kinds of clusters that take over the work of others: of about as many as there are per resident cluster.
+/// `traced` as in demands_of.
 void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* traced) {
   const uint32_t count = launch.cluster_count(), others = count / std::min(demands.resident, count) - 1;
-  const uint32_t aside = 2 + others / 32;  // how far a cluster may be ahead of the mean, or behind
+  const uint32_t aside = 2 + others / 32;  // allowed deviation of a cluster from the mean
   demands.grants = {0};
   for (uint32_t grants = others - std::min(others, aside); grants <= others + 1 + aside; ++grants) {
     if (grants == 0) continue;
@@ -123,8 +124,8 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   const bool steals = launch.program->cancels_clusters;
   if (launch.program->needs_others)
     throw Failure{Status::NotSupported,
-                  "sim: --timing: the clusters of this kernel affect one another, so that what each does "
-                  "depends on when the others do it. This the timing model cannot tell."};
+                  "sim: --timing: the clusters of this kernel affect one another, so that the work of each depends on "
+                  "the timing of the others. The timing model does not support such kernels."};
   launch.moves_data = false;
   if (steals) launch.grants = 0;
   const DefaultArithmetic arithmetic;
@@ -164,7 +165,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         loading.push_back(warp);
     }
   }
-  if (loading.empty()) {  // all clusters are like the first
+  if (loading.empty()) {  // all clusters are of the first one's kind
     count_loads();
     return demands;
   }
@@ -200,7 +201,9 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         continue;
       }
       if (steals) {
-        failure = Failure{Status::NotSupported, "sim: --timing: clusters cancel others whose work is of another kind"};
+        failure = Failure{Status::NotSupported,
+                          "sim: --timing: clusters cancel others whose work is of another kind, which the timing model "
+                          "does not support"};
         return;
       }
       if (demands.kinds.size() >= kMostKinds) {

@@ -1,4 +1,4 @@
-// What launches demand of the machine, for the timing model: executed, but without data.
+// The demands of launches on the hardware, for the timing model: found by execution without data.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace sim {
 
-/// Executes one cluster of each kind as a whole, and of all others the warps that load, to learn where from. Clusters
-/// are of one kind if they load boxes of the same size in the same order. `threads`: of the host. Throws Failure.
-/// `traced`: may be null; what the clusters that are executed as a whole leave in a trace, by kind.
+/// Executes one cluster of each kind as a whole; of all others only the warps that load, to find the loads'
+/// coordinates. Clusters are of one kind if they load boxes of the same size in the same order. `threads`: of the host.
+/// Throws Failure. `traced` may be null; it gets the traces of the clusters that are executed as a whole, by kind.
 timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<Trace::Part>* traced = nullptr);
 
 }  // namespace sim

@@ -10,9 +10,9 @@ namespace {
 
 constexpr Tick kNever = INT64_MIN / 2;
 constexpr uint32_t kLine = 128;
-constexpr uint32_t kPiece = 16'384;  // bytes of D that come to L2, and leave it, together
+constexpr uint32_t kPiece = 16'384;  // bytes of D that enter and leave L2 together
 
-/// A number that looks random, the same everywhere.
+/// A hash that is the same on every host.
 uint64_t scrambled(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;
   x = (x ^ x >> 27) * 0x94D0'49BB'1331'11EB;

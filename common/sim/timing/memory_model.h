@@ -1,9 +1,9 @@
-// L2, what leads to it, and DRAM, as all SMs share them. Time is in ticks, so that everything is a whole number.
+// The memory system that all SMs share: L2, the links to it, and DRAM. Times are integers, in ticks.
 //
-// L2 has two halves. Every line has its home in one of them, which alone asks DRAM for it; SMs read from the half that their
-// GPC is at, and what has its home in the other one is kept in both. So each half holds all that its own SMs read, and
-// gets it at a rate of its own, be it from DRAM or from the other half. CTAs that share what they load help one another
-// across halves with DRAM, but not with this.
+// L2 has two halves. Every line has its home in one half, and only that half requests it from DRAM. SMs read from the
+// half of their GPC; a line whose home is the other half is kept in both. So each half holds everything that its own
+// SMs read, and is filled at a rate of its own, from DRAM or from the other half. CTAs in different halves that load
+// the same data save DRAM traffic, but no fills.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@ using Tick = int64_t;
 inline constexpr Tick kCycle = 256;  ///< ticks
 inline Tick ticks(double cycles) { return static_cast<Tick>(cycles * static_cast<double>(kCycle) + 0.5); }
 
-/// Serves one request after the other, at so many bytes a cycle.
+/// Serves one request after the other, at a fixed number of bytes per cycle.
 class Queue {
  public:
   explicit Queue(double bytes_per_cycle) : ticks_per_kib_(ticks(1024 / bytes_per_cycle)) {}
-  /// From when on the last byte is there, of a request that comes at `now`.
+  /// The time at which the last byte of a request made at `now` is served.
   Tick serve(Tick now, int64_t bytes) {
     const Tick begin = now > free_ ? now : free_;
     free_ = begin + bytes * ticks_per_kib_ / 1024;
@@ -31,72 +31,74 @@ class Queue {
     return free_;
   }
   Tick busy() const { return busy_; }
-  /// Until it has served all that it was asked for.
+  /// Time until it has served all requests.
   Tick ahead(Tick now) const { return std::max(free_ - now, Tick{0}); }
 
  private:
   Tick ticks_per_kib_, free_ = 0, busy_ = 0;
 };
 
-/// Boxes of tensors are made of chunks, and a chunk is in L2 or is not.
+/// Models L2 and DRAM by chunks of tensors, each of which is in L2 as a whole or not at all.
 class MemoryModel {
  public:
-  /// What DRAM sends together: `partner` of a chunk is the other, or itself. `row_bytes`: of each request for a part of it.
+  /// DRAM sends a chunk and its `partner` together; a chunk may be its own partner. `row_bytes`: of each request for a
+  /// part of it.
   struct Chunk {
     uint32_t bytes, partner, row_bytes;
   };
-  /// `half_of_gpc`: the half of L2 that each GPC is at; all 0: L2 is in one piece.
+  /// `half_of_gpc`: the half of L2 of each GPC; all 0: L2 is not divided.
   MemoryModel(const Constants& constants, std::vector<Chunk> chunks, std::vector<uint32_t> half_of_gpc, double ghz);
 
-  /// When the first row of a chunk is asked for, and when the last has been: what is on the way is served meanwhile.
+  /// The times at which the first and the last row of a chunk are requested. Service begins with the first.
   struct Asked {
     Tick first, last;
   };
-  /// A chunk is asked for by an SM of this GPC: when it arrives there. Reads of one GPC that are near in time are one on
-  /// their way, unless they are multicasts; those of the two SMs of a TPC are one for L2, too.
+  /// Returns when a chunk that an SM of this GPC requests arrives there. Reads of one GPC that are close in time use
+  /// the links once, unless they are multicasts; those of the two SMs of a TPC are one request for L2, too.
   Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast = false);
-  /// Ordinary loads of an SM ask for so many bytes, of which this share comes from DRAM: when the last leaves L2.
+  /// Returns when the last of `bytes` bytes that an SM's ordinary loads request leaves L2; the share `from_dram` of
+  /// them comes from DRAM.
   Tick read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, Tick now);
-  /// Bytes of D leave an SM, in `sent` bytes of sectors: when the last is out of it. L2 joins what is sent in pieces.
+  /// Returns when the last of `bytes` bytes of D has left an SM, in `sent` bytes of sectors. L2 merges partial writes.
   Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 
   int64_t l2_bytes() const { return l2_bytes_; }
   int64_t dram_read() const { return dram_read_; }
   int64_t dram_written() const { return dram_written_; }
-  /// Of the busier half.
+  /// Busy time of the busier half.
   Tick l2_busy() const { return std::max(halves_[0].l2.busy(), halves_[1].l2.busy()); }
   Tick fill_busy() const { return std::max(halves_[0].fill.busy(), halves_[1].fill.busy()); }
   Tick dram_busy() const { return dram_.busy(); }
-  /// What they have still to serve: reads of L2 and fills in the busier half, and DRAM.
+  /// Outstanding work: reads of L2 and fills in the busier half, and DRAM.
   Tick l2_ahead(Tick now) const { return std::max(halves_[0].l2.ahead(now), halves_[1].l2.ahead(now)); }
   Tick fill_ahead(Tick now) const { return std::max(halves_[0].fill.ahead(now), halves_[1].fill.ahead(now)); }
   Tick dram_ahead(Tick now) const { return dram_.ahead(now); }
 
  private:
-  /// `l2`, `dram`: how fast they are at this clock, beside the highest one.
+  /// `l2`, `dram`: their speed at this clock, relative to the highest clock.
   MemoryModel(const Constants& constants, std::vector<Chunk> chunks, std::vector<uint32_t> half_of_gpc, double ghz,
               double l2, double dram);
 
-  /// What a half holds of a chunk: nothing, the lines that have their home there, all.
+  /// The part of a chunk that a half holds: nothing, the lines whose home it is, or all lines.
   enum class Held : uint8_t { Nothing, Homes, All };
   struct Link {
     uint32_t before, after;
   };
   struct Half {
     Queue l2, fill;
-    std::vector<Link> order;  ///< of use, in a ring whose head is behind the last chunk
+    std::vector<Link> order;  ///< of use: a circular list whose head follows the last chunk
     std::vector<Held> held;
-    std::vector<Tick> ready;  ///< when it has come
+    std::vector<Tick> ready;  ///< when it has arrived
     int64_t bytes = 0;        ///< held
   };
   Half half(const Constants& constants, double ghz, double l2) const;
   int64_t bytes_of(uint32_t chunk, Held held) const;
   static void unlink(Half& half, uint32_t chunk);
-  /// The half holds at least so much of a chunk, and has just used it.
+  /// Records that the half holds at least this part of a chunk and has just used it.
   void keep(Half& half, uint32_t chunk, Held held);
-  /// Lines come from DRAM to those homes of theirs that do not hold them: when the last of them is there.
+  /// Fetches lines from DRAM into homes that do not hold them. Returns when the last has arrived.
   Tick fetch(uint32_t chunk, Tick now);
-  /// Bytes that take as long on the way from L2, where rows are whole lines.
+  /// Bytes in whole lines whose transfer from L2 takes as long as this chunk's.
   int64_t as_lines(const Chunk& chunk) const;
 
   const Tick latency_, far_latency_, dram_latency_, merge_, spread_;
@@ -110,9 +112,9 @@ class MemoryModel {
   Queue dram_;
   std::vector<Queue> gpc_, gpc_out_;
   std::vector<Tick> asked_, arrives_;  ///< by chunk and GPC: the last read
-  std::vector<uint32_t> askers_;       ///< by chunk and GPC: TPCs that took part in it
-  int64_t unplaced_ = 0;               ///< bytes of D that are less than a piece
-  uint32_t next_piece_ = 0;            ///< of D, in L2: chunks behind all others, used in turn
+  std::vector<uint32_t> askers_;       ///< by chunk and GPC: TPCs that shared it
+  int64_t unplaced_ = 0;               ///< bytes of D that do not yet fill a piece
+  uint32_t next_piece_ = 0;            ///< of D in L2: chunks after all others, used cyclically
   int64_t l2_bytes_ = 0, dram_read_ = 0, dram_written_ = 0;
   uint64_t requests_ = 0;
 };

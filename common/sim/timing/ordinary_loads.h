@@ -1,5 +1,5 @@
-// What the ordinary loads of a cluster ask L2 for: what its CTAs' L1 does not hold. And how much of it is different, for
-// that much must come from DRAM.
+// Requests of a cluster's ordinary loads to L2, the misses in its CTAs' L1; and the number of distinct bytes, which
+// have to come from DRAM.
 #pragma once
 
 #include <bitset>
@@ -15,19 +15,19 @@
 
 namespace sim::timing {
 
-/// By allocation, which its first byte names.
+/// Loaded bytes of an allocation.
 struct Loaded {
   uint64_t allocation_bytes = 0;
-  uint64_t bytes = 0;  ///< different ones that are loaded, in whole sectors
+  uint64_t bytes = 0;  ///< distinct loaded bytes, in whole sectors
 };
-using LoadedBytes = std::map<uint64_t, Loaded>;
+using LoadedBytes = std::map<uint64_t, Loaded>;  ///< by the allocation's address
 
 class OrdinaryLoads {
  public:
-  /// `l1_bytes`: of each of so many CTAs.
+  /// `l1_bytes`: for each of the CTAs.
   OrdinaryLoads(uint32_t ctas, uint64_t l1_bytes) : l1_(ctas), l1_sectors_(l1_bytes / kSectorBytes) {}
 
-  /// What a load misses, by the numbers of the sectors.
+  /// Misses of a load.
   struct Missed {
     uint32_t lines = 0, sectors = 0;
   };
@@ -38,7 +38,7 @@ class OrdinaryLoads {
   const LoadedBytes& loaded() const { return loaded_; }
 
  private:
-  /// What was loaded first leaves first.
+  /// Replacement is first in, first out.
   struct L1 {
     std::deque<uint64_t> order;
     std::unordered_set<uint64_t> held;
@@ -52,13 +52,13 @@ class OrdinaryLoads {
   LoadedBytes loaded_;
 };
 
-/// A kind of cluster, and how many of them there are.
+/// The loads of a kind of cluster, and the number of its clusters.
 struct LoadsOfKind {
   uint64_t clusters = 0, missed_bytes = 0;
   LoadedBytes loaded;
 };
-/// Of the bytes that all clusters ask L2 for, those that come from DRAM: each byte of an allocation once. What different
-/// clusters load is different as far as the allocation reaches.
+/// The share of the bytes requested from L2 that comes from DRAM: each byte of an allocation once. Different clusters
+/// are assumed to load different bytes, up to the size of the allocation.
 double share_from_dram(std::span<const LoadsOfKind> kinds);
 
 }  // namespace sim::timing

@@ -7,7 +7,8 @@ namespace sim::timing {
 namespace {
 
 constexpr int kLargestCluster = 16;
-/// Where a GPU's GPCs are not known: as equal as may be, of whole TPCs, which are two SMs each; four at each half of L2.
+/// GPCs of a GPU whose topology is unknown: as equal as possible, of whole TPCs (two SMs each), four at each half of
+/// L2.
 std::vector<SmGroup> equal_gpcs(int sms) {
   std::vector<SmGroup> groups;
   const int tpcs = (sms + 1) / 2;
@@ -21,7 +22,7 @@ std::vector<SmGroup> equal_gpcs(int sms) {
 SmPlacement::SmPlacement(const Gpu& gpu) {
   std::vector<SmGroup> list = gpu.sm_groups;
   if (list.empty()) list = equal_gpcs(gpu.sm_count);
-  // A smaller GPU has fewer groups, not fewer SMs in each: clusters must find room.
+  // A smaller GPU has fewer groups, not fewer SMs in each, so that large clusters fit.
   int room = 0;
   for (const SmGroup& group : list) room += group.sms;
   while (list.size() > 1 && room - list.back().sms >= gpu.sm_count) room -= list.back().sms, list.pop_back();

@@ -1,4 +1,4 @@
-// Where a GPU's SMs are: in which group, which clusters cannot leave, at which GPC, in which TPC, at which half of L2.
+// The topology of a GPU's SMs: the group, which clusters cannot leave, the GPC, the TPC, the half of L2.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ struct SmPlace {
 };
 
 struct SmPlacement {
-  /// Clusters are dealt to groups in turn; CTAs without any fill one group after the other, as was seen on an H200.
+  /// Clusters are distributed over groups cyclically; CTAs without clusters fill one group after the other, as observed
+  /// on an H200.
   explicit SmPlacement(const Gpu& gpu);
 
   std::size_t groups = 1;

@@ -1,4 +1,4 @@
-// Clock and power: what a kernel draws at a clock, and the clock that the GPU's limit leaves it.
+// Clock and power: a kernel's power at a clock, and its clock at the GPU's power limit.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sim::timing {
 
-/// What a kernel does in so many cycles, all SMs together.
+/// Work of a kernel in a number of cycles, all SMs together.
 struct Activity {
   int64_t cycles = 0;
   double flops = 0;        ///< by tensor cores
@@ -16,12 +16,13 @@ struct Activity {
   int64_t dram_bytes = 0;  ///< read and written
 };
 
-/// base to the power of exponent, in our own arithmetic: libraries differ in the last digit. `base` is from 0.1 to 10.
+/// base to the power of exponent, in arithmetic of our own, since libraries differ in the last digit. `base` is from
+/// 0.1 to 10.
 double power(double base, double exponent);
 
 /// Watts at this clock.
 double watts(const Constants& constants, const Activity& activity, double ghz);
-/// The highest clock whatever it draws: lower while tensor cores work.
+/// The highest clock without a power limit: lower while tensor cores work.
 double highest_ghz(const Constants& constants, const Activity& activity);
 /// The highest clock, in whole MHz, at which it draws no more than the limit.
 double clock_ghz(const Constants& constants, const Activity& activity, double cap);

@@ -1,4 +1,4 @@
-// What holds the clock of a prediction down.
+// The power limit that a prediction assumes.
 #pragma once
 
 #include <charconv>
@@ -13,14 +13,14 @@ namespace sim::timing {
 struct PowerSetting {
   enum class Kind {
     Sustained,  ///< the GPU's limit, under constant load
-    Burst,      ///< what it draws for a moment
+    Burst,      ///< the higher limit of a short burst
     None,       ///< nothing: the highest clock
     Clock,      ///< `ghz`
   };
   Kind kind = Kind::Sustained;
   double ghz = 0;
 
-  /// As it is asked for.
+  /// The setting as text, as on the command line.
   std::string text() const {
     switch (kind) {
       case Kind::Sustained: return "cap";
@@ -32,8 +32,8 @@ struct PowerSetting {
   }
 };
 
-/// "cap", "burst", "none", or a clock from 0.3 to 3 GHz; several of them with commas between; nothing is "cap". Returns
-/// whether that is so.
+/// Parses "cap", "burst", "none", or a clock from 0.3 to 3 GHz; several are separated by commas; an empty text is
+/// "cap". Returns whether the text is valid.
 inline bool parse_powers(std::string_view text, std::vector<PowerSetting>* settings) {
   using Kind = PowerSetting::Kind;
   settings->clear();

@@ -17,12 +17,12 @@ namespace {
 constexpr int kMostPasses = 3;  // of a limit
 constexpr int kDigits = 6;
 constexpr double kFirstGuess = 0.7;     // of the highest clock
-constexpr double kNear = 0.01;          // of a clock: the replay at one holds for the other
-constexpr double kLeastSpacing = 0.03;  // of a clock: between replays from which what happens at a third is concluded
+constexpr double kNear = 0.01;          // of a clock: closer ones share a replay
+constexpr double kLeastSpacing = 0.03;  // of a clock: between replays that are used for extrapolation
 
 bool uses_tensor_cores(const Prediction& p) { return p.replayed.activity.flops > 0; }
 
-/// What takes most of the time.
+/// The limiting resource.
 std::string limit(const Prediction& p) {
   const PredictedTimes& r = p.replayed;
   if (!uses_tensor_cores(p)) {
@@ -51,7 +51,7 @@ bool multiplies(std::span<const GridDemands> launches) {
                      [](const GridDemands& each) { return !each.sites.mmas.empty(); });
 }
 
-/// What a replay says, in numbers that may be added and scaled.
+/// The results of a replay that may be added and scaled.
 template <class Result, class F>
 void each_number(Result& r, F&& f) {
   f(r.activity.cycles), f(r.activity.flops), f(r.activity.l2_bytes), f(r.activity.sm_bytes), f(r.activity.dram_bytes);
@@ -59,19 +59,19 @@ void each_number(Result& r, F&& f) {
       f(r.dram_read), f(r.dram_written), f(r.cluster_cycles);
 }
 
-/// Replays of the same launches at several clocks, and what follows from them for the clocks between.
+/// Replays of the same launches at several clocks, with interpolation between them.
 class Replays {
  public:
   Replays(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c)
       : launches_(launches), gpu_(gpu), c_(c) {}
 
   using Found = std::pair<double, PredictedTimes>;
-  /// The clock that the limit leaves under load, and what happens at it.
+  /// The clock at the power limit under constant load, and the results at that clock.
   const Found& sustained() {
     if (!sustained_) sustained_ = within(c_.power_cap);
     return *sustained_;
   }
-  /// The same in a burst. It follows from that under load, so that what was asked for before changes no figure.
+  /// The same in a burst. It starts from the result under load, so that figures do not depend on the order of requests.
   const Found& burst() {
     sustained();
     if (!burst_) burst_ = within(c_.power_burst_cap);
@@ -81,7 +81,7 @@ class Replays {
  private:
   using Known = std::map<double, PredictedTimes>;
 
-  /// Where a limit holds the clocks back, those of the GPCs part.
+  /// At a power limit, the clocks of the GPCs differ.
   void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
 
   Found within(double cap) {
@@ -89,7 +89,7 @@ class Replays {
     const double highest = highest_ghz(c_, known_.begin()->second.activity);
     for (int pass = 0;; ++pass) {
       double ghz = 0;
-      // What happens depends on the clock, and the clock on what happens.
+      // The activity depends on the clock, and the clock on the activity.
       for (double low = 0.3, high = highest; high - low > 1e-4;) {
         ghz = (low + high) / 2;
         (watts(c_, about(ghz).activity, ghz) <= cap ? low : high) = ghz;
@@ -109,7 +109,7 @@ class Replays {
     return best;
   }
 
-  /// On the line through the two replays that are nearest, or as in the only one.
+  /// Linear interpolation through the two nearest replays, or the only replay.
   PredictedTimes about(double ghz) const {
     const auto one = nearest(ghz), other = nearest(ghz, one->first);
     PredictedTimes result = one->second;
@@ -151,7 +151,7 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
       p.replayed = replay(launches, gpu, c, {p.ghz, 0}, std::exchange(log, nullptr));
     } else {
       std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();
-      // What holds for this clock may follow from replays at others.
+      // The results at this clock may come from replays at others.
       if (ReplayLog* const wanted = std::exchange(log, nullptr))
         replay(launches, gpu, c, {p.ghz, c.gpc_clock_spread}, wanted);
     }

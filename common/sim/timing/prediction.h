@@ -13,24 +13,24 @@ namespace sim::timing {
 
 struct Prediction {
   std::string kernel, gpu;
-  std::string power;  ///< what was asked for: cap, burst, none, or a clock
+  std::string power;  ///< the requested setting: cap, burst, none, or a clock
   int sms = 0, launches = 1;
   double ghz = 0, watts = 0;
   double seconds = 0;  ///< from the start of one call to the start of the next
-  double tflops = 0;   ///< those that were asked for, or else those executed
-  double error = 0;    ///< of the model's TFLOPS, where they were compared with measured ones: a mean, not a bound
+  double tflops = 0;   ///< from the useful FLOP that the program announced, or else those executed
+  double error = 0;    ///< of the model's TFLOPS, compared with measured ones: a mean, not a bound
   PredictedTimes replayed;
   uint64_t clusters = 0;
   size_t kinds = 0;
-  std::set<std::string> uncounted;  ///< what the kernel does and the figures leave out
+  std::set<std::string> uncounted;  ///< operations of the kernel that the figures leave out
 };
 
-/// One for each setting. Clusters are replayed at few clocks; what happens at those between is interpolated. `log`: of
-/// a replay at the first setting's clock.
+/// One prediction for each setting. Clusters are replayed at a few clocks; results between these are interpolated.
+/// `log`: of a replay at the first setting's clock.
 std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
                                 std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log = nullptr);
 
-/// A few lines for people.
+/// A few lines of text.
 std::string to_text(const Prediction& prediction);
 /// One line of JSON.
 std::string to_json(const Prediction& prediction);

@@ -8,7 +8,7 @@
 namespace sim {
 namespace {
 
-/// What the warp as a whole is waiting for: that which keeps the lanes that the others wait for.
+/// The split whose wait blocks the whole warp: other splits wait for its lanes.
 const Split* reason_of(const Warp& warp) {
   const Split* reason = nullptr;
   for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
@@ -145,8 +145,8 @@ void TraceRecorder::woken(const Warp& warp) {
   const auto known = last_.find(&warp);
   if (known == last_.end()) return;
   TraceEvent& wait = events_[known->second];
-  const bool is_told = wait.actor.operation != Actor::kNobody || wait.actor.warp != Actor::kNobody;
-  if (wait.kind == TraceEvent::Kind::Wait && !is_told) wait.actor = actor();
+  const bool is_known = wait.actor.operation != Actor::kNone || wait.actor.warp != Actor::kNone;
+  if (wait.kind == TraceEvent::Kind::Wait && !is_known) wait.actor = actor();
 }
 
 void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {

@@ -1,4 +1,4 @@
-// Watches the clusters of one engine for a trace.
+// Records the clusters of one engine for a trace.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class TraceRecorder final : public Watcher {
   void on(const ReportEvent& event) override;
 
  private:
-  /// Forgets everything: another cluster begins.
+  /// Clears all state for the next cluster.
   void start();
-  /// The cluster has ended, well or not, at `now`: what still waits has waited until then. Hands the events over.
+  /// The cluster has ended or failed at `now`: open waits end then. Returns the events.
   std::vector<TraceEvent> finish(uint64_t now);
 
   void runs(const Warp& warp);
@@ -35,7 +35,7 @@ class TraceRecorder final : public Watcher {
   void woken(const Warp& warp);
   void submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free);
   void takes_effect(uint64_t number, uint64_t now);
-  /// The operation that took effect is over: there is no actor until the next is set.
+  /// The operation has taken effect: there is no actor until the next one is set.
   void is_done() { actor_ = {}, acting_ = nullptr; }
 
   uint32_t linear(uint32_t rank) const;

@@ -19,10 +19,11 @@ namespace {
 
 // ---- state
 
-constexpr int64_t kSector = kSectorBytes;  // ordinary stores send at least so much
+constexpr int64_t kSector = kSectorBytes;  // the smallest write of ordinary stores
 constexpr int64_t kAnswerBytes = 16;
 constexpr uint32_t kTmemColumns = 512;  // of an SM
-constexpr char kUnforeseen[] = "a cluster's share of the others' work is not one that was foreseen";
+constexpr char kUnforeseen[] =
+    "unexpected number of clusters whose work one cluster takes over (cluster launch control)";
 
 struct ReplayActor;
 
@@ -30,7 +31,7 @@ struct ReplayMbarrier {
   int32_t count = 0, pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
-  Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the one before
+  Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the previous phase
   std::vector<ReplayActor*> waiters;
 };
 
@@ -49,7 +50,7 @@ struct ReplayActor {
   const WarpClass* gang = nullptr;
   uint32_t step = 0, load = 0;
   Tick time = 0;
-  Tick begun = 0;            ///< this step, when its instructions had been issued
+  Tick begun = 0;            ///< of this step, when its instructions had been issued
   std::vector<Tick> groups;  ///< wgmma: ends of the groups committed
   uint64_t groups_committed = 0;
   Tick last_mma = 0;
@@ -58,7 +59,7 @@ struct ReplayActor {
   Tick bulk_read = 0, bulk_written = 0;      ///< of the open group
   Tick transfers = 0;                        ///< of tensor memory
   bool issued = false, woken = false;        ///< this step's instructions are counted; it has waited
-  std::array<uint32_t, 17> barrier_phase{};  ///< of named barriers and the cluster's: the one it arrived in
+  std::array<uint32_t, 17> barrier_phase{};  ///< of named barriers and the cluster's: the phase of its arrival
 };
 
 struct Unit {
@@ -71,11 +72,11 @@ struct Unit {
   }
 };
 
-/// The schedulers of an SM: warps issue alternately, and so many cycles of theirs in a window are all that there are.
+/// The schedulers of an SM. All warps together issue for a limited number of cycles in each window.
 struct Schedulers {
   std::vector<Tick> used;  ///< by window
   Tick busy = 0;
-  /// From `now` on, `work` is done, at most `most` in each window: when the last of it is.
+  /// Issues `work` from `now` on, at most `most` in each window. Returns when the last of it is issued.
   Tick issue(Tick now, Tick work, Tick most, Tick window) {
     busy += work;
     for (auto i = static_cast<size_t>(now / window);; ++i) {
@@ -90,10 +91,10 @@ struct Schedulers {
 
 struct Sm {
   SmPlace at;
-  double slowness = 0;  ///< -0.5 to 0.5: of the clock of its GPC, beside those of others
+  double slowness = 0;  ///< -0.5 to 0.5: relative position of its GPC's clock among all
   Unit tensor, load, store, lines, shared;
   Schedulers schedulers;
-  uint32_t columns = 0;  ///< of tensor memory that are taken
+  uint32_t columns = 0;  ///< allocated columns of tensor memory
   std::vector<ReplayActor*> column_waiters;
 };
 
@@ -104,7 +105,7 @@ struct ReplayCta {
 
 struct ReplayCluster {
   uint32_t launch = 0, number = 0;
-  std::vector<uint32_t> work;  ///< of which clusters it does, in order: its own, and what it is granted
+  std::vector<uint32_t> work;  ///< clusters whose work it does, in order: itself, then those granted
   const ClusterClass* kind = nullptr;
   const GridDemands* grid = nullptr;
   std::vector<ReplayCta> ctas;
@@ -138,7 +139,7 @@ class Replay {
       sm.at = place;
       sm.slowness = static_cast<double>(place.gpc * 3 % 8) / 7 - 0.5;
     }
-    free_.assign(sms_.size(), 0);
+    taken_.assign(sms_.size(), 0);
     for (const GridDemands& launch : launches_) {
       auto& kinds = kinds_.emplace_back();
       for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.sites));
@@ -159,7 +160,7 @@ class Replay {
     }
     for (size_t i = 0; i < launches_.size(); ++i) {
       if (ended_[i] != launches_[i].kind_of.size())
-        throw std::runtime_error("the timing model finds clusters that wait for one another for ever");
+        throw std::runtime_error("in the timing model, clusters wait for one another for ever");
     }
     PredictedTimes result;
     const Tick end = *std::max_element(ends_.begin(), ends_.end());
@@ -220,18 +221,18 @@ class Replay {
   }
   uint64_t running_in(size_t launch) const { return started_[launch] - ended_[launch]; }
 
-  static constexpr uint32_t kWhole = 5040;  ///< of an SM, shared by 1 to 10 CTAs
-  /// SMs of one group with room for a cluster's CTAs; none: there are none.
+  static constexpr uint32_t kWhole = 5040;  ///< an SM's room; 1 to 10 CTAs divide it
+  /// SMs of one group with room for a cluster's CTAs; empty: no group has room.
   std::vector<uint32_t> find_sms(const GridDemands& grid) const {
     const uint32_t need = kWhole / grid.ctas_per_sm;
     if (grid.cluster_size == 1) {
       const auto emptiest = std::min_element(placement_.by_group.begin(), placement_.by_group.end(),
-                                             [&](uint32_t a, uint32_t b) { return free_[a] < free_[b]; });
-      return kWhole - free_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
+                                             [&](uint32_t a, uint32_t b) { return taken_[a] < taken_[b]; });
+      return kWhole - taken_[*emptiest] < need ? std::vector<uint32_t>() : std::vector<uint32_t>{*emptiest};
     }
     std::vector<std::vector<uint32_t>> by_group(placement_.groups);
     for (uint32_t sm = 0; sm < sms_.size(); ++sm) {
-      for (uint32_t room = kWhole - free_[sm]; room >= need; room -= need) {
+      for (uint32_t room = kWhole - taken_[sm]; room >= need; room -= need) {
         auto& found = by_group[sms_[sm].at.group];
         found.push_back(sm);
         if (found.size() == grid.cluster_size) return found;
@@ -248,7 +249,7 @@ class Replay {
     clusters_[&cluster] = std::move(owner);
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
-    // A cluster that may be granted more goes on as if all were granted, until it is refused.
+    // A cluster that may be granted more work is replayed as the last kind until a request is refused.
     const size_t index = grid.grants.empty() ? grid.kind_of[number] : kinds_[launch].size() - 1;
     const ClusterClass& kind = kinds_[launch][index];
     cluster.kind = &kind;
@@ -265,7 +266,7 @@ class Replay {
       cluster.ctas[rank].sm = sms[rank];
       cluster.ctas[rank].live_warps = kind.warps[rank];
       cluster.live_lanes += 32 * kind.warps[rank];
-      free_[sms[rank]] += kWhole / grid.ctas_per_sm;
+      taken_[sms[rank]] += kWhole / grid.ctas_per_sm;
     }
     cluster.live_actors = static_cast<uint32_t>(kind.gangs.size());
     for (const WarpClass& gang : kind.gangs) {
@@ -298,7 +299,7 @@ class Replay {
     const Tick end = cluster.end;
     for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
       const uint32_t sm = cluster.ctas[rank].sm;
-      free_[sm] -= kWhole / cluster.grid->ctas_per_sm;
+      taken_[sm] -= kWhole / cluster.grid->ctas_per_sm;
       if (log_ != nullptr) log_->note_residence(cluster.launch, sm, cluster.number, rank, cluster.begin, end);
     }
     if (ended_[launch] == launches_[launch].kind_of.size()) {
@@ -345,9 +346,9 @@ class Replay {
     for (;;) {
       const DemandStep& step = (*actor.gang->steps)[actor.step];
       if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
-      // A warp that is ahead of others lets them go first where a unit is shared: units serve in the order of time.
+      // Shared units serve in the order of time: a warp that is ahead of others lets them go first.
       if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
-      ClusterLog* const log = actor.cluster->log;  // whose cluster may be gone afterwards
+      ClusterLog* const log = actor.cluster->log;  // the cluster may be gone after perform()
       const uint32_t gang = gang_of(actor);
       if (!perform(actor, step)) return;
       if (log != nullptr) log->passed.push_back({gang, actor.step, actor.begun, actor.time, actor.woken});
@@ -379,7 +380,7 @@ class Replay {
     note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time,
          work);
   }
-  /// Returns the work's number.
+  /// Returns the index of the work.
   uint32_t note_work(const ReplayActor& actor, Tick begin, Tick end, Tick seen) {
     ClusterLog* const log = actor.cluster->log;
     if (log == nullptr) return Told::kNoWork;
@@ -387,7 +388,7 @@ class Replay {
     return static_cast<uint32_t>(log->works.size() - 1);
   }
 
-  /// Does it matter who comes first? What arrives at barriers has its time with it.
+  /// Whether the order of warps matters for this step. It does not for arrivals at barriers, which carry their time.
   static bool is_shared(DemandStep::What what) {
     using What = DemandStep::What;
     return what == What::Load || what == What::Store || what == What::Mma || what == What::Commit ||
@@ -395,8 +396,8 @@ class Replay {
            what == What::Ask || what == What::GridDepLaunch || what == What::TmemAlloc || what == What::TmemDealloc ||
            what == What::GridDepWait || what == What::Exit;
   }
-  /// Instructions that were issued since the step before: at the warp's own pace, and no more than the SM's schedulers can do
-  /// for all of its warps.
+  /// Issues the instructions since the previous step: at the warp's own rate, limited by the SM's schedulers, which all
+  /// its warps share.
   void issue(ReplayActor& actor, uint32_t count) {
     const Tick window = ticks(c_.issue_window), one = ticks(1 / c_.issue_per_cycle) * actor.gang->warps;
     const Tick most = std::max(static_cast<Tick>(c_.issue_window / c_.instruction) * one, Tick{1});
@@ -405,7 +406,7 @@ class Replay {
         std::max(actor.time + ticks(c_.instruction) * count, schedulers.issue(actor.time, one * count, most, window));
   }
 
-  /// False: the actor waits. Woken, it performs the step again.
+  /// Performs a step. False: the actor waits, and performs the step again when it is woken.
   bool perform(ReplayActor& actor, const DemandStep& step) {
     using What = DemandStep::What;
     ReplayCluster& cluster = *actor.cluster;
@@ -444,7 +445,7 @@ class Replay {
         return true;
       }
       case What::Expect: {
-        // Its arrival is a step of its own, and comes after: no phase can complete here.
+        // The arrival is a separate, later step: no phase can complete here.
         note(actor, Told::Effect::Expect, step.rank, step.slot, step.value, actor.time);
         barrier_at(cluster, step.rank, step.slot).bytes += int64_t{step.value} * gang.warps;
         return true;
@@ -562,7 +563,7 @@ class Replay {
         return go_on_at(std::max(begin + length, out));
       }
       case What::GlobalLoad: {
-        const Tick length = ticks(c_.store_line) * step.value * gang.warps;  // as lines that are stored
+        const Tick length = ticks(c_.store_line) * step.value * gang.warps;  // at the rate of stored lines
         const Tick begin = sm.lines.take(actor.time, length);
         if (cluster.grid->only_last_loads) return go_on_at(begin + length + ticks(c_.global_latency));
         const Tick out = memory_.read_ordinary(int64_t{step.value} * gang.warps * step.slot, cluster.grid->from_dram,
@@ -591,7 +592,7 @@ class Replay {
     return true;
   }
 
-  /// Of the actor's next load: the loads of each piece of its cluster's work lie where that piece's owner would load.
+  /// The first chunk of the actor's next load. The coordinates are those of the cluster whose work it does.
   uint32_t next_chunk(ReplayActor& actor) {
     const ReplayCluster& cluster = *actor.cluster;
     const WarpClass& own =
@@ -617,7 +618,8 @@ class Replay {
     actor.time += ticks(c_.tma_issue);
   }
 
-  /// Goes on as a cluster of the kind that was granted so much and then refused. Up to the answer they are the same.
+  /// Continues as a cluster of the kind that was granted this number and then refused. Up to the refusal both kinds
+  /// have the same steps.
   void become(ReplayCluster& cluster, std::vector<uint32_t>::const_iterator grants) {
     const GridDemands& grid = *cluster.grid;
     if (grants == grid.grants.end()) throw std::runtime_error(kUnforeseen);
@@ -682,7 +684,7 @@ class Replay {
   const Chunks chunks_;
   MemoryModel memory_;
   std::vector<Sm> sms_;
-  std::vector<uint32_t> free_;  ///< by SM: what is taken of it
+  std::vector<uint32_t> taken_;  ///< by SM: occupied room
   std::vector<std::vector<ClusterClass>> kinds_;
   std::vector<uint64_t> started_, ended_, let_start_;
   std::vector<Tick> ends_;

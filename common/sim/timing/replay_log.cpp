@@ -22,7 +22,7 @@ const char* name_of(Effect effect) {
 
 uint64_t cycle(Tick time) { return static_cast<uint64_t>(time / kCycle); }
 
-/// What a warp that has come to this step waits in; None: it does not wait.
+/// The wait of a warp at this step; None: it does not wait.
 Wait wait_of(What what) {
   switch (what) {
     case What::Wait: return Wait::Mbarrier;
@@ -58,7 +58,7 @@ class Events {
   }
 
  private:
-  /// The four warps of a warpgroup issue a wgmma together, and the execution notes it for one of them.
+  /// The four warps of a warpgroup issue a wgmma together; the execution records it for one of them.
   static uint32_t owner(const std::string& name, uint32_t warp) {
     return name.starts_with("wgmma") ? warp / 4 * 4 : warp;
   }
@@ -91,7 +91,8 @@ class Events {
     }
   }
 
-  /// The execution has issued the same operations in the same order: the next one of this warp at this instruction.
+  /// The warp's next operation at this instruction in the execution, which issued the same operations in the same
+  /// order.
   TraceEvent* executed(uint32_t cta, uint32_t warp, uint32_t pc) {
     for (const uint32_t who : {warp, warp / 4 * 4}) {
       const auto known = operations_.find({cta, who, pc});
@@ -103,7 +104,7 @@ class Events {
     return nullptr;
   }
 
-  /// A commit takes no unit and no time.
+  /// A commit occupies no unit and takes no time.
   void add_commit(uint32_t gang, uint32_t warp, const ClusterLog::Passed& passed) {
     const uint32_t rank = log_.gangs[gang].rank, pc = pc_of(gang, passed.step);
     TraceEvent* const same = executed(executed_.ctas[rank], warp, pc);
@@ -132,7 +133,7 @@ class Events {
       const Wait wait = wait_of(step.what);
       last = each.step, until = each.ended;
       if (step.what == What::Commit || step.what == What::MmaArrive) add_commit(gang, warp, each);
-      // A look at a barrier whose phase is complete takes time, too, but is no wait.
+      // A test of a barrier whose phase is complete takes time, too, but is no wait.
       if (wait == Wait::None || (wait == Wait::Mbarrier && !each.blocked)) continue;
       if (cycle(each.ended) <= cycle(each.begun)) continue;
       until = each.begun;
@@ -163,7 +164,7 @@ class Events {
   using Key = std::tuple<BarrierName::Kind, uint32_t, uint32_t>;
   static Key key(const BarrierName& barrier) { return {barrier.kind, barrier.cta, barrier.id}; }
 
-  /// In the order of time, phase by phase, counted.
+  /// Adds the events of barriers in the order of time, with the counts of each phase.
   void add_barriers() {
     std::map<Key, std::vector<const ClusterLog::Told*>> by_barrier;
     for (const ClusterLog::Told& each : log_.told) by_barrier[key(each.barrier)].push_back(&each);
@@ -174,7 +175,7 @@ class Events {
       uint32_t phase = ~0u;
       for (const ClusterLog::Told* each : all) {
         if (std::exchange(phase, each->phase) != each->phase) pending = each->needed, bytes = 0;
-        // A gang is several warps, each of which does it.
+        // A gang is several warps; each of them causes the event.
         const auto& warps = log_.gangs[each->gang].warps;
         for (const uint32_t warp :
              each->work == ClusterLog::Told::kNoWork ? std::span(warps) : std::span(warps).first(1)) {
@@ -207,7 +208,7 @@ class Events {
     if (completes) completions_[key(told.barrier)].push_back(number);
   }
 
-  /// The arrival that completes the phase that a warp waits for ends the wait.
+  /// Ends each wait at the arrival that completes the phase.
   void release_waits() {
     for (const auto& [number, step] : waits_) {
       TraceEvent& wait = events_[number];

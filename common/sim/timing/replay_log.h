@@ -1,5 +1,4 @@
-// What a replay does with one cluster, kept for a trace: the same events that an execution leaves, at the times of the
-// timing model.
+// The events of a cluster's replay, for a trace: those of an execution, at the times of the timing model.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace sim::timing {
 
-/// Warps that the replay moves as one: those of one CTA that demand the same.
+/// Warps that are replayed as one: those of one CTA with the same demands.
 struct GangMembers {
   uint32_t rank;
   std::vector<uint32_t> warps;
@@ -24,7 +23,7 @@ struct GangMembers {
 struct ClusterLog {
   struct Passed {
     uint32_t gang, step;
-    Tick begun, ended;  ///< when its instructions had been issued, and when the warp went on
+    Tick begun, ended;  ///< when its instructions had been issued, and when the warp continued
     bool blocked;       ///< it had to be woken
   };
   /// A unit's work on one operation.
@@ -32,21 +31,21 @@ struct ClusterLog {
     uint32_t gang, step;
     Tick issued, begin, end, seen;
   };
-  /// What somebody does to a barrier.
+  /// An effect on a barrier.
   struct Told {
     enum class Effect : uint8_t { Init, Arrive, Expect, Complete };
     static constexpr uint32_t kNoWork = ~0u;
     Effect effect;
     BarrierName barrier;
     uint32_t gang, step;
-    uint32_t work;   ///< index of the operation that does it, or kNoWork: the gang does
+    uint32_t work;   ///< index of the operation that causes it; kNoWork: the gang does
     int64_t amount;  ///< arrivals of one warp, threads, or bytes
     uint32_t phase;
     int32_t needed;  ///< arrivals or threads of a phase
     Tick time;
   };
   uint32_t launch, number;
-  uint32_t kind = 0;  ///< of those of its grid; in the end, where it depends on what others leave to it
+  uint32_t kind = 0;  ///< index among the kinds of its grid; final only at the end, with cluster launch control
   Tick begin = 0;
   std::vector<GangMembers> gangs;
   std::vector<Passed> passed;
@@ -54,18 +53,18 @@ struct ClusterLog {
   std::vector<Told> told;
 };
 
-/// Of the clusters that somebody wants to see. A replay that begins forgets what an earlier one has noted.
+/// Logs of the clusters that a trace shows. A new replay discards the logs of an earlier one.
 class ReplayLog {
  public:
   void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
   void start() { logs_.clear(), residences_.clear(), queues_.clear(); }
-  /// nullptr: without a viewer.
+  /// The log of a cluster; nullptr: the trace does not show it.
   ClusterLog* follow(uint32_t launch, uint32_t cluster);
   const ClusterLog* of(uint32_t launch, uint32_t cluster) const;
-  /// A CTA of any cluster, whether somebody wants to see that or not, has left its SM.
+  /// A CTA of any cluster, in the trace or not, has left its SM.
   void note_residence(uint32_t launch, uint32_t sm, uint32_t cluster, uint32_t rank, Tick begin, Tick end);
   std::vector<Residence> residences(uint32_t launch) const;
-  /// What L2 and DRAM have to serve at this time, if it is a while since this was noted.
+  /// Records the outstanding work of L2 and DRAM, unless it was recorded shortly before.
   void note_queues(const MemoryModel& memory, Tick now);
   const std::vector<QueueSample>& queues() const { return queues_; }
 
@@ -76,7 +75,7 @@ class ReplayLog {
   std::vector<QueueSample> queues_;
 };
 
-/// The events of a cluster that has been replayed, from those of its execution, which know what operations move.
+/// The events of a replayed cluster. Those of its execution supply the data that operations move.
 Trace::Part events_of(const ClusterLog& log, const ClusterDemands& demands, Trace::Part executed);
 
 }  // namespace sim::timing

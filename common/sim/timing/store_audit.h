@@ -1,5 +1,5 @@
-// Which bytes of global memory a launch has written already. Only while counters are kept: a second store of the same
-// value is work done twice (levels 01 to 05 store D from both CTAs), one of another value is a race or an overwrite.
+// Records which bytes of global memory a launch has written; used only with counters. A second store of the same value
+// is redundant work (levels 01 to 05 store D from both CTAs); one of another value is a race or an overwrite.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class StoreAudit {
 
   static uint64_t next_number();
 
-  const uint64_t number_ = next_number();  // distinguishes audits for code that remembers the last bitmap
+  const uint64_t number_ = next_number();  // distinguishes audits for code that caches the last bitmap
   std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Bitmap>> bitmaps_;  // by begin of the allocation
 };

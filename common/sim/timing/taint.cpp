@@ -12,7 +12,7 @@ namespace {
   throw Fault{
       Status::NotSupported,
       std::string("--timing: ") + what +
-          " depends on data, which --timing neither moves nor computes: how long this kernel takes cannot be told",
+          " depends on data, which --timing neither moves nor computes: the time of this kernel cannot be predicted",
       first_lane(lanes)};
 }
 
@@ -48,7 +48,7 @@ void TaintTracker::on(const AccessEvent& event) {
   switch (event.memory) {
     case AccessEvent::Memory::Constant: break;
     case AccessEvent::Memory::Global:
-      // What kernels have written is not there, and which allocations they write is unknown.
+      // Data written by kernels are missing, and it is unknown which allocations kernels write.
       if (loads) loaded_ |= event.lanes;
       break;
     case AccessEvent::Memory::Shared:
@@ -126,7 +126,7 @@ void TaintTracker::after(const Warp& warp, const Op& op, Mask mask) {
     if (unknown == 0) return;
     registers.assign(program_.register_bytes / 4 + 1, 0);
   }
-  // Where the guard is unknown, so is whether the old value stays.
+  // Where the guard is unknown, the destination may or may not keep its old value.
   for (const Slot& slot : op.uses->writes) {
     Mask& lanes = registers[index(slot.offset)];
     lanes = (lanes & ~mask) | (unknown & (mask | (op.guard >= 0 ? read_ : 0)));

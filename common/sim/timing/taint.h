@@ -1,6 +1,6 @@
-// What a run without data does not know: values that come from uninitialised memory, and what follows from them.
-// They are followed through registers and memory. Kernels may compute with them and store them; where one decides which way
-// a lane goes, or what it accesses, the run ends with a sentence: what the kernel demands cannot be told.
+// Taint tracking for a run without data. Values from uninitialised memory, and all values computed from them, are
+// unknown; they are tracked through registers and memory. Kernels may compute with them and store them. If one decides
+// a branch or an address, the run ends with an error, because the kernel's demands cannot be determined.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct Program;
 
 class TaintTracker final : public Watcher {
  public:
-  /// `alone`: warps are executed each by itself, so that what others store is not known either.
+  /// `alone`: each warp is executed by itself, so that other warps' stores are unknown, too.
   TaintTracker(const Program& program, bool alone);
 
-  /// Throws Fault where what is not known would decide something.
+  /// Throws Fault where an unknown value would decide something.
   void on(const LifeEvent& event) override;
   void on(const StepEvent& event) override;
   void on(const AccessEvent& event) override;
@@ -29,7 +29,7 @@ class TaintTracker final : public Watcher {
   void after(const Warp& warp, const Op& op, Mask mask);
   void start(const Cluster& cluster);
 
-  /// Throws Fault if an address of these lanes follows from what is not known.
+  /// Throws Fault if an address of these lanes depends on an unknown value.
   void require_known(const Warp& warp, int32_t address_slot, Mask mask) const;
   /// One lane's ordinary access of shared or of its local memory.
   void loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane);
@@ -38,7 +38,7 @@ class TaintTracker final : public Watcher {
   void stores_local(const Warp& warp, uint32_t offset, uint32_t bytes, int lane, int32_t address_slot);
   /// Arguments and results of a call.
   void moves_local(const Warp& warp, uint32_t to, uint32_t from, uint64_t bytes, int lane);
-  /// Registers that tensor cores or tensor memory should fill.
+  /// Registers that tensor cores or tensor memory will write.
   void will_write(const Warp& warp, const std::vector<Slot>& slots);
   void mark(uint32_t rank, uint32_t first, uint32_t count, bool unknown);
   struct OfWarp {
@@ -48,7 +48,7 @@ class TaintTracker final : public Watcher {
   OfWarp& of(const Warp& warp) { return warps_[warp.cta->rank][warp.index]; }
   const OfWarp& of(const Warp& warp) const { return warps_[warp.cta->rank][warp.index]; }
   static size_t index(int32_t slot) { return static_cast<size_t>(slot) / 4; }
-  /// Lanes in which any of what `op` reads is unknown, but for one slot.
+  /// Lanes in which a slot that `op` reads is unknown; the slot `but` is ignored.
   Mask read_by(const Warp& warp, const Op& op, int32_t but = -1) const;
 
   const Program& program_;

@@ -19,7 +19,7 @@ namespace sim {
 namespace {
 
 constexpr size_t kMostEvents = 2'000'000;
-constexpr size_t kPiece = 1 << 20;  // bytes that are written at a time
+constexpr size_t kPiece = 1 << 20;  // bytes per write
 
 const char* wait_name(Wait wait) {
   switch (wait) {
@@ -44,7 +44,7 @@ const char* wait_name(Wait wait) {
   return "";
 }
 
-/// Units come before warps in the picture.
+/// The viewer shows units above warps.
 enum Track : int { kLoads = 1, kTensorCore, kTensorMemory, kStores, kSignals, kBarriers, kReports, kFirstWarp = 16 };
 
 int track_of(const TraceEvent& event) {
@@ -88,9 +88,9 @@ std::string name_of(const TraceEvent& event) {
   return event.name;
 }
 
-// Processes of a launch: one per CTA; the last two are those of what was predicted for all.
+// Processes of a launch: one per CTA; the last two are those of the prediction.
 constexpr uint64_t kCtasPerLaunch = 1'000'000, kQueues = kCtasPerLaunch - 1, kSms = kCtasPerLaunch - 2;
-constexpr uint32_t kPlaces = 32;  // for CTAs, of an SM
+constexpr uint32_t kPlaces = 32;  // slots for CTAs of an SM
 
 double microseconds(uint64_t cycles, double ghz) { return static_cast<double>(cycles) / (1000.0 * ghz); }
 
@@ -157,9 +157,9 @@ class PartWriter {
   }
 
   void actor(const char* name, const Actor& who) {
-    if (who.operation == Actor::kNobody && who.warp == Actor::kNobody) return;
+    if (who.operation == Actor::kNone && who.warp == Actor::kNone) return;
     json_.object(name, [&] {
-      if (who.operation != Actor::kNobody) return json_.member("operation", first_ + who.operation);
+      if (who.operation != Actor::kNone) return json_.member("operation", first_ + who.operation);
       json_.member("cta", ctas_[who.cta]);
       json_.member("warp", who.warp);
       json_.member("source", program_.source_line(who.pc));
@@ -171,7 +171,7 @@ class PartWriter {
     json_.member("warp", event.warp);
     json_.member("issued", us(event.issued));
     json_.member("seen", us(event.seen));
-    if (event.actor.operation != Actor::kNobody) json_.member("after", first_ + event.actor.operation);
+    if (event.actor.operation != Actor::kNone) json_.member("after", first_ + event.actor.operation);
     const Footprint& moved = *event.footprint;
     if (moved.bytes > 0) json_.member("bytes", moved.bytes);
     if (moved.overwrites) json_.member("overwrites", true);
@@ -264,7 +264,7 @@ Trace::Part Trace::take() {
 
 void Trace::write(const std::string& path, const std::string& gpu) const {
   base::FileReplacement file(path);
-  std::string text;  // goes into the file piece by piece: traces are long
+  std::string text;  // written to the file in parts, because traces are long
   base::JsonWriter json(text);
   std::set<std::pair<uint64_t, int>> tracks;
   const auto name_track = [&](const char* what, uint64_t process, std::optional<int> track, const std::string& name) {
@@ -305,7 +305,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     const uint64_t process = launch.number * kCtasPerLaunch + kSms;
     if (!launch.residences.empty())
       name_track("process_name", process, std::nullopt, "launch " + std::to_string(launch.number) + ", SMs");
-    std::map<uint32_t, uint64_t> free_from;  // by track: a place for a CTA, of an SM
+    std::map<uint32_t, uint64_t> free_from;  // by track: a slot for a CTA of an SM
     for (const Residence& each : launch.residences) {
       uint32_t place = 0;
       while (place + 1 < kPlaces && free_from[each.sm * kPlaces + place] > each.begin) ++place;
@@ -379,7 +379,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
       });
     });
     const auto write_all = [&] {
-      std::vector<const Part*> parts;  // in an order that the host's threads do not decide
+      std::vector<const Part*> parts;  // in an order that does not depend on the host's threads
       for (const Part& part : parts_) parts.push_back(&part);
       std::ranges::sort(parts, {}, [](const Part* part) { return std::pair(part->launch, part->ctas.front()); });
       size_t number = 0;

@@ -1,5 +1,5 @@
-// A run over time, with reasons: what warps and hardware units do, what barriers count, what ends each wait. In
-// modelled cycles, for Perfetto, scripts/timeline.py and scripts/explore.py.
+// A trace of a run in modelled cycles: activities of warps and hardware units, counts of barriers, and the cause that
+// ended each wait. For Perfetto, scripts/timeline.py and scripts/explore.py.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ struct Launch;
 
 /// The actor: an asynchronous operation, or a warp at an instruction.
 struct Actor {
-  static constexpr uint32_t kNobody = ~0u;  ///< time, for instance
-  uint32_t operation = kNobody;             ///< index of its event among those of the cluster
-  uint32_t cta = 0, warp = kNobody;         ///< rank in the cluster
+  static constexpr uint32_t kNone = ~0u;  ///< no actor: a timeout, for instance
+  uint32_t operation = kNone;             ///< index of its event among those of the cluster
+  uint32_t cta = 0, warp = kNone;         ///< rank in the cluster
   uint32_t pc = 0;
   uint64_t time = 0;
 };
@@ -29,31 +29,31 @@ struct Actor {
 struct TraceEvent {
   enum class Kind : uint8_t {
     Run,        ///< a warp executes
-    Wait,       ///< a warp is blocked: `wait` says in what
+    Wait,       ///< a warp is blocked, in `wait`
     Operation,  ///< a unit works on an asynchronous operation
-    Barrier,    ///< something happens to a barrier, at `begin`
-    Report,     ///< something is wrong, at `begin`
+    Barrier,    ///< a barrier changes, at `begin`
+    Report,     ///< an error or a finding, at `begin`
   };
   Kind kind = Kind::Run;
   Wait wait = Wait::None;
   uint32_t cta = 0;             ///< linear index in the grid
-  int32_t warp = -1;            ///< of Run and Wait; of Operation: that issued it
+  int32_t warp = -1;            ///< of Run and Wait; of Operation: the issuing warp
   uint64_t begin = 0, end = 0;  ///< cycles
-  uint32_t pc = 0;              ///< of the wait, of the first instruction of a run, or of what issued the operation
+  uint32_t pc = 0;              ///< of the wait, of the first instruction of a run, or of the operation's issue
   uint32_t last_pc = 0;         ///< Run: of its last instruction
-  uint64_t issued = 0;          ///< Operation: when
-  uint64_t seen = 0;            ///< Operation: when its effect can be seen (completion); `end` is when the unit is free
-  bool is_open = true;          ///< Wait, Operation: its end has not come
+  uint64_t issued = 0;          ///< Operation: time of issue
+  uint64_t seen = 0;            ///< Operation: when its effect is visible (completion); `end` is when the unit is free
+  bool is_open = true;          ///< Wait, Operation: it has not ended
   Actor actor;          ///< Wait: what ended it. Operation: what started it, if an operation did. Barrier: the actor
-  BarrierName barrier;  ///< Wait: for which, and `amount` is the parity. Barrier
-  BarrierState state;   ///< Barrier: afterwards
+  BarrierName barrier;  ///< Wait: the barrier; `amount` is the parity. Barrier
+  BarrierState state;   ///< Barrier: after the event
   uint32_t amount = 0;  ///< Barrier: arrivals or bytes
-  std::string name;     ///< of the operation, of what happens to the barrier; the report
-  std::vector<Spot> sides;               ///< Report: what conflicts, in the order in which it happened
+  std::string name;     ///< of the operation, of the barrier's event; or the report
+  std::vector<Spot> sides;               ///< Report: the conflicting accesses, in the order of execution
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };
 
-/// How long what L2 and DRAM have been asked for keeps them busy, in cycles: reading L2, filling its halves, DRAM.
+/// Outstanding work in cycles: of reads of L2, of fills of its halves, of DRAM.
 struct QueueSample {
   uint64_t cycle, l2, fill, dram;
 };
@@ -66,27 +66,27 @@ struct Residence {
 
 class Trace {
  public:
-  static constexpr int kVersion = 2;  ///< of the form in which it is written
+  static constexpr int kVersion = 2;  ///< of the file format
 
-  /// One cluster's.
+  /// The events of one cluster.
   struct Part {
     size_t launch;               ///< index into launches_
     std::vector<uint32_t> ctas;  ///< linear index in the grid, by rank
     std::vector<TraceEvent> events;
   };
 
-  /// Events of one cluster, in any order. Thread-safe. Beyond a limit further clusters are left out.
+  /// Adds the events of one cluster; clusters may come in any order. Thread-safe. Clusters beyond a limit are left out.
   void add(const Cluster& cluster, std::vector<TraceEvent> events);
   void add(const Launch& launch, std::vector<uint32_t> ctas, std::vector<TraceEvent> events);
-  /// The cluster that was added last; it is no longer in the trace.
+  /// Removes and returns the cluster that was added last.
   Part take();
-  /// The times of this launch, whose events are there, are those of a predicted clock; of any other, a cycle is a
-  /// nanosecond.
-  /// `residences`: of all its CTAs. `queues`: what L2 and DRAM had still to serve meanwhile.
+  /// Marks the times of this launch, whose events have been added, as cycles of a predicted clock. In any other launch,
+  /// a cycle is shown as a nanosecond. `residences`: of all its CTAs. `queues`: what L2 and DRAM had still to serve
+  /// meanwhile.
   void predicted(const Launch& launch, double ghz, std::vector<Residence> residences, std::vector<QueueSample> queues);
-  /// Chrome trace format: a process per CTA, a thread per unit and warp. Of what was predicted, also a process whose
-  /// threads are the places for CTAs of all SMs, and counters of the queues.
-  /// docs/explorer.md lists the members. Throws base::FileError.
+  /// Writes the Chrome trace format: a process per CTA, a thread per unit and warp. For predicted launches also a
+  /// process whose threads are the slots for CTAs of all SMs, and counters of the queues. docs/explorer.md lists the
+  /// members. Throws base::FileError.
   void write(const std::string& path, const std::string& gpu) const;
 
  private:

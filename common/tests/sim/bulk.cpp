@@ -433,8 +433,8 @@ TEST(TensorFaults, MapsOfTheOtherKind) {
                {.map = map})
         .outcome;
   };
-  expect_failure(load(true, "tile", ""), Status::IllegalInstruction, {"one for im2col, and the instruction has no"});
-  expect_failure(load(false, "im2col", ", {%o}"), Status::IllegalInstruction, {"is not one for im2col"});
+  expect_failure(load(true, "tile", ""), Status::IllegalInstruction, {"for im2col, but the instruction has no"});
+  expect_failure(load(false, "im2col", ", {%o}"), Status::IllegalInstruction, {"is not for im2col"});
 }
 
 TEST(TensorLoad, QualifiersInEveryOrderThatAssembles) {
@@ -855,7 +855,7 @@ TEST(Packed, WhatTheyDoNotHave) {
   expect_failure(copy({13, 0}, 0, false,
                       "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd13, {%r40, %r41}], "
                       "[%r15];"),
-                 Status::IllegalInstruction, {"no packed types"});
+                 Status::IllegalInstruction, {"do not support packed types"});
 }
 
 TEST(TensorFaults, CoordinatesAlignmentAndMaps) {

@@ -249,7 +249,7 @@ TEST(Calls, TheStackEnds) {
   expect_failure(run(deep, body).outcome, Status::HardwareStackError,
                  {"the stack overflows: down is called at depth 33, its frame takes 32 bytes",
                   "of the thread's stack of 1,024 bytes 0 are left", "cudaLimitStackSize", "in down, called at call",
-                  "calls more"});
+                  "more calls"});
   expect_success(run(deep, body, {}, 32, 4096).outcome);
 }
 

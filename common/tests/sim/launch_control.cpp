@@ -82,7 +82,7 @@ TEST(LaunchControl, NobodyAsksAgainAfterARefusal) {
   Bench bench(small());
   auto* seen = bench.upload(std::vector<uint32_t>(kCtas + 1, 0));
   expect_failure(bench.launch(stealing("bra ask;"), kConfig, seen), Status::LaunchFailure,
-                 {"it may not ask again", "clusterlaunchcontrol.try_cancel"});
+                 {"no further request is allowed", "clusterlaunchcontrol.try_cancel"});
 }
 
 TEST(LaunchControl, AnAnswerIsNotThereBeforeItsBarrierSaysSo) {
@@ -93,7 +93,7 @@ TEST(LaunchControl, AnAnswerIsNotThereBeforeItsBarrierSaysSo) {
                                          "ld.shared.b128 %q1, [%r1]; "
                                          "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q1;"),
                                 kConfig, seen),
-                   Status::LaunchFailure, {"no answer of try_cancel, or not yet"});
+                   Status::LaunchFailure, {"not a response of try_cancel, or not yet"});
   }
 }
 

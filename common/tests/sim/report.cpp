@@ -55,7 +55,7 @@ TEST(Deadlock, APhaseThatWasMissed) {
                               "mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r9+8], 0; @!%p3 bra wait; end:");
   expect_failure(outcome, Status::LaunchTimeout,
                  {"warp 1 waits for", "phases 0 to 1 have completed", "lapped",
-                  "in the phase before: 1 arrival by rank 0 warp 0", "3 warps have exited"});
+                  "in the previous phase: 1 arrival by rank 0 warp 0", "3 warps have exited"});
 }
 
 TEST(Deadlock, PollingAnMbarrierIsOneToo) {
@@ -90,7 +90,7 @@ TEST(Deadlock, LanesThatDoNotCome) {
                      "[%r9], 0; @!%p3 bra wait; end:",
                      32),
                  Status::LaunchTimeout,
-                 {"waits for lanes 0x20 of its warp, which have not come to this instruction", "lane 5"});
+                 {"waits for lanes 0x20 of its warp, which have not reached this instruction", "lane 5"});
 }
 
 TEST(Hazard, ExitsThatComeTooEarly) {
@@ -172,7 +172,7 @@ TEST(Spin, WhatNeverRepeatsIsReportedInTime) {
     for (const SchedulePolicy schedule : {SchedulePolicy::Default, SchedulePolicy::Seeded}) {
       const double before = cpu_seconds();
       expect_failure(run(body, threads, ctas, 1, {.schedule = schedule, .patience = 8'000'000 / kSlowdown}),
-                     Status::LaunchTimeout, {"spins for ever", "others can notice nothing new"});
+                     Status::LaunchTimeout, {"spins for ever", "without a new effect that others can observe"});
       EXPECT_LT(cpu_seconds() - before, 10 * kSlowdown) << body;
     }
   };

@@ -14,10 +14,10 @@ using ptx::Operand;
 using ptx::Type;
 
 struct Convert {
-  int32_t d = -1, a = -1, b = -1;  ///< b: the lower one of two floats that become a pair
+  int32_t d = -1, a = -1, b = -1;  ///< b: the lower of two floats that are packed to a pair
   Type to = Type::None, from = Type::None;
   Rounding rounding = Rounding::Nearest;
-  bool to_integral = false;  ///< .rni and its kin: to a float without a fraction
+  bool to_integral = false;  ///< .rni and the like: rounds to an integral float
   bool ties_away = false;    ///< .rna
   bool saturate = false;     ///< .sat
   bool finite = false;       ///< .satfinite
@@ -26,11 +26,11 @@ struct Convert {
   bool wide_source = false;    ///< the source's register has 64 bits, whatever its type
   uint8_t register_bits = 32;  ///< of the destination; 16 for all that are narrower
 
-  /// Nothing but (perhaps) a rounding is asked for.
+  /// Whether the conversion has no modifiers except perhaps a rounding mode.
   bool is_plain() const { return !to_integral && !ties_away && !saturate && !finite && !flush && !relu; }
 };
 
-// ---- any number to any other. It passes through int64_t or double, which together hold every PTX type exactly.
+// ---- any number to any other, by way of int64_t or double, which together hold every PTX type exactly
 
 struct Number {
   bool is_real;
@@ -90,7 +90,7 @@ double round_to_integer(double value, Rounding rounding) {
   return std::nearbyint(value);
 }
 
-/// The NaN that becomes of one, as on an H200: of FP64 its sign and first bits, else the same for all.
+/// The NaN that results from a NaN, as on an H200: from FP64 with its sign and first bits, otherwise always the same.
 uint64_t converted_nan(const Convert& o, double nan) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(nan));
   const bool keeps = o.from == Type::F64;
@@ -110,7 +110,7 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     Number value = read_number(number(w, o.a, o.wide_source, lane), from);
-    // Against the ISA's text, an H200 flushes no input of a conversion to F16.
+    // Contrary to the ISA's text, an H200 flushes no input of a conversion to F16.
     if (value.is_real && o.flush && from == Type::F32 && to != Type::F16) {
       value.real = static_cast<double>(flush_subnormal(static_cast<float>(value.real)));
     }
@@ -131,7 +131,7 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
           result = ptx::is_signed(to) || bits < 64 ? static_cast<uint64_t>(static_cast<int64_t>(rounded))
                                                    : static_cast<uint64_t>(rounded);
         }
-        // NaN becomes 0, but the highest bit alone when either side has 64 bits.
+        // NaN becomes 0, or only the highest bit set when either side has 64 bits.
         if (not_a_number && (bits == 64 || from == Type::F64)) result = uint64_t{1} << (bits - 1);
       } else {
         int64_t integer = value.integer;
@@ -204,7 +204,7 @@ Flow cvt_general(Warp& w, const Convert& o, Mask m) {
   return Flow::Next;
 }
 
-// ---- the conversions that kernels execute all the time have loops of their own
+// ---- loops for frequent conversions
 
 /// From register type S, as a T, to register type D.
 template <class D, class S, class T>

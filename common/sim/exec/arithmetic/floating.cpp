@@ -14,7 +14,7 @@ using ptx::Type;
 
 // ---- modifiers, as wrappers of an operation
 
-/// What becomes of a result: a NaN the one that hardware gives, or (.sat) everything within [0, 1] and NaN 0.
+/// Adjusts a result: a NaN becomes the canonical one; with .sat, the result is clamped to [0, 1] and NaN becomes 0.
 enum class Finish { Keep, Canonical, Saturate };
 struct Style {
   bool flush = false;  ///< .ftz: subnormal inputs and results become zero
@@ -63,7 +63,7 @@ Flow packed(Warp& w, const Registers& o, Mask m) {
   return Flow::Next;
 }
 
-/// A loop over lanes, and how it is executed.
+/// A loop over lanes, and its handler.
 struct Loop {
   Flow (*lanes)(Warp&, const Registers&, Mask) = nullptr;
   Execution<Registers> execution;
@@ -87,7 +87,7 @@ void emit_rounded(Decoder& d, const Loop& loop, const Registers& r) {
   d.emit<directed>({.r = r, .mode = kModes[static_cast<size_t>(mode)], .lanes = loop.lanes});
 }
 
-/// Sums, products and their like: for FP32 with .ftz and .sat.
+/// Sums, products and the like; for FP32 with .ftz and .sat.
 template <int N, auto F, bool PAIRS>
 Loop arithmetic(Decoder& d, Type type) {
   if (type == Type::F64) return kLoop<lanewise<double, double, N, kRounded<F>>>;
@@ -111,7 +111,7 @@ void real(Decoder& d) {
   emit_rounded(d, arithmetic<N, F, PAIRS>(d, type), registers_of(d, type, N));
 }
 
-// ---- fma: most of what kernels do. On processors that can, without a call of the library for every lane.
+// ---- fma: the most frequent operation. Processors with the instruction need no library call per lane.
 
 constexpr auto kFma = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
 #if defined(__x86_64__)
@@ -212,7 +212,8 @@ void decode_min_max(Decoder& d) {
   d.emit<lanewise<float, float, 2, kStyled<F, Style{.finish = Finish::Canonical}>>>(r);
 }
 
-// ---- signs. Of NaNs the ISA says nothing: an H200 makes the usual one of FP32, and keeps those of FP64, quiet ones.
+// ---- signs. The ISA does not specify NaNs: an H200 returns the canonical NaN for FP32, and keeps NaNs of FP64, made
+// quiet.
 
 template <auto F>
 constexpr auto kOfNumbers = [](double a) {
@@ -241,7 +242,7 @@ void decode_copysign(Decoder& d) {
 
 // ---- functions
 
-/// Of FP32 alone, rounded from what it is in FP64.
+/// Functions of FP32 only, rounded from their FP64 result.
 template <auto F>
 constexpr auto kThroughDouble = [](float a) { return static_cast<float>(F(static_cast<double>(a))); };
 
@@ -256,7 +257,7 @@ template <auto F>
 void function_f64(Decoder& d) {
   d.emit<lanewise<double, double, 1, F>>(registers_of(d, Type::F64, 1));
 }
-/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: of the upper 32 bits, and with zeros in the lower 32 bits.
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: they use the upper 32 bits; the lower 32 bits of the result are zeros.
 template <auto F>
 constexpr auto kUpperHalf = [](double x) {
   const auto upper = [](double v) {

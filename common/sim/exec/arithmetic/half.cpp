@@ -1,5 +1,5 @@
-// F16 and BF16, one value or two in 32 bits. Operations take and give doubles, in which sums and products of two values
-// are exact, and fused ones as good as.
+// F16 and BF16, one value or two in 32 bits. Operations compute in doubles, in which sums and products of two values
+// are exact, and fused ones exact enough.
 #include "exec/arithmetic/half.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ template <auto F>
 constexpr auto kNan = [](double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : F(a, b);
 };
-/// .xorsign.abs: of the magnitudes, with the sign of the product; a NaN is what it is.
+/// .xorsign.abs: applied to the magnitudes, with the sign of the product; a NaN is unchanged.
 template <auto F>
 constexpr auto kXorSign = [](double a, double b) {
   const double best = F(std::fabs(a), std::fabs(b));

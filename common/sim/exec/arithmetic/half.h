@@ -1,4 +1,4 @@
-// The two 16-bit formats, for operations that are written for both.
+// The two 16-bit formats, for operations that exist for both.
 #pragma once
 
 #include "exec/arithmetic/numeric.h"

@@ -136,7 +136,7 @@ struct CarryOperands {
   int32_t carry;
   bool uses, sets;
 };
-/// Calls f(lane, carry in), which gives the carry out, for every lane.
+/// Calls f(lane, carry in), which returns the carry out, for every lane.
 template <class F>
 Flow with_carry(Warp& w, const CarryOperands& o, Mask m, F f) {
   Mask& carry = predicate(w, o.carry);
@@ -235,7 +235,7 @@ void min_max_relu(Decoder& d) {
   type == Type::S16x2 ? pair<kRelu>(d) : integer_of<int32_t, 2, kRelu>(d);
 }
 
-// ---- shifts: amounts beyond the width give 0 or the sign
+// ---- shifts: amounts beyond the width result in 0 or the sign
 
 template <class T, bool LEFT>
 Flow shift(Warp& w, const Registers& o, Mask m) {
@@ -349,7 +349,7 @@ void decode_bfi(Decoder& d) {
   d.emit(ptx::bits(type) == 64 ? execution<bit_insert<uint64_t>> : execution<bit_insert<uint32_t>>, o);
 }
 
-/// bfind: where the highest bit is that is not the sign; .shiftamt: how far it would have to be shifted.
+/// bfind: the position of the highest bit that differs from the sign; .shiftamt: its distance from the top.
 template <class T, bool SHIFT_AMOUNT>
 Flow bit_find(Warp& w, const Registers& o, Mask m) {
   constexpr int kWidth = 8 * sizeof(T);
@@ -508,8 +508,8 @@ void decode_dot_product(Decoder& d) {
            o);
 }
 
-// ---- masks of bits, the end of a number of b bits, the n-th bit that is set. Beyond 31, .clamp sees what .wrap does
-// not.
+// ---- bmsk, szext, fns: masks of bits, sign extension from b bits, the n-th set bit. .clamp limits operands beyond 31;
+// .wrap takes their lower bits.
 
 template <bool CLAMPS>
 constexpr auto kMask = [](uint32_t a, uint32_t b) {

@@ -1,5 +1,5 @@
-// Arithmetic that treats every lane alike: an operation is a lambda on values, and this file makes loops over lanes of
-// it, one for each type.
+// Arithmetic that treats every lane alike. An operation is a lambda on values; this file makes a loop over lanes of it,
+// one for each type.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace sim {
 
-/// What a slot holds for a type: 4 bytes for everything up to 32 bits, else 8.
+/// The type of a slot's elements: 4 bytes for types of up to 32 bits, else 8.
 template <class T>
 using Stored = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
@@ -53,7 +53,8 @@ Flow lanewise(Warp& w, const Registers& o, Mask m) {
   return Flow::Next;
 }
 
-/// Operands of an instruction whose destination and sources are of one type. Unsupported if there are not so many.
+/// Operands of an instruction whose destination and sources are of one type. Throws Unsupported if their number
+/// differs.
 inline Registers registers_of(Decoder& d, ptx::Type type, int sources) {
   if (d.count() != static_cast<size_t>(sources) + 1) d.unsupported("its operands are not those of this form");
   Registers o;
@@ -63,7 +64,7 @@ inline Registers registers_of(Decoder& d, ptx::Type type, int sources) {
   return o;
 }
 
-/// make<T>() with the C++ type of an integer type; nothing if it is none.
+/// make<T>() with the C++ type of an integer type; nothing for other types.
 template <class M>
 auto by_integer_type(ptx::Type type, M make) -> decltype(make(uint32_t{})) {
   switch (type) {

@@ -33,7 +33,7 @@ Flow move_predicate(Warp& w, const MovePredicate& o, Mask m) {
   return Flow::Next;
 }
 
-// ---- pieces of `bits` bits in a register of `total` bits
+// ---- parts of `bits` bits in a register of `total` bits
 
 struct Pieces {
   int32_t whole;

@@ -1,5 +1,5 @@
 // cvt between FP16 or FP32 and numbers of four, six and eight bits, two at a time: E2M1, E2M3, E3M2, and UE8M0, the
-// powers of two that scale blocks of the others. They have neither infinities nor, but for UE8M0, NaNs.
+// powers of two that scale blocks of the others. They have no infinities, and only UE8M0 has a NaN.
 #include "exec/arithmetic/narrow.h"
 
 #include <algorithm>
@@ -26,12 +26,12 @@ struct Small {
     const float magnitude = e == 0 ? std::ldexp(f, 1 - bias - fraction) : std::ldexp(one + f, e - bias - fraction);
     return code >> (exponent + fraction) & 1 ? -magnitude : magnitude;
   }
-  /// To the nearest, ties to even; what is greater becomes the largest, and so does a NaN.
+  /// Rounds to nearest, ties to even; greater values and NaN become the largest value.
   uint32_t narrow(float value) const {
     const uint32_t sign = std::signbit(value) && !std::isnan(value) ? 1u << (exponent + fraction) : 0;
     const float magnitude = std::fabs(value);
     if (!(magnitude < widen(largest()))) return sign | largest();
-    // Codes of one sign are in the order of their values: the numbers between which it lies are neighbours.
+    // Codes of one sign are in the order of their values, so the two candidates are neighbours.
     uint32_t below = 0;
     while (widen(below + 1) <= magnitude) ++below;
     const float under = magnitude - widen(below), over = widen(below + 1) - magnitude;
@@ -40,7 +40,7 @@ struct Small {
 };
 constexpr Small kE2M1{2, 1, 1}, kE2M3{2, 3, 1}, kE3M2{3, 2, 3};
 
-/// Of E2M1 two are a byte; the others have a byte each.
+/// Two elements of E2M1 share a byte; elements of other types have a byte each.
 constexpr int distance(const Small& format) { return format.bits() == 4 ? 4 : 8; }
 
 template <const Small& FORMAT, bool RELU>

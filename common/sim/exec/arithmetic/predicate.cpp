@@ -11,7 +11,7 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-// ---- comparisons. Those with a U behind them hold for NaNs, too.
+// ---- comparisons. Those with a suffix U are true for NaNs, too.
 
 enum class Compare : uint8_t { EQ, NE, LT, LE, GT, GE, EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN_ };
 
@@ -66,7 +66,7 @@ Compare comparison_of(const Decoder& d) {
   return d.one_of(kNames, "the comparison is unknown");
 }
 
-/// What the outcome is combined with: a predicate, by .and, .or or .xor.
+/// The predicate that is combined with the outcome, by .and, .or or .xor.
 enum class Combine : uint8_t { None, And, Or, Xor };
 struct Combination {
   PredicateOperand with{};
@@ -87,11 +87,11 @@ struct Combination {
   }
 };
 
-/// Both sources of a comparison, without subnormal numbers if it says so.
+/// Both sources of a comparison, with subnormal numbers flushed if requested.
 struct CompareOperands {
   int32_t a, b;
   bool flush;
-  Compare how;  ///< where it is not a constant of the handler
+  Compare how;  ///< unless it is a constant of the handler
 
   template <class T>
   T value(T raw) const {
@@ -109,7 +109,7 @@ struct CompareOperands {
 
 struct SetpOperands {
   CompareOperands compare;
-  int32_t p, q;  ///< q: of the opposite outcome, of pairs that of their upper values; or -1
+  int32_t p, q;  ///< q: the opposite outcome, or for pairs that of the upper values; -1: none
   Combination combination;
 };
 Flow set_predicates(Warp& w, const SetpOperands& o, Mask m, Mask truth, Mask of_q) {

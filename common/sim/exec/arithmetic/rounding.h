@@ -1,4 +1,4 @@
-// Directed rounding (.rz, .rm, .rp), which few instructions have.
+// Directed rounding (.rz, .rm, .rp).
 #pragma once
 
 #include <cfenv>
@@ -7,7 +7,8 @@
 
 namespace sim {
 
-/// The direction of one instruction, for as long as this lives: through the host's rounding mode where it has one.
+/// Sets the rounding direction of one instruction for this object's lifetime, through the host's rounding mode where it
+/// has one.
 class RoundingMode {
  public:
   /// `mode`: FE_TOWARDZERO, FE_DOWNWARD or FE_UPWARD; FE_TONEAREST changes nothing.

@@ -1,5 +1,5 @@
-// Video instructions: sums, differences, comparisons of bytes and halves of registers, one, two or four at a time. GPUs of
-// today have them as sequences of others.
+// Video instructions: sums, differences, comparisons of bytes and halves of registers, one, two or four at a time.
+// Current GPUs execute them as sequences of other instructions.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-/// Which values of a register, or of two registers one behind the other, an operand stands for. `size`: bits of each.
+/// The values that an operand selects from a register or from two consecutive ones. `size`: bits of each.
 struct LaneSelection {
   std::array<uint8_t, 4> at{};  ///< first bit of each
   uint8_t count = 1, size = 32;
@@ -23,8 +23,8 @@ struct LaneSelection {
   }
 };
 
-/// b0 to b3, h0, h1, or all; with `lanes` of two and four, one for each: h10, b3210, from the highest lane on. Lanes count
-/// through a and then b.
+/// Parses b0 to b3, h0, h1, or none (the whole register); with two and four lanes one digit for each, from the highest
+/// lane on: h10, b3210. Lanes are numbered through a and then b.
 LaneSelection selection_of(const Operand& operand, int lanes, bool is_signed, bool is_second) {
   LaneSelection s;
   s.is_signed = is_signed;
@@ -46,11 +46,11 @@ enum class Comparison : uint8_t { Eq, Ne, Lt, Le, Gt, Ge };
 
 struct Video {
   int32_t d = -1, a = -1, b = -1, c = -1;  ///< slots
-  LaneSelection from_a, from_b, to;        ///< `to`: of those that are written; the others are c's
+  LaneSelection from_a, from_b, to;        ///< `to`: the lanes to write; the others come from c
   VideoOperation operation = VideoOperation::Add;
   Comparison comparison = Comparison::Eq;
   Second second = Second::None;
-  bool is_signed = false;  ///< the result; of comparisons, what a third operand is
+  bool is_signed = false;  ///< of the result; for comparisons, of the third operand
   bool saturates = false, clamps = false;
   uint8_t mask = 1;  ///< lanes that are computed
 };
@@ -71,7 +71,7 @@ bool compared(Comparison how, int64_t a, int64_t b) {
   }
 }
 
-/// What saturates has 34 bits, as the ISA says: of a shift to the left, which goes beyond them, bit 33 is the sign.
+/// Saturation uses a 34-bit intermediate, as the ISA specifies. For a left shift beyond that, bit 33 is the sign.
 int64_t saturated(const Video& o, int64_t value) {
   const int64_t low = static_cast<int64_t>(static_cast<uint64_t>(value) << 30) >> 30;
   return clamped(low, o.to.size, o.is_signed);
@@ -106,7 +106,7 @@ Flow video(Warp& w, const Video& o, Mask m) {
       int64_t value = computed(o, o.from_a.value(first, i), o.from_b.value(second, i));
       if (o.saturates) value = saturated(o, value);
       const auto low = static_cast<uint32_t>(value);
-      // Compared before they are cut to 32 bits.
+      // Comparison before truncation to 32 bits.
       const int64_t other = o.is_signed ? int64_t{static_cast<int32_t>(c[lane])} : int64_t{c[lane]};
       const bool is_less = o.is_signed ? value < other : static_cast<uint64_t>(value) < static_cast<uint64_t>(other);
       switch (o.second) {

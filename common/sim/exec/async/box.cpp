@@ -17,7 +17,7 @@ uint32_t span_bytes(Swizzle mode) {
   }
 }
 
-/// Where the tensor map is, which must be a place that TMA can read.
+/// The bytes of the tensor map, which must be in memory that TMA can read.
 const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   if (in_param_window(address)) {
     const uint64_t offset = address & ~kWindowMask;
@@ -37,8 +37,8 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
 }
 
-/// What cuTensorMapEncodeTiled refuses, and tensormap.replace lets pass: a kernel may have set a field to anything, or,
-/// starting from zeros, not at all.
+/// Checks that cuTensorMapEncodeTiled makes and tensormap.replace does not: a kernel may set a field to any value, or,
+/// starting from zeros, leave it unset.
 void check_fields(const TensorMap& map) {
   const auto require = [](bool holds, const char* field, size_t i, uint64_t value, const char* range) {
     if (holds) return;
@@ -94,7 +94,7 @@ void place_rows(Box& box) {
   }
 }
 
-/// im2col: so many pixels one after the other, along rows of positions of the filter, from image to image.
+/// im2col: consecutive pixels, along rows of positions of the filter, and from image to image.
 void place_pixels(Box& box) {
   const size_t images = box.map.rank - 1u;
   box.rows = box.map.pixels;
@@ -143,7 +143,7 @@ uint32_t swizzled(Swizzle mode, uint32_t address) {
 
 namespace {
 
-/// What the map at `at` makes of an instruction's coordinates. Throws Fault if it cannot be one for them.
+/// Applies the map at `at` to an instruction's coordinates. Throws Fault if they do not match.
 void place(Box& box, const uint8_t* at, uint64_t address) {
   std::memcpy(&box.map, at, sizeof box.map);
   if (box.map.magic != TensorMap::kMagic)
@@ -162,9 +162,9 @@ void place(Box& box, const uint8_t* at, uint64_t address) {
     throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
                                                 ") is not supported by the simulated device"};
   if (box.map.is_im2col != box.is_im2col) {
-    throw Fault{Status::IllegalInstruction,
-                box.map.is_im2col ? "the tensor map is one for im2col, and the instruction has no .im2col"
-                                  : "the instruction has .im2col, and the tensor map is not one for im2col"};
+    throw Fault{Status::IllegalInstruction, box.map.is_im2col
+                                                ? "the tensor map is for im2col, but the instruction has no .im2col"
+                                                : "the instruction has .im2col, but the tensor map is not for im2col"};
   }
   if (box.is_im2col)
     place_pixels(box);
@@ -184,9 +184,9 @@ void place(Box& box, const uint8_t* at, uint64_t address) {
                                                 " bytes, but TMA needs a multiple of 16 bytes"};
   }
   if (box.map.is_packed() && box.map.fills_with_nan())
-    throw Fault{Status::IllegalInstruction, "packed tensors (16U4, 16U6) have no NaNs to fill with"};
+    throw Fault{Status::IllegalInstruction, "packed tensors (16U4, 16U6) cannot be filled with NaN"};
   if (box.is_store && box.map.element_type() == TensorDataType::FourSpread)
-    throw Fault{Status::IllegalInstruction, "TMA stores have no tensors of 16U4_ALIGN16B: only loads do"};
+    throw Fault{Status::IllegalInstruction, "TMA stores do not support tensors of 16U4_ALIGN16B: only loads do"};
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ void reread_map(Cluster& cluster, Box& box) {
 
 namespace {
 
-/// f(place in shared memory, place in the row, bytes) for every 16 bytes of a row, of which the last may be fewer.
+/// Calls f(offset in shared memory, offset in the row, bytes) for every 16 bytes of a row; the last may be fewer.
 template <class F>
 void for_chunks(Swizzle swizzle, uint32_t offset, uint32_t bytes, F f) {
   // In each 128 bytes the swizzle flips the same bits of the address.
@@ -251,7 +251,7 @@ void row_to_shared(Cta& cta, const Box& box, uint32_t offset, const uint8_t* row
   uint8_t* const shared = cta.smem.data();
   const Swizzle swizzle = box.map.swizzle_mode();
   if (box.map.is_spread()) {
-    const uint32_t bytes = 2 * box.map.bits();  // of sixteen
+    const uint32_t bytes = 2 * box.map.bits();  // of sixteen elements
     for (uint32_t i = 0; i < box.shared_bytes; i += 16)
       std::memcpy(shared + swizzled(swizzle, offset + i), row + i / 16 * bytes, bytes);
     return;
@@ -278,7 +278,7 @@ void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* r
 
 std::vector<Range> shared_ranges(const Box& box, uint32_t offset) {
   if (box.pitch == box.shared_bytes) return {{offset, offset + uint64_t{box.footprint()}}};
-  std::vector<Range> ranges;  // a box that is narrower than its swizzle: what lies between the rows is free
+  std::vector<Range> ranges;  // of a box that is narrower than its swizzle: the gaps between rows are not part of it
   for (uint32_t row = 0; row < box.rows; ++row) {
     for (uint32_t at = 0; at < box.shared_bytes; at += 16) {
       const uint64_t begin = swizzled(box.map.swizzle_mode(), offset + row * box.pitch + at);

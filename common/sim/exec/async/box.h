@@ -19,30 +19,30 @@ struct TensorOperand {
   bool takes_rows = false;  ///< tile::gather4, tile::scatter4: the coordinates are {x, y0, y1, y2, y3}
 
   static TensorOperand decode(Decoder& d, const ptx::Operand& operand);
-  /// With .im2col, the operand behind the others names where in the filter each pixel is taken from.
+  /// With .im2col, the last operand holds the offsets in the filter.
   void decode_offsets(Decoder& d, size_t index);
 };
 
 struct Box {
   TensorMap map;
-  uint64_t map_address = 0;  ///< in global memory; 0: among the parameters, where it stays as it is
-  uint8_t dimensions = 0;    ///< as the instruction has them
+  uint64_t map_address = 0;  ///< in global memory; 0: among the parameters, where it cannot change
+  uint8_t dimensions = 0;    ///< of the instruction
   bool is_im2col = false, is_store = false;
   std::array<int64_t, 5> coordinate{};
-  std::array<int64_t, 3> offset{};  ///< im2col: in the filter, width first
+  std::array<int64_t, 3> offset{};  ///< im2col: position in the filter, width first
   std::array<uint32_t, 5> count{};  ///< elements per dimension: ceil(box / element stride)
-  /// Between which the outer dimensions are walked through, the second fastest. im2col: the same for every load, wherever
-  /// in between it starts, and images never end.
+  /// Bounds of the iteration over the outer dimensions; the second dimension varies fastest. im2col: the bounds are the
+  /// same for every load, wherever it starts, and the number of images is unbounded.
   std::array<int64_t, 5> begin{}, end{};
   bool takes_rows = false;                               ///< row i of four is the tensor's row coordinate[1 + i]
   uint32_t inner_bytes = 0;                              ///< of one row of the box in global memory
-  uint32_t shared_bytes = 0;                             ///< in shared memory: more, if its elements are spread
-  uint32_t pitch = 0;                                    ///< from row to row in shared memory
+  uint32_t shared_bytes = 0;                             ///< of one row in shared memory; more if elements are spread
+  uint32_t pitch = 0;                                    ///< distance between rows in shared memory
   uint32_t rows = 0;                                     ///< product of the outer counts; im2col: pixels
   uint32_t bytes() const { return inner_bytes * rows; }  ///< what an mbarrier counts
-  /// Bytes between which it lies in shared memory.
+  /// Size of its range of shared memory, in bytes.
   uint32_t footprint() const { return rows * (map.swizzle_mode() == Swizzle::None ? shared_bytes : pitch); }
-  /// Where its rows begin, in bytes of a row of the tensor.
+  /// Offset of its rows in the rows of the tensor, in bytes.
   int64_t start() const { return coordinate[0] * map.bits() / 8; }
   /// Its bytes and its part of the tensor, for traces.
   Footprint outline() const {
@@ -53,13 +53,13 @@ struct Box {
   }
 };
 
-/// The box that a lane names. Throws Fault if the tensor map or the coordinates are impossible.
+/// The box of a lane's operands. Throws Fault if the tensor map or the coordinates are invalid.
 Box make_box(Warp& warp, const TensorOperand& operand, int lane, bool is_store);
-/// The operation takes effect. In all schedules but the one that resembles hardware, a map in global memory is read
-/// only now: a map that has been modified since the issue makes another box.
+/// Called when the operation takes effect. In all schedules except the default one, a map in global memory is read only
+/// now, so that a map that was modified since the issue has consequences.
 void reread_map(Cluster& cluster, Box& box);
 
-/// Where the swizzle puts the byte at this shared offset.
+/// The swizzled position of the byte at this shared offset.
 uint32_t swizzled(Swizzle mode, uint32_t address);
 
 /// Calls f(row's global address or 0 if the row lies outside, shared offset of the row, first valid byte, end of valid
@@ -89,12 +89,13 @@ void for_rows(const Box& box, F f) {
   }
 }
 
-/// Copies a row of the box as it is in global memory, in 16-byte chunks, from `row` to its swizzled place at `offset`, or
-/// back. What lies between spread elements stays as it was; of bytes that hold six bits each, these are packed on the way back.
+/// Copies a row of the box in 16-byte chunks, from `row` in the layout of global memory to its swizzled position at
+/// `offset`, or back. The gaps between spread elements keep their contents; elements of six bits in bytes of their own
+/// are packed on the way back.
 void row_to_shared(Cta& cta, const Box& box, uint32_t offset, const uint8_t* row);
 void row_from_shared(const Cta& cta, const Box& box, uint32_t offset, uint8_t* row);
 
-/// The bytes of shared memory that it occupies at `offset`, and those of global memory that lie inside the tensor. A
+/// The ranges of shared memory that the box occupies at `offset`, and those of global memory inside the tensor. A
 /// store's rows end at a multiple of 16 bytes.
 std::vector<Range> shared_ranges(const Box& box, uint32_t offset);
 std::vector<Range> global_ranges(const Box& box, bool is_store);

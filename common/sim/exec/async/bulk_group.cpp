@@ -13,7 +13,7 @@ Flow commit_group(Warp& w, const NoOperands&, Mask m) {
 }
 
 struct WaitGroup {
-  uint32_t pending;  ///< so many of the newest groups may be unfinished
+  uint32_t pending;  ///< number of the newest groups that may be unfinished
   bool read_only;    ///< .read: only the source must have been read
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {

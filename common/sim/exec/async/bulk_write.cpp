@@ -53,7 +53,7 @@ void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<B
 
 const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
                             const char* what) {
-  if (cta.exited) return cta.smem.data() + offset;  // its exit has been forgiven
+  if (cta.exited) return cta.smem.data() + offset;  // its exit has been tolerated
   return shared_location(cluster, cta, cta.rank << kSharedRankShift | offset, bytes, align, true, what);
 }
 

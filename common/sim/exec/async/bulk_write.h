@@ -1,4 +1,4 @@
-// Stores of TMA: the second half, in which what was read from shared memory becomes visible in global memory.
+// Stores of TMA, second half: the data read from shared memory become visible in global memory.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class BulkWrite final : public AsyncOperation {
   std::vector<uint8_t> data;
   Reduction how = Reduction::None;
   ptx::Type type = ptx::Type::None;  ///< of a reduction's elements
-  uint32_t byte_mask = 0xFFFF;       ///< .cp_mask: which of each 16 bytes are written
+  uint32_t byte_mask = 0xFFFF;       ///< .cp_mask: the bytes of each 16 that are written
   Warp* warp = nullptr;
   uint64_t group = 0;  ///< bulk group of the issuing lane
 
@@ -32,12 +32,12 @@ class BulkWrite final : public AsyncOperation {
 /// Ends the first half: the source has been read, `write` follows.
 void finish_read(Cluster& cluster, const AsyncOperation& read, std::unique_ptr<BulkWrite> write);
 
-/// Where a store of this CTA reads. A CTA that has left without waiting was remarked upon then; its memory is still
-/// there.
+/// The source of a store of this CTA. If the CTA has exited without waiting, that has been reported at its exit; its
+/// memory still exists.
 const uint8_t* store_source(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, uint32_t align,
                             const char* what);
 
-/// How long the first half takes, in the CTA's unit for stores.
+/// The duration of the first half, in the CTA's store unit.
 Latency read_time(Cta& cta, uint32_t bytes);
 
 }  // namespace sim

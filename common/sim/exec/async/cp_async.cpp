@@ -19,9 +19,9 @@ using ptx::Type;
 
 struct CopyOperands {
   Address to, from;
-  uint32_t bytes = 0;          ///< that are written
-  int32_t taken = -1;          ///< slot: how many of them are read, the rest is zeros; -1: all
-  PredicateOperand ignored{};  ///< true: the source is ignored, all are zeros
+  uint32_t bytes = 0;          ///< bytes to write
+  int32_t taken = -1;          ///< slot: bytes to read, the rest is zeros; -1: all
+  PredicateOperand ignored{};  ///< true: the source is not read, all bytes are zeros
 };
 
 class CopyAsync final : public AsyncOperation {
@@ -37,7 +37,7 @@ class CopyAsync final : public AsyncOperation {
   std::array<uint64_t, 32> group{};
 
   void complete(Cluster& cluster) override {
-    // A CTA may exit without having waited: then the data is not needed.
+    // A CTA may exit without waiting: then the data are not needed.
     if (warp->cta->exited) return;
     for (const Piece& piece : pieces) {
       uint8_t* to = shared_location(cluster, *warp->cta, piece.to, piece.bytes + piece.zeros, 1, true, "cp.async");
@@ -74,7 +74,7 @@ Flow copy_async(Warp& w, const CopyOperands& o, Mask m) {
     if (ignored >> lane & 1) take = 0;
     to_offset[lane] = to & kSharedOffsetMask, from_address[lane] = from;
     if (take > 0) reading |= 1u << lane;
-    // What the copy will overwrite may be gone from now on.
+    // The old contents of the destination may be lost from now on.
     std::memset(shared_location(cluster, *w.cta, to, o.bytes, o.bytes, true, "cp.async"), 0xFF, o.bytes);
     if (take > 0) global_location(cluster, from, take, o.bytes, false, "cp.async");
     copy->group[static_cast<size_t>(lane)] = begin_copy(w, lane);
@@ -104,8 +104,8 @@ Flow commit_group(Warp& w, const NoOperands&, Mask m) {
 }
 
 struct WaitGroup {
-  uint32_t pending;  ///< so many of the newest groups may be unfinished
-  bool all;          ///< wait_all: also what was never committed
+  uint32_t pending;  ///< number of the newest groups that may be unfinished
+  bool all;          ///< wait_all: also copies that were not committed
 };
 Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
   cluster_of(w).watchers.tell(
@@ -143,14 +143,14 @@ class ArriveAfterCopies final : public AsyncOperation {
     later->origin = origin, later->warp = warp;
     const size_t first = rest.front().lane;
     later->arrivals = std::move(rest);
-    warp->copies[first]->then.push_back(std::move(later));  // the last of its copies will submit it again
+    warp->copies[first]->then.push_back(std::move(later));  // the completion of the lane's last copy submits it again
   }
   std::string describe() const override { return "arrive after cp.async"; }
 };
 
 struct ArriveOperands {
   BarrierOperand barrier;
-  bool counted;  ///< .noinc: the arrival is one of those that the phase expects anyway
+  bool counted;  ///< .noinc: the arrival is one of those that the phase expects
 };
 Flow arrive_after_copies(Warp& w, const ArriveOperands& o, Mask m) {
   auto operation = std::make_unique<ArriveAfterCopies>();

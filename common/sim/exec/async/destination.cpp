@@ -82,7 +82,7 @@ void poison(Cta& cta, uint32_t offset, uint32_t bytes) { std::memset(cta.smem.da
 
 void poison(Cta& cta, uint32_t offset, const Box& box) {
   if (box.pitch == box.shared_bytes) return poison(cta, offset, box.footprint());
-  std::array<uint8_t, 128> row;  // of a box that is narrower than its swizzle: what lies between the rows stays
+  std::array<uint8_t, 128> row;  // of a box that is narrower than its swizzle: gaps between rows keep their contents
   row.fill(0xFF);
   for (uint32_t i = 0; i < box.rows; ++i) row_to_shared(cta, box, offset + i * box.pitch, row.data());
 }

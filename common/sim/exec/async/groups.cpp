@@ -18,7 +18,7 @@ CopyGroups::Group& group(CopyGroups& groups, uint64_t number) { return groups.gr
 
 void commit(CopyGroups& groups) {
   groups.groups.emplace_back();
-  // Forget finished groups at the front; the open one stays.
+  // Remove finished groups at the front, but never the open one.
   size_t done = 0;
   const auto is_done = [](const CopyGroups::Group& each) {
     return each.reads == 0 && each.writes == 0 && each.maps == 0;

@@ -7,7 +7,7 @@
 
 namespace sim {
 
-// cp.async. A copy belongs to the group that is open when it is issued; numbers count groups since the start.
+// cp.async. A copy belongs to the group that is open when it is issued. Groups are numbered from the kernel's start.
 uint64_t begin_copy(Warp& warp, int lane);
 void finish_copy(Warp& warp, int lane, uint64_t group);
 void commit_copies(Warp& warp, int lane);
@@ -21,7 +21,7 @@ bool no_copies_in_flight(const Warp& warp, int lane);
 uint64_t begin_bulk(Warp& warp, int lane);
 void finish_bulk_read(Warp& warp, int lane, uint64_t group);
 void finish_bulk_write(Warp& warp, int lane, uint64_t group);
-/// A load's tensor map in global memory: a bulk group of the lane, too, reports when it has been read.
+/// A load's tensor map in global memory belongs to a bulk group of the lane, too, until it has been read.
 uint64_t begin_map_read(Warp& warp, int lane);
 void finish_map_read(Warp& warp, int lane, uint64_t group);
 void commit_bulk(Warp& warp, int lane);

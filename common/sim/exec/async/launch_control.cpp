@@ -1,5 +1,5 @@
-// clusterlaunchcontrol: a cluster takes over the work of one that has not started. The 16-byte answer is ours:
-// [kGranted or kRefused, x, y, z]. What says neither is no answer.
+// clusterlaunchcontrol: a cluster takes over the work of one that has not started. The format of the 16-byte response
+// is our own: [kGranted or kRefused, x, y, z]. Any other first word is not a response.
 #include <array>
 #include <vector>
 
@@ -20,15 +20,15 @@ constexpr uint32_t kGranted = 1, kRefused = 2;
 
 struct TryCancelOperands {
   Address to, barrier;
-  bool all;  ///< .multicast::cluster::all: every CTA of the cluster gets the answer
+  bool all;  ///< .multicast::cluster::all: every CTA of the cluster gets the response
 };
 
 class TryCancel final : public AsyncOperation {
  public:
   uint32_t to = 0, barrier = 0;  // offsets
-  std::vector<uint32_t> ranks;   // of the CTAs that get the answer
+  std::vector<uint32_t> ranks;   // of the CTAs that get the response
 
-  /// Where it is written in one of them.
+  /// The receiving CTA of this rank; throws Fault if it has exited.
   Cta& destination(Cluster& cluster, uint32_t rank) const {
     return check_destination(cluster, rank, to, 16, 16, "clusterlaunchcontrol.try_cancel");
   }
@@ -76,7 +76,7 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
     cancel->barrier = to_shared(o.barrier.of(w, lane), "try_cancel", "'s mbarrier") & kSharedOffsetMask;
     if (w.cta->saw_refusal)
       throw Fault{Status::LaunchFailure,
-                  "try_cancel by a CTA that has seen an answer which says no: it may not ask again", lane};
+                  "try_cancel by a CTA that has already read a refusal: no further request is allowed", lane};
     Destination destination{cancel->to, cancel->barrier, {}};
     for (Cta& cta : cluster.ctas) {
       if (!o.all && &cta != w.cta) continue;
@@ -91,7 +91,7 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
                                      .to = &destination,
                                      .bytes = 16,
                                      .to_all = o.all});
-    if (w.alone) {  // no other is there: it gets nothing
+    if (w.alone) {  // executed alone, so that there is no cluster to cancel
       cancel->answer(cluster, {kRefused, 0, 0, 0});
       continue;
     }
@@ -112,7 +112,8 @@ Flow is_canceled(Warp& w, const IsCanceled& o, Mask m) {
     const int lane = first_lane(rest);
     const auto said = static_cast<uint32_t>(lanes<uint64_t>(w, o.answer)[lane]);
     if (said != kGranted && said != kRefused)
-      throw Fault{Status::LaunchFailure, "query_cancel of 16 bytes that are no answer of try_cancel, or not yet", lane};
+      throw Fault{Status::LaunchFailure, "query_cancel of 16 bytes that are not a response of try_cancel, or not yet",
+                  lane};
     truth |= static_cast<Mask>(said == kGranted) << lane;
     w.cta->saw_refusal |= said == kRefused;
   }

@@ -22,7 +22,7 @@ void fill_outside(const TensorMap& map, uint8_t* bytes, size_t count) {
     std::memset(bytes, 0, count);
     return;
   }
-  // The NaN that TMA fills with (BF16: 0x7FF7, measured).
+  // The NaN with which TMA fills (BF16: 0x7FF7, measured).
   const size_t element = map.bits() / 8;
   const uint64_t nan = element == 2 ? 0x7FF7 : element == 4 ? 0x7FF7'FFFF : 0x7FF7'FFFF'FFFF'FFFF;
   for (size_t i = 0; i < count; i += element) { std::memcpy(bytes + i, &nan, std::min(element, count - i)); }
@@ -52,7 +52,7 @@ class TensorLoad final : public AsyncOperation {
     std::array<uint8_t, 256 * 16> row;
     for (const Credit& credit : to.credits)
       check_destination(cluster, credit.destination, to.offset, box.footprint(), 128, "TMA load");
-    // Rows lie too far apart for the host's processor to guess the next one.
+    // Rows are too far apart for the host's hardware prefetcher.
     const uint64_t ahead = box.map.rank > 1 ? 16 * box.map.strides[0] : 0;
     for_rows(box, [&](uint64_t address, uint32_t at, int64_t first, int64_t last) {
       for (uint32_t i = 0; i < box.inner_bytes && ahead != 0; i += 64)
@@ -132,7 +132,7 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
 }
 
 Flow prefetch(Warp& w, const TensorOperand& o, Mask m) {
-  for (Mask rest = m; rest; rest &= rest - 1) make_box(w, o, first_lane(rest), false);  // for its checks
+  for (Mask rest = m; rest; rest &= rest - 1) make_box(w, o, first_lane(rest), false);  // checks the operands
   return Flow::Next;
 }
 

@@ -20,7 +20,7 @@ struct TensorStoreOperands {
   Reduction how = Reduction::None;
 };
 
-/// What a reduction takes the elements of such a tensor for.
+/// The element type of a reduction into such a tensor.
 Type reduction_type(TensorDataType type) {
   switch (type) {
     case TensorDataType::U32: return Type::U32;
@@ -81,7 +81,7 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
     auto store = std::make_unique<TensorStore>();
     store->box = make_box(w, o.tensor, lane, true);
     if (o.how != Reduction::None && store->box.map.is_packed())
-      throw Fault{Status::IllegalInstruction, "TMA reductions have no packed types (16U4, 16U6)", lane};
+      throw Fault{Status::IllegalInstruction, "TMA reductions do not support packed types (16U4, 16U6)", lane};
     const uint32_t from = shared_address(w, o.from, lane, "TMA store");
     shared_location(cluster, *w.cta, from, store->box.footprint(), 128, true, "TMA store");
     store->offset = from & kSharedOffsetMask;

@@ -1,4 +1,4 @@
-// tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel edits itself.
+// tensormap.replace, tensormap.cp_fenceproxy: tensor maps that a kernel modifies.
 #include <algorithm>
 #include <array>
 
@@ -34,14 +34,14 @@ struct Replace {
   MapField field;
   bool in_shared = false;  ///< .shared::cta
 };
-/// The ISA numbers element types otherwise than the driver: FP32 that flushes subnormals comes before FP64 and BF16.
+/// The ISA numbers element types differently from the driver: FP32 that flushes subnormals comes before FP64 and BF16.
 uint8_t element_type(uint64_t number) {
   constexpr std::array<TensorDataType, 3> kMoved{TensorDataType::F32Ftz, TensorDataType::F64, TensorDataType::BF16};
   return number >= 8 && number <= 10 ? static_cast<uint8_t>(kMoved[number - 8]) : static_cast<uint8_t>(number);
 }
 
-/// Is this memory blank? Triton's make_tensor_descriptor builds its tensor maps from 128 zero bytes, and hardware takes
-/// them (measured on an H100).
+/// Whether this memory is all zeros. Triton's make_tensor_descriptor builds its tensor maps from 128 zero bytes, and
+/// hardware accepts them (measured on an H100).
 bool is_blank(const uint8_t* bytes) {
   return std::all_of(bytes, bytes + sizeof(TensorMap), [](uint8_t byte) { return byte == 0; });
 }
@@ -71,7 +71,7 @@ void set_field(TensorMap& map, MapField field, uint32_t i, uint64_t value) {
     case MapField::FillMode: map.oob_fill = static_cast<uint8_t>(value); break;
   }
 }
-/// An access to the 128 bytes of a map.
+/// Notifies watchers of an access to the 128 bytes of a map.
 void observe(Warp& w, int lane, uint64_t address, bool is_shared, Role role) {
   const Watchers& watchers = cluster_of(w).watchers;
   uint64_t at[32] = {};
@@ -133,7 +133,7 @@ Flow copy_map(Warp& w, const CopyMap& o, Mask m) {
     observe(w, lane, from, true, Role::Load);
     observe(w, lane, o.to.of(w, lane), false, Role::Store);
   }
-  cluster.watchers.tell(FenceEvent{.warp = w, .lanes = 1u << lane});  // it releases what it has copied
+  cluster.watchers.tell(FenceEvent{.warp = w, .lanes = 1u << lane});  // the release of the copied bytes
   note_effect(w);
   return Flow::Next;
 }

@@ -58,7 +58,7 @@ namespace {
 
 Flow exit_thread(Warp& w, const NoOperands&, Mask m) {
   exit_lanes(w, m);
-  ++w.split().pc;  // of the lanes that are left
+  ++w.split().pc;  // of the remaining lanes
   return Flow::Jump;
 }
 

@@ -1,11 +1,11 @@
-// Jumps, for those who make them: branches, and calls that were inlined.
+// Jumps, used by branches and by inlined calls.
 #pragma once
 
 #include "exec/core/op.h"
 
 namespace sim {
 
-/// To an index into Program::ops; while a function is being decoded, to one of its instructions.
+/// The target is an index into Program::ops; while a function is being decoded, the index of one of its instructions.
 struct Jump {
   uint32_t target = 0;
 };

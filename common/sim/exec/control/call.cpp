@@ -1,5 +1,5 @@
-// Calls of what the system provides: printf, assert, malloc. Other calls are inlined (exec/core/builder.cpp) or made
-// (routine.cpp).
+// Calls of system functions: printf, assert, malloc. Other calls are inlined (exec/core/builder.cpp) or executed as
+// calls (routine.cpp).
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct SystemCall {
   int32_t result = -1;
 };
 
-/// The `index`-th argument, of so many bytes.
+/// The `index`-th argument, which has `bytes` bytes.
 uint64_t argument(Warp& w, const SystemCall& call, int lane, size_t index, size_t bytes) {
   uint64_t value = 0;
   std::memcpy(&value, in_frame(w, lane, static_cast<uint32_t>(call.arguments[index])), bytes);
@@ -30,7 +30,7 @@ void return_value(Warp& w, const SystemCall& call, int lane, const void* value, 
   if (call.result >= 0) std::memcpy(in_frame(w, lane, static_cast<uint32_t>(call.result)), value, bytes);
 }
 
-/// Host address of device data that a system call reads, with the room that is left there.
+/// Host address of device data that a system call reads; `room` gets the bytes up to the end of its memory.
 const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
   if (in_local_window(address)) {
     const uint64_t offset = address & ~kWindowMask;
@@ -188,7 +188,7 @@ struct SystemFunction {
   std::string_view name;
   Execution<SystemCall> execution;
   size_t arguments;
-  bool needs_order;  ///< clusters can notice one another by it
+  bool needs_order;  ///< clusters can observe one another by it
 };
 constexpr SystemFunction kFunctions[] = {
     {"vprintf", execution<device_printf>, 2, false},
@@ -209,8 +209,7 @@ void decode_call(Decoder& d) {
   if (function == std::end(kFunctions)) {
     if (callee.text.starts_with("__cudaCDP2"))
       d.unsupported("the kernel launches another one (dynamic parallelism), which is not simulated");
-    d.unsupported("the function '" + callee.text +
-                  "' has no body in this image and is no system call that is supported");
+    d.unsupported("the function '" + callee.text + "' has no body in this image and is not a supported system call");
   }
   const auto local_offset = [&](const Operand& operand) {
     if (operand.kind != Operand::Kind::Variable) d.unsupported("an argument that is not a .param variable");

@@ -52,7 +52,7 @@ uint32_t routine_at(Warp& w, const RoutineCall& call, int lane) {
   return found->second;
 }
 
-// ---- the registers of a routine that is entered again
+// ---- the registers of a routine that is entered recursively
 
 void save(Warp& w, const Routine& routine, int lane, std::vector<uint8_t>& to) {
   for (const Routine::Kept& kept : routine.registers) {
@@ -137,7 +137,8 @@ void tell_parted(Warp& w, Mask some, Mask others) {
   if (others != 0) cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, some, others});
 }
 
-/// What an unfinished operation has still to write must not be saved, nor overwritten by what was.
+/// Whether saving and restoring must wait: a register that an unfinished operation has still to write may be neither
+/// saved nor restored.
 bool must_wait(const Warp& w, Mask nested) { return nested != 0 && has_pending(w); }
 
 }  // namespace
@@ -155,7 +156,7 @@ Flow call_routine(Warp& w, const RoutineCall& call, Mask m) {
   }
   if (must_wait(w, calls.active[target] & together)) return block(w, Wait::Scoreboard);
   for (Mask rest = together; rest; rest &= rest - 1) enter(w, call, target, calls, first_lane(rest));
-  // A warp that calls nothing goes on; one that calls another function comes back to this instruction.
+  // Lanes that do not call continue at the next instruction; lanes that call another function execute this one again.
   Split& split = w.split();
   const Mask idle = split.mask & ~m, elsewhere = m & ~together;
   tell_parted(w, together, idle | elsewhere);
@@ -180,7 +181,7 @@ Flow return_from_routine(Warp& w, const NoOperands&, Mask m) {
     tell_parted(w, m, others);
     w.fork(others, split.pc + 1);
   }
-  // Lanes that were called from different places, or at different depths, go different ways.
+  // Lanes that were called from different instructions, or at different depths, diverge.
   bool is_first = true;
   for (Mask rest = m; rest;) {
     const auto& stack = calls.lanes[static_cast<size_t>(first_lane(rest))];

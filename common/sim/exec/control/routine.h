@@ -1,7 +1,7 @@
-// Calls of functions that are not inlined: those called through a pointer, and those that call themselves.
+// Calls of functions that are not inlined: of those called through a pointer, and of recursive ones.
 //
-// A routine's registers have slots of their own, as an inlined function's have. A lane that enters a routine in which
-// it is already saves what it holds in them, and takes it back when it returns. Its .local and .param variables are in
+// A routine's registers have slots of their own, as an inlined function's have. A lane that enters a routine
+// recursively saves their contents and restores them when it returns. The routine's .local and .param variables are in
 // a frame on the lane's stack, which follows the kernel's own local memory (Launch::local_bytes).
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace sim {
 
-/// An argument or a result, as bytes of the caller's frame.
+/// An argument or a result: bytes of the caller's frame.
 struct Passed {
   uint32_t offset, bytes;
 };
 
 struct RoutineCall {
-  int32_t pointer = -1;  ///< slot of the function's address; -1: `routine` is meant
+  int32_t pointer = -1;  ///< slot of the function's address; -1: the call is to `routine`
   uint32_t routine = 0;  ///< index into Program::routines
   std::vector<Passed> arguments, results;
 };
@@ -25,7 +25,7 @@ Flow call_routine(Warp& warp, const RoutineCall& call, Mask mask);
 /// `ret` in a routine.
 Flow return_from_routine(Warp& warp, const NoOperands&, Mask mask);
 
-/// Between a register and the frame: arguments and results of a call that are no variables.
+/// Copies between a register and the frame: arguments and results of a call that are not variables.
 struct FrameRegister {
   int32_t slot;
   uint32_t offset, bytes;
@@ -33,14 +33,14 @@ struct FrameRegister {
 Flow register_to_frame(Warp& warp, const FrameRegister& argument, Mask mask);
 Flow frame_to_register(Warp& warp, const FrameRegister& result, Mask mask);
 
-/// Arguments and results of a call that was inlined, from one place of the frame to another.
+/// Copies arguments and results of an inlined call within the frame.
 struct FrameCopy {
   uint32_t to, from;
   uint64_t bytes;
 };
 Flow copy_in_frame(Warp& warp, const FrameCopy& copy, Mask mask);
 
-/// Host address of byte `offset` of the frame that the lane is in.
+/// Host address of byte `offset` of the lane's current frame.
 uint8_t* in_frame(Warp& warp, int lane, uint32_t offset);
 
 }  // namespace sim

@@ -1,4 +1,4 @@
-// setmaxnreg: warps give registers to their CTA's pool, and take them from there.
+// setmaxnreg: warps return registers to their CTA's pool and take registers from it.
 #include "exec/core/families.h"
 #include "exec/core/lifetime.h"
 
@@ -27,7 +27,7 @@ constexpr std::string_view kIgnored[] = {"inc", "dec", "sync", "aligned", "u32"}
 
 }  // namespace
 
-/// Grants what fits the pool, first come, first served.
+/// Grants requests in order while the pool suffices.
 void check_register_pool(Cta& cta) {
   for (Warp& warp : cta.warps) {
     for (uint32_t rest = warp.used; rest; rest &= rest - 1) {

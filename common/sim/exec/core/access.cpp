@@ -35,7 +35,7 @@ const GlobalMemory::Allocation* find_allocation(Cluster& cluster, uint64_t addre
   return found;
 }
 
-/// What may be a pointer among the kernel's parameters.
+/// The kernel's parameters that may be pointers.
 std::vector<uint64_t> given_pointers(const Launch& launch) {
   std::vector<uint64_t> pointers(launch.parameters.size() / sizeof(uint64_t));
   if (!pointers.empty()) std::memcpy(pointers.data(), launch.parameters.data(), pointers.size() * sizeof(uint64_t));
@@ -138,7 +138,7 @@ uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uin
 
 namespace {
 
-/// An access of a warp's lanes, their addresses in one state space.
+/// An access of a warp's lanes, with addresses in one state space.
 struct LaneAccess {
   LaneAccess(Warp& executing, uint32_t size, Mask active, AccessKind what)
       : warp(executing), bytes(size), mask(active), kind(what) {}
@@ -286,7 +286,7 @@ ptx::Space space_of_window(uint64_t window) {
 
 namespace {
 
-/// Does the running instruction access places well above or below all that it has?
+/// Whether the running instruction accesses addresses well beyond its earlier range.
 bool reaches_further(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
   if (!warp.reaches) warp.reaches = std::make_unique<std::array<Warp::Reach, Warp::kReaches>>();
   const uint8_t *low = access.host[first_lane(mask)], *high = low;
@@ -299,7 +299,7 @@ bool reaches_further(Warp& warp, const Access& access, uint32_t bytes, Mask mask
     reach = {low, high};
     return false;
   }
-  // By little more than it knows already is no progress: random accesses find the ends of a location bit by bit.
+  // A small extension is no progress: random accesses approach the ends of an array bit by bit.
   const ptrdiff_t little = (reach.high - reach.low) / 64;
   if (reach.low - low <= little && high - reach.high <= little) return false;
   reach = {std::min(low, reach.low), std::max(high, reach.high)};
@@ -316,7 +316,7 @@ void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask) {
     return;
   warp.writes_in_vain = !reaches_further(warp, access, bytes, mask);
   if (warp.writes_in_vain)
-    warp.executed += static_cast<uint64_t>(std::popcount(mask));  // as long as it takes
+    warp.executed += static_cast<uint64_t>(std::popcount(mask));  // the cost of this check
   else
     warp.executed_at_effect = warp.executed;
 }

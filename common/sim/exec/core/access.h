@@ -25,16 +25,16 @@ struct Access {
   bool local = false;  ///< all lanes in local memory
 };
 
-/// Where the lanes of `mask` access `bytes` bytes each (a power of two up to 32, and aligned to as many). Every access
-/// of a lane to memory comes by here. Throws Fault with the first bad lane. Also feeds the counters, and forgets what
-/// TMA knew about shared memory that is stored to.
+/// Finds the host addresses at which the lanes of `mask` access `bytes` bytes each (a power of two up to 32, and
+/// aligned to that). Every access of a lane to memory passes through here. Throws Fault with the first invalid lane.
+/// Also notifies watchers, and clears the recorded layout of shared memory that is stored to.
 void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask, AccessKind kind, Access* access);
 
-/// The lanes of `mask` have changed up to `bytes` bytes each there, and others can notice. As an effect of the warp it
-/// counts only if the warp has had none for a while, and the instruction never wrote so far up or down: changing the
-/// same few locations for ever is no progress.
+/// The lanes of `mask` have changed up to `bytes` bytes each there, visibly to others. If the warp has had no effect
+/// for a while, the write counts as one only where the instruction writes beyond its earlier range: changing the same
+/// few locations for ever is no progress.
 void note_write(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
-/// The lanes of `mask` have read there. A warp that reads further and further on will come to an end.
+/// The lanes of `mask` have read there. A warp that reads further and further will end.
 void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
 
 /// One location of shared memory, given by a 32-bit shared address (the rank in bits 31..24). With `own`, the rank must
@@ -46,8 +46,9 @@ uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t addres
 uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write,
                          const char* what);
 
-/// A 64-bit generic address, or a 32-bit shared one, that must name shared memory: as a shared address. 64-bit
-/// addresses whose upper half is 0 pass too: some libraries hand over zero-extended shared addresses.
+/// Converts a 64-bit generic address, or a 32-bit shared one, to a shared address. Throws Fault if it is not an address
+/// of shared memory. 64-bit addresses whose upper half is 0 are accepted: some libraries pass zero-extended shared
+/// addresses.
 uint32_t to_shared(uint64_t address, const char* what, const char* part = "");
 
 }  // namespace sim

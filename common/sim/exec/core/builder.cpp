@@ -1,6 +1,6 @@
-// Turns a kernel into a Program: lays out variables, gives registers their slots, inlines calls and resolves branches.
-// What is called through a pointer, and what calls itself, becomes a routine behind the kernel.
-// What an instruction means is left to its family (exec/core/families.h).
+// Turns a kernel into a Program: lays out variables, assigns slots to registers, inlines calls and resolves branches.
+// Functions that are called through a pointer, and recursive ones, become routines after the kernel. Instructions are
+// decoded by their families (exec/core/families.h).
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -24,18 +24,17 @@ using ptx::Type;
 
 constexpr int kScalarSlot = 32 * 4;  // a slot of 32-bit lanes
 
-constexpr size_t kInlinedOps = 200'000;  // a kernel that has so many instructions does not grow by inlining any more
+constexpr size_t kInlinedOps = 200'000;  // from this size on, a kernel does not grow by inlining
 
-// What a text can ask for: a kernel has this many instructions and bytes of registers a warp, with the functions that it
-// calls.
+// Limits for a kernel, including the functions that it calls: instructions, and bytes of registers per warp.
 constexpr size_t kMaxOps = 2'000'000;
 constexpr uint32_t kMaxRegisterBytes = 64u << 20;
 
-constexpr uint64_t kNoSharedMemoryHas = uint64_t{1} << 30;  // bytes: more than any launch is granted
-constexpr uint64_t kNoThreadHas = uint64_t{1} << 30;        // bytes of local memory, likewise
+constexpr uint64_t kNoSharedMemoryHas = uint64_t{1} << 30;  // bytes: more than any launch may have
+constexpr uint64_t kNoThreadHas = uint64_t{1} << 30;        // bytes of local memory, the same
 
-/// What is executed where an instruction could not be decoded: only running it is an error, for a fat binary may hold
-/// kernels and branches that never run.
+/// Executed in place of an instruction that could not be decoded. Only its execution is an error, because a fat binary
+/// may contain kernels and branches that never run.
 struct UnknownInstruction {
   size_t message;  ///< index into Program::unknown
 };
@@ -51,7 +50,7 @@ struct Frame {
   std::map<const ptx::Variable*, uint32_t> local_offset;  // .local and call .param variables, in the stack frame
   std::vector<uint32_t> op_of;                            // by instruction
   std::vector<uint32_t> branches;                         // ops that jump to an instruction of this frame
-  std::vector<uint32_t> returns;                          // ops that jump behind the call
+  std::vector<uint32_t> returns;                          // ops that jump to the end of the call
 };
 
 class Builder final : public Decoder {
@@ -79,7 +78,7 @@ class Builder final : public Decoder {
     // Routines may call others.
     for (size_t i = 0; i < result_->routines.size() && result_->ops.size() <= kMaxOps; ++i) translate_routine(i);
     if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
-      result_->impossible = "with the functions that it calls it has more than " + base::grouped(kMaxOps) +
+      result_->impossible = "with the functions that it calls, it has more than " + base::grouped(kMaxOps) +
                             " instructions or " + base::in_bytes(kMaxRegisterBytes) + " of registers a warp";
     }
     result_->register_bytes = base::round_up(cursor_, 64u);
@@ -160,7 +159,7 @@ class Builder final : public Decoder {
         return {read(slot_of(base.reg), slot_bytes(base.reg)), bits == 64, offset};
       }
       case Operand::Kind::Variable: {
-        // The variable's own offset goes into the slot, so that `offset` stays what was written behind it.
+        // The slot holds the variable's own offset; `offset` remains the immediate of the PTX text.
         Operand start = base;
         start.value = 0;
         return {variable_address(start, Type::B64), true, base.value + offset};
@@ -217,7 +216,7 @@ class Builder final : public Decoder {
   int32_t allocate_own(int lane_bytes) {
     const int32_t slot = allocate(32 * lane_bytes);
     if (routine_ == nullptr) return slot;
-    constexpr int kWord = 8;  // what is longer has its words one behind the other
+    constexpr int kWord = 8;  // longer values consist of consecutive words
     for (int at = 0; at < lane_bytes; at += kWord)
       routine_->registers.push_back({slot + 32 * at, static_cast<uint8_t>(std::min(lane_bytes - at, kWord))});
     return slot;
@@ -294,7 +293,7 @@ class Builder final : public Decoder {
       result_->shared_names.emplace_back(variable->name, static_cast<uint32_t>(shared_cursor_));
       shared_cursor_ += variable->bytes;
     };
-    // Module-scope variables cost a kernel only what it, or a function it calls, mentions.
+    // Of the module-scope variables, a kernel needs only those that it, or a function it calls, mentions.
     for (const ptx::Function* function : graph_.reachable(kernel)) {
       for (const ptx::Variable* variable : function->variables) place(variable);
       for (const ptx::Instruction& instruction : function->instructions) {
@@ -334,7 +333,7 @@ class Builder final : public Decoder {
         const uint32_t offset =
             variable.external ? static_cast<uint32_t>(base::round_up<uint64_t>(shared_cursor_, result_->dynamic_align))
                               : shared_offset_.at(&variable);
-        // The CTA's rank belongs to the address: a special slot, filled per CTA.
+        // The address includes the CTA's rank: a special slot, filled per CTA.
         return special({bytes == 8 ? SpecialKind::SharedAddress64 : SpecialKind::SharedAddress32,
                         offset + static_cast<uint32_t>(operand.value)});
       }
@@ -349,8 +348,8 @@ class Builder final : public Decoder {
       default: unsupported("the variable '" + variable.name + "' is in a space that is not supported");
     }
   }
-  /// A slot with the address of a byte of the stack frame. The kernel's frame begins at 0; where a routine's is, shows when it
-  /// is called.
+  /// A slot with the address of a byte of the stack frame. The kernel's frame begins at 0; a routine's is known only
+  /// when it is called.
   int32_t frame_address(uint64_t offset, int bytes) {
     if (routine_ == nullptr) return constant(offset, bytes);
     const auto [known, is_new] = frame_addresses_.try_emplace({offset, bytes}, 0);
@@ -394,7 +393,8 @@ class Builder final : public Decoder {
     Frame* const caller = frame_;
     frame_ = &frame;
     const ptx::Function& function = *frame.function;
-    // All of them before any call: what functions inlined at one call have in local memory, those at the next call reuse.
+    // All variables are placed before any call: functions inlined at one call reuse the local memory of those inlined
+    // at the previous one.
     for (const ptx::Variable* each : function.variables) {
       if (each->space == ptx::Space::Local || each->space == ptx::Space::Param) local_offset(each);
     }
@@ -439,7 +439,7 @@ class Builder final : public Decoder {
     frame_ = caller;
   }
 
-  /// What the rules of PTX say against a function's instructions, by index.
+  /// Violations of the rules of PTX in a function, by the instruction's index.
   const std::map<size_t, std::string>& problems_of(const ptx::Function& function) {
     const auto [known, is_new] = problems_.try_emplace(&function);
     if (is_new) {
@@ -454,7 +454,7 @@ class Builder final : public Decoder {
     result_->unknown.push_back(std::move(message));
   }
 
-  /// Where an op that jumps goes to.
+  /// Sets the target of an op that jumps.
   void set_target(uint32_t index, uint32_t target) {
     const Jump where{target};
     std::memcpy(result_->ops[index].operands, &where, sizeof where);
@@ -468,7 +468,7 @@ class Builder final : public Decoder {
         unsupported("the modifier ." + *modifier + " is unknown here");
     });
   }
-  /// Runs `decode`, which makes something of the op appended last. If it cannot, the op reports that.
+  /// Runs `decode` on the op appended last. If it throws Unsupported, the op reports that when it is executed.
   template <class F>
   void attempt(const ptx::Instruction& instruction, F decode) {
     try {
@@ -488,7 +488,7 @@ class Builder final : public Decoder {
 
   // ---- calls
 
-  /// False: it is a call of the system (vprintf, ...), which is left to exec/control/call.cpp.
+  /// False: the call is to a system function (vprintf, ...), which exec/control/call.cpp handles.
   bool translate_call(const ptx::Instruction& instruction) {
     const CallOperands operands(instruction);
     if (operands.target == nullptr) return false;
@@ -555,7 +555,7 @@ class Builder final : public Decoder {
     local_cursor_ = callers_end;
   }
 
-  /// `callee`: nullptr: whatever the pointer points at, which takes and returns what its prototype says.
+  /// `callee` is nullptr for a call through a pointer, whose prototype defines arguments and results.
   void call_for_real(const ptx::Instruction& instruction, const CallOperands& operands, const ptx::Function* callee) {
     const std::vector<ptx::Variable*>* results = callee != nullptr ? &callee->results : nullptr;
     const std::vector<ptx::Variable*>* parameters = callee != nullptr ? &callee->parameters : nullptr;
@@ -656,7 +656,7 @@ class Builder final : public Decoder {
     translate(frame);
     append_exit();
     emit<return_from_routine>({});     // a function's body may end without `ret`
-    constexpr uint32_t kLinkage = 16;  // where to return to, and to which frame
+    constexpr uint32_t kLinkage = 16;  // the return address and the caller's frame
     routine.frame_bytes = base::round_up(local_peak_ + kLinkage, 16u);
     frame_ = nullptr, routine_ = nullptr;
     result_->routines[index] = std::move(routine);
@@ -666,7 +666,7 @@ class Builder final : public Decoder {
   CallGraph graph_;
   std::unique_ptr<Program> result_;
   Frame* frame_ = nullptr;
-  Routine* routine_ = nullptr;                                   // that is being decoded; nullptr: the kernel itself
+  Routine* routine_ = nullptr;                                   // the routine being decoded; nullptr: the kernel
   std::map<std::pair<uint64_t, int>, int32_t> frame_addresses_;  // of that routine
   std::map<const ptx::Function*, uint32_t> routine_index_;
   std::map<const ptx::Function*, std::map<size_t, std::string>> problems_;

@@ -14,14 +14,15 @@ class CallGraph {
  public:
   explicit CallGraph(const ptx::Module& module) : module_(module) {}
 
-  /// The function that a call names, aliases followed; nullptr if it names none with a body, or is through a pointer.
-  const ptx::Function* callee(const ptx::Instruction& call) const;
-  /// Does a chain of direct calls lead from it to itself?
-  bool calls_itself(const ptx::Function& function);
-  /// Those whose addresses a text takes anywhere, in initial values or instructions: any of them may be behind a
+  /// The function that a call names, with aliases resolved; nullptr if that has no body, or the call is through a
   /// pointer.
+  const ptx::Function* callee(const ptx::Instruction& call) const;
+  /// Whether a chain of direct calls leads from the function to itself.
+  bool calls_itself(const ptx::Function& function);
+  /// Functions whose addresses are taken anywhere, in initial values or instructions: a pointer may refer to any of
+  /// them.
   const std::vector<const ptx::Function*>& address_taken();
-  /// The function and all that it may call, through pointers, too.
+  /// The function and all functions that it may call, including calls through pointers.
   std::vector<const ptx::Function*> reachable(const ptx::Function& from);
 
  private:
@@ -33,14 +34,14 @@ class CallGraph {
   std::vector<const ptx::Function*> taken_;
 };
 
-/// Where a call's operands are: `call (results), target, (arguments), prototype`.
+/// The positions of a call's operands: `call (results), target, (arguments), prototype`.
 struct CallOperands {
   explicit CallOperands(const ptx::Instruction& call);
   const ptx::Operand* target = nullptr;
   std::span<const ptx::Operand> results, arguments;
 };
 
-/// The function of this name that has a body, behind an alias if need be; nullptr if there is none.
+/// The function of this name that has a body, or that an alias of this name refers to; nullptr if there is none.
 const ptx::Function* find_body(const ptx::Module& module, std::string_view name);
 
 }  // namespace sim

@@ -1,5 +1,5 @@
-// How instructions are decoded. Every file of a family has a table of mnemonics with the function that turns such an
-// instruction into an Op; the Decoder gives operands their slots.
+// Decoding of instructions. Every file of a family has a table of mnemonics, each with the function that decodes such
+// an instruction into an Op; the Decoder assigns slots to operands.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace sim {
 
-/// Thrown by a family that does not know a form. The instruction becomes a report when it is executed.
+/// Thrown by a family for an unknown form. The instruction is reported when it is executed.
 struct Unsupported {
   std::string reason;
 };
@@ -28,12 +28,12 @@ class Decoder {
   const ptx::Instruction* in = nullptr;  ///< the instruction being decoded
   Op* op = nullptr;
 
-  // ---- modifiers. A form is known only if every one of its modifiers is: whatever asks for a modifier, or says that
-  // it may be ignored, takes note of it, and what is left over makes the instruction an unknown one.
+  // ---- modifiers. Each function below marks the modifiers that it queries or ignores as known. A form with a modifier
+  // that remains unmarked is unknown.
   bool has(std::string_view modifier) const;
-  /// The index of the modifier in `names` that the instruction has; -1 if it has none. Of several, the last.
+  /// The index in `names` of the instruction's modifier; -1 if it has none of them. Of several, the last one counts.
   int which(std::initializer_list<std::string_view> names) const;
-  /// The same, as a value; Unsupported with `otherwise` if it has none.
+  /// The same, as a value; throws Unsupported with `otherwise` if it has none.
   template <class T, size_t N>
   T one_of(const std::pair<std::string_view, T> (&names)[N], const char* otherwise) const {
     for (const auto& [name, value] : names) {
@@ -52,7 +52,7 @@ class Decoder {
       if (f(in->modifiers[i])) know(i);
     }
   }
-  /// Modifiers that make no difference here. An entry that ends in `*` stands for all with that beginning.
+  /// Modifiers without effect here. An entry that ends in `*` stands for all modifiers with that prefix.
   void ignore(std::span<const std::string_view> names) const;
   void ignore(std::initializer_list<std::string_view> names) const {
     ignore(std::span<const std::string_view>(names.begin(), names.size()));
@@ -67,9 +67,9 @@ class Decoder {
   const ptx::Operand& operand(size_t index) const;
   bool is_vector(size_t index) const { return operand(index).kind == ptx::Operand::Kind::Vector; }
   static bool is_sink(const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::Sink; }
-  /// The elements of {a, b, ...}; of anything else, that alone.
+  /// The elements of {a, b, ...}; for any other operand, the operand itself.
   static std::span<const ptx::Operand> elements(const ptx::Operand& operand);
-  /// The operands between the brackets of [a, b, ...]; Unsupported if there are fewer than `index` + 1.
+  /// Operand `index` in the brackets of [a, b, ...]; throws Unsupported if there is none.
   const ptx::Operand& inside(const ptx::Operand& address, size_t index) const;
 
   /// Slot of a register, immediate, special register or variable's address, read as `type` (decides an immediate's
@@ -90,32 +90,32 @@ class Decoder {
   virtual PredicateOperand predicate_source(const ptx::Operand& operand) = 0;
   /// Bits of the register behind an operand; 0 if it is not a register.
   virtual int register_bits(const ptx::Operand& operand) const = 0;
-  /// A compile-time integer; Unsupported if the operand is none.
+  /// A compile-time integer; throws Unsupported if the operand is not one.
   int64_t immediate(size_t index) const;
   bool is_immediate(size_t index) const { return operand(index).kind == ptx::Operand::Kind::Immediate; }
-  /// The slot of a special register; of the carry, too, which instructions read and write.
+  /// The slot of a special register, or of the carry, which instructions read and write.
   virtual int32_t special(const SpecialRegister& which) = 0;
   /// A slot holding a constant.
   virtual int32_t constant(uint64_t value, int bytes) = 0;
-  /// A slot for this alone.
+  /// A slot that no other operand shares.
   virtual int32_t scratch(int bytes) = 0;
 
   /// The address operand [reg + imm] or [variable + imm].
   virtual Address address(const ptx::Operand& operand) = 0;
   Address address(size_t index) { return address(operand(index)); }
-  /// A 64-bit address, as it is required for global memory; Unsupported if it is none.
+  /// A 64-bit address, as global memory requires; throws Unsupported if it is narrower.
   Address wide_address(const ptx::Operand& operand);
-  /// The variable that an address names; nullptr if it is in a register.
+  /// The variable that an address names; nullptr if the address is in a register.
   static const ptx::Variable* variable_of(const ptx::Operand& address);
-  /// Is this one of the kernel's own parameters (and not an argument of a call, which lives in local memory)?
+  /// Whether this is one of the kernel's own parameters, not an argument of a call, which is in local memory.
   virtual bool is_kernel_parameter(const ptx::Variable* variable) const = 0;
   /// Offset in local memory of a .local variable or of an argument of a call.
   virtual uint32_t local_offset(const ptx::Variable* variable) = 0;
   /// The table of branch targets with this name; nullptr if there is none.
   virtual const ptx::BranchTargets* branch_targets(std::string_view name) const = 0;
 
-  // ---- what comes of it
-  /// The instruction is executed by F with these operands.
+  // ---- results
+  /// Makes F with these operands the op's handler.
   template <auto F>
   void emit(OperandsOf<F> operands) {
     emit(execution<F>, std::move(operands));
@@ -148,25 +148,25 @@ class Decoder {
 
 using Decode = void (*)(Decoder&);
 
-/// One line of a family's table: the opcode and the modifiers that tell an instruction from others, in their order.
-/// Others may stand between them. Of several lines that fit, the one with the most words is meant.
+/// One line of a family's table: the opcode and the modifiers that identify an instruction, in order. Other modifiers
+/// may stand between them. Of several lines that match, the one with the most words is chosen.
 struct Mnemonic {
   std::string_view name;  ///< "cp.async.bulk.tensor.global.shared::cta"
   Decode decode;
 };
 
-/// What the last type of an instruction is, where that decides about its decoder.
+/// The last type of an instruction, where the decoder depends on it.
 enum class Types : uint8_t { Any, Integer, Real, Half, Predicate };
 
-/// The instructions that one file knows.
+/// The instructions that one file implements.
 struct Family {
   std::span<const Mnemonic> mnemonics;
-  std::span<const std::string_view> ignored = {};  ///< modifiers that make no difference to any of them
+  std::span<const std::string_view> ignored = {};  ///< modifiers without effect on any of them
   Types types = Types::Any;
   bool pure = false, touches_pending = false;  ///< Op::pure, Op::touches_pending of all of them
 };
 
-/// Decodes the instruction at which the decoder stands. Throws Unsupported.
+/// Decodes the decoder's current instruction. Throws Unsupported.
 void decode_instruction(Decoder& d);
 
 }  // namespace sim

@@ -1,4 +1,4 @@
-// Which file knows an instruction.
+// Finds the family of an instruction.
 #include "exec/core/families.h"
 
 #include <unordered_map>
@@ -9,7 +9,7 @@ namespace {
 struct Line {
   const Family* family;
   Decode decode;
-  std::vector<std::string_view> words;  // behind the opcode
+  std::vector<std::string_view> words;  // after the opcode
 };
 
 const std::unordered_map<std::string_view, std::vector<Line>>& lines_by_opcode() {
@@ -49,7 +49,7 @@ Types types_of(ptx::Type type) {
   }
 }
 
-/// Do these words stand among the modifiers in this order?
+/// Whether these words occur among the modifiers in this order.
 bool fits(const std::vector<std::string_view>& words, const std::vector<std::string>& modifiers) {
   size_t found = 0;
   for (const std::string& modifier : modifiers) {
@@ -58,7 +58,7 @@ bool fits(const std::vector<std::string_view>& words, const std::vector<std::str
   return found == words.size();
 }
 
-/// What the ISA has and this device does not, by its own name. The words stand among the modifiers.
+/// Features of the ISA that this device lacks, each with a name for messages. The words occur among the modifiers.
 struct Missing {
   std::string_view opcode, words, what;  ///< `what`: in the plural
 };
@@ -76,7 +76,7 @@ constexpr Missing kMissing[] = {
     {"suq", "", "surfaces"},
 };
 
-/// Throws Unsupported if it is one of those.
+/// Throws Unsupported if the instruction needs one of these features.
 void refuse_missing(const Decoder& d) {
   for (const Missing& missing : kMissing) {
     if (d.in->opcode != missing.opcode) continue;

@@ -1,4 +1,4 @@
-// Every file that knows instructions, by the room it is in.
+// The families of instructions, by folder; each is implemented in the file of its name.
 #pragma once
 
 #include "exec/core/decoder.h"

@@ -14,13 +14,13 @@ void exit_lanes(Warp& warp, Mask mask) {
   warp.live &= ~mask;
   if (split.mask == 0) warp.used &= ~(1u << warp.current);
   cluster.live_threads -= static_cast<uint32_t>(std::popcount(mask));
-  // Threads that are gone count as arrived. Those that had arrived in the running phase must not count twice.
+  // Exited threads count as arrived. Those that had already arrived in the current phase must not count twice.
   for (Mask rest = mask; rest; rest &= rest - 1) {
     if (warp.cluster_phase[static_cast<size_t>(first_lane(rest))] == cluster.barrier.phase + 1)
       --cluster.barrier.arrived;
   }
   note_effect(warp);
-  // Lanes that wait for these at a collective instruction look again.
+  // Lanes that wait for these at a collective instruction test again.
   for_waiting(warp, Wait::Gather, [&](uint8_t split) { look_again(warp, split); });
   if (warp.live == 0) {
     if (uint32_t reads = bulk_reads_in_flight(warp); reads > 0) {

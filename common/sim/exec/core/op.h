@@ -1,4 +1,4 @@
-// A decoded instruction and the helpers that its handler is written with.
+// A decoded instruction, and helpers for handlers.
 //
 // Every operand is the offset of a slot in the warp's register block. A slot holds one value per lane: 32 x 4 bytes for
 // types up to 32 bits, 32 x 8 for 64 bits, and for predicates one 32-bit mask. Immediates and special registers have
@@ -23,13 +23,13 @@
 
 namespace sim {
 
-/// What the warp does after an instruction.
+/// How the warp continues after an instruction.
 enum class Flow : uint8_t {
-  Next,    ///< go on behind it
+  Next,    ///< at the next instruction
   Jump,    ///< the handler has set the split's pc
   Choose,  ///< the handler has set the split's pc, and another split may have to run first
-  Block,   ///< the split waits at the instruction (machine/wake.h)
-  Yield,   ///< go on behind it, but let others run first (a fruitless poll)
+  Block,   ///< the split waits at this instruction (machine/wake.h)
+  Yield,   ///< at the next instruction, after other warps have run (a fruitless poll)
 };
 
 struct Op;
@@ -41,10 +41,10 @@ struct Slot {
   int32_t offset = -1;
   uint16_t bytes = 0;
 };
-/// The registers that an instruction names. Kept for kernels with operations that write registers late.
+/// The registers that an instruction names. Stored only for kernels with operations that write registers late.
 struct RegisterUse {
   std::vector<Slot> reads, writes;
-  int32_t low = std::numeric_limits<int32_t>::max(), high = 0;  ///< bytes between which all of them lie
+  int32_t low = std::numeric_limits<int32_t>::max(), high = 0;  ///< bounds of all of them, in bytes
 
   void read(const Slot& slot) { add(reads, slot); }
   void write(const Slot& slot) { add(writes, slot); }
@@ -63,11 +63,11 @@ struct Op {
   int32_t guard = -1;            ///< slot of the guarding predicate, or -1
   Mask guard_flip = 0;           ///< all ones for @!p
   uint32_t source = 0;           ///< index into Program::instructions
-  bool is_move = false;          ///< copies, casts or packs registers: may carry pending ones along
-  bool touches_pending = false;  ///< deals with pending registers itself
+  bool is_move = false;          ///< copies, casts or packs registers: may propagate pending ones
+  bool touches_pending = false;  ///< handles pending registers itself
   bool pure = false;             ///< depends on registers and this thread's own memory alone
   RegisterUse* uses = nullptr;   ///< owned by the Program
-  /// Operands of the type that the function behind `run` takes, or, if they are too large for this, a pointer to them.
+  /// Operands of the type that the function in `run` takes, or a pointer to them if they are too large.
   alignas(8) std::byte operands[kOperandBytes] = {};
 };
 
@@ -84,8 +84,8 @@ const T& operands(const Op& op) {
   }
 }
 
-/// What executes an instruction with operands of type T: a function Flow f(Warp&, const T& operands, Mask), as
-/// `execution<f>`. Decoder::emit takes both, so that they cannot disagree.
+/// The handler of an instruction with operands of type T: a function Flow f(Warp&, const T& operands, Mask), as
+/// `execution<f>`. Decoder::emit takes both, so that their types agree.
 template <class T>
 struct Execution {
   Handler run = nullptr;
@@ -101,7 +101,7 @@ Flow execute(Warp& warp, const Op& op, Mask mask) {
 template <auto F>
 inline constexpr Execution<OperandsOf<F>> execution{execute<F>};
 
-/// Of instructions without any.
+/// Operands of an instruction without operands.
 struct NoOperands {};
 inline Flow no_effect(Warp&, const NoOperands&, Mask) { return Flow::Next; }
 
@@ -156,7 +156,7 @@ inline T uniform(Warp& warp, int32_t slot, Mask mask) {
   return lanes<T>(warp, slot)[first_lane(mask)];
 }
 
-/// The running split waits: `return block(w, Wait::..)`. machine/wake.h says how that ends.
+/// Blocks the running split: `return block(w, Wait::..)`. The functions of machine/wake.h end the wait.
 inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0) {
   if (warp.alone) [[unlikely]]
     return Flow::Next;
@@ -164,35 +164,37 @@ inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0)
   return Flow::Block;
 }
 
-/// What splits that wait for lanes of their warp (Wait::Gather) have as their second argument: at one instruction, at
-/// any bar.warp.sync, or at any instruction of one named barrier (plus its number).
+/// The second argument of Wait::Gather: lanes meet at one instruction, at any bar.warp.sync, or at any instruction of
+/// one named barrier (plus its number).
 enum Meet : uint32_t { kMeetHere, kMeetAnywhere, kMeetAtBarrier };
 
-/// Lanes of the running split that are not in `mask` take no part in an instruction that may block: they go on behind
-/// it.
+/// Splits off the lanes of the running split that are not in `mask`. They take no part in an instruction that may
+/// block, and continue after it.
 void isolate(Warp& warp, Mask mask);
 
 /// Collective instructions: has every lane in `needed` reached this instruction? If not, the split waits for the others
 /// (Flow::Block must be returned); if so, all of them are merged into the running split, and *mask grows to them.
 bool gather(Warp& warp, Mask needed, Mask* mask);
-/// The same for an .aligned instruction, which wants all lanes of the warp, and wants them together.
+/// The same for an .aligned instruction, which requires all lanes of the warp to execute it together.
 bool gather_all(Warp& warp, Mask* mask);
 
 inline Cluster& cluster_of(Warp& warp) { return *warp.cta->cluster; }
 
-/// This warp has arrived at a barrier, or told it what to expect. Others can notice, but it may do so for ever.
+/// This warp has arrived at a barrier, or announced bytes to it. Others can observe that, but a warp may do it for
+/// ever.
 inline void note_arrival(Warp& warp) {
   warp.executed_at_effect = warp.executed;
   ++cluster_of(warp).changes;
 }
 
-/// This warp has done something that others can notice.
+/// This warp has had an effect that others can observe.
 inline void note_effect(Warp& warp) {
   note_arrival(warp);
   ++cluster_of(warp).progress;
 }
 
-/// This warp has looked at something and found it unchanged. After a few looks at an unchanged world it yields.
+/// This warp has polled something and found it unchanged. After a few polls without any change in the cluster it
+/// yields.
 inline Flow poll(Warp& warp) {
   constexpr uint32_t kPatience = 16;
   const uint64_t changes = cluster_of(warp).changes;

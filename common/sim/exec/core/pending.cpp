@@ -9,7 +9,7 @@
 
 namespace sim {
 
-// Here, where PendingRegisters is complete.
+// Defined here because PendingRegisters is complete only here.
 Warp::Warp() = default;
 Warp::~Warp() = default;
 Warp::Warp(Warp&&) noexcept = default;
@@ -50,7 +50,7 @@ void widen(PendingRegisters& pending, const Slot& slot) {
   pending.high = std::max(pending.high, slot.offset + slot.bytes);
 }
 
-/// Which of the registers that operations have still to read are among these.
+/// Marks those of the written registers that operations have still to read.
 void overwrite(const PendingRegisters& pending, const std::vector<Slot>& written) {
   for (const PendingRegisters::Operation& operation : pending.operations) {
     for (size_t i = 0; operation.reads != nullptr && i < operation.reads->size(); ++i) {
@@ -150,14 +150,14 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
     if (pending.carrier.empty())
       pending.carrier.assign(cluster_of(warp).launch->program->register_bytes / PendingRegisters::kUnit + 1, 0);
     pending.moves.push_back({read, &op, mask});
-    for (const Slot& slot : op.uses->reads) widen(pending, slot);  // which may not change meanwhile
+    for (const Slot& slot : op.uses->reads) widen(pending, slot);  // these may not change meanwhile
     for (const Slot& slot : op.uses->writes) {
       widen(pending, slot);
       for (uint32_t& carried : units_of(pending, slot)) carried = read;
     }
     return PendingCheck::Deferred;
   }
-  // Such code keeps every variable in local memory, accumulators too, and ptxas waits for each wgmma by itself.
+  // Debug code keeps every variable in local memory, including accumulators, and ptxas makes it wait for each wgmma.
   if (cluster_of(warp).launch->program->module->for_debugging) return PendingCheck::Stall;
   const Fault fault{Status::LaunchFailure,
                     "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or "

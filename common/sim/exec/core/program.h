@@ -1,5 +1,6 @@
-// A kernel ready to run: a flat list of decoded instructions, every name replaced by a slot or an offset. Calls are
-// inlined but for recursion and calls through pointers: routines, behind the kernel's own instructions.
+// A kernel ready to run: a flat list of decoded instructions, with every name replaced by a slot or an offset. Calls
+// are inlined, except recursive ones and those through pointers: their functions are routines after the kernel's own
+// instructions.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace sim {
 /// Addresses of a module's variables on the device.
 struct Placement {
   std::unordered_map<const ptx::Variable*, uint64_t> address;    ///< .global and .const: generic addresses
-  std::unordered_map<const ptx::Function*, uint64_t> functions;  ///< those with a body, in kCodeWindow
-  bool keeps_uses = false;  ///< Op::uses of all instructions, not only where it must
+  std::unordered_map<const ptx::Function*, uint64_t> functions;  ///< functions with a body, in kCodeWindow
+  bool keeps_uses = false;  ///< Op::uses is filled for all instructions, not only where execution needs it
 };
 
 /// A function that is called (exec/control/routine.h).
@@ -52,7 +53,7 @@ struct Program {
   std::vector<const ptx::Instruction*> instructions;  ///< by Op::source
   std::vector<std::shared_ptr<const void>> operands;  ///< those that do not fit their Op
   std::vector<std::unique_ptr<RegisterUse>> uses;
-  std::vector<std::string> unknown;  ///< instructions that were not understood: what is reported if one is executed
+  std::vector<std::string> unknown;                  ///< the reports of instructions that could not be decoded
   std::vector<std::vector<uint32_t>> branch_tables;  ///< of brx.idx: indices into ops
   std::vector<Routine> routines;
   std::unordered_map<uint64_t, uint32_t> routine_at;  ///< by address: index into routines
@@ -77,30 +78,30 @@ struct Program {
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
   uint32_t parameter_bytes = 0;
 
-  std::string impossible;  ///< why no launch can be: what it asks for is beyond every limit; empty: it can
+  std::string impossible;  ///< why the kernel can never be launched (a limit is exceeded); empty: it can
 
-  bool needs_order = false;            ///< clusters can affect one another: run them in order on one host thread
-  bool needs_others = false;           ///< and in more than what they count or add up: not to be foretold one by one
-  bool counts_clusters = false;        ///< by atom.inc: the last one goes on with what the others have written
-  bool cancels_clusters = false;       ///< they take over one another's work (cluster launch control): the same
+  bool needs_order = false;       ///< clusters can affect one another: run them in order on one host thread
+  bool needs_others = false;      ///< and by more than counters and sums: they cannot be predicted one by one
+  bool counts_clusters = false;   ///< by atom.inc: the last cluster continues with data that the others have written
+  bool cancels_clusters = false;  ///< clusters take over others' work (launch control)
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;
 
   /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
   std::string describe(uint32_t pc) const;
   /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160". Where the entry
-  /// does hardly more than to call one function, that function is the kernel.
+  /// function does hardly more than call one function, that function counts as the kernel.
   std::string source_line(uint32_t pc) const;
   /// The innermost of the chain: "mbarrier.cuh:27".
   std::string innermost_line(uint32_t pc) const;
   /// The chain, from the outermost on; empty without line information.
   std::vector<const ptx::SourceLocation*> calls_of(uint32_t pc) const;
-  /// Counts `entry_calls`. Once all instructions are there.
+  /// Counts `entry_calls`. Called when all instructions are decoded.
   void find_body();
-  size_t entry_calls = 0;  ///< calls that nearly all instructions are inlined into
+  size_t entry_calls = 0;  ///< depth of the calls that contain nearly all instructions
 };
 
-/// Decodes `kernel`. Instructions that are not understood become a handler that reports them when executed.
+/// Decodes `kernel`. An instruction that cannot be decoded gets a handler that reports it when it is executed.
 std::unique_ptr<Program> decode(const ptx::Module& module, const ptx::Function& kernel, const Placement& placement);
 
 }  // namespace sim

@@ -27,15 +27,15 @@ std::string lanes_text(Mask mask, Mask live) {
   return "lanes " + base::hex(mask);
 }
 
-/// Through which calls a lane has come, the last one first.
+/// The calls that a lane is in, the innermost first.
 std::string calls_text(const Program& program, const CallStack& calls, int lane) {
-  constexpr size_t kMost = 6;  // of the last, and the first is never left out
+  constexpr size_t kMost = 6;  // innermost calls; the outermost is always shown
   const std::vector<Activation>& stack = calls.lanes[static_cast<size_t>(lane) % 32];
   std::string text;
   for (size_t i = stack.size(); i-- > 0;) {
     const size_t depth = stack.size() - i;
     if (depth == kMost && i > 0) {
-      text += "    ... and " + base::grouped(i) + " calls more\n";
+      text += "    ... and " + base::grouped(i) + " more calls\n";
       i = 0;
     }
     text += "  in " + readable_name(program.routines[stack[i].routine].function->name) + ", called at " +
@@ -87,13 +87,14 @@ std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t ad
   const Mbarrier& barrier = cta.barriers[index - 1u];
   text += ": " + needs_of(barrier);
   if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
-    // The waited-for parity is that of the running phase; if it was also that of an earlier one, the waiter may be
-    // late.
+    // The wait names the parity of the current phase. An earlier phase may have had the same parity, so the waiter may
+    // be late.
     text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
             " have completed, so a waiter for an earlier one has been lapped";
   }
   text += history_of(cluster, barrier);
-  if (!barrier.history_before.empty()) text += "; in the phase before: " + events_text(cluster, barrier.history_before);
+  if (!barrier.history_before.empty())
+    text += "; in the previous phase: " + events_text(cluster, barrier.history_before);
   return text;
 }
 
@@ -102,7 +103,7 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
     case Wait::None: return "can run";
     case Wait::Gather: {
       const Mask missing = split.arguments[0] & warp.live & ~split.mask;
-      return "waits for lanes " + base::hex(missing) + " of its warp, which have not come to this instruction";
+      return "waits for lanes " + base::hex(missing) + " of its warp, which have not reached this instruction";
     }
     case Wait::Mbarrier: return "waits for " + describe_barrier(cluster, cta, split.arguments[0], split.arguments[1]);
     case Wait::CtaBarrier: {
@@ -122,21 +123,21 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
     case Wait::TmemAllocation:
       return "waits to allocate " + std::to_string(split.arguments[0]) +
              " columns of tensor memory (allocated here: " + cta.tmem.describe() +
-             "; with cta_group::2 both CTAs must ask)";
+             "; with cta_group::2 both CTAs must allocate)";
     case Wait::TmemDeallocation: return "waits for its peer to deallocate tensor memory as well";
     case Wait::Registers:
       return "waits in setmaxnreg for " + std::to_string(split.arguments[0]) + " registers per thread, holding " +
              std::to_string(split.arguments[1]) + "; the CTA's pool has " + std::to_string(cta.register_pool) +
              " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
     case Wait::Scoreboard: return "waits for registers that an unfinished operation has still to write";
-    case Wait::Launch: return "waits for the launch before to end";
+    case Wait::Launch: return "waits for the preceding launch to end";
     case Wait::Signals: return "waits for its signals to other CTAs to arrive";
     case Wait::Poll: return "polls without seeing anything change";
   }
   return "";
 }
 
-/// "waits for registers of its warp" as several do it: "wait for registers of their warp".
+/// The plural of a sentence: "waits for registers of its warp" becomes "wait for registers of their warp".
 std::string of_several(std::string what) {
   what.erase(what.find(' ') - 1, 1);
   const size_t its = what.substr(0, what.find('\n')).find(" its ");
@@ -228,7 +229,7 @@ std::string explain_deadlock(const Cluster& cluster) {
   const Program& program = program_of(cluster);
   std::string text = "sim: deadlock in kernel " + readable_name(program.kernel->name) +
                      ": no warp of this cluster can go on, and nothing is in flight\n";
-  // Warps that wait at the same place for the same thing are one line.
+  // Warps that wait at the same instruction for the same thing share a line.
   for (const Cta& cta : cluster.ctas) {
     std::map<std::string, std::vector<std::string>> groups;
     std::vector<std::string> order;
@@ -260,19 +261,19 @@ std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, ui
   const Program& program = program_of(cluster);
   const Split& split = warp.splits[warp.current];
   const auto sentence = [&]() -> std::string {
-    const std::string patience = " If it would end one day, scripts/sim.sh --patience gives it the time.\n";
+    const std::string patience = " If the kernel would end eventually, scripts/sim.sh --patience N raises the limit.\n";
     switch (what) {
       case Spin::Proven:
-        return "A warp repeats the same instructions with the same registers, and nothing else can move.\n";
+        return "A warp repeats the same instructions with the same registers, and no other warp can run.\n";
       case Spin::Suspected:
         return "A warp has executed " + base::grouped(instructions) +
-               " instructions or as much, and others can notice nothing new: at most it wrote where it had written "
-               "before." +
+               " instructions, or the equivalent, without a new effect that others can observe: at most it wrote where "
+               "it had written before." +
                patience;
       case Spin::Meeting:
         return "For " + base::grouped(instructions) +
-               " instructions or as much all warps have met at barriers, and nothing else has come of it: "
-               "no memory has changed, no copy or tensor operation has begun, nothing was printed." +
+               " instructions, or the equivalent, all warps have met at barriers without any other effect: no memory "
+               "has changed, no copy or tensor operation has begun, nothing was printed." +
                patience;
     }
     return "";

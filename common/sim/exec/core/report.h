@@ -1,4 +1,4 @@
-// Reports: what a kernel did wrong, or what its warps wait for, in the words of its source.
+// Reports: an error of a kernel, or what its warps wait for, in terms of its source.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace sim {
 
-/// `warp` is the warp whose instruction failed; or `origin` is whoever issued the asynchronous operation that failed.
+/// `warp` is the warp whose instruction failed; or `origin` is the issuer of the asynchronous operation that failed.
 std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
                           const char* kind = "error");
 
-/// Something is wrong that hardware lets pass. True if this run lets it pass, too: it has been remarked upon, or the
-/// user does not want to hear of it. `warp` and `origin` as in Scheduler::remark.
+/// A violation that hardware tolerates. True if this run tolerates it, too: it is reported as a remark, or not at all
+/// if the user tolerates the habit. `warp` and `origin` as in Scheduler::remark.
 bool tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
 
-/// Nothing can move and nothing is in flight: which warp waits for what, what is missing, which threads have arrived.
+/// The report of a deadlock: which warp waits for what, what is missing, which threads have arrived.
 std::string explain_deadlock(const Cluster& cluster);
 
 enum class Spin : uint8_t {
-  Proven,     ///< it came by with exactly the same registers, and no other warp can move
-  Suspected,  ///< it has done nothing new for long
-  Meeting,    ///< it and all others have done nothing but meet at barriers for long
+  Proven,     ///< its registers repeat exactly, and no other warp can run
+  Suspected,  ///< it has long had no new effect
+  Meeting,    ///< all warps have long done nothing but meet at barriers
 };
-/// This warp does not get further, after so many instructions.
+/// The report of a warp without progress after this number of instructions.
 std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, uint64_t instructions);
 
 /// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
@@ -35,8 +35,8 @@ std::string name_of(const Cta& cta);
 /// The same before a verb: "CTA (3, 1), rank 1 of its cluster,"
 std::string subject(const Cta& cta);
 std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size);
-/// "smem_full[2] (dynamic shared memory +16)", if the program has told names (Device::name_shared); "variable +4" of static
-/// shared memory; the offset alone elsewhere.
+/// "smem_full[2] (dynamic shared memory +16)", if the program has declared names (Device::name_shared); "variable +4"
+/// in static shared memory; the offset alone elsewhere.
 std::string name_of_shared(const Launch& launch, uint32_t offset);
 inline std::string name_of_shared(const Cta& cta, uint32_t offset) {
   return name_of_shared(*cta.cluster->launch, offset);

@@ -1,5 +1,5 @@
-// Special registers (%tid.x, %clusterid.y, ...) and what the decoder treats like them: slots of a warp that are filled
-// once, when it starts.
+// Special registers (%tid.x, %clusterid.y, ...) and other values that the decoder treats like them: slots of a warp
+// that are filled once, when it starts.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sim {
 
-/// Those with components .x, .y, .z come first, three each.
+/// Registers with components .x, .y, .z come first, three slots each.
 enum class SpecialKind : uint8_t {
   Tid,
   Ntid,
@@ -53,12 +53,12 @@ struct SpecialRegister {
   }
 };
 
-/// By its name, without the %.
+/// The special register of this name, without the %.
 SpecialRegister special_register(std::string_view name);
-/// One bit per lane, not a number.
+/// Whether it holds one bit per lane, not a number.
 bool is_predicate(SpecialKind kind);
 
-/// Gives the warp's slots of constants and special registers their values.
+/// Fills the warp's slots of constants and special registers.
 void fill_registers(Warp& warp);
 
 }  // namespace sim

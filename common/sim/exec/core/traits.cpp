@@ -33,7 +33,8 @@ Ordering ordering_of(const ptx::Instruction& in) {
     if (in.has("proxy")) {
       result.fence = Fence::None;
       if (in.has("tensormap::generic")) result.fence = Fence::TensorMap;
-      // The acquiring half of the pair is about what asynchronous operations wrote, whose completion is a bridge.
+      // The acquiring half of the pair concerns writes of asynchronous operations; their completion already orders
+      // these.
       if (in.has("async") || (in.has("async::generic") && !acquire)) result.fence = Fence::ProxyAsync;
       const bool only_shared = in.has("shared::cta") || in.has("shared::cluster") ||
                                in.has("sync_restrict::shared::cta") || in.has("sync_restrict::shared::cluster");
@@ -71,11 +72,11 @@ Ordering ordering_of(const ptx::Instruction& in) {
   result.strong = is_atomic || acquire || release || both || relaxed || is_volatile;
   result.acquires = acquire || both;
   result.releases = release || both;
-  if (!has_scope) result.scope = Scope::Gpu;  // of atomics; of volatile accesses that of the system
+  if (!has_scope) result.scope = Scope::Gpu;  // the default of atomics; of volatile accesses it is the system
   return result;
 }
 
-// Whose registers hold data. What else is not pure decides something.
+// Instructions whose registers hold data. All others that are not pure decide something.
 constexpr std::string_view kCarriers[] = {"ld",    "ldu",  "st",  "atom",     "red",      "shfl",      "vote", "match",
                                           "redux", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "wgmma"};
 

@@ -1,5 +1,5 @@
-// What an instruction is to observers: how it orders memory, what it does with the values it reads, what it costs. Only
-// the decoder decides it, once: no other part reads the text of PTX.
+// The properties of an instruction that observers use: how it orders memory, what it does with the values it reads,
+// what it costs. They are derived once, while decoding; no other part reads the text of PTX.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace sim {
 
-/// How far a release or an acquire reaches, or an atomic access.
+/// The scope of a release, an acquire or an atomic access.
 enum class Scope : uint8_t { Cta, Cluster, Gpu };
 
-/// What an instruction's modifiers say about order.
+/// The memory ordering of an instruction, from its modifiers.
 struct Ordering {
   Scope scope = Scope::Cta;
-  bool strong = false;  ///< volatile, relaxed, or more
+  bool strong = false;  ///< volatile, relaxed or stronger
   bool is_volatile = false;
   bool acquires = false, releases = false;
   enum class Fence : uint8_t {
@@ -33,14 +33,14 @@ struct Ordering {
 
 /// What an instruction does with the values that it reads.
 enum class DataUse : uint8_t {
-  Computes,  ///< each lane for itself
-  Carries,   ///< to memory, to other lanes, through tensor cores
-  Steers,    ///< where to go, what to load
-  Decides,   ///< whom to wait for, what to multiply
+  Computes,  ///< each lane computes for itself
+  Carries,   ///< moves values to memory, to other lanes, through tensor cores
+  Steers,    ///< decides branches or addresses
+  Decides,   ///< decides waits or what is multiplied
 };
 
-/// Instructions that cost alike beside being issued. The timing model has no unit or latency for any but the first
-/// class.
+/// Classes of instructions by their cost besides issue. The timing model has no unit or latency for any class but the
+/// first.
 enum class CostClass : uint8_t { Issue, SyncMma, CopyAsync, GlobalAtomic };
 
 struct Traits {
@@ -49,7 +49,7 @@ struct Traits {
   CostClass cost = CostClass::Issue;
   bool is_fp64 = false;            ///< arithmetic that FP64 units do
   bool transfers_control = false;  ///< branches, calls, returns, exits
-  bool may_wait = false;           ///< takes any time
+  bool may_wait = false;           ///< may take arbitrarily long
   bool is_load = false;            ///< ld
   bool is_wgmma = false;           ///< wgmma.mma_async
   bool reads_clock = false;

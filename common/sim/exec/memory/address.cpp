@@ -80,7 +80,7 @@ void decode_isspacep(Decoder& d) {
                     .window = d.one_of(kWindows, "a state space is required")});
 }
 
-// ---- mapa: the same offset in another CTA of the cluster; getctarank: whose memory is it?
+// ---- mapa: the same offset in another CTA of the cluster; getctarank: the rank of the CTA that owns an address
 
 struct MapAddress {
   int32_t d, a, rank;

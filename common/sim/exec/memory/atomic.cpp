@@ -25,7 +25,7 @@ Flow atomic(Warp& w, const Atomic& o, Mask m) {
   const auto bytes = static_cast<uint32_t>(ptx::bits(o.type)) / 8;
   const bool wide = bytes == 8;
   Access access;
-  // A prediction has each cluster for itself: there it is the last to be counted.
+  // A prediction executes each cluster by itself, as if it were the last to be counted.
   const bool is_last = o.how == Reduction::Inc && o.at.space == Space::Global && !cluster_of(w).launch->moves_data;
   resolve(w, o.at, bytes * static_cast<uint32_t>(o.operand.size()), m, AccessKind::Atomic, &access);
   if (is_last) {

@@ -1,4 +1,4 @@
-// Hints to caches: without effect here.
+// Cache hints, which have no effect here.
 #include "exec/core/families.h"
 
 namespace sim {

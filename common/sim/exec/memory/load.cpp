@@ -16,10 +16,10 @@ struct LoadOperands {
   MemoryOperand from;
   std::array<int32_t, 8> to;  ///< slots of the vector's elements; -1: not wanted
   uint8_t count;
-  bool polls;  ///< volatile, relaxed or acquire: others may be changing it
+  bool polls;  ///< volatile, relaxed or acquire: other threads may be changing the value
 };
 
-/// An Element of memory becomes a register of type Lane, extended by the Element's sign.
+/// Loads an Element of memory into a register of type Lane, with sign extension if the Element is signed.
 template <class Element, class Lane>
 Flow load(Warp& w, const LoadOperands& o, Mask m) {
   Access access;
@@ -38,7 +38,7 @@ Flow load(Warp& w, const LoadOperands& o, Mask m) {
   return Flow::Next;
 }
 
-/// How elements of this type are loaded into registers of so many bits.
+/// The handler that loads elements of this type into registers of `register_bits` bits.
 Execution<LoadOperands> load_of(Type type, int register_bits) {
   const bool is_signed = ptx::is_signed(type);
   const auto narrow = [&]<class U, class S>(U, S) {
@@ -54,7 +54,7 @@ Execution<LoadOperands> load_of(Type type, int register_bits) {
   }
 }
 
-/// The same value in every lane, straight from the parameters.
+/// Loads a value from the parameters, the same in every lane.
 struct LoadParameter {
   uint32_t offset;
   std::array<int32_t, 8> to;

@@ -1,8 +1,7 @@
-// ldmatrix, stmatrix, movmatrix: matrices whose rows of 16 bytes each have an address of their own, which any lane may
-// give. With 16-bit elements a matrix has 8 rows, and in registers lane l holds row l / 4, columns 2 (l % 4) and the
-// next.
+// ldmatrix, stmatrix, movmatrix. Each row of a matrix has 16 bytes and an address of its own, in any lane. With 16-bit
+// elements a matrix has 8 rows, and in registers lane l holds row l / 4, columns 2 (l % 4) and the next.
 //
-// The ISA shows the layouts of 8-bit elements in figures. Here they are what CUTLASS's layouts say
+// The ISA shows the layouts of 8-bit elements only in figures. The layouts here follow CUTLASS
 // (Copy_Traits<SM100_U8x8_LDSM_T>, <SM100_SU4_DU8x16_x1_LDSM_N>, <SM100_U8x4_STSM_T>); its byte shuffle behind
 // ldmatrix.m16n16 and public measurements on an sm_120a agree with them.
 #include "exec/core/families.h"
@@ -25,7 +24,7 @@ enum class Fragment : uint8_t {
   BytesTransposed16x8  ///< two of a column, and two of the column eight further (stmatrix's m16n8)
 };
 
-/// The byte of a matrix that byte `i` of a lane's register `number` of this matrix is.
+/// The byte of a matrix that corresponds to byte `i` of a lane's register `number`.
 uint8_t& element(Row* rows, Fragment fragment, int lane, int number, int i) {
   const int high = lane / 4, low = lane % 4;
   switch (fragment) {
@@ -63,7 +62,7 @@ struct Matrices {
   uint8_t count, height;  ///< matrices, and the rows of each in memory
   uint8_t packed = 0;     ///< bits of a packed element; 0: not packed
   int registers_each = 1;
-  Mask rows() const {  ///< lanes that give addresses
+  Mask rows() const {  ///< lanes that supply addresses
     const int all = count * height;
     return all == 32 ? kAllLanes : (1u << all) - 1;
   }

@@ -18,7 +18,7 @@ MemoryOperand decode_memory_operand(Decoder& d, const ptx::Operand& operand) {
   MemoryOperand memory;
   memory.space = space_of(d, &memory.cluster);
   memory.address = d.address(operand);
-  // A named variable without a space in the instruction: the variable knows. An argument of a call is in local memory.
+  // Without a space in the instruction, the named variable determines it. An argument of a call is in local memory.
   const ptx::Variable* const variable = d.variable_of(operand);
   if (variable == nullptr) return memory;
   if (memory.space == Space::Generic) memory.space = variable->space;

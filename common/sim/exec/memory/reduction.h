@@ -1,4 +1,4 @@
-// What atom, red and the reducing forms of bulk copies and st.async do to a value in memory.
+// The reductions of atom, red, and the reducing forms of bulk copies and st.async.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace sim {
 
 enum class Reduction : uint8_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor, Exch, Cas };
 
-/// The reduction that a modifier names; Unsupported if none does.
+/// The reduction that a modifier names; throws Unsupported if none does.
 Reduction reduction_of(const Decoder& d);
 
-/// Is there such a reduction of values of this type?
+/// Whether values of this type can be reduced.
 bool is_reducible(ptx::Type type);
 
 /// atom.add.f32. In global memory subnormal numbers count as zeros, in shared memory they do not. Any NaN is the

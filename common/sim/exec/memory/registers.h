@@ -1,4 +1,4 @@
-// Registers of 32, 64 and 128 bits as loads and stores see them.
+// Registers of 32, 64 and 128 bits, for loads and stores.
 #pragma once
 
 #include <type_traits>

@@ -17,7 +17,7 @@ struct Store {
   uint8_t count;
 };
 
-/// The lower part of a register of type Lane becomes an Element of memory.
+/// Stores the lower part of a register of type Lane as an Element of memory.
 template <class Element, class Lane>
 Element narrowed(Lane value) {
   return static_cast<Element>(value);
@@ -54,7 +54,7 @@ Flow store(Warp& w, const Store& o, Mask m) {
   bool changed = false;
   for (size_t i = 0; i < o.count; ++i) {
     const RegisterLanes<Lane> s(w, o.from[i]);
-    const auto write = [&](int lane) {  // one after the other: lanes may write to one place
+    const auto write = [&](int lane) {  // in order: lanes may write to one location
       const auto value = narrowed<Element>(s.get(lane));
       Element old;
       std::memcpy(&old, access.host[lane] + i * sizeof value, sizeof old);
@@ -69,7 +69,7 @@ Flow store(Warp& w, const Store& o, Mask m) {
   }
   if (is_watched) [[unlikely]]
     tell(true, changed);
-  // No other thread sees local memory, or that a value was replaced by itself.
+  // Other threads can observe neither local memory nor a store of the value already there.
   if (changed && !access.local) note_write(w, access, static_cast<uint32_t>(sizeof(Element)) * o.count, m);
   if (o.to.space == ptx::Space::Global) w.time += static_cast<uint64_t>(cluster.costs().global_store);
   return Flow::Next;
@@ -87,7 +87,7 @@ void decode_store(Decoder& d) {
   if (values.empty() || (d.is_vector(1) && static_cast<int>(values.size()) != d.vector_size()))
     d.unsupported("the number of registers does not match the vector");
   const Type slot_type = bytes <= 4 ? Type::B32 : bytes == 8 ? Type::B64 : Type::B128;
-  // A register may be wider than what is stored of it. A float literal keeps the type of the store.
+  // A register may be wider than the stored element. A float literal has the type of the store.
   bool wide = false;
   o.count = static_cast<uint8_t>(values.size());
   for (size_t i = 0; i < values.size(); ++i) {

@@ -9,7 +9,7 @@ using ptx::Type;
 
 struct BarrierOperands {
   int32_t id = -1;
-  int32_t threads = -1;     ///< how many the phase waits for; -1: all of the CTA
+  int32_t threads = -1;     ///< number that the phase waits for; -1: all of the CTA
   PredicateOperand vote{};  ///< of .red
   int32_t result = -1;      ///< of .red: a predicate, or for .popc a number
   CtaBarrier::Reduction reduction = CtaBarrier::Reduction::None;
@@ -45,7 +45,7 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
           lanes<uint32_t>(*waiter.warp, waiter.result)[first_lane(rest)] = done.true_lanes;
         break;
     }
-    if (waiter.warp == running && waiter.split == running->current) continue;  // it has not stopped
+    if (waiter.warp == running && waiter.split == running->current) continue;  // it is not blocked
     resume(*waiter.warp, waiter.split, static_cast<uint64_t>(cluster.costs().cta_barrier));
   }
 }
@@ -54,8 +54,8 @@ bool complete(const Cta& cta, const CtaBarrier& barrier) {
   return barrier.arrived >= (barrier.expected != 0 ? barrier.expected : cta.live_warps * 32);
 }
 
-/// A warp arrives when all its lanes have; those of a barrier that is not .aligned come from different places. The
-/// other splits that have come are put into `slots`; false: Flow::Block, for lanes are still missing.
+/// A warp arrives when all its lanes have; at a barrier that is not .aligned they may arrive at different instructions.
+/// `slots` gets the other splits that have arrived. False: lanes are still missing, and Flow::Block must be returned.
 bool gather_at_barrier(Warp& w, Mask m, uint32_t id, std::vector<uint8_t>* slots) {
   isolate(w, m);
   Mask have = m;

@@ -14,7 +14,7 @@ struct Arrive {
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
   if (o.aligned && !gather_all(w, &m)) return Flow::Block;
   if (w.alone) return Flow::Next;
-  // A release: what this warp has signalled before has arrived.
+  // A release: earlier signals of this warp must have arrived.
   if (o.releases && w.signals_in_flight > 0) return block(w, Wait::Signals);
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {

@@ -6,8 +6,8 @@
 namespace sim {
 namespace {
 
-/// The dependent launch may start as soon as every CTA has said so, or has left. The first thread of a CTA to say so
-/// lets the engine look.
+/// The dependent launch may start as soon as every CTA has executed this, or has exited. The first thread of a CTA
+/// makes the engine check.
 Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
   cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::NextLaunch, w});
   if (std::exchange(w.cta->lets_dependents_start, true)) return Flow::Next;
@@ -15,7 +15,7 @@ Flow launch_dependents(Warp& w, const NoOperands&, Mask) {
   return Flow::Yield;
 }
 
-/// Until the launch before has ended. The engine wakes warps that wait here.
+/// Waits until the preceding launch has ended. The engine wakes the warps.
 Flow wait(Warp& w, const NoOperands&, Mask m) {
   cluster_of(w).watchers.tell(WaitEvent{WaitEvent::What::Asks, Wait::Launch, w, m, w.split().pc});
   const Launch* const predecessor = cluster_of(w).launch->predecessor;

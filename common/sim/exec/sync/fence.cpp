@@ -1,4 +1,4 @@
-// Fences. Memory is sequentially consistent here, so none of them has anything to do.
+// Fences. Memory is sequentially consistent here, so they only notify watchers.
 #include "exec/core/families.h"
 
 namespace sim {
@@ -9,7 +9,7 @@ Flow fence(Warp& w, const NoOperands&, Mask m) {
   return Flow::Next;
 }
 
-/// fence.proxy.tensormap: releases what was written, or acquires the tensor map at an address.
+/// fence.proxy.tensormap: releases writes, or acquires the tensor map at an address.
 Flow fence_map(Warp& w, const Address& map, Mask m) {
   if (cluster_of(w).watchers.want(EventKind::Fence)) {
     for (Mask rest = m; rest; rest &= rest - 1) {

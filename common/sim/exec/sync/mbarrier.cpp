@@ -1,4 +1,4 @@
-// mbarrier: init, inval, arrivals, byte counts, waits. What an arrival does to the barrier is in machine/mbarrier.cpp.
+// mbarrier: init, inval, arrivals, byte counts, waits. The barrier's state changes in machine/mbarrier.cpp.
 #include <algorithm>
 
 #include "exec/core/access.h"
@@ -52,7 +52,7 @@ void update_bounds(Cta& cta) {
   }
 }
 
-/// Of what this lane has done to a barrier of its CTA.
+/// Notifies watchers of this lane's effect on a barrier of its CTA.
 void tell_of(Warp& w, int lane, uint32_t address, BarrierEvent::What what, uint32_t count) {
   cluster_of(w).watchers.tell(
       BarrierEvent{.what = what,
@@ -122,7 +122,7 @@ Flow inval(Warp& w, const BarrierOperand& o, Mask m) {
 struct Arrive {
   BarrierOperand barrier;
   int32_t amount = -1;  ///< the count, or with `expects` the bytes; -1: 1
-  int32_t state = -1;   ///< result: the phase before
+  int32_t state = -1;   ///< result: the state token
   bool has_state = false, expects = false, drops = false, no_complete = false;
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
@@ -169,11 +169,10 @@ Flow change_tx(Warp& w, const ChangeTx& o, Mask m) {
 struct TestWait {
   BarrierOperand barrier;
   int32_t d;      ///< predicate
-  int32_t phase;  ///< a parity, or the state token that an arrive gave
+  int32_t phase;  ///< a parity, or the state token of an arrive
   bool has_state, blocks;
 };
-/// try_wait blocks until the phase completes; a time-out is given only when nothing else in the cluster can move
-/// (engine/).
+/// try_wait blocks until the phase completes; it times out only when nothing else in the cluster can run (engine/).
 Flow wait(Warp& w, const TestWait& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   if (w.alone) {

@@ -1,4 +1,4 @@
-// What instructions of other families need of mbarriers.
+// Mbarrier helpers for instructions of other families.
 #pragma once
 
 #include "exec/core/decoder.h"
@@ -11,7 +11,7 @@ struct BarrierOperand {
   bool own = false;  ///< must be this CTA's (shared::cta)
 
   static BarrierOperand decode(Decoder& d, size_t index);
-  /// Its shared address.
+  /// The barrier's shared address.
   uint32_t of(Warp& w, int lane) const;
 };
 

@@ -31,7 +31,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     const bool is_own = origin.cta_rank == cta_rank && asynchronous && effect == BarrierEffect::Arrive;
     const Fault gone{Status::LaunchFailure,
                      subject(cta) + " has exited, but " + where() + " is still signalled: " +
-                         (is_own ? "somebody must wait for its last commit before"
+                         (is_own ? "a thread must wait for its last commit before the CTA ends"
                           : cluster.ctas.size() > 1
                               ? "the cluster needs a barrier after the last such signal has arrived (cluster target "
                                 "block not present)"
@@ -80,7 +80,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
                   advance);
   if (!advance) return;
   watchers.tell(PhaseEvent{cluster, name});
-  // A warp that waits here waits for the phase that has just completed: any other would not have made it wait.
+  // A waiting warp waits for the phase that has just completed: a wait for any other phase does not block.
   std::vector<Mbarrier::Waiter> woken;
   woken.swap(barrier->waiters);
   if (!woken.empty()) barrier->observed = true;
@@ -130,7 +130,8 @@ void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& si
 }
 
 void RemoteSignal::complete(Cluster& cluster) {
-  // A cluster barrier came after it, and let the other CTA go: it was relaxed, for a release waits for signals.
+  // A cluster barrier after the signal let the other CTA exit. Its arrival was relaxed, because a release waits for
+  // signals.
   if (issuer != nullptr && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
       cluster.barrier.phase > cluster_phase) {
     const Fault gone{Status::LaunchFailure,

@@ -11,9 +11,9 @@ namespace {
 using ptx::Operand;
 using ptx::Type;
 
-/// The member mask (`slot`) of a .sync instruction. Lanes that run together may name different ones, for the tiles of a
-/// warp are independent: this is the first lane's, and those that name another leave *m and come back to the instruction
-/// by themselves.
+/// The first lane's member mask (`slot`) of a .sync instruction. Lanes that run together may name different masks,
+/// since tiles of a warp are independent: lanes with another mask are removed from *m and execute the instruction
+/// later.
 Mask members_of(Warp& w, int32_t slot, Mask* m) {
   const auto* named = lanes<uint32_t>(w, slot);
   const Mask member = named[first_lane(*m)];
@@ -71,7 +71,7 @@ struct WarpBarrier {
   int32_t members;
 };
 Flow bar_warp_sync(Warp& w, const WarpBarrier& o, Mask m) {
-  // Unlike the others, lanes may meet here from different places of the program.
+  // Unlike at the other instructions, lanes may meet here from different instructions.
   isolate(w, m);
   Split& self = w.split();
   const Mask member = members_of(w, o.members, &m);

@@ -135,14 +135,14 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
     const uint8_t wrote = cta.layout[physical(linear) / 128];
     return wrote != kLayoutUnknown && wrote != expected;
   };
-  // The first of the tile's 16 bytes, or of the first ones of each 8 rows, of which f is true.
+  // The first of the tile's 16-byte chunks for which f is true; only the first chunks of each 8 rows are tested.
   const auto find = [&](bool all, auto f) -> std::optional<uint32_t> {
     if (!d.mn_major) {
       for (int row = 0; row < rows; row += all ? 1 : 8) {
         const uint32_t begin = chunks(row, 0);
         for (int chunk = 0; chunk < d.k_bytes / 16; ++chunk) {
           const uint32_t linear = begin + static_cast<uint32_t>(chunk) * chunks.chunk_pitch;
-          const bool same_line = chunk > 0 && (linear ^ begin) < 128;  // of which one layout is known
+          const bool same_line = chunk > 0 && (linear ^ begin) < 128;  // its layout has been checked
           if (!(same_line && !all) && f(linear)) return physical(linear);
         }
       }

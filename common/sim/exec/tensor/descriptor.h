@@ -18,7 +18,7 @@ struct Descriptor {
   Swizzle swizzle = Swizzle::None;
   bool mn_major = false;
   int element = 2;        ///< bytes
-  uint32_t k_offset = 0;  ///< bytes of K to leave out at the beginning
+  uint32_t k_offset = 0;  ///< bytes of K to skip at the beginning
   int k_bytes = 32;       ///< of K in each row; 16 where tcgen05.cp copies 128 bits
 };
 
@@ -35,7 +35,7 @@ void check_tile(const Cta& cta, const Descriptor& descriptor, int rows, const ch
 inline uint32_t extent(const Descriptor& descriptor, int rows) {
   return std::max(32u, static_cast<uint32_t>((rows + 7) / 8) * descriptor.stride);
 }
-/// The bytes of shared memory that rows [first, first + rows) of the operand tile consist of.
+/// The ranges of shared memory of rows [first, first + rows) of the operand tile.
 std::vector<Range> tile_ranges(const Descriptor& descriptor, int first, int rows);
 
 /// The K elements of row `row` of one instruction, gathered to 32 contiguous bytes.

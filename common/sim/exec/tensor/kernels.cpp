@@ -68,8 +68,8 @@ uint32_t multiply_one(const Arithmetic& how, const float* a, const int16_t* a_ex
   return narrow == 0 ? 0 : std::bit_cast<uint32_t>(narrow);
 }
 
-// Each instruction set has for kernels.inc: the width of its vectors, what it does with them, and for BF16 in pairs
-// (Arithmetic::pairs) how many products of a pair it takes together.
+// Each instruction set provides for kernels.inc: the width of its vectors, operations on them, and for BF16 in pairs
+// (Arithmetic::pairs) the number of products of a pair per operation.
 namespace baseline {
 constexpr int kWidth = 4;
 typedef float Splat __attribute__((vector_size(16)));
@@ -89,7 +89,7 @@ struct Flushing {};
 }  // namespace baseline
 
 #if defined(__x86_64__)
-/// While one exists, this thread's vector instructions take subnormal numbers for zeros and make zeros of them.
+/// While an object exists, this host thread's vector instructions flush subnormal inputs and results to zero.
 class Flushing {
  public:
   Flushing() { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZeros); }

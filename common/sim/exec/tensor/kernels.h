@@ -16,7 +16,7 @@
 
 namespace sim::tensor {
 
-/// What the accumulator is after an instruction.
+/// The format of the accumulator after an instruction.
 enum class ResultFormat : uint8_t { F32, F16, S32 };
 
 struct Arithmetic {
@@ -24,8 +24,8 @@ struct Arithmetic {
   int k = 16;              ///< products per instruction
   int fraction_bits = 25;  ///< kept when terms are aligned: 25; 13 for FP8 on Hopper, of an FP32 result too
   ResultFormat result = ResultFormat::F32;
-  /// Of fast arithmetic, as multiplies_pairs says: of each two products the odd k's comes first, and subnormal numbers,
-  /// also sums, count as zeros. That is what an instruction of some processors makes of them, at twice the rate.
+  /// In fast arithmetic, if multiplies_pairs is true: of each two products the odd k's comes first, and subnormal
+  /// numbers, including sums, count as zeros. An instruction of some processors does this, at twice the rate.
   bool pairs = false;
   /// Of fast arithmetic: instructions one after the other into the same accumulators, which stay in registers. The
   /// tiles of B of the next one begin `pitch` tiles further on.
@@ -33,21 +33,21 @@ struct Arithmetic {
 };
 inline constexpr int kMaxSteps = 4;
 
-/// Does fast arithmetic multiply these in pairs?
+/// Whether fast arithmetic multiplies these formats in pairs.
 inline bool multiplies_pairs(Format a, Format b, ResultFormat result) {
   return a == Format::BF16 && b == Format::BF16 && result == ResultFormat::F32;
 }
 
-/// What the elements of an operand become.
+/// The form into which the elements of an operand are unpacked.
 struct Packing {
   Format format = Format::F16;
   int k = 16;
   bool negate = false;
-  bool exponents = true;  ///< exact arithmetic asks for them
-  bool pairs = false;     ///< as in Arithmetic; how such a tile holds the numbers is the instruction set's own affair
+  bool exponents = true;  ///< exact arithmetic needs them
+  bool pairs = false;     ///< as in Arithmetic; the layout of such a tile depends on the instruction set
 };
 
-/// Of an operand with as many k as the arithmetic takes.
+/// The packing of an operand with as many k as the arithmetic takes.
 inline Packing packing_for(const Arithmetic& how, Format format, bool negate) {
   return {.format = format, .k = how.k, .negate = negate, .exponents = how.exact, .pairs = how.pairs};
 }
@@ -80,9 +80,9 @@ struct Kernels {
   const char* name;
 };
 
-/// The best that this processor has.
+/// The fastest kernels for this processor.
 const Kernels& kernels();
-/// All that this processor can run, best first. They give the same bits.
+/// All kernels that this processor can run, fastest first. Their results are bit-identical.
 std::vector<Kernels> all_kernels();
 
 /// The reference of both: one output, straight from the definition, any input. `acc` as above. Every product is

@@ -9,11 +9,11 @@
 namespace sim::tensor {
 
 inline constexpr size_t kMaxNibbles = 16;
-/// Of each of a warp's 16 rows, in the order of k.
+/// The nibbles of each of a warp's 16 rows, in the order of k.
 using Nibbles = std::array<std::array<uint8_t, kMaxNibbles>, 16>;
 
 /// How the lanes of a group of four, which share the rows g and g + 8, hold their metadata. A row has 4, 8 or 16
-/// nibbles (`per_row`): one lane, two or all four have a part of them.
+/// nibbles (`per_row`), held by one lane, two or all four.
 ///   elements of 16 and 32 bits   a lane has four nibbles of row g, then those of row g + 8
 ///   smaller ones                 a lane has eight nibbles of one row: the even lanes of row g, the odd ones of g + 8
 struct MetadataLayout {
@@ -25,8 +25,7 @@ struct MetadataLayout {
 Nibbles read_metadata(const MetadataLayout& layout, const uint32_t* words);
 
 /// Half of a warp's rows of A: `stored`, a tile of eight rows for four lanes each, becomes one of `k` elements of K.
-/// Nibbles are those of row `first_row` and the seven behind it. In the places of no stored element nothing is
-/// multiplied.
+/// Nibbles are those of row `first_row` and the seven behind it. Positions without a stored element are not multiplied.
 /// `format` says what a nibble selects. Throws Fault if one selects nothing.
 void spread_lanes(Format format, int k, const Nibbles& nibbles, size_t first_row, const LaneTile& stored,
                   DeepLaneTile* out);
@@ -35,7 +34,7 @@ void spread_lanes(Format format, int k, const Nibbles& nibbles, size_t first_row
 /// pack_quads makes them.
 void pack_deep_quads(const Packing& how, const Row* first, const Row* second, int count, DeepQuadTile* out);
 
-/// Does a tile hold an infinity or a NaN? Only if exponents were asked for.
+/// Whether a tile contains an infinity or a NaN. Valid only if exponents were packed.
 bool has_specials(const DeepQuadTile* tiles, int count, int k);
 
 }  // namespace sim::tensor

@@ -1,5 +1,5 @@
 // mma.sync and mma.sp: the warp-level tensor-core instruction, for programs that are older than wgmma or mix the two.
-// Here are the shapes with 8 columns whose rows are 16 or 32 bytes of K, or half of 32 or 64 if A is sparse.
+// This file has the shapes with 8 columns whose rows are 16 or 32 bytes of K, or half of 32 or 64 if A is sparse.
 #include "exec/tensor/mma.h"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ struct Mma {
   bool is_integer() const { return result == tensor::ResultFormat::S32; }
 };
 
-/// What the tensor core multiplies at once: up to 32 bytes of each row of A, and as many of each column of B, or twice
-/// as many if A is sparse.
+/// The operands of one step of the tensor core: up to 32 bytes of each row of A, and as many of each column of B, or
+/// twice as many if A is sparse.
 struct MmaStep {
   std::array<std::array<Row, 8>, 2> a{};  ///< rows 0 to 7, 8 to 15
   std::array<std::array<Row, 8>, 2> b{};  ///< first 32 bytes of K, the others
@@ -47,10 +47,10 @@ struct MmaStep {
 // Fragments, in units of 32-bit registers and with t = lane / 4, q = lane % 4. `h`: 1 if there are 8 rows, 2 if 16.
 //   A register i: row t + 8 (i % h), bytes of K from 16 (i / h) + 4 q
 //   B register i: column t, bytes of K from 16 i + 4 q
-//   C, D register i: row t + 8 (i / 2), column 2 q + i % 2; a pair of them in a register if they are F16
+//   C, D register i: row t + 8 (i / 2), column 2 q + i % 2; a pair of them in a register if they are F16.
 // So four lanes hold 16 bytes of a row of A, or of a column of B, one after the other.
 
-/// One step, of operands that are multiplied as they lie.
+/// One step with operands that need no conversion.
 MmaStep step_of(Warp& w, const Mma& o) {
   MmaStep step{.a_format = o.a_format, .b_format = o.b_format, .k = o.k};
   const size_t halves = o.rows / 8;
@@ -65,7 +65,7 @@ MmaStep step_of(Warp& w, const Mma& o) {
 }
 
 using Bytes = std::array<uint8_t, 128>;
-/// The two operands as bytes along K, elements of four bits a byte each: for those that are not multiplied as they lie.
+/// The two operands as bytes along K, with a byte for each element of four bits: for operands that need conversion.
 struct MmaSyncOperands {
   std::array<Bytes, 16> a{};
   std::array<Bytes, 8> b{};
@@ -171,12 +171,12 @@ void multiply(const Mma& o, const MmaStep& step, tensor::Arithmetic how, uint32_
   for (size_t h = 0; h < 2; ++h)
     tensor::spread_lanes(o.has_nibbles ? Format::E2M1x2 : step.a_format, step.k, step.nibbles, 8 * h, a[h], &deep_a[h]);
   tensor::pack_deep_quads({.format = step.b_format, .k = step.k}, step.b[0].data(), step.b[1].data(), 8, deep_b);
-  // Fast arithmetic multiplies by the zeros between A's elements, too.
+  // Fast arithmetic also multiplies by the zeros between A's elements.
   how.exact |= tensor::has_specials(deep_b, 2, step.k);
   kernels.deep_fragments(how, deep_a, deep_b, cells, 1, accumulate);
 }
 
-/// C, added to the sum of the products as an instruction of its own would.
+/// Adds C to the sum of the products, as a separate instruction would.
 uint32_t plus(const Mma& o, uint32_t sum, uint32_t c) {
   if (o.is_integer()) {
     const int64_t exact = int64_t{static_cast<int32_t>(sum)} + static_cast<int32_t>(c);
@@ -254,7 +254,7 @@ void decode_mma(Decoder& d) {
   o.b = d.sources(d.operand(2), Type::B32);
   o.c = d.sources(d.operand(3), Type::B32);
 
-  // In bytes, what a row of A holds.
+  // Bytes in a row of A.
   const size_t b_bytes = static_cast<size_t>(o.k * tensor::element_bytes(o.a_format)) / (o.has_nibbles ? 2 : 1),
                a_bytes = o.is_sparse ? b_bytes / 2 : b_bytes;
   const size_t accumulators = o.rows / (o.result == tensor::ResultFormat::F16 ? 8 : 4);

@@ -1,5 +1,5 @@
-// mma.sync is one mnemonic for several tensor cores; those with a layout or an arithmetic of their own have a file
-// each.
+// mma.sync is one mnemonic for several kinds of tensor core. Those with a layout or an arithmetic of their own have a
+// file each.
 #pragma once
 
 #include "exec/core/decoder.h"

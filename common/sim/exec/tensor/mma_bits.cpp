@@ -1,5 +1,5 @@
-// mma.sync with elements of one bit: D = C + the number of places in which both have a one (.and), or one of them
-// (.xor).
+// mma.sync with elements of one bit: D = C + the number of positions with a one in both operands (.and), or in exactly
+// one of them (.xor).
 #include <bit>
 
 #include "exec/core/op.h"

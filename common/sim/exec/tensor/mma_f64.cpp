@@ -25,7 +25,7 @@ struct DoubleMma {
 //   B register i: column t, k = 4 i + q
 //   C, D register i: row t + 8 (i / 2), column 2 q + i % 2
 //
-// The products are a function of their own, so that none of them is moved to where the host rounds otherwise.
+// The products are a function of their own, so that the compiler cannot move any out of the scope of the rounding mode.
 [[gnu::noinline]] void multiply_f64(const double (*a)[16], const double (*b)[16], size_t depth, size_t registers,
                                     double (*sums)[32]) {
   for (size_t i = 0; i < registers; ++i) {
@@ -33,7 +33,7 @@ struct DoubleMma {
       const double* const row = a[lane / 4 + 8 * (i / 2)];
       const double* const column = b[2 * (lane % 4) + i % 2];
       for (size_t k = 0; k < depth; ++k) {
-        // Of several NaNs, hardware hands on B's, else that of the sum.
+        // Of several NaNs, hardware propagates B's, otherwise that of the sum.
         double& sum = sums[i][lane];
         sum = std::isnan(column[k]) ? column[k] : std::isnan(sum) ? sum : rounded<kFma>(row[k], column[k], sum);
       }

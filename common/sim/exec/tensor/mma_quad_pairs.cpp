@@ -19,14 +19,14 @@ struct QuadPairMma {
   std::vector<int32_t> d, a, b, c;  ///< slots
 };
 
-/// The lane of quad pair `pair` that is number 0 to 7 in it.
+/// The lane with number 0 to 7 in quad pair `pair`.
 size_t lane_of(size_t pair, size_t number) { return 4 * pair + number % 4 + 16 * (number / 4); }
 
 float element(Warp& w, const std::vector<int32_t>& slots, size_t lane, size_t i) {
   return f16_to_float(static_cast<uint16_t>(lanes<uint32_t>(w, slots[i / 2])[lane] >> 16 * (i % 2)));
 }
 
-/// Where element (row, column) of C or D is: lane of the quad pair, and its number there.
+/// The position of element (row, column) of C or D: lane of the quad pair, and index in that lane.
 struct ElementPlace {
   size_t number, i;
 };
@@ -35,8 +35,8 @@ ElementPlace place_of(bool is_half, size_t row, size_t column) {
   return {row / 4 * 4 + (column & 2) + (row & 1), (column & 4) + (row & 2) + (column & 1)};
 }
 
-/// As hardware adds them up: for an F32 result the products one after the other, then C; for an F16 result to C first
-/// the sum of two products, then that of the other two.
+/// The order of hardware's sums: for an F32 result first the products in order, then C; for an F16 result C plus the
+/// sum of two products, then plus the sum of the other two.
 float sum_of(const std::array<float, 4>& a, const std::array<float, 4>& b, float c, bool d_is_half) {
   if (d_is_half) return (c + std::fma(a[1], b[1], a[0] * b[0])) + std::fma(a[3], b[3], a[2] * b[2]);
   float sum = 0;
@@ -52,7 +52,7 @@ Flow mma_quad_pairs(Warp& w, const QuadPairMma& o, Mask m) {
       for (size_t column = 0; column < 8; ++column) {
         std::array<float, 4> a, b;
         for (size_t k = 0; k < 4; ++k) {
-          // A by rows: a lane has a row; else a k, of four rows. B the other way round.
+          // With A in row order a lane holds a row, otherwise one k of four rows; for B the reverse.
           a[k] = o.a_by_rows ? element(w, o.a, lane_of(pair, row), k)
                              : element(w, o.a, lane_of(pair, row / 4 * 4 + k), row % 4);
           b[k] = o.b_by_rows ? element(w, o.b, lane_of(pair, column / 4 * 4 + k), column % 4)

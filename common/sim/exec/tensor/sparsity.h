@@ -1,4 +1,4 @@
-// Structured sparsity: which elements of a row are stored, as metadata say it. The same for all tensor-core instructions.
+// Structured sparsity: metadata select the stored elements of a row, in the same way for all tensor-core instructions.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 
 namespace sim::tensor {
 
-/// Where the two stored elements of four (of FP4: the two stored pairs of eight) belong: two 2-bit indices.
+/// Positions of the two stored elements of four (of FP4: the two stored pairs of eight): two 2-bit indices.
 struct Selection {
   int first, second;
   explicit Selection(uint32_t nibble) : first(nibble & 3), second(nibble >> 2 & 3) {}
 };
 /// Throws Fault: both indices are the same.
 [[noreturn]] void equal_indices(uint32_t nibble);
-/// Of two elements of 32 bits one is stored: which, as 0b0100 and 0b1110 say it.
+/// Of two elements of 32 bits one is stored: 0b0100 selects the first, 0b1110 the second.
 constexpr uint8_t kFirstOfTwo = 0x4, kSecondOfTwo = 0xE;
 /// Throws Fault: it is neither.
 [[noreturn]] void neither_of_two(uint32_t nibble);
 
-/// Spreads a row's stored elements over the K elements that they are of: calls place(stored, to) for each. `nibbles` are in
-/// the order of k. Those of zeros need not mean anything, and may be 0 (CUTLASS): wherever zeros belong, is_zero(stored).
+/// Spreads a row's stored elements over K: calls place(stored, to) for each. `nibbles` are in the order of k. Nibbles
+/// of zero elements may be invalid, such as 0 (CUTLASS); is_zero(stored) identifies these elements.
 template <class Z, class F>
 void spread(Format format, int k, const uint8_t* nibbles, Z is_zero, F place) {
   if (format == Format::TF32) {

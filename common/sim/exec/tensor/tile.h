@@ -8,10 +8,10 @@
 
 namespace sim::tensor {
 
-/// Of elements of four and six bits, sixteen lie packed at the beginning of 16 bytes, of which the rest is free, as TMA
-/// writes them (16U4_ALIGN16B, 16U6_ALIGN16B); of E2M1x2, two are a byte.
+/// Sixteen elements of four or six bits are packed at the beginning of 16 bytes, followed by padding, as TMA writes
+/// them (16U4_ALIGN16B, 16U6_ALIGN16B). Two elements of E2M1x2 share a byte.
 enum class Format : uint8_t { F16, BF16, TF32, E4M3, E5M2, S8, U8, E2M3, E3M2, E2M1, E2M1x2 };
-/// Bytes that an element takes in memory. For two E2M1x2: 1.
+/// Bytes of an element in memory; of E2M1x2, bytes of two elements.
 int element_bytes(Format format);
 /// Bits that make an element.
 int stored_bits(Format format);
@@ -24,13 +24,13 @@ inline constexpr int kMaxK = 32;
 inline constexpr int kLanes = 32;
 inline constexpr uint32_t kEveryLane = ~uint32_t{0};
 
-/// What one instruction takes of a row of A or of a column of B, along K, as it lies in memory.
+/// The bytes along K that one instruction takes from a row of A or a column of B, in the layout of memory.
 using Row = std::array<uint8_t, 32>;
 
 /// Exponents of values that are no ordinary numbers, chosen so that sums of two of them stay recognisable in 16 bits.
 inline constexpr int16_t kZeroExponent = -8000;
 inline constexpr int16_t kSpecialExponent = 16000;  ///< infinity, NaN
-/// Nothing is multiplied here, not even a zero: a place that a sparse row leaves out.
+/// A position that a sparse row omits: no product is formed here, not even with zero.
 inline constexpr int16_t kAbsentExponent = kZeroExponent - 1;
 
 /// 32 rows of A, one per lane: value[k][lane]. Exponents are filled only for exact arithmetic.
@@ -50,11 +50,11 @@ struct alignas(64) ColumnTileOf {
 };
 using ColumnTile = ColumnTileOf<kMaxK>;
 
-/// A sparse instruction multiplies twice as many; A's rows have zeros between their elements.
+/// For sparse instructions, with twice the K; A's rows have zeros between their elements.
 using DeepLaneTile = LaneTileOf<2 * kMaxK>;
 using DeepColumnTile = ColumnTileOf<2 * kMaxK>;
 
-/// FP4 whose blocks have factors: each row and column is four blocks, with the factor of each and its exponent.
+/// FP4 with block factors: each row and column consists of four blocks, each with its factor and the factor's exponent.
 inline constexpr int kFp4Blocks = 4, kMaxFp4K = 128;
 struct alignas(64) Fp4Lanes {
   float value[kMaxFp4K][kLanes];

@@ -11,9 +11,9 @@ namespace sim::tensor {
 /// All types among the modifiers, in their order.
 std::vector<ptx::Type> types_of(const Decoder& d);
 
-/// Of a multiplied operand; Unsupported if the tensor core knows no such type.
+/// The format of a multiplied operand; throws Unsupported if the tensor core does not support the type.
 Format format_of(const Decoder& d, ptx::Type type);
-/// Of an accumulator: .f32, .f16, else .s32.
+/// The format of an accumulator: .f32, .f16, else .s32.
 ResultFormat result_of(ptx::Type type);
 
 /// A tensor-core instruction was executed.

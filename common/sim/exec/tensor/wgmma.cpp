@@ -1,7 +1,7 @@
 // wgmma: the fourth-generation tensor core (Hopper). The four warps of a warpgroup execute the same sequence of
 // instructions, each at its own time. Each multiplies its own 16 rows when it has issued the instruction, in its order,
-// whatever the others do: nothing in the ISA says more. Hardware, and the schedule that resembles it, wait until all four
-// have issued it, and complete it for the four at once (Launch::warpgroups_as_one).
+// independently of the others: the ISA promises no more. Hardware, and the default schedule, wait until all four have
+// issued it, and complete it for the four at once (Launch::warpgroups_as_one).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -45,7 +45,7 @@ struct WgmmaOperands {
   bool is_fp8() const { return a_format == Format::E4M3 || a_format == Format::E5M2; }
   int stored_k() const { return are_bits ? 256 : tensor::instruction_k(a_format); }
   int k() const { return is_sparse ? 2 * stored_k() : stored_k(); }
-  /// The tiles that descriptors of A and B stand for.
+  /// The tiles of the descriptors of A and B.
   tensor::Descriptor tile_a(uint64_t descriptor) const {
     tensor::Descriptor tile = tensor::decode_wgmma(descriptor, "A");
     tile.mn_major = transpose_a, tile.element = tensor::element_bytes(a_format);
@@ -56,7 +56,7 @@ struct WgmmaOperands {
     tile.mn_major = transpose_b, tile.element = tensor::element_bytes(b_format);
     return tile;
   }
-  /// Of a sparse one: with the other 32 bytes of K.
+  /// For a sparse wgmma: with the other 32 bytes of K.
   tensor::Descriptor tile_b_behind(uint64_t descriptor) const {
     tensor::Descriptor tile = tile_b(descriptor);
     tile.k_offset = 32;
@@ -73,14 +73,14 @@ struct Cta::Warpgroup {
     uint64_t a = 0, b = 0;                    // descriptors
     bool accumulate = false;
     uint32_t issued = 0;                // bit per warp
-    uint32_t done = 0;                  // bit per warp that has multiplied, if each does so by itself
+    uint32_t done = 0;                  // bit per warp that has multiplied, if each multiplies by itself
     std::array<uint32_t, 4> pending{};  // numbers of the warps' pending registers
     struct Values {
       std::array<std::array<std::array<uint32_t, 32>, 4>, 4> a;  // [warp][register][lane]
       std::array<std::array<uint32_t, 32>, 4> metadata;          // [warp][lane]
     };
-    std::unique_ptr<Values> registers;  // those that it reads, if it reads any
-    std::array<uint32_t, 4> stale{};    // by warp: which of A's have been overwritten since, a bit each
+    std::unique_ptr<Values> registers;  // registers that it reads; null: none
+    std::array<uint32_t, 4> stale{};    // by warp: a bit for each register of A that has been overwritten since
     Origin origin;
   };
   std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
@@ -114,7 +114,7 @@ void require_wgmma(Warp& w) {
   }
 }
 
-/// The warps of a warpgroup that an operation is about: one, or all of them.
+/// The warps of a warpgroup that an operation covers: one, or all of them.
 struct Share {
   size_t first = 0, count = 4;
 };
@@ -210,7 +210,7 @@ class Wgmma final : public AsyncOperation {
       std::erase(warpgroup.torn, entry);
   }
 
-  /// Registers of A that the program has overwritten too early are read as they are now.
+  /// Of registers of A that the program has overwritten too early, the new values are read.
   void take_overwritten() {
     for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
       for (uint32_t rest = entry->stale[warp]; rest; rest &= rest - 1) {
@@ -238,7 +238,7 @@ class Wgmma final : public AsyncOperation {
     static thread_local std::array<tensor::QuadTile, 64 * tensor::kMaxSteps> b_tiles;
     for (const Wgmma* const step : std::span(steps).first(static_cast<size_t>(how.steps)))
       tensor::check_tile(*cta, step->operands().tile_b(step->entry->b), o.n, "B");
-    // Few columns at a time: what one step leaves of a line of the host's cache, the next one takes.
+    // A few columns at a time, so that successive steps share lines of the host's cache.
     constexpr int kColumns = 64;
     for (int first = 0; first < o.n; first += kColumns) {
       for (int step = 0; step < how.steps; ++step) {
@@ -269,7 +269,7 @@ class Wgmma final : public AsyncOperation {
     static thread_local std::array<tensor::DeepQuadTile, 64> b_tiles;
     tensor::pack_deep_quads({.format = o.b_format, .k = how.k, .negate = o.negate_b}, rows[0].data(), rows[1].data(),
                             o.n, b_tiles.data());
-    // Fast arithmetic multiplies by the zeros between A's elements, too.
+    // Fast arithmetic also multiplies by the zeros between A's elements.
     how.exact |= tensor::has_specials(b_tiles.data(), o.n / 4, how.k);
     const tensor::Arithmetic stored{.exact = true, .k = o.stored_k()};
     for (size_t warp = share.first; warp < share.first + share.count; ++warp) {
@@ -284,7 +284,7 @@ class Wgmma final : public AsyncOperation {
     }
   }
 
-  /// D = the number of places of K in which a row of A and a column of B have a one.
+  /// D = the number of positions along K in which a row of A and a column of B both have a one.
   void multiply_bits() const {
     const WgmmaOperands& o = operands();
     const tensor::Descriptor b = o.tile_b(entry->b);
@@ -333,10 +333,10 @@ class Wgmma final : public AsyncOperation {
     tensor::read_rows(*cta, a, static_cast<int>(warp) * 16 + 8 * h, 8, rows);
   }
 
-  /// Are products added to the accumulators at once? Sums that saturate are added at the end.
+  /// Whether products are added directly to the accumulators. Saturating sums are added at the end.
   bool adds() const { return entry->accumulate && !operands().saturates; }
 
-  /// Calls multiply(accumulators), with F16 ones a cell for each.
+  /// Calls multiply(accumulators), with a cell of its own for each F16 accumulator.
   template <class F>
   void multiply_fragments(Warp& target, F multiply) const {
     const WgmmaOperands& o = operands();
@@ -378,8 +378,8 @@ class Wgmma final : public AsyncOperation {
     }
   }
 
-  std::vector<Wgmma*> along_;  // those that follow in the queue, and are done with this one
-  bool is_done_ = false;       // with one before
+  std::vector<Wgmma*> along_;  // later operations of the queue, executed together with this one
+  bool is_done_ = false;       // together with an earlier one
 };
 
 }  // namespace
@@ -415,7 +415,7 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
 
 namespace {
 
-/// The entry at which this warp stands; it must agree with what the other warps of the group issue there. *share: those
+/// This warp's next entry; its instruction must agree with that of the other warps of the group. *share gets the warps
 /// for which it can begin now, if *begins.
 std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands,
                                              bool* begins, Share* share) {
@@ -494,7 +494,7 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
       };
       add(tensor::tile_ranges(o.tile_b(b), 0, o.n));
       if (o.is_sparse) add(tensor::tile_ranges(o.tile_b_behind(b), 0, o.n));
-      // Of A, a warp reads its own rows.
+      // A warp reads only its own rows of A.
       if (!o.a_in_registers) add(tensor::tile_ranges(o.tile_a(a), static_cast<int>(w.index % 4) * 16, 16));
       told.accesses = &accesses;
     }
@@ -538,7 +538,7 @@ Flow commit(Warp& w, const NoOperands&, Mask m) {
 }
 
 struct WaitGroup {
-  uint32_t pending;  ///< so many of the newest groups may be unfinished
+  uint32_t pending;  ///< number of the newest groups that may be unfinished
 };
 Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   require_wgmma(w);
@@ -574,7 +574,7 @@ void decode_mma_async(Decoder& d) {
     d.unsupported("this shape or these types");
   if (o.are_bits) {
     d.ignore({"b1", "and", "popc"});
-    o.a_format = o.b_format = Format::U8;  // bits are bytes of memory like any
+    o.a_format = o.b_format = Format::U8;  // bits are handled as bytes of memory
   } else {
     o.a_format = tensor::format_of(d, types[1]), o.b_format = tensor::format_of(d, types[2]);
   }

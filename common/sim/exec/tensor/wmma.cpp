@@ -1,4 +1,4 @@
-// wmma: matrix fragments whose layout is the machine's own business, from memory and back, and their products.
+// wmma: matrix fragments with an unspecified layout, loads and stores of them, and their products.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -15,8 +15,8 @@ using ptx::Operand;
 using ptx::Type;
 using tensor::Format;
 
-/// A fragment of rows x columns elements: element e = row * columns + column is in lane e / per_lane, at position
-/// e % per_lane of that lane's registers. Registers with room for more hold their elements repeatedly.
+/// A fragment of rows x columns elements: element e = row * columns + column is in lane e / per_lane, at position e %
+/// per_lane of that lane's registers. Fragments with more room than elements hold them repeatedly.
 struct Fragment {
   int rows, columns, bits;
   size_t per_lane() const { return static_cast<size_t>(rows) * static_cast<size_t>(columns) / 32; }
@@ -131,7 +131,7 @@ Flow multiply(Warp& w, const Multiply& o, Mask m) {
   how.result = o.result;
   how.exact = cluster.exact_arithmetic(multiply_adds);
 
-  // A lane for each row of A, one column of B after the other.
+  // A lane for each row of A; columns of B one after the other.
   std::array<tensor::Row, tensor::kLanes> a_rows{}, b_columns{};
   const auto put = [&](Format format, tensor::Row& row, int i, uint64_t bits) {
     const auto size = static_cast<size_t>(tensor::element_bytes(format));
@@ -195,7 +195,7 @@ int bits_of(Type type) { return type == Type::TF32 ? 32 : ptx::bits(type); }
 
 void decode_multiply(Decoder& d) {
   const Shape shape = shape_of(d);
-  d.ignore({"row", "col", "rn"});  // fragments know nothing of how they lay in memory
+  d.ignore({"row", "col", "rn"});  // fragments do not depend on the layout in memory
   std::vector<Type> types = tensor::types_of(d);
   if (types.size() == 2) types.insert(types.begin() + 1, {Type::F16, Type::F16});  // D and C alone
   if (types.size() != 4 || types[0] != types[3]) d.unsupported("these types");

@@ -31,7 +31,7 @@ std::optional<std::string> take_apart(const Instruction& instruction, Call& call
 
 size_t size(const Operand* list) { return list == nullptr ? 0 : list->elements.size(); }
 
-/// Does `operand` stand for `parameter`?
+/// The mismatch between `operand` and `parameter`, if any.
 std::optional<std::string> compare(const Function& caller, const Operand& operand, const Variable& parameter,
                                    bool is_result) {
   const std::string what = (is_result ? "the result '" : "the argument '") + parameter.name + "' ";
@@ -85,7 +85,7 @@ bool is_system_function(std::string_view name) {
   for (const std::string_view known : {"vprintf", "__assertfail", "malloc", "free", "cudaGraphSetConditional"}) {
     if (name == known) return true;
   }
-  return name.starts_with("__cudaCDP2");  // of dynamic parallelism: not simulated, and that is told when one is called
+  return name.starts_with("__cudaCDP2");  // dynamic parallelism: calls are reported when executed
 }
 
 std::optional<std::string> check_call(const Module& module, const Function& caller, const Instruction& instruction) {

@@ -1,4 +1,4 @@
-// Calls against what they call.
+// Checks of calls against the called functions.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace sim::ptx {
 
-/// What keeps a `call` from being one, in a sentence; nullopt if nothing does.
+/// The error in a `call`, as a sentence; nullopt if it is valid.
 std::optional<std::string> check_call(const Module& module, const Function& caller, const Instruction& call);
 
 /// Functions that the system provides, if a module declares them .extern.

@@ -1,4 +1,4 @@
-// A row of the tables, read: see signature.h for the notation.
+// A parsed row of the tables; signature.h describes the notation.
 #pragma once
 
 #include <limits>
@@ -16,10 +16,10 @@ struct ModifierGroup {
   std::vector<std::string> names;  ///< one of them
   bool is_type = false;
   bool repeats = false;  ///< the same type as before
-  int bracket = -1;      ///< required, or the bracket whose groups come all or not at all
+  int bracket = -1;      ///< required, or the bracket whose groups occur all or not at all
 };
 
-/// How many elements a vector has: numerator * variable / denominator, or a plain number.
+/// The number of a vector's elements: numerator * variable / denominator, or a plain number.
 struct Count {
   char variable = 0;  ///< 'v', 'x', 'd', 'n'; 'p': pack; 0: none
   int factor = 1, divisor = 1, offset = 0;
@@ -39,19 +39,19 @@ struct OperandPattern {
   Kind kind = Kind::Value;
   // Value, and the elements of a vector
   const OperandType* type = nullptr;  ///< or, if null:
-  int type_index = 0;                 ///< 1, 2, ...: as the instruction's n-th type says
+  int type_index = 0;                 ///< 1, 2, ...: the instruction's n-th type
   bool doubled = false, is_result = false, may_discard = false, register_only = false, literal_only = false,
        relaxed = false, may_negate = false, like_mov = false, symbol = false, by_vector = false, may_select = false,
        may_minus = false;
   CountRange range;
   Count count;                          ///< Vector
-  std::string space;                    ///< Address: empty: as the instruction says
+  std::string space;                    ///< Address: empty: the instruction's space
   std::vector<OperandPattern> more;     ///< Pair: both; Address: what follows the base
-  std::vector<OperandPattern> other;    ///< what may stand here instead
+  std::vector<OperandPattern> other;    ///< alternatives
   bool second_optional = false;         ///< Pair
-  std::string name;                     ///< for sentences
-  bool optional = false;                ///< with all that follow
-  std::vector<std::string> conditions;  ///< modifiers with one of which it is there, without which not
+  std::string name;                     ///< for messages
+  bool optional = false;                ///< together with all that follow
+  std::vector<std::string> conditions;  ///< present exactly if one of these modifiers is
 };
 
 struct Needs {
@@ -71,7 +71,7 @@ struct Signature {
   Needs needs;
 };
 
-/// Reads a row. Throws std::logic_error if it is not in the notation: a mistake in a table.
+/// Parses a row. Throws std::logic_error if it does not follow the notation: a mistake in a table.
 Signature parse_signature(const Row& row);
 
 }  // namespace sim::ptx

@@ -1,5 +1,5 @@
-// Is every instruction of a parsed module one, as ptxas would judge? The parser has seen to grammar, declarations and
-// names; here are opcodes, modifiers, operands, calls, and what only a whole function shows.
+// Validates the instructions of a parsed module as ptxas does. The parser has checked grammar, declarations and names;
+// these rules check opcodes, modifiers, operands, calls, and properties of whole functions.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ struct RuleViolation {
   int32_t location = -1;   ///< index into Module::locations
 };
 
-/// What is wrong in one function, in the order of the text.
+/// The errors in one function, in the order of the text.
 std::vector<RuleViolation> check(const Module& module, const Function& function);
 
-/// What is wrong in all of the module: its functions, and what they are to one another.
+/// The errors in the whole module: in its functions and in the relations between them.
 std::vector<RuleViolation> check(const Module& module);
 
 }  // namespace sim::ptx

@@ -80,7 +80,7 @@ class Catalogue {
 
 // ---- modifiers
 
-/// An instruction's modifiers laid on a signature.
+/// An instruction's modifiers, matched against a signature.
 struct Form {
   const Signature* signature = nullptr;
   std::vector<const OperandType*> types;
@@ -108,7 +108,7 @@ bool is_space(std::string_view modifier) {
   return false;
 }
 
-/// Modifiers that ptxas lets stand twice.
+/// Modifiers that ptxas accepts twice.
 bool may_repeat(std::string_view modifier) {
   constexpr std::string_view known[] = {"NaN", "approx",    "cc",       "po",   "relu",
                                         "sat", "satfinite", "shiftamt", "sync", "uni"};
@@ -130,14 +130,14 @@ void note_modifier(Form& form, std::string_view modifier) {
   if (is_space(modifier)) form.space = modifier;
 }
 
-/// State spaces, layouts and what a product of bits does: each of several has its place.
+/// State spaces, layouts and the operation of a product of bits: several of them have a fixed order.
 int order_of(const ModifierGroup& group) {
   const std::string& name = group.names.front();
   if (is_space(name)) return 1;
   if (name == "row" || name == "col") return 2;
   return name == "and" || name == "xor" || name == "popc" ? 3 : 0;
 }
-/// Is a modifier taken that belongs behind this one?
+/// Whether a modifier is taken that must follow this one.
 bool is_behind(const std::vector<ModifierGroup>& groups, const std::vector<std::string_view>& taken, size_t group) {
   const int order = order_of(groups[group]);
   for (size_t g = group + 1; order != 0 && g < groups.size(); ++g) {
@@ -147,11 +147,11 @@ bool is_behind(const std::vector<ModifierGroup>& groups, const std::vector<std::
 }
 
 struct Misfit {
-  int score = -1;  ///< how much did fit
+  int score = -1;  ///< how much matched
   std::string message;
 };
 
-/// Lays the modifiers from `first` on upon the signature.
+/// Matches the modifiers from `first` on against the signature.
 std::optional<Misfit> match(const Instruction& instruction, size_t first, const Signature& signature, Form& form) {
   form = Form{};
   form.signature = &signature;
@@ -215,7 +215,7 @@ class OperandMatch {
   OperandMatch(const Module& module, const Function& function, const Instruction& instruction, const Form& form)
       : module_(module), function_(function), instruction_(instruction), form_(form) {}
 
-  /// nullopt if all fit; otherwise what is required, and as the score how many did.
+  /// nullopt if all operands match; otherwise the requirement, with the number that matched as the score.
   std::optional<Misfit> run() const {
     const std::vector<OperandPattern>& patterns = form_.signature->operands;
     const std::vector<Operand>& operands = instruction_.operands;
@@ -397,7 +397,7 @@ class OperandMatch {
     if (!pattern.like_mov || found == nullptr || is_whole_vector || operand.negated || operand.minus ||
         type.kind == OperandType::Class::Float)
       return but(wanted(pattern), operand);
-    // The extents that were once 16 bits wide can still be had so.
+    // Special registers that once had 16 bits may still be read as such.
     const std::string_view name = found->name;
     const bool was_short = name == "tid" || name == "ntid" || name == "ctaid" || name == "nctaid";
     const bool was_word = name == "gridid";

@@ -1,4 +1,4 @@
-// Signatures: what each instruction of PTX looks like, as rows of tables.
+// Signatures: the forms of each instruction of PTX, as rows of tables.
 //
 //   {"mad.lo",   "[.cc].{u32|s32|u64|s64}",        "=1, 1, 1, 1"}
 //   {"cvt",      ".{rn|rz}[.relu].bf16x2.f32",      "=b32, f32, f32",       "7.0 sm_80"}
@@ -49,15 +49,14 @@ struct Row {
   std::string_view opcode, modifiers, operands, needs = "";
 };
 
-/// What the text says it is for.
+/// The target that the text declares.
 struct Target {
   int version = 90;    ///< 90 for PTX ISA 9.0
   int arch = 0;        ///< 100 for sm_100a
   char variant = ' ';  ///< 'a', 'f' or ' '
 };
 
-/// What keeps `instruction` from being one, in a sentence; nullopt if it is one. Looks at its opcode, modifiers and
-/// operands.
+/// The error in an instruction's opcode, modifiers or operands, as a sentence; nullopt if it is valid.
 std::optional<std::string> check_signature(const Module& module, const Function& function,
                                            const Instruction& instruction, const Target& target);
 

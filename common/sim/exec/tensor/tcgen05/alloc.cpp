@@ -8,7 +8,8 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-/// Columns [first, first + columns) of tensor memory are the warp's from now on, or no longer; `group`: cta_group.
+/// Notifies watchers that columns [first, first + columns) of tensor memory are allocated or deallocated; `group`:
+/// cta_group.
 void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEvent::What what, int group) {
   const Watchers& watchers = cluster_of(w).watchers;
   if (!watchers.want(EventKind::Tensor)) return;
@@ -24,7 +25,7 @@ void tell_of_columns(Warp& w, uint32_t pc, int first, uint32_t columns, TensorEv
                             .accesses = &accesses});
 }
 
-/// The warp gets columns from `first` on, and their address in shared memory.
+/// Writes the address of the warp's new columns, from `first` on, to shared memory.
 void grant(Cluster& cluster, Warp& w, uint32_t pc, uint32_t address, int first, uint32_t columns, int group) {
   uint8_t* at = shared_location(cluster, *w.cta, address, 4, 4, true, "tcgen05.alloc");
   std::memcpy(at, &first, 4);
@@ -123,7 +124,7 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
     tell_of_columns(w, w.split().pc, tmem_column(address), columns, TensorEvent::What::Deallocate, 1);
     release(w, address, columns);
     note_effect(w);
-    // An allocation of another warp may have waited for these columns: it looks again.
+    // An allocation of another warp may be waiting for these columns: it tries again.
     for (Warp& other : cta.warps) {
       for_waiting(other, Wait::TmemAllocation, [&](uint8_t split) { retry(other, split, 0); });
     }

@@ -1,5 +1,5 @@
-// tcgen05.commit: when the thread's earlier operations are complete, one arrival at every barrier named. And the
-// fences, which order nothing here: operations take effect one at a time.
+// tcgen05.commit: one arrival at every named barrier when the thread's earlier operations are complete. Also the
+// fences, which have nothing to order here: operations take effect one at a time.
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "exec/core/submit.h"

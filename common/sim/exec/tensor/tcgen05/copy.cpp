@@ -8,8 +8,9 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-/// Which lanes of tensor memory get a row. The ISA does not say it of 4x256b: row i goes to the i-th quarter, into the
-/// lane that the address names there, as TVM's published tests have it, and as users of Triton found on hardware.
+/// The lanes of tensor memory that get a row. The ISA does not specify them for 4x256b: row i goes to the i-th quarter,
+/// into the lane that the address names there, according to TVM's published tests and to observations of Triton users
+/// on hardware.
 enum class Spread : uint8_t { None, Warpx4, Warpx2_02_13, Warpx2_01_23, Quarters };
 struct Shape {
   int rows, bytes;  ///< bytes of a row
@@ -18,14 +19,14 @@ struct CopyOperands {
   TmemOperand to;
   int32_t source = -1;  ///< slot of a descriptor
   Shape shape{};
-  uint8_t packed = 0;  ///< bits of the source's elements, sixteen in 16 bytes; 0: as they are
+  uint8_t packed = 0;  ///< bits of the source's elements, sixteen in 16 bytes; 0: not unpacked
   Spread spread = Spread::None;
   int group = 1;
 };
 
-/// 16 bytes that begin with sixteen packed elements: a byte for each. Those of four bits go to bits 5 to 2, as the
-/// tensor cores read FP4 in bytes; those of six bits to the low ones. The ISA shows it in figures; this is how TVM's
-/// published tests have it.
+/// Unpacks 16 bytes that begin with sixteen packed elements to a byte for each. Elements of four bits go to bits 5 to
+/// 2, where the tensor cores read FP4 in bytes; those of six bits to the low bits. The ISA shows this in figures only;
+/// the code follows TVM's published tests.
 void unpack(uint8_t* bytes, uint32_t bits) {
   uint8_t packed[16];
   std::memcpy(packed, bytes, sizeof packed);

@@ -1,4 +1,4 @@
-// What all tcgen05 instructions share: the GPU that has them, CTA pairs, addresses in tensor memory.
+// Common parts of all tcgen05 instructions: the check of the GPU, CTA pairs, addresses in tensor memory.
 #pragma once
 
 #include "exec/core/decoder.h"
@@ -20,12 +20,12 @@ inline uint32_t leader_of(const Cta& cta, int group) { return group == 2 ? cta.r
 /// Throws Fault if the CTA has exited.
 Cta& alive(Cluster& cluster, uint32_t rank, const char* who);
 
-/// Operations of a thread that take effect in the order in which they were issued: mma, cp, commit.
+/// The queue of a thread's operations that take effect in the order of issue: mma, cp, commit.
 inline OrderQueue& queue_of(Warp& warp, int lane) {
   return warp.cta->tensor_order[warp.index * 32 + static_cast<uint32_t>(lane)];
 }
 
-/// When a copy or a shift takes effect that this lane issues: after the leader's tensor pipe was busy with it.
+/// The latency of a copy or a shift that this lane issues: it occupies the leader's tensor pipe.
 inline Latency latency_of_move(Warp& warp, int lane, uint32_t leader) {
   Cluster& cluster = cluster_of(warp);
   return {.unit = &cluster.ctas[leader].tensor_pipe,
@@ -34,7 +34,7 @@ inline Latency latency_of_move(Warp& warp, int lane, uint32_t leader) {
           .order = &queue_of(warp, lane)};
 }
 
-/// Tells watchers of operands what a copy or a shift of this lane reads and writes.
+/// Notifies watchers of the accesses of a copy or a shift of this lane.
 void tell_moved(Warp& warp, int lane, TensorAccesses& seen);
 
 /// [tensor memory address + offset]: lane in the upper half, column in the lower.

@@ -28,7 +28,7 @@ constexpr Code kF4[] = {{1, Format::E2M1x2}};
 
 struct KindFacts {
   std::span<const Code> codes;
-  const char* types;  ///< for sentences
+  const char* types;  ///< for messages
 };
 KindFacts facts_of(Kind kind) {
   switch (kind) {
@@ -48,7 +48,7 @@ Format format_of(uint32_t bits, const KindFacts& kind, uint32_t code, const char
   bad_instruction(bits, std::string("gives ") + operand + " the type code " + std::to_string(code) + ": " + kind.types);
 }
 
-/// What all kinds have at the same bits.
+/// The fields that all kinds have at the same bits.
 InstructionDescriptor decode_common(uint32_t bits, const Variant& v) {
   const KindFacts kind = facts_of(v.kind);
   InstructionDescriptor in{};

@@ -1,4 +1,4 @@
-// The instruction descriptor of tcgen05.mma: 32 bits that say shapes, types and transpositions.
+// The instruction descriptor of tcgen05.mma: 32 bits with shapes, types and transpositions.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline bool is_scaled(Kind kind) { return kind >= Kind::MXF8F6F4; }
 inline bool is_fp4(Kind kind) { return kind >= Kind::MXF4; }
 
 struct InstructionDescriptor {
-  int m, n, k;  ///< k: of A and B as they are multiplied, its zeros included if A is sparse
+  int m, n, k;  ///< k: including the zeros of a sparse A
   tensor::Format a, b;
   tensor::ResultFormat result;
   bool a_mn_major, b_mn_major, negate_a, negate_b;
@@ -27,7 +27,7 @@ struct InstructionDescriptor {
   bool operator==(const InstructionDescriptor&) const = default;
 };
 
-/// What the instruction's modifiers say.
+/// The instruction's modifiers.
 struct Variant {
   Kind kind = Kind::F16;
   int group = 1;            ///< CTAs
@@ -36,7 +36,7 @@ struct Variant {
   int factors = 0;          ///< .scale_vec::1X, 2X, 4X
 };
 
-/// Decodes the descriptor for such an instruction. Throws Fault on what does not exist or is not supported.
+/// Decodes the descriptor for such an instruction. Throws Fault on values that do not exist or are not supported.
 InstructionDescriptor decode_instruction(uint32_t bits, const Variant& variant);
 
 [[noreturn]] void bad_instruction(uint32_t bits, const std::string& message);

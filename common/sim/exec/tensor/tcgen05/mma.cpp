@@ -27,7 +27,7 @@ class Mma final : public AsyncOperation {
   uint32_t d = 0;
   bool accumulate = false;
   int scale_d = 0;
-  uint64_t a_bits = 0, b_bits = 0;     // the descriptors as they were given
+  uint64_t a_bits = 0, b_bits = 0;     // the descriptors of the instruction
   std::array<uint32_t, 8> disabled{};  // lanes that are not written, by CTA of the pair
 
   bool try_fuse(Cluster& cluster, AsyncOperation& next) override {
@@ -93,7 +93,7 @@ class Mma final : public AsyncOperation {
     return static_cast<uint64_t>(in.m) * static_cast<uint64_t>(in.n) * static_cast<uint64_t>(in.k);
   }
 
-  /// The CTA that holds this share, with all that the instruction needs in its memories.
+  /// The CTA that holds this share of the operands; checks its memories.
   Cta& checked_cta(Cluster& cluster, int c, const std::vector<Strip>& strips) const {
     Cta& cta = alive(cluster, leader + static_cast<uint32_t>(c), "an MMA");
     int needed = 0;
@@ -172,7 +172,7 @@ class Mma final : public AsyncOperation {
       for (const tensor::Descriptor& part : operands.b_parts()) tensor::check_tile(cta, part, operands.columns(), "B");
       pack_b(cta, operands, &plain[static_cast<size_t>(c * operands.columns())]);
     }
-    // A place that a row leaves out is a zero in fast arithmetic, which must not meet an infinity.
+    // A position that a row omits is a zero in fast arithmetic, which must not be multiplied by an infinity.
     if constexpr (!std::is_same_v<B, tensor::Fp4Column>) {
       for (int n = 0; n < in.n && in.sparse && !how.exact; ++n) {
         const int16_t* const exponents = plain[static_cast<size_t>(n)].exponent;
@@ -228,7 +228,7 @@ class Mma final : public AsyncOperation {
                        [&](const FactorCodes& each) { return std::any_of(each.begin(), each.end(), is_wide); });
   }
 
-  /// One output after the other, with powers of two that no product in FP32 could take.
+  /// Computes one output at a time, with powers of two that would exceed the range of a product in FP32.
   template <class A, class B>
   void multiply_wide(tensor::Arithmetic how, const A& a, const FactorCodes* a_codes, const B* b,
                      const FactorCodes* b_codes, uint32_t* const* cells, uint32_t mask) const {
@@ -266,11 +266,11 @@ class Mma final : public AsyncOperation {
     f(cells, mask);
   }
 
-  std::vector<Mma*> along_;  // those that follow in the queue, and are done with this one
-  bool is_done_ = false;     // with one before
+  std::vector<Mma*> along_;  // later operations of the queue, executed together with this one
+  bool is_done_ = false;     // together with an earlier one
 };
 
-/// Which swizzles a transposed operand can have.
+/// The swizzles that a transposed operand can have.
 void check_transposed(const tensor::Descriptor& d, Format format, const char* operand) {
   if (!d.mn_major || (d.swizzle == Swizzle::Bytes128Atom32) == (format == Format::TF32)) return;
   throw Fault{Status::IllegalInstruction,
@@ -282,7 +282,7 @@ void check_transposed(const tensor::Descriptor& d, Format format, const char* op
 struct MmaOperands {
   TmemOperand d;
   int32_t a = -1;                              ///< slot of a descriptor, or
-  TmemOperand a_tmem;                          ///< where A is in tensor memory
+  TmemOperand a_tmem;                          ///< address of A in tensor memory
   int32_t b = -1;                              ///< slot of a descriptor
   TmemOperand metadata, a_factors, b_factors;  ///< if the variant has them
   int32_t instruction = -1;
@@ -302,7 +302,7 @@ uint32_t from_lane_0(uint32_t address, const char* operand, int lane) {
               lane};
 }
 
-/// What the instruction's operands name, for one lane. Throws Fault.
+/// Reads the instruction's operands for one lane. Throws Fault.
 Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, uint64_t* b_bits) {
   const uint32_t instruction = lanes<uint32_t>(w, o.instruction)[lane];
   Operands all;
@@ -339,7 +339,7 @@ Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, 
                   lane};
   }
   if (all.in.factors != 0) {
-    // The upper two bits name a byte of the cell; the instruction descriptor says it, too.
+    // The upper two bits name a byte of the cell, as the instruction descriptor does.
     constexpr uint32_t kPlace = 0x3FFF'FFFF;
     all.a_factors = from_lane_0(o.a_factors.of(w, lane) & kPlace, "the factors of A", lane);
     all.b_factors = from_lane_0(o.b_factors.of(w, lane) & kPlace, "the factors of B", lane);
@@ -347,11 +347,11 @@ Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, 
   return all;
 }
 
-/// What the order checker learns of it.
+/// The accesses that the order checker is notified of.
 TensorAccesses accesses_of(const Mma& mma) {
   const Operands& o = mma.operands;
   TensorAccesses seen{.group = static_cast<uint32_t>(o.group), .accumulates = mma.accumulate};
-  // Accumulators are the same if place and shape are.
+  // Accumulators are the same if address and shape are equal.
   seen.accumulator = uint64_t{mma.d} << 32 | static_cast<uint64_t>(o.in.m) << 16 | static_cast<uint64_t>(o.in.n) << 2 |
                      static_cast<uint64_t>(o.group);
   for (int c = 0; c < o.group; ++c) {
@@ -453,7 +453,7 @@ void decode_mma(Decoder& d) {
     d.ignore({"block_scale"});
     constexpr int kFactors[] = {1, 2, 4, 4};
     const int which = d.which({"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16"});
-    const int usual = v.kind == Kind::MXF8F6F4 ? 1 : 2;  // .block32, or nothing said
+    const int usual = v.kind == Kind::MXF8F6F4 ? 1 : 2;  // .block32, or no modifier
     d.ignore({"block32"});
     v.factors = which >= 0 ? kFactors[which] : usual;
   }
@@ -489,7 +489,7 @@ void decode_mma(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {{"tcgen05.mma", decode_mma}};
-// Keeping A or B in a collector buffer saves time, nothing else.
+// Keeping A or B in a collector buffer only saves time.
 constexpr std::string_view kIgnored[] = {"cta_group::1",      "collector::a::discard", "collector::a::fill",
                                          "collector::a::use", "collector::a::lastuse", "collector::b*"};
 

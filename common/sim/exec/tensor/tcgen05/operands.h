@@ -1,5 +1,5 @@
-// What tcgen05.mma multiplies: rows of A and columns of B, as tiles for the multiplication kernels, with the metadata of a
-// sparse A and the factors of blocks.
+// The operands of tcgen05.mma: rows of A and columns of B, as tiles for the multiplication kernels, with the metadata
+// of a sparse A and the factors of blocks.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace sim::tcgen05 {
 
-/// Where 32 rows of A meet a range of columns in one CTA's tensor memory.
+/// The part of D of 32 rows of A and a range of columns, in one CTA's tensor memory.
 struct Strip {
   int first_row;  // of this CTA's rows of A
   int first_n, count_n;
@@ -41,7 +41,7 @@ struct Operands {
   int columns() const { return in.n / group; }  ///< of B
   /// The descriptors of B for 32 bytes of K each: a sparse instruction takes 64 bytes of a column of B.
   std::vector<tensor::Descriptor> b_parts() const;
-  /// What it reads of the tensor memory of each CTA, besides D.
+  /// The columns that it reads in the tensor memory of each CTA, besides D.
   std::vector<Columns> sources() const;
   int metadata_column() const { return tmem_column(metadata) + in.selector; }
   int metadata_columns() const { return in.a == tensor::Format::TF32 || tensor::stored_bits(in.a) == 16 ? 1 : 2; }
@@ -50,7 +50,7 @@ struct Operands {
 /// The 32 bytes of each row of A in the strip, in the lanes that hold them; other lanes get zeros.
 void read_a(Cta& cta, const Operands& o, const Strip& strip, tensor::Row* lanes);
 
-// ---- tiles for instructions with a sparse A or with factors, which come without their factors
+// ---- tiles for instructions with a sparse A or with factors; the factors are separate
 
 void pack_a(Cta& cta, const Operands& o, const Strip& strip, tensor::LaneTile* out);
 void pack_a(Cta& cta, const Operands& o, const Strip& strip, tensor::DeepLaneTile* out);

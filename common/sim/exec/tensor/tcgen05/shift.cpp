@@ -7,8 +7,8 @@ namespace sim {
 namespace tcgen05 {
 namespace {
 
-// The ISA's shape of a shift is 31x256b: of the 32 lanes from the address on, all but the last are written, each with the 32
-// bytes of the next. What belongs into the last one is copied there.
+// The ISA's shape of a shift is 31x256b: of the 32 lanes from the address on, all but the last are written, each with
+// the 32 bytes of the next lane. Programs copy the last lane's data there separately.
 constexpr int kLanes = 32, kColumns = 8;
 
 struct ShiftOperands {

@@ -78,7 +78,7 @@ Footprint moved(const Warp& warp, const TransferOperands& o, uint32_t address, b
                       static_cast<uint32_t>(tmem_column(address)), static_cast<uint32_t>(o.columns())}}};
 }
 
-/// Calls f(register, thread lane, cell, which half of the register) for all that an access concerns.
+/// Calls f(register, thread lane, cell, half of the register) for each element of an access.
 template <class F>
 void for_cells(const TransferOperands& o, Mask mask, F f) {
   const int halves = o.packed ? 2 : 1;
@@ -164,7 +164,7 @@ std::vector<Range> cells(Warp& w, const TransferOperands& o, uint32_t address, c
   return tensor_range(lane, lanes_high, tmem_column(address), o.columns());
 }
 
-/// What loads and stores begin with: their address, the same in all lanes, checked.
+/// The common first step of loads and stores: checks the address, which must be the same in all lanes.
 uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* what) {
   const uint32_t address = o.at.of(w, first_lane(m));
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -183,8 +183,8 @@ Latency transfer_time(Warp& w, const TransferOperands& o, OrderQueue& order) {
   return {.busy = busy, .latency = static_cast<uint64_t>(costs.tmem_load) + busy, .order = &order};
 }
 
-/// Starts it. Hardware does what a warp does with tensor memory in order; a schedule that would not, does so for those who
-/// tolerate the habit of counting on it.
+/// Starts the operation. Hardware executes a warp's accesses to tensor memory in order; seeded and latest schedules do
+/// so only if the program tolerates the habit that relies on it.
 void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const Latency& when, Habit habit) {
   const Launch& launch = *cluster_of(w).launch;
   if (!launch.lenient && launch.tolerated.contains(habit))
@@ -194,7 +194,7 @@ void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const Late
   w.executed_at_effect = w.executed;
 }
 
-/// What this warp's unfinished stores have still to write may not be loaded yet.
+/// Cells that this warp's unfinished stores have still to write may not be loaded yet.
 void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m) {
   if (w.tmem_stores == 0) return;
   Cta& cta = *w.cta;
@@ -252,7 +252,7 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   for (const int32_t slot : o.registers)
     std::memcpy(store->values.emplace_back().data(), lanes<uint32_t>(w, slot), 128);
   ++w.tmem_stores;
-  // Until it is done, what lies there may be the old or the new value: nothing to count on.
+  // Until the store is complete, these cells may have the old or the new value.
   Tmem& tmem = w.cta->tmem;
   const int lane0 = access_lane(*w.cta, w.index, store->address, o, "tcgen05.st");
   for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
