@@ -150,7 +150,7 @@ TEST(Rules, Calls) {
       ".entry kernel() { ret; }\n";
   const std::string declare = ".param .b32 r, a; .param .b64 wide, wide2; .param .align 8 .b8 s[16], t[8]; ";
   for (const auto& [call, message] : std::vector<std::pair<std::string, std::string>>{
-           {"call vprintf, ();", "takes 2 arguments and returns 1, the call gives 0 and takes 0"},
+           {"call vprintf, ();", "takes 2 arguments and returns 1, the call passes 0 and takes 0"},
            {"call (r), f, (a);", "takes 2 arguments"},
            {"call (r), f, (wide, s);", "the argument 'a' has 4 bytes"},
            {"call (r), f, (a, t);", "the argument 's' has 16 bytes"},

@@ -67,8 +67,8 @@ std::optional<std::string> compare(const Function& caller, const Call& call, con
                                    const std::vector<Variable*>& parameters) {
   if (size(call.arguments) != parameters.size() || size(call.results) != results.size()) {
     return "the function takes " + std::to_string(parameters.size()) + " arguments and returns " +
-           std::to_string(results.size()) + ", the call gives " + std::to_string(size(call.arguments)) + " and takes " +
-           std::to_string(size(call.results));
+           std::to_string(results.size()) + ", the call passes " + std::to_string(size(call.arguments)) +
+           " and takes " + std::to_string(size(call.results));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (auto wrong = compare(caller, call.results->elements[i], *results[i], true)) return wrong;

@@ -85,8 +85,8 @@ void check_shape(uint32_t bits, const InstructionDescriptor& in, const Variant& 
     if (n_ok && in.m == 128 * v.group) return;
     if (n_ok && in.m == 128)
       bad_instruction(bits, names +
-                                ": block scaling with M = 128 in a pair of CTAs is not supported, for nothing tells "
-                                "reliably where the factors of B then lie");
+                                ": block scaling with M = 128 in a pair of CTAs is not supported: the ISA shows the "
+                                "layout of B's factors only in figures");
     bad_instruction(bits, names + "; with block scaling and cta_group::" + std::to_string(v.group) +
                               (v.group == 1 ? " M is 128 and N a multiple of 8 up to 256"
                                             : " M is 128 or 256 (of the pair) and N a multiple of 16 up to 256"));
@@ -100,8 +100,8 @@ void check_shape(uint32_t bits, const InstructionDescriptor& in, const Variant& 
   }
   if (v.sparse && in.m != 128 * v.group)
     bad_instruction(bits, names +
-                              ": a sparse A with 64 rows per CTA is not supported, for nothing tells reliably where "
-                              "its metadata then lie");
+                              ": a sparse A with 64 rows per CTA is not supported: the ISA shows the layout of its "
+                              "metadata only in figures");
 }
 
 InstructionDescriptor decode_scaled(uint32_t bits, const Variant& v) {

@@ -322,8 +322,8 @@ Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, 
     bad_instruction(instruction, "asks to transpose A, which cannot be done in tensor memory");
   else if (all.in.a != Format::E2M1x2 && tensor::stored_bits(all.in.a) < 8)
     bad_instruction(instruction,
-                    "names elements of four or six bits for an A in tensor memory, which is not supported: "
-                    "nothing tells reliably where in a byte they lie");
+                    "names elements of four or six bits for an A in tensor memory, which is not supported: the ISA "
+                    "shows their position in a byte only in figures");
   check_transposed(all.b, all.in.b, "B");
   if (o.variant.sparse) {
     all.metadata = from_lane_0(o.metadata.of(w, lane), "the metadata", lane);
