@@ -851,7 +851,7 @@ TEST(Packed, WhatTheyDoNotHave) {
   };
   expect_failure(copy({15, 0}, 64, false, kLoad2d), Status::IllegalInstruction, {"coordinate 64", "multiple of 128"});
   expect_failure(copy({13, 0}, 16, false, kLoad2d), Status::IllegalInstruction, {"coordinate 16 is 8 bytes"});
-  expect_failure(copy({14, 0}, 0, true, kLoad2d), Status::IllegalInstruction, {"no NaNs"});
+  expect_failure(copy({14, 0}, 0, true, kLoad2d), Status::IllegalInstruction, {"cannot be filled with NaN"});
   expect_failure(copy({13, 0}, 0, false,
                       "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd13, {%r40, %r41}], "
                       "[%r15];"),
