@@ -72,21 +72,12 @@ class Api : public testing::Test {
     cudaLaunchAttribute attributes[2];
     unsigned count = 0;
     if (cluster.x + cluster.y + cluster.z > 0) {
-      attributes[count].id = cudaLaunchAttributeClusterDimension;
-      attributes[count].val.clusterDim.x = cluster.x;
-      attributes[count].val.clusterDim.y = cluster.y;
-      attributes[count++].val.clusterDim.z = cluster.z;
+      attributes[count++] = {.id = cudaLaunchAttributeClusterDimension,
+                             .val = {.clusterDim = {cluster.x, cluster.y, cluster.z}}};
     }
-    if (cooperative) {
-      attributes[count].id = cudaLaunchAttributeCooperative;
-      attributes[count++].val.cooperative = 1;
-    }
-    cudaLaunchConfig_t config{};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = smem;
-    config.attrs = attributes;
-    config.numAttrs = count;
+    if (cooperative) attributes[count++] = {.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}};
+    const cudaLaunchConfig_t config{
+        .gridDim = grid, .blockDim = block, .dynamicSmemBytes = smem, .attrs = attributes, .numAttrs = count};
     const cudaError_t error = cudaLaunchKernelExC(&config, function, nullptr);
     EXPECT_EQ(cudaPeekAtLastError(), error);
     EXPECT_EQ(cudaGetLastError(), error);
@@ -214,33 +205,17 @@ TEST_F(Api, PointerAttributes) {
   EXPECT_EQ(cudaPointerGetAttributes(&answer, &on_host), cudaSuccess);
   EXPECT_EQ(answer.type, cudaMemoryTypeUnregistered);
   EXPECT_EQ(answer.device, -2);
+  void *device = nullptr, *host = nullptr, *managed = nullptr;
+  ASSERT_EQ(cudaMalloc(&device, 8), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&host, 8), cudaSuccess);
+  ASSERT_EQ(cudaMallocManaged(&managed, 8, cudaMemAttachGlobal), cudaSuccess);
   const struct {
     cudaMemoryType type;
     void* pointer;
     cudaError_t (*release)(void*);
-  } cases[] = {
-      {cudaMemoryTypeDevice,
-       [] {
-         void* p;
-         cudaMalloc(&p, 8);
-         return p;
-       }(),
-       cudaFree},
-      {cudaMemoryTypeHost,
-       [] {
-         void* p;
-         cudaMallocHost(&p, 8);
-         return p;
-       }(),
-       cudaFreeHost},
-      {cudaMemoryTypeManaged,
-       [] {
-         void* p;
-         cudaMallocManaged(&p, 8, cudaMemAttachGlobal);
-         return p;
-       }(),
-       cudaFree},
-  };
+  } cases[] = {{cudaMemoryTypeDevice, device, cudaFree},
+               {cudaMemoryTypeHost, host, cudaFreeHost},
+               {cudaMemoryTypeManaged, managed, cudaFree}};
   for (const auto& one : cases) {
     EXPECT_EQ(cudaPointerGetAttributes(&answer, one.pointer), cudaSuccess);
     EXPECT_EQ(answer.type, one.type);
@@ -519,12 +494,8 @@ TEST_F(Api, Cooperative) {
 }
 
 TEST_F(Api, LaunchAttributes) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = {2, 1, 1};
-  config.blockDim = {32, 1, 1};
   cudaLaunchAttribute attribute{};
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  cudaLaunchConfig_t config{.gridDim = {2, 1, 1}, .blockDim = {32, 1, 1}, .attrs = &attribute, .numAttrs = 1};
   const auto launch_with = [&](int id) {
     attribute.id = static_cast<cudaLaunchAttributeID>(id);
     return cudaLaunchKernelExC(&config, &none, nullptr);
@@ -603,15 +574,8 @@ TEST_F(Api, Occupancy) {
   EXPECT_EQ(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, &fat_static_kernel, 1, 32), cudaSuccess);
   EXPECT_EQ(bytes, 199680u);
 
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = 2;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = {16, 1, 1};
-  config.blockDim = {1024, 1, 1};
-  config.attrs = &cluster;
-  config.numAttrs = 1;
+  cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {2, 1, 1}}};
+  cudaLaunchConfig_t config{.gridDim = {16, 1, 1}, .blockDim = {1024, 1, 1}, .attrs = &cluster, .numAttrs = 1};
   int clusters = -1;
   EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &none, &config), cudaSuccess);
   EXPECT_EQ(clusters, 148);
