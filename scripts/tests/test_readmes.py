@@ -206,7 +206,7 @@ class Measured(unittest.TestCase):
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
         text = support.words("level05_persistent/README.md")
         self.assertIn("At 4096 and 8192 that is the whole gain", text)
-        self.assertIn("At 12288 CTAs that stay bring a good part of it, too", text)
+        self.assertIn("At 12288, persistent CTAs bring a good part of it, too", text)
         rows = ablation_rows()
         cycles = {(names.number_of(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
                   for row in rows if row["cycles"]}
