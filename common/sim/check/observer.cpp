@@ -225,7 +225,7 @@ void Observer::on(const WaitEvent& event) {
     case Wait::Mbarrier: {
       if (asks) return world_->may_part(who);
       const Ordering& what = ordering(event.pc);
-      world_->waited(who, event.barrier.id, what.acquires ? std::optional(what.scope) : std::nullopt);
+      world_->waited(who, event.barrier.id, what.scope, what.acquires);
       break;
     }
     case Wait::CtaBarrier: world_->barrier_pass(who, event.barrier.id); break;

@@ -108,7 +108,9 @@ class Story {
     world.arrived(*cta[target], offset, world.signal(by, releases, scope));
     if (completes) world.phase_complete(*cta[target], offset);
   }
-  void wait(const By& by, uint32_t offset, std::optional<Scope> scope = Scope::Cta) { world.waited(by, offset, scope); }
+  void wait(const By& by, uint32_t offset, Scope scope = Scope::Cta, bool acquires = true) {
+    world.waited(by, offset, scope, acquires);
+  }
 
   std::unique_ptr<OperationRecord> load_bulk(const By& by, uint64_t offset, uint32_t barrier, uint32_t target = 0) {
     return world.bulk_load(by, Role::BulkLoad, {{cta[target], {{offset, offset + 128}}, cta[target], barrier}}, nullptr,
@@ -295,7 +297,7 @@ TEST(Order, BytesOfAWordToo) {
 // ---- scopes
 
 TEST(Order, DataForAPeerNeedsAReleaseAndAnAcquireOfTheCluster) {
-  const auto story = [](Scope release, std::optional<Scope> acquire, bool releases = true) {
+  const auto story = [](Scope release, Scope acquire, bool releases = true) {
     auto story = std::make_unique<Story>();
     story->init(1, 1024);
     story->lanes(story->lane0(0, 0, 10), 0, true, 1);
@@ -309,7 +311,6 @@ TEST(Order, DataForAPeerNeedsAReleaseAndAnAcquireOfTheCluster) {
   story(Scope::Cta, Scope::Cluster)->expect("read after write", ".cluster scope");
   story(Scope::Cluster, Scope::Cta)->expect("read after write", ".cluster scope");
   story(Scope::Cluster, Scope::Cluster, false)->expect("read after write", "not visible");
-  story(Scope::Cluster, std::nullopt)->expect("read after write", "not visible");
 }
 
 TEST(Order, ABufferIsHandedBackByAnyArrival) {
@@ -317,7 +318,7 @@ TEST(Order, ABufferIsHandedBackByAnyArrival) {
   story.init(1, 1024);
   story.lanes(story.lane0(0, 0, 10), 0, false, 1);  // reads the peer's memory
   story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, false);
-  story.wait(story.lane0(1, 2, 12), 1024, std::nullopt);
+  story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster, false);
   story.store(story.lane0(1, 2, 13));
   story.expect_silence();
 }
@@ -344,6 +345,22 @@ TEST(Order, AFenceMakesARelaxedArrivalARelease) {
     story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
     story.load(story.lane0(1, 2, 13));
     story.expect_unless(scope == Scope::Cluster, "read after write", "not visible");
+  }
+}
+
+TEST(Order, AFenceMakesARelaxedWaitAnAcquire) {
+  enum class Lacks : uint8_t { Nothing, Fence, ScopeOfFence, ScopeOfWait };
+  for (const Lacks lacks : {Lacks::Nothing, Lacks::Fence, Lacks::ScopeOfFence, Lacks::ScopeOfWait}) {
+    Story story;
+    story.init(1, 1024);
+    story.lanes(story.lane0(0, 0, 10), 0, true, 1);
+    story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster);
+    story.wait(story.lane0(1, 2, 12), 1024, lacks == Lacks::ScopeOfWait ? Scope::Cta : Scope::Cluster, false);
+    if (lacks != Lacks::Fence)
+      story.world.fence(story.lane0(1, 2, 13), lacks == Lacks::ScopeOfFence ? Scope::Cta : Scope::Cluster, true, true);
+    story.load(story.lane0(1, 2, 14));
+    story.expect_unless(lacks == Lacks::Nothing, "read after write",
+                        lacks == Lacks::Fence ? "the wait for it is relaxed" : "not visible");
   }
 }
 
@@ -517,6 +534,18 @@ TEST(Order, ABulkStoreHasReadWhenItsThreadHasWaitedAndToldTheOthers) {
   }
 }
 
+TEST(Order, WhatABulkOperationWritesIsReadAfterMoreThanItsRead) {
+  for (const bool reduces : {false, true}) {
+    Story story;
+    const auto operation = story.world.bulk_store(story.lane0(0, 0, 10), {{0, 128}}, {{8192, 8192 + 128}}, reduces);
+    story.world.bulk_commit(story.lane0(0, 0, 11));
+    story.world.bulk_wait(story.lane0(0, 0, 12), 0, true);
+    story.sync_cta(0, 13);
+    story.global(story.lane0(0, 1, 14), 8192, false);
+    story.expect("read after write", "cp.async.bulk.wait_group, between :10 and :14");
+  }
+}
+
 TEST(Order, AWaitThatLeavesTheGroupPendingIsNone) {
   Story story;
   story.store_bulk(story.lane0(0, 0, 10), 0);
@@ -535,7 +564,7 @@ TEST(Order, ALoadIsCompleteForWhoeverWaitsForItsPhase) {
   story.init(0, 1024);
   const auto load = story.load_bulk(story.lane0(0, 0, 10), 0, 1024);
   story.land(*load, 1024);
-  story.wait(story.all(0, 1, 12), 1024, std::nullopt);  // whatever the wait's scope
+  story.wait(story.all(0, 1, 12), 1024, Scope::Cta, false);  // whatever the wait's scope
   story.load(story.all(0, 1, 13));
   story.expect_silence();
   story.load(story.all(0, 2, 14));

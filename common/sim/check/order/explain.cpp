@@ -50,7 +50,7 @@ const char* noun(const RecordedAccess& access) {
 std::string completion(const RecordedAccess& access) {
   switch (access.role) {
     case Role::CopyAsync: return "cp.async.wait_group";
-    case Role::BulkStore: return access.reads ? "cp.async.bulk.wait_group.read" : "cp.async.bulk.wait_group";
+    case Role::BulkStore: return access.writes ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read";
     case Role::BulkLoad:
     case Role::RemoteStore:
     case Role::Cancel: return "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes";
@@ -324,6 +324,10 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     case Lack::Visibility: {
       if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
       const std::string start = "it has happened, but is not visible: ";
+      if (const Clock fenced = context.knows.seen.acquired_by(context.knows.now, context.by.cta.place, Scope::Gpu);
+          unknown(before, verdict.missing, context, context.lanes, fenced, kVisible) == 0)
+        return start + "the wait for it is relaxed; a wait that acquires, or a fence between the wait and " + here +
+               ", is required";
       if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == SyncEvent::Kind::Tells))
         return start + link(before, context) + " " + between(tells != nullptr ? tells->site : before.site, now.site);
       if (before.issuer.cta == now.issuer.cta)

@@ -341,7 +341,7 @@ void RaceDetector::phase_complete(CtaKnowledge& target, uint32_t offset) {
       Clock().with(target.place.cta, static_cast<uint16_t>(target.warps.size()), {{barrier.row, kAll, position}}));
 }
 
-void RaceDetector::waited(const By& by, uint32_t offset, std::optional<Scope> scope) {
+void RaceDetector::waited(const By& by, uint32_t offset, Scope scope, bool acquires) {
   BarrierChannel& barrier = by.cta.barriers[offset];
   WarpKnowledge& warp = by.threads();
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
@@ -358,7 +358,8 @@ void RaceDetector::waited(const By& by, uint32_t offset, std::optional<Scope> sc
     return;
   }
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
-    knows.now = barrier.last.acquired_by(knows.now, by.cta.place, scope);
+    knows.now = barrier.last.acquired_by(knows.now, by.cta.place, acquires ? std::optional(scope) : std::nullopt);
+    if (!acquires) knows.seen.add(barrier.last, by.cta.place, scope);
     knows.flags = knows.flags.join(barrier.last.flags());
   });
   note_waiter(by, barrier);

@@ -213,8 +213,8 @@ class RaceDetector {
   void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// The barrier's phase has completed.
   void phase_complete(CtaKnowledge& target, uint32_t offset);
-  /// These lanes have observed that the last phase is complete. Without a scope: relaxed.
-  void waited(const By& by, uint32_t offset, std::optional<Scope> scope);
+  /// These lanes have observed that the last phase is complete. A relaxed wait leaves what it reads to a later fence.
+  void waited(const By& by, uint32_t offset, Scope scope, bool acquires);
 
   // ---- copies for which each lane waits by itself: cp.async
   /// Lanes that are not in `reading` write zeros.
