@@ -97,8 +97,8 @@
   }
 
   /// Runs a recording (bytes) according to the request. `progress` receives {launch, launches, kernel, clusters, of}.
-  /// Reports on the unchanged kernel do not count for the class, so it runs first, once for each recording and set of
-  /// options.
+  /// Reports on the unchanged kernel do not count for the class unless `discount` is false, so it runs first, once for
+  /// each recording and set of options.
   async function replay(engine, recording, request = {}, progress = () => {}) {
     const bytes = await plain(recording);
     const answer = await once(engine, bytes, request, progress);
@@ -107,9 +107,10 @@
     const key = JSON.stringify([new TextDecoder().decode(bytes.subarray(0, 80)), variables(options)]);
     engine.usual ??= new Map();
     if (!isChanged) engine.usual.set(key, answer.reports);
-    if (answer.reports.length > 0 && !engine.usual.has(key))
+    const {discount = true} = request;
+    if (discount && answer.reports.length > 0 && !engine.usual.has(key))
       engine.usual.set(key, (await once(engine, bytes, options, progress)).reports);
-    const usual = engine.usual.get(key) ?? [];
+    const usual = discount && engine.usual.get(key) || [];
     const known = new Set(usual.map(pairOf));
     for (const report of answer.reports) report.usual = known.has(pairOf(report));
     answer.class = classOf(answer, usual);

@@ -8,24 +8,33 @@ import os
 import subprocess
 import sys
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs" / "field_bugs"))
 
+import test_field_bugs as field_bugs
 from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program
 
 from ladder.mutants import study
 from ladder.mutants.sites import Embedded
 from ladder.mutants.study import Kernel
+from ladder.results import data
 from ladder.shards import Shard
-from ladder.web import classes, recordings
+from ladder.web import classes, programs, recordings
 from tests.support import Scratch
 
 WEB = Path(os.environ["LADDER_BUILD"]) / "web"
 NODE = ["node", str(ROOT / "common" / "sim" / "web" / "node.js"), str(WEB)]
 SKIPPED = 77
+TWIN_MODES: dict[str, dict[str, Any]] = {
+    "default": {"check": "off"}, "latest": {"check": "off", "schedule": "latest"},
+    **{f"seed {i}": {"check": "off", "schedule": {"seed": i}} for i in range(1, field_bugs.SEEDS + 1)},
+    "check": {"check": "on"}, "strict": {"check": "strict"}}
+STATUSES = {700: "illegal address", 702: "hang", 715: "illegal instruction", 716: "misaligned address",
+            719: "launch failure"}
 
 
 def record(program: Program, folder: Path) -> Path:
@@ -117,6 +126,30 @@ class Same(Case):
                     requests.append({"recording": str(recording), "ptx": kernel.embedded.without(site.places)})
         kinds = {answer["class"] for answer in self.assert_same(requests)}
         self.assertLessEqual({"deadlock", "fault"}, kinds)
+
+
+class FieldBugs(Case):
+    """Bugs from the field, recorded as for the playground, come out as docs/results/sim_field_bugs.csv says."""
+
+    def test_twins(self) -> None:
+        for row in data.read_rows(programs.FIELD_BUGS)[1]:
+            folder = self.root / row["program"]
+            programs.write_field_bug(row, folder, BIN.parent)
+            with self.subTest(row["bug"]):
+                answers = self.answers(folder / "bad.rec.gz", TWIN_MODES)
+                source = programs.FIELD_BUG_FOLDER / f"{row['program']}.cu"
+                self.assertEqual(field_bugs.summary(source, {mode: (self.outcome(answer), answer["text"])
+                                                             for mode, answer in answers.items()}), row)
+                self.assertEqual(answers["check"]["class"] == "", row["check"] == "nothing")
+                for mode, answer in self.answers(folder / "good.rec.gz", field_bugs.GOOD_MODES).items():
+                    self.assertEqual((self.outcome(answer), answer["reports"]), ("right", []), mode)
+
+    def answers(self, recording: Path, modes: Iterable[str]) -> dict[str, Any]:
+        common = {"recording": str(recording), "discount": False}
+        return dict(zip(modes, in_node([{**common, **TWIN_MODES[mode]} for mode in modes])))
+
+    def outcome(self, answer: Any) -> str:
+        return STATUSES.get(answer["status"], "right" if answer["right"] else "wrong")
 
 
 def all_kernels() -> list[Kernel]:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
+from ladder.web import programs
 from tests.browser import Browser, PageTest, find_browser
 from tests.firefox import Firefox, find_firefox
 
@@ -297,6 +298,32 @@ class Playground(Browsing):
         self.browser.wait("!document.querySelector('#run').hidden")  # the recorded run is there all the same
 
 
+class FieldBugs(Browsing):
+    """Bugs from the field and their fixes, opened from the page that lists them."""
+
+    def follow(self, program: str, address: str) -> None:
+        self.browser.call("Page.navigate", url=self.server.address + "playground/field_bugs.html")
+        link = f"a[href=\"field_bug_{program}.html#{address}\"]"
+        self.browser.wait(f"document.querySelector('{link}') !== null")
+        self.browser.click_on(link)
+        self.browser.wait("document.documentElement?.dataset.ready === 'yes'")
+        self.run_page()
+
+    def test_a_bug_is_found_and_its_fix_is_silent(self) -> None:
+        self.follow("store_without_proxy_fence", "shape=bad")
+        self.assertIn("Race", self.text("#answer h3"))
+        self.assertIn("fence.proxy.async", self.text("#answer .missing"))
+        self.follow("store_without_proxy_fence", "shape=good&check=strict")
+        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assertEqual(self.value("document.querySelectorAll('#answer .report').length"), 0)
+
+    def test_a_schedule(self) -> None:
+        self.follow("map_changed_under_loads", "shape=bad&check=off")
+        self.assertEqual(self.text("#answer h3"), "Right")
+        self.follow("map_changed_under_loads", "shape=bad&schedule=latest&check=off")
+        self.assertEqual(self.text("#answer h3"), "Wrong result")
+
+
 class Address(Browsing):
     """An address from a stranger is data."""
 
@@ -343,16 +370,17 @@ class Pages(Browsing):
 
     def test_each_playground_page_opens(self) -> None:
         pages = sorted(path for path in (SITE / "playground").glob("*.html")
-                       if path.stem not in ("index", "ring", "pair"))
-        self.assertGreaterEqual(len(pages), 16)
+                       if path.stem not in ("index", "field_bugs", "ring", "pair"))
+        self.assertGreaterEqual(len(pages), 16 + len(list(programs.FIELD_BUG_FOLDER.glob("*.cu"))))
         for page in pages:
             with self.subTest(page.stem):
                 self.open(f"playground/{page.name}")
                 self.assertEqual(self.text("#problem"), "")
                 self.assertGreater(self.value("document.querySelectorAll('.mark').length"), 0)
                 self.browser.wait("Boolean(playground.viewer.runs)")
-                self.run_page()
-                self.assertIn("Right", self.text("#answer h3"))
+                if "field_bug" not in page.stem:
+                    self.run_page()
+                    self.assertIn("Right", self.text("#answer h3"))
 
     def test_figures(self) -> None:
         for name in ("ring", "pair"):

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 COPIED = {".svg", ".png", ".csv", ".json", ".txt"}  # not rendered
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 TARGET = re.compile(r"\]\(\s*<?([^()\s>]+)|<(?:a|img)\b[^>]*?\b(?:href|src)=[\"']([^\"']+)[\"']")
-PLAYED = re.compile(r"level\d\d_sm\d+|ring|pair")  # rows of docs/playground.md that are pages of the playground
+PLAYED = re.compile(r"level\d\d_sm\d+|ring|pair|field_bugs")  # anchors of docs/playground.md, pages of the playground
 LINE = re.compile(r"L(\d+)(?:-L\d+)?")
 
 

@@ -29,8 +29,16 @@ ENGINE_FILES = ("sim.js", "sim.wasm.gz", "worker.js", "replay.js")
 POLICY = ("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
           "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'")
 FIRST_PAGE = "level05_sm100"
-FIRST = (f'<p>For a start: <a href="{FIRST_PAGE}.html">level 05 on Blackwell</a>. Find its line '
-         "<code>fence_proxy_async</code>, remove it, and run.</p>")
+ABOUT = ("Each page runs a kernel of the course on a simulated GPU, inside this browser. Remove a fence, a wait, an "
+         "arrival or a barrier with a click, press <b>Run</b>, and see what breaks: which accesses race, which warps "
+         f'wait for which, which tiles are wrong. For a start: <a href="{FIRST_PAGE}.html">level 05 on Blackwell</a>. '
+         "Find its line <code>fence_proxy_async</code>, remove it, and run.")
+FIELD_BUGS = "field_bugs"  # the page that lists them
+ABOUT_FIELD_BUGS = ("Bugs from public trackers, written anew, and their fixes. Each link opens the program with the "
+                    "schedule and the check that it names; press <b>Run</b> there. The reports and their lessons: "
+                    '<a href="../docs/field_bugs.html">bugs from the field</a>.')
+MODES = {"default": "&check=off", "latest": "&schedule=latest&check=off", "seed 1": "&schedule=seed:1&check=off",
+         "check": "", "strict": "&check=strict"}  # as addresses
 TIMEOUT = 600.0  # of a run, in seconds
 
 
@@ -109,25 +117,57 @@ def add_page(program: Program, output: Path) -> None:
         links += [(names.ARCH_NAMES[other], f"{short}_sm{other}.html") for other in names.ARCHES
                   if other != program.arch and names.has_kernel(program.level, other)]
         links += [("Lesson", f"../{program.level}/index.html"), ("Explorer", f"../explorer/{program.name}.html")]
+    if is_field_bug(program):
+        links += [("All bugs", f"{FIELD_BUGS}.html")]
     files.replace(output / f"{program.name}.html", explorer.fill("page.html", {
         "policy": html.escape(POLICY), "title": html.escape(program.facts["title"]), "program": program.name,
         "idea": html.escape(str(program.facts.get("idea", ""))),
-        "links": "".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in links),
+        "links": navigation(links),
         "controls": explorer.controls("unmodified")}, FOLDER))
 
 
 def index(programs: Sequence[Program]) -> str:
     rows: dict[str, list[Program]] = {}
     for program in programs:
+        if is_field_bug(program):
+            continue
         title = f"Level {names.number_of(program.level):02}" if program.level else "Programs of one mechanism"
         rows.setdefault(title, []).append(program)
     lines = []
     for title, group in rows.items():
         links = " ".join(f'<a href="{one.name}.html">{html.escape(label(one))}</a>' for one in group)
         lines.append(f"<tr><th scope=\"row\">{html.escape(title)}</th><td>{links}</td></tr>")
-    return explorer.fill("index.html", {"policy": html.escape(POLICY), "rows": "\n".join(lines),
-                                        "first": FIRST if any(one.name == FIRST_PAGE for one in programs) else ""},
-                         FOLDER)
+    lines.append('<tr><th scope="row">Bugs from the field</th>'
+                 f'<td><a href="{FIELD_BUGS}.html">All, with their fixes</a></td></tr>')
+    return listing("Playground", [], ABOUT, lines)
+
+
+def field_bugs(programs: Sequence[Program]) -> str:
+    """The page that lists them: a row for each, with its twins in each mode."""
+    lines = []
+    for program in sorted(filter(is_field_bug, programs), key=lambda one: one.name):
+        cells = ""
+        for shape in program.facts["shapes"]:
+            links = " ".join(f'<a href="{program.name}.html#shape={shape["id"]}{html.escape(mode)}">{name}</a>'
+                             for name, mode in MODES.items())
+            cells += f'<td>{html.escape(shape["label"])}: {links}</td>'
+        name = html.escape(program.facts["title"].removeprefix("Bug: "))
+        lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+    return listing("Bugs from the field", [("All kernels", "index.html")], ABOUT_FIELD_BUGS, lines)
+
+
+def is_field_bug(program: Program) -> bool:
+    return program.source.parent == data.FIELD_BUG_FOLDER
+
+
+def listing(title: str, links: Sequence[tuple[str, str]], about: str, rows: Sequence[str]) -> str:
+    return explorer.fill("index.html", {
+        "policy": html.escape(POLICY), "title": title, "about": about, "rows": "\n".join(rows),
+        "links": navigation([("Course", "../index.html"), *links])}, FOLDER)
+
+
+def navigation(links: Sequence[tuple[str, str]]) -> str:
+    return "".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in links)
 
 
 def label(program: Program) -> str:
@@ -153,8 +193,8 @@ def add_figures(output: Path, names_of_programs: Sequence[str]) -> None:
             files.replace(output / f"{name}.html", explorer.fill("figure.html", {
                 "policy": html.escape(POLICY), "title": html.escape(title), "about": html.escape(about),
                 "program": program, "figure": name,
-                "links": f'<a href="../index.html">Course</a><a href="../{level}/index.html">Lesson</a>'
-                         f'<a href="{program}.html">Playground</a>'}, FOLDER))
+                "links": navigation([("Course", "../index.html"), ("Lesson", f"../{level}/index.html"),
+                                     ("Playground", f"{program}.html")])}, FOLDER))
 
 
 def copy_code(output: Path) -> None:
@@ -182,3 +222,4 @@ def write(output: Path) -> None:
     copy_code(output)
     add_figures(output, [program.name for program in programs])
     files.replace(output / "index.html", index(programs))
+    files.replace(output / f"{FIELD_BUGS}.html", field_bugs(programs))

@@ -6,6 +6,7 @@ by running the programs, sites from their PTX.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ from ladder.web import recordings
 
 WARM_UPS = ("one_mma", "tma_load")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
+FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
+FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def write_lab(of: Lab, folder: Path, build: Path) -> dict[str, Any]:
             "recording": f"labs/{of.name}.rec.gz"}
 
 
-# --- warm-up ----------------------------------------------------------------------------------------------------------
+# --- warm-up, bugs from the field -------------------------------------------------------------------------------------
 
 
 def write_warm_up(name: str, arch: int, folder: Path, build: Path) -> None:
@@ -174,15 +177,44 @@ def write_warm_up(name: str, arch: int, folder: Path, build: Path) -> None:
     recording = folder / "run.rec"
     recordings.run_recorded(program, recording, ())
     recorded = compress(recording, folder / "run.rec.gz")
-    embedded = Embedded.find(program, arch, source.name)
+    shape = {"id": "run", "label": "as it is", "recording": "run.rec.gz", "shows": "The whole program."}
+    write_alone(folder, program, source, recorded,
+                {"title": f"Warm-up: {name}, {names.ARCH_NAMES[arch]}", "idea": "", "level": "level01_baseline",
+                 "arch": arch, "shapes": [shape]})
+
+
+def write_field_bug(row: Fields, folder: Path, build: Path) -> None:
+    """The page of a bug, from its row of FIELD_BUGS: both twins, of which the good one says what is right. Raises
+    RecordingError, NoPtx."""
+    program = build / "bin" / f"field_bug_{row['program']}"
+    folder.mkdir(parents=True, exist_ok=True)
+    good, bad = folder / "good.rec", folder / "bad.rec"
+    recordings.run_recorded(program, good, ("good",))
+    # A recording ends where its program did. If the kernel does not in the default schedule, it may in another.
+    schedule = () if row["default"] in ("right", "wrong") else ("--seed", "1")
+    recordings.run_recorded(program, bad, ("bad",), (*schedule, "--results-of", str(good)), must_be_right=False)
+    compress(bad, folder / "bad.rec.gz")
+    recorded = compress(good, folder / "good.rec.gz")
+    source = FIELD_BUG_FOLDER / f"{row['program']}.cu"
+    comment = itertools.takewhile(lambda line: line.startswith("//"),
+                                  source.read_text(encoding="utf-8").splitlines())
+    write_alone(folder, program, source, recorded, {
+        "title": f"Bug: {row['bug']}", "idea": " ".join(line[2:].strip() for line in comment), "level": "",
+        "arch": int(row["arch"]), "shapes": [
+            {"id": "bad", "label": "with the bug", "recording": "bad.rec.gz", "is_broken": True,
+             "shows": "Runs kernel<false>, which has the bug."},
+            {"id": "good", "label": "fixed", "recording": "good.rec.gz", "shows": "Runs kernel<true>, the fix."}]})
+
+
+def write_alone(folder: Path, program: Path, source: Path, recording: bytes, facts: Mapping[str, Any]) -> None:
+    """A page of a program that is one file, of whose sites nothing is on record."""
+    embedded = Embedded.find(program, facts["arch"], source.name)
     lines = source.read_text(encoding="utf-8").splitlines()
     unknown: dict[str, Any] = {"weakened": None, "verdict": "", "found_by": "", "orders": "", "case": "",
                                "hardware": []}
-    sites = [{**site_of(embedded, site, lines, recorded), **unknown} for site in embedded.sites()]
-    shape = {"id": "run", "label": "as it is", "recording": "run.rec.gz", "shows": "The whole program."}
-    write(folder, {"title": f"Warm-up: {name}, {names.ARCH_NAMES[arch]}", "idea": "", "level": "level01_baseline",
-                   "arch": arch, "config": "", "source": str(source.relative_to(files.ROOT)), "shapes": [shape],
-                   "labs": []}, sites, embedded, recorded)
+    sites = [{**site_of(embedded, site, lines, recording), **unknown} for site in embedded.sites()]
+    write(folder, {**facts, "config": "", "source": str(source.relative_to(files.ROOT)), "labs": []}, sites, embedded,
+          recording)
 
 
 def write(folder: Path, program: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], embedded: Embedded,
@@ -197,8 +229,9 @@ def write(folder: Path, program: Mapping[str, Any], sites: Sequence[Mapping[str,
 
 
 def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool = True) -> Iterator[Path]:
-    """Every level and warm-up program for both architectures, each in a folder of its own, which is named as it is
-    done: level05_sm100, one_mma_sm90. And the engine, in sim/, if there is a web build."""
+    """Every level and warm-up program for both architectures and the bugs from the field, each in a folder of its own,
+    which is named as it is done: level05_sm100, one_mma_sm90, field_bug_flag_before_the_store. And the engine, in sim/,
+    if there is a web build."""
     web = build / "web"
     if (web / "sim.wasm.gz").exists():
         (folder / "sim").mkdir(parents=True, exist_ok=True)
@@ -212,3 +245,6 @@ def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool 
             target = folder / f"{names.short(level)}_sm{arch}"
             write_level(level, arch, target, build, with_labs)
             yield target
+    for row in data.read_rows(FIELD_BUGS)[1]:
+        write_field_bug(row, folder / f"field_bug_{row['program']}", build)
+        yield folder / f"field_bug_{row['program']}"

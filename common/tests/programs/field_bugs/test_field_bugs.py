@@ -82,7 +82,11 @@ def sentence(said: str) -> str:
 
 
 def observe(source: Path) -> Row:
-    results = {mode: run(source, "bad", mode) for mode in MODES}
+    return summary(source, {mode: run(source, "bad", mode) for mode in MODES})
+
+
+def summary(source: Path, results: dict[str, tuple[str, str]]) -> Row:
+    """The row of a program, from what each mode came to, and what was said."""
     seeds = [results[mode][0] for mode in MODES if mode.startswith("seed")]
     failed = len(seeds) - seeds.count("right")
     says = sentence(results["check"][1]) or sentence(results["strict"][1])

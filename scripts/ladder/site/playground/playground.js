@@ -166,6 +166,7 @@ class Playground {
       schedule: settings.schedule,
       check: settings.check,
       trace: traced,
+      discount: !(lab || this.shape.is_broken),
       ...(this.sms ? {sms: this.sms} : {})
     };
     this.setRunning(true);
