@@ -110,6 +110,10 @@ const std::string kFlagAtomic =
 const std::string kWaitOther =
     "{ .reg .pred q; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 q, [%r8], 0; @!q bra again; }";
 
+const std::string kWaitOtherRelaxed =
+    "{ .reg .pred q; again: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 q, [%r8], 0; @!q bra again; } "
+    "fence.acq_rel.cta;";
+
 /// By flags, at every scope.
 const std::vector<Telling> kFlags = {
     {"st.release", Reach::WarpKnowledge, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
@@ -144,6 +148,8 @@ const std::vector<Telling> kOthers = {
      kWaitOther.c_str(), true},
     {"mbarrier.arrive_drop", Reach::CtaKnowledge, false, "mbarrier.arrive_drop.shared::cta.b64 _, [%r8];",
      kWaitOther.c_str()},
+    {"mbarrier.arrive, a relaxed wait and a fence", Reach::CtaKnowledge, false,
+     "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOtherRelaxed.c_str()},
     {"tcgen05.commit", Reach::CtaKnowledge, false,
      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];", kWaitOther.c_str(), false, true},
     {"a barrier of the cluster", Reach::Cluster, true, "barrier.cluster.arrive.release.aligned;",
