@@ -9,7 +9,7 @@ enum class Reach : uint8_t { WarpKnowledge, CtaKnowledge, Cluster, Grid };
 
 /// An operation that a thread, a warp or a warpgroup starts and waits for, and what another thread does next to the
 /// memory that it uses. %r5 is a box in shared memory of the first CTA, %r6 an mbarrier of one arrival, %r9 tensor
-/// memory. %rd1 is global memory that holds zeros.
+/// memory. %rd1 is global memory that holds zeros, %rd3 a tensor map there, of 16 bytes.
 struct Waiting {
   const char* name;
   const char* issue;
@@ -54,8 +54,16 @@ constexpr const char* kLoadRemote = "ld.shared::cluster.u32 %r20, [%r7];";
 constexpr const char* kStoreShared = "st.shared.u32 [%r5], 7;";
 constexpr const char* kStoreRemote = "st.shared::cluster.u32 [%r7], 7;";
 constexpr const char* kStoreSource = "st.global.u32 [%rd1+1024], 7;";
+constexpr const char* kChangeMap = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd3], %rd1;";
 constexpr const char* kLoadResult = "ld.global.u32 %r20, [%rd1+2048];";
 
+const std::string kLoadTile =
+    "mov.u32 %r22, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 16; "
+    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r22, %r22}], "
+    "[%r6];";
+const std::string kStoreTile =
+    "mov.u32 %r22, 0; cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r22, %r22}], [%r5]; "
+    "cp.async.bulk.commit_group;";
 const std::string kBulkOfLaunch = kStoreBulk + "cp.async.bulk.wait_group 0;";
 
 const std::vector<Waiting> kWaits = {
@@ -71,6 +79,9 @@ const std::vector<Waiting> kWaits = {
     {"a load's phase by test_wait", kLoadBulk.c_str(), kTestPhase.c_str(), kLoadShared, kLoadRemote, false},
     {"a load's phase, relaxed, and a fence", kLoadBulk.c_str(), kWaitRelaxed.c_str(), kLoadShared, kLoadRemote, false},
     {"the phase of cp.async.mbarrier.arrive", kCopyArrive.c_str(), kWaitPhase.c_str(), kLoadShared, kLoadRemote, false},
+    {"a load's phase, then its tensor map", kLoadTile.c_str(), kWaitPhase.c_str(), kChangeMap, kChangeMap, true},
+    {"wait_group.read, then the store's tensor map", kStoreTile.c_str(), "cp.async.bulk.wait_group.read 0;", kChangeMap,
+     kChangeMap, true, false, "cp.async.bulk.wait_group 0;"},
     {"wgmma.wait_group", kMultiply.c_str(), "wgmma.wait_group.sync.aligned 0;", kStoreShared, kStoreRemote, false,
      false, nullptr, 4},
     {"tcgen05.wait::ld", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r21}, [%r9];", "tcgen05.wait::ld.sync.aligned;",
@@ -219,7 +230,8 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
                                     (by_cluster_barrier ? "" : "setp.ne.u32 %p2, %r2, 0; @%p2 bra drain;\n") +
                                     of_thread("%r1, 0", "issued", tell);
   source.body =
-      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, "
+      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; add.u64 %rd3, %rd1, 8192; mov.u32 %r1, %tid.x; shr.u32 %r2, "
+      "%r1, 5; and.b32 %r3, %r1, "
       "31; "
       "mov.u32 %r4, %ctaid.x; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; setp.ne.u32 %p21, %r1, %r1;\n"
       "shr.u32 %r10, %r5, 4; cvt.u64.u32 %rd5, %r10; or.b64 %rd5, %rd5, " +
@@ -246,6 +258,9 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
       dealloc;
   Bench bench({.check = Options::Check::On}, is_blackwell ? "b200" : "h200");
   auto* const data = bench.upload(std::vector<uint32_t>(4096));
+  const TensorMap map =
+      make_map({.address = data + 3072, .data_type = 2, .element_bytes = 4, .dims = {4, 1}, .box = {4, 1}});
+  std::memcpy(data + 2048, &map, sizeof map);
   std::string report;
   const auto launch = [&](const Source& each, LaunchConfig config) {
     const Outcome outcome = bench.launch(each, config, data);
