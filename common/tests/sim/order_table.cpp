@@ -188,7 +188,8 @@ std::string labelled(std::string text, const std::string& suffix) {
 }
 
 /// The threads are lanes 0 and 1 of a warp, two warps of a CTA, or warps of two CTAs, in a cluster or not.
-std::string findings_of(const Waiting& what, const Telling& how, Reach reach, Lacks lacks) {
+/// `relayed`: another warp tells, after a barrier of the CTA, and the reader is a warp behind such a barrier.
+std::string findings_of(const Waiting& what, const Telling& how, Reach reach, Lacks lacks, bool relayed = false) {
   const bool is_blackwell = what.is_blackwell || how.is_blackwell, in_clusters = reach == Reach::Cluster;
   const char* const scope = reach <= Reach::CtaKnowledge ? "cta" : in_clusters ? "cluster" : "gpu";
   const bool in_one_warp = reach == Reach::WarpKnowledge, in_one_cta = reach <= Reach::CtaKnowledge;
@@ -219,7 +220,8 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
     return "setp.ne.u32 %p3, " + is_another + "; @%p3 bra " + label + "; " + code + " " + label + ":" +
            (apart ? "" : " bar.warp.sync -1;") + "\n";
   };
-  const std::string tell = how.by_warps ? "" : writer, hear = how.by_warps ? "" : reader;
+  const std::string tell = how.by_warps || relayed ? "" : writer, hear = how.by_warps ? "" : reader;
+  const std::string meet = "bar.sync 1, 64;\n";
   const std::string waited = lacks == Lacks::Wait ? "" : wait;
   const std::string run = what.warps == 0
                               ? of_thread("%r1, 0", "issued", what.issue + std::string(" ") + waited + " " + tell)
@@ -230,9 +232,8 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
                                     (by_cluster_barrier ? "" : "setp.ne.u32 %p2, %r2, 0; @%p2 bra drain;\n") +
                                     of_thread("%r1, 0", "issued", tell);
   source.body =
-      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; add.u64 %rd3, %rd1, 8192; mov.u32 %r1, %tid.x; shr.u32 %r2, "
-      "%r1, 5; and.b32 %r3, %r1, "
-      "31; "
+      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; add.u64 %rd3, %rd1, 8192;\n"
+      "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; "
       "mov.u32 %r4, %ctaid.x; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; setp.ne.u32 %p21, %r1, %r1;\n"
       "shr.u32 %r10, %r5, 4; cvt.u64.u32 %rd5, %r10; or.b64 %rd5, %rd5, " +
       std::string(is_blackwell ? "0x0000400800080000" : "0x0000001000080000") +
@@ -243,17 +244,24 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
       alloc + "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
       // the writers: the first warps of CTA 0; the reader: the next warp or CTA, or the next lane
       "setp.ne.u32 %p2, %r4, 0; @%p2 bra another_cta; setp.ge.u32 %p2, %r2, " + std::to_string(writers) +
-      "; @%p2 bra another_warp;\n" + run + (how.by_warps ? writer + pass : "") +
+      "; @%p2 bra another_warp;\n" + run +
+      (relayed        ? meet
+       : how.by_warps ? writer + pass
+                      : "") +
       (in_one_warp ? of_thread("%r1, 1", "heard", hear + conflict) : "") +
       "drain: " + (what.warps == 0 ? of_thread("%r1, 0", "drained", drain) : drain) + "bra.uni end;\n" +
       "another_warp: " +
       (in_one_cta && !in_one_warp ? (how.by_warps ? reader : "") + of_thread("%r3, 0", "told", hear + conflict)
+       : relayed                  ? meet + of_thread("%r3, 0", "told", writer)
        : by_cluster_barrier && lacks != Lacks::Telling ? how.reader + pass
                                                        : "") +
       "bra.uni end;\nanother_cta: " +
       (in_one_cta ? ""
-                  : (how.by_warps ? reader + pass : "") + "setp.ne.u32 %p2, %r2, 0; @%p2 bra end;\n" +
-                        of_thread("%r1, 0", "known", hear + conflict)) +
+       : relayed  ? "setp.ge.u32 %p2, %r2, 2; @%p2 bra end; setp.eq.u32 %p2, %r2, 1; @%p2 bra behind;\n" +
+                       of_thread("%r1, 0", "heard", hear) + meet + "bra.uni end;\nbehind: " + meet +
+                       of_thread("%r3, 0", "known", conflict)
+                 : (how.by_warps ? reader + pass : "") + "setp.ne.u32 %p2, %r2, 0; @%p2 bra end;\n" +
+                       of_thread("%r1, 0", "known", hear + conflict)) +
       "end: bar.warp.sync -1; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
       dealloc;
   Bench bench({.check = Options::Check::On}, is_blackwell ? "b200" : "h200");
@@ -284,9 +292,9 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
 
 bool reads(const Waiting& what) { return std::string(what.conflict).starts_with("ld"); }
 
-void expect_row(const Waiting& what, const Telling& how, Reach reach) {
+void expect_row(const Waiting& what, const Telling& how, Reach reach, bool relayed = false) {
   SCOPED_TRACE(std::string(what.name) + "; " + how.name);
-  const std::string right = findings_of(what, how, reach, Lacks::Nothing);
+  const std::string right = findings_of(what, how, reach, Lacks::Nothing, relayed);
   // A fence releases whatever its thread knows, and the end of a launch is visible to the whole next one.
   const bool is_visible = std::string(what.wait).find("fence.acq_rel") != std::string::npos || *what.before != '\0';
   if (how.only_happened && !is_visible && reads(what))
@@ -296,9 +304,9 @@ void expect_row(const Waiting& what, const Telling& how, Reach reach) {
   const bool waits_by_telling =
       std::string(what.issue).find("tcgen05.commit") != std::string::npos && std::string(how.name) == "tcgen05.commit";
   const std::string called = std::string("sim: check: ") + what.unwaited;
-  const std::string unwaited = waits_by_telling ? called : findings_of(what, how, reach, Lacks::Wait);
+  const std::string unwaited = waits_by_telling ? called : findings_of(what, how, reach, Lacks::Wait, relayed);
   EXPECT_NE(unwaited.find(called), std::string::npos) << unwaited;
-  const std::string untold = findings_of(what, how, reach, Lacks::Telling);
+  const std::string untold = findings_of(what, how, reach, Lacks::Telling, relayed);
   EXPECT_NE(untold.find("sim: check: error"), std::string::npos) << untold;
 }
 
@@ -317,6 +325,17 @@ TEST(OrderTable, EveryWaitAndEveryFlag) {
     for (const Telling& how : kFlags) {
       for (const Reach reach : {Reach::CtaKnowledge, Reach::Cluster, Reach::Grid}) {
         if (is_reached(what, reach)) expect_row(what, how, reach);
+      }
+    }
+  }
+}
+
+/// As a barrier of the grid does.
+TEST(OrderTable, EveryWaitAndEveryFlagBetweenBarriersOfCtas) {
+  for (const Waiting& what : kWaits) {
+    for (const Telling& how : kFlags) {
+      for (const Reach reach : {Reach::Cluster, Reach::Grid}) {
+        if (is_reached(what, reach)) expect_row(what, how, reach, true);
       }
     }
   }
