@@ -534,6 +534,18 @@ TEST(Order, ABulkStoreHasReadWhenItsThreadHasWaitedAndToldTheOthers) {
   }
 }
 
+TEST(Order, ABarrierOfTheWarpIsAdvisedBeforeALaneSignals) {
+  for (const bool meets : {true, false}) {
+    Story story;
+    story.init(0, 1024);
+    story.load(story.all(0, 0, 10));
+    if (meets) story.world.meet(story.all(0, 0, 11));
+    story.arrive(story.lane0(0, 0, 12), 0, 1024, true, Scope::Cta);
+    story.load_bulk(story.lane0(0, 0, 13), 0, 1024);
+    story.expect_unless(meets, "write after read", "__syncwarp() (bar.warp.sync) between :10 and :13");
+  }
+}
+
 TEST(Order, WhatABulkOperationWritesIsReadAfterMoreThanItsRead) {
   for (const bool reduces : {false, true}) {
     Story story;
