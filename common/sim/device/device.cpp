@@ -227,7 +227,7 @@ Device::Device(Gpu gpu, Options options)
       memory_(gpu_.global_bytes, options_.timing),
       impl_(std::make_unique<Impl>()) {
   if (options_.sms > 0) gpu_.sm_count = options_.sms;
-  gpu_.costs = timing::order_costs(gpu_.key);
+  gpu_.costs = timing::order_costs(timing::built_in_constants(gpu_.key));
   if (options_.check != Options::Check::Off) launches_ = std::make_unique<order::Launches>();
 }
 Device::~Device() = default;

@@ -9,7 +9,7 @@
 
 namespace sim {
 
-/// Costs in SM clock cycles, which order the events of an ordinary run: the constants order_... of the one table of a GPU
+/// Costs in SM clock cycles, which order the events of an ordinary run: the constants order_... of the GPU's one table
 /// (timing/constants/). The timing model predicts times by that table's other constants.
 struct Costs {
   int global_store = 0;          ///< issue of a warp's store, beside the one cycle of every instruction
@@ -26,6 +26,7 @@ struct Costs {
   int mma_flops_per_cycle = 1;   ///< dense BF16, per SM
   int tmem_load = 0;             ///< tcgen05.ld, beside the bytes
   int tmem_bytes_per_cycle = 1;  ///< per warp
+  bool operator==(const Costs&) const = default;
 };
 
 /// SMs that a cluster cannot leave: a GPC, or a part of it; and the half of L2 that the GPC is at.

@@ -58,6 +58,7 @@ Constants constants(const std::vector<ModelConstant>& list) {
 #define SIM_TIMING_FIELD(field) \
   if (each.name == #field) all.field = each.value, found = true;
     SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
+    SIM_ORDER_CONSTANTS(SIM_TIMING_FIELD)
 #undef SIM_TIMING_FIELD
     if (!found) throw std::runtime_error("the timing model has no constant '" + each.name + "'");
     if (!known.insert(each.name).second) throw std::runtime_error("the constant '" + each.name + "' is there twice");
@@ -65,15 +66,14 @@ Constants constants(const std::vector<ModelConstant>& list) {
 #define SIM_TIMING_FIELD(field) \
   if (!known.contains(#field)) throw std::runtime_error("the constant '" #field "' is missing");
   SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
+  SIM_ORDER_CONSTANTS(SIM_TIMING_FIELD)
 #undef SIM_TIMING_FIELD
   return all;
 }
 
-namespace {
-Constants built_in(std::string_view gpu) {
+Constants built_in_constants(std::string_view gpu) {
   return constants(read_constants(gpu == "h200" ? H200_CONSTANTS : B200_CONSTANTS));
 }
-}  // namespace
 
 Constants constants_of(std::string_view gpu) {
   if (const char* const file = std::getenv("LADDER_SIM_CONSTANTS"); file != nullptr && *file != '\0') {
@@ -83,11 +83,10 @@ Constants constants_of(std::string_view gpu) {
     if (!stream) throw std::runtime_error(std::string("the constants in ") + file + " cannot be read");
     return constants(read_constants(text.str()));
   }
-  return built_in(gpu);
+  return built_in_constants(gpu);
 }
 
-Costs order_costs(std::string_view gpu) {
-  const Constants c = built_in(gpu);
+Costs order_costs(const Constants& c) {
   const auto whole = [](double value) { return static_cast<int>(value); };
   return {.global_store = whole(c.order_global_store),
           .global_load = whole(c.order_global_load),

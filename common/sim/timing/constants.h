@@ -31,13 +31,15 @@ struct Constants {
   F(launch_gap) F(power_idle) F(power_flop) F(power_l2_byte) F(power_sm_byte) F(power_dram_byte) \
   F(power_clock) F(power_exponent) F(power_cap) F(power_burst_cap) F(clock_max) F(clock_max_mma) \
   F(gpc_clock_spread) \
-  F(model_error) \
+  F(model_error)
+#define SIM_ORDER_CONSTANTS(F) \
   F(order_global_store) F(order_global_load) F(order_mbarrier) F(order_remote_arrive) F(order_cta_barrier) \
   F(order_cluster_barrier) F(order_tma_issue) F(order_tma_load) F(order_tma_bytes_per_cycle) F(order_tma_store) \
   F(order_mma) F(order_tmem_load)
 // clang-format on
 #define SIM_TIMING_FIELD(name) double name = 0;
   SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
+  SIM_ORDER_CONSTANTS(SIM_TIMING_FIELD)  ///< for the events of a run; the model itself reads none
 #undef SIM_TIMING_FIELD
 };
 
@@ -48,8 +50,9 @@ Constants constants(const std::vector<ModelConstant>& list);
 /// The constants of the GPU with this key ("h200"), as of the library's build, or those of the file that
 /// LADDER_SIM_CONSTANTS names.
 Constants constants_of(std::string_view gpu);
-/// The costs that order the events of an ordinary run, of the GPU with this key: its constants order_..., and the rates
-/// that the model has, too. Always those of the library, so that a run does not depend on the environment.
-Costs order_costs(std::string_view gpu);
+/// The same, always those of the library.
+Constants built_in_constants(std::string_view gpu);
+/// The costs that order the events of an ordinary run: the constants order_..., and the rates that the model has, too.
+Costs order_costs(const Constants& constants);
 
 }  // namespace sim::timing

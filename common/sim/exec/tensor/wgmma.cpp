@@ -394,11 +394,12 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
         return std::any_of(ranges.begin(), ranges.end(),
                            [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
       };
+      const bool reads_b = overlaps(tensor::tile_ranges(o.tile_b(entry->b), 0, o.n)) ||
+                           (o.is_sparse && overlaps(tensor::tile_ranges(o.tile_b_behind(entry->b), 0, o.n)));
       for (size_t warp = 0; warp < 4; ++warp) {
         if (entry->done >> warp & 1) continue;
         const bool reads =
-            overlaps(tensor::tile_ranges(o.tile_b(entry->b), 0, o.n)) ||
-            (o.is_sparse && overlaps(tensor::tile_ranges(o.tile_b_behind(entry->b), 0, o.n))) ||
+            reads_b ||
             (!o.a_in_registers && overlaps(tensor::tile_ranges(o.tile_a(entry->a), static_cast<int>(warp) * 16, 16)));
         if (!reads) continue;
         throw Fault{
