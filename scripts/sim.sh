@@ -78,7 +78,8 @@ the others warn with --check.
                             barrier among them (CUTLASS)
   implicit-reconvergence    executes an .aligned instruction after lanes have, or may have, diverged, without
                             bar.warp.sync
-  warp-synchronous          lanes of a warp exchange data through memory without bar.warp.sync, relying on lockstep
+  warp-synchronous          lanes of a warp exchange data through memory, or pass on by shfl what one has acquired,
+                            without bar.warp.sync (cooperative groups)
   tcgen05-fence             has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)
   tensor-pipe-in-order      relies on the order of tensor operations of one thread where the ISA does not promise it
   pair-allocation           an MMA of a pair uses the peer's tensor memory, ordered only after its own CTA's

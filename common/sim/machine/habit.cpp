@@ -22,7 +22,8 @@ constexpr HabitText kHabits[] = {
     {"implicit-reconvergence", false,
      "executes an .aligned instruction after lanes have, or may have, diverged, without bar.warp.sync"},
     {"warp-synchronous", false,
-     "lanes of a warp exchange data through memory without bar.warp.sync, relying on lockstep"},
+     "lanes of a warp exchange data through memory, or pass on by shfl what one has acquired, without bar.warp.sync "
+     "(cooperative groups)"},
     {"tcgen05-fence", false, "has no tcgen05.fence::before_thread_sync or ::after_thread_sync (CUTLASS)"},
     {"tensor-pipe-in-order", false,
      "relies on the order of tensor operations of one thread where the ISA does not promise it"},

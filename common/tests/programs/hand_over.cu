@@ -1,6 +1,7 @@
 // Each argument is a way to hand data from one thread to another without a barrier of the CTA, as it is done in the
 // wild.
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -129,6 +130,17 @@ __global__ void lockstep(const int* in, int*, unsigned*, int* out) {
   if (lane == 0) *out = sums[0];
 }
 
+/// A group of two warps, whose barrier lies in the part of shared memory that belongs to the system. One lane of the
+/// last warp acquires what the other warp has stored, and tells its own warp by a shfl.
+__global__ void two_warps(const int* in, int*, unsigned*, int* out) {
+  __shared__ cg::block_tile_memory<THREADS> memory;
+  const auto pair = cg::tiled_partition<THREADS>(cg::this_thread_block(memory));
+  int sum = 0;
+  for (int i = int(threadIdx.x); i < COUNT; i += THREADS) sum += in[i];
+  sum = cg::reduce(pair, sum, cg::plus<int>());
+  if (blockIdx.x == 0 && threadIdx.x == 0) *out = sum;
+}
+
 int main(int, char** arguments) {
   std::vector<int> values(COUNT);
   std::iota(values.begin(), values.end(), 1);
@@ -153,7 +165,8 @@ int main(int, char** arguments) {
                  {"no_fence", (const void*)no_fence},
                  {"narrow_fence", (const void*)narrow_fence},
                  {"look_back", (const void*)look_back},
-                 {"lockstep", (const void*)lockstep}};
+                 {"lockstep", (const void*)lockstep},
+                 {"two_warps", (const void*)two_warps}};
   void* parameters[] = {&in, &parts, &flags, &out};
   for (const auto& each : kernels) {
     if (std::strcmp(arguments[1], each.name) == 0)

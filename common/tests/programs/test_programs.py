@@ -123,7 +123,8 @@ class HandOver(unittest.TestCase):
                 self.assertEqual(done.returncode, 0)
 
     def test_habits(self) -> None:
-        for name, habit in (("last_block", "flag-without-fence"), ("lockstep", "warp-synchronous")):
+        habits = {"last_block": "flag-without-fence", "lockstep": "warp-synchronous", "two_warps": "warp-synchronous"}
+        for name, habit in habits.items():
             with self.subTest(name=name):
                 done = self.check(name)
                 self.assertIn(f"habit {habit}", done.stderr)

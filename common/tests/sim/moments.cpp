@@ -144,7 +144,11 @@ TEST(Moments, AWgmmaReadsItsRegistersLate) {
 }
 
 TEST(Moments, AWarpThatReleasesForItsWarpgroupIsNamed) {
-  const auto run = [](const std::string& meet, const Options& options) {
+  const std::string copy =
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r7], 1024; cp.async.bulk.shared::cluster.global.mbarrier::"
+      "complete_tx::bytes [%r2], [%rd1], 1024, [%r7]; " +
+      wait_for("%r7", "full");
+  const auto run = [](const std::string& overwrite, const std::string& meet, const Options& options) {
     Bench bench(options, "h200");
     auto* const data = bench.upload(std::vector<uint32_t>(1024));
     Source source;
@@ -162,17 +166,16 @@ TEST(Moments, AWarpThatReleasesForItsWarpgroupIsNamed) {
         " and.b32 %r8, %r1, 31; setp.ne.u32 %p3, %r8, 0; @%p3 bra end; atom.shared.add.u32 %r9, [arrived], 1; "
         "setp.ne.u32 %p4, %r9, 0; @%p4 bra end; mbarrier.arrive.shared::cta.b64 _, [%r6]; bra end; producer: "
         "setp.ne.u32 %p5, %r1, 128; @%p5 bra end; " +
-        wait_for("%r6", "empty") +
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r7], 1024; cp.async.bulk.shared::cluster.global.mbarrier::"
-        "complete_tx::bytes [%r2], [%rd1], 1024, [%r7]; " +
-        wait_for("%r7", "full") + "end: bar.warp.sync -1;";
+        wait_for("%r6", "empty") + overwrite + "end: bar.warp.sync -1;";
     return bench.launch(source, {.block = {160, 1, 1}}, data);
   };
-  expect_success(run("", {}));
-  expect_failure(run("", latest()), Status::LaunchFailure,
-                 {"overwrites what a wgmma of warp", "--tolerate warpgroup-release"});
-  expect_success(run("", latest("warpgroup-release")));
-  for (const Options& options : all_schedules()) expect_success(run("bar.sync 1, 128;", options));
+  for (const std::string& overwrite : {copy, std::string("st.shared.u32 [%r2], 0;")}) {
+    expect_success(run(overwrite, "", {}));
+    expect_failure(run(overwrite, "", latest()), Status::LaunchFailure,
+                   {"overwrites what a wgmma of warp", "--tolerate warpgroup-release"});
+    expect_success(run(overwrite, "", latest("warpgroup-release")));
+    for (const Options& options : all_schedules()) expect_success(run(overwrite, "bar.sync 1, 128;", options));
+  }
 }
 
 TEST(Moments, ColumnsThatAreFreeAreGivenBackAgain) {

@@ -63,6 +63,8 @@ class Story {
   }
   void store(const By& by, uint64_t offset = 0) { lanes(by, offset, true, by.cta.place.cta); }
   void load(const By& by, uint64_t offset = 0) { lanes(by, offset, false, by.cta.place.cta); }
+  /// All of these lanes touch one word.
+  void word(const By& by, bool writes) { at(by, {}, writes, by.cta.place.cta); }
 
   enum class How : uint8_t { Plain, Volatile, Relaxed, Ordered, Add };
   /// All of these lanes touch one word of global memory; Add: a relaxed read-modify-write.
@@ -630,6 +632,36 @@ TEST(Order, AnOperationThatWasIssuedAfterAReadTellsOfItByHabit) {
   }
 }
 
+TEST(Order, WhatOneLaneHasAcquiredTheOthersMeet) {
+  // Lane 0 waits for what another warp has stored, and the warp reads it: after a barrier of the warp, after a shfl, or
+  // after neither.
+  enum class Then : uint8_t { Syncs, Meets, Nothing };
+  for (const Then then : {Then::Syncs, Then::Meets, Then::Nothing}) {
+    Story story;
+    story.init(0, 1024);
+    story.store(story.lane0(0, 1, 10));
+    story.arrive(story.lane0(0, 1, 11), 0, 1024, true);
+    story.wait(story.lane0(0, 2, 12), 1024);
+    if (then == Then::Syncs) story.world.sync_warp(story.all(0, 2, 13));
+    if (then == Then::Meets) story.world.meet(story.all(0, 2, 13));
+    story.word(story.all(0, 2, 14), false);
+    story.expect_unless(then == Then::Syncs, then == Then::Meets ? "warp-synchronous" : "read after write",
+                        "__syncwarp() before :14");
+  }
+}
+
+TEST(Order, LanesOfOneStoreThatKnowDifferentThings) {
+  // Lane 0 has waited, the others have not. One store by all of them to one word is one store; a second one is not.
+  for (const int stores : {1, 2}) {
+    Story story;
+    story.init(0, 1024);
+    story.arrive(story.lane0(0, 1, 10), 0, 1024, true);
+    story.wait(story.lane0(0, 2, 11), 1024);
+    for (int i = 0; i < stores; ++i) story.word(story.all(0, 2, 12u + static_cast<uint32_t>(i)), true);
+    story.expect_unless(stores == 1, "warp-synchronous", ":13");
+  }
+}
+
 TEST(Order, StrictLeavesAThreadToItself) {
   for (const uint64_t distance : {0, 4}) {  // x[threadIdx.x] += 1, or to its neighbour's
     Story story("", true);
@@ -955,6 +987,18 @@ TEST(Order, ANamedBarrierIsKnownByAllItsArrivals) {
     story.sync_cta(0, 11, {0, 1, 2}, 4);
   }
   story.expect_silence();
+}
+
+TEST(Order, ANamedBarrierOfAllThenOfSome) {
+  // Two phases of all threads, as __syncthreads() has them; then warps 0 and 1 go on with the same barrier.
+  for (const bool stays_away : {false, true}) {
+    Story story;
+    story.sync_cta(0, 10);
+    story.sync_cta(0, 11);
+    for (const uint32_t line : {12, 13}) story.sync_cta(0, line, {0, 1});
+    if (stays_away) story.world.barrier_arrive(story.all(0, 2, 14), 0, false);  // of those two phases it knows nothing
+    story.expect_unless(!stays_away, "phase known", ":14");
+  }
 }
 
 TEST(Order, AnMbarrierThatIsValidIsNotInitialisedAgain) {

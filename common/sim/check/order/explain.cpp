@@ -117,10 +117,7 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
 int RaceDetector::distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const {
   const GridPosition there = before.issuer, here = context.by.cta.place;
   if (there.cta == here.cta && before.warp == context.by.warp) return 0;
-  for (const WarpKnowledge::Group& group : context.warp.groups()) {  // does another lane know?
-    const Mask known = group.knows.now.known(before.cta, before.row, verdict.missing, before.position, kHappened);
-    if (before.position != 0 && verdict.missing != 0 && known == verdict.missing) return 0;
-  }
+  if (warp_knows(before, verdict.missing, kHappened, context)) return 0;
   return there.cta == here.cta ? 1 : there.cluster == here.cluster ? 2 : 3;
 }
 
@@ -579,7 +576,7 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
 
 void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKnowledge::Named& barrier,
                                           const Clock& knows) {
-  if (barrier.completed == 0 || knows_all(knows, barrier.counted[1], kHappened) ||
+  if (barrier.completed == barrier.first || knows_all(knows, barrier.counted[1], kHappened) ||
       knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
   const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);

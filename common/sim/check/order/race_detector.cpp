@@ -202,7 +202,7 @@ void RaceDetector::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   }
   const Signal tells = signal(by, true, Scope::Cta);
   if (!whole_cta) {
-    if (barrier.row == 0) barrier.row = by.cta.rows++;
+    if (barrier.row == 0) barrier.row = by.cta.rows++, barrier.first = barrier.completed;
     // A thread can be sure to arrive in this phase only if it knows that the preceding one is complete.
     check_generation_known(by, id, barrier, tells.happened);
     note_participant(barrier, by, false);

@@ -93,8 +93,9 @@ struct CtaKnowledge {
   std::map<uint32_t, BarrierChannel> barriers;  ///< by offset; kept when invalidated, for its row
   Shadow shared, tensor;
   struct Named {
-    uint16_t row = 0;
+    uint16_t row = 0;  ///< from its first use by a part of the CTA on
     Tick completed = 0;
+    Tick first = 0;  ///< completed until then, by all threads: each of them knows of these
     Message open, last;
     std::array<std::vector<Counted>, 2> counted;  ///< by the current generation and the preceding one
     struct Participant {
@@ -310,6 +311,7 @@ class RaceDetector {
                 uint32_t bytes) const;
   Verdict judge_tensor(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
   Verdict judge_volatile(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
+  bool warp_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
   bool warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const;
   Mask unknown(const RecordedAccess& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
                Field field) const;

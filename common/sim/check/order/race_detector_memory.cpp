@@ -74,6 +74,15 @@ Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Conte
   return std::has_single_bit(now_lanes) ? rest & ~now_lanes : rest;
 }
 
+/// Does a lane of this warp know it, if the accessing one does not?
+bool RaceDetector::warp_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const {
+  const std::vector<WarpKnowledge::Group>& groups = context.warp.groups();
+  return before.position != 0 && missing != 0 &&
+         std::any_of(groups.begin(), groups.end(), [&](const WarpKnowledge::Group& group) {
+           return group.knows.now.known(before.cta, before.row, missing, before.position, field) == missing;
+         });
+}
+
 /// Those of `lanes` whose bytes in this range are now accessed only by the same lane.
 Mask RaceDetector::by_themselves(const RecordedAccess& before, const RecordedAccess& now, Mask lanes, Mask now_lanes,
                                  uint64_t begin, uint32_t bytes) {
@@ -218,17 +227,21 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
       return Verdict::habit_of(Habit::FlagWithoutFence, Lack::FlagFence, missing);
     if (knows.flags && unknown(before, lanes, context, now_lanes, knows.flags, kPerformed) == 0)
       return Verdict::habit_of(Habit::FenceBeforeBarrier, Lack::LateFence, missing);
-    if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile)
-      return Verdict::error(rule, Lack::Visibility, missing);
+    const bool both_generic =
+        before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && before.role != Role::TensorMap;
+    if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile) {
+      // The lanes have met one that has acquired it, by shfl or the like, which orders no memory.
+      return both_generic && warp_knows(before, missing, kVisible, context)
+                 ? Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing)
+                 : Verdict::error(rule, Lack::Visibility, missing);
+    }
     if (!is_raw && (unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0 ||
                     (before.role == Role::WgmmaOperand &&
                      warpgroup_is_done(before.issuer.cta, before.warp, before.position, knows.now))))
       return Verdict::habit_of(Habit::WarpgroupRelease, Lack::Everything, missing);
     if (!before.writes && unknown(before, lanes, context, now_lanes, knows.now, kFollowed) == 0)
       return Verdict::habit_of(Habit::CompletionRelease, Lack::Everything, missing);
-    const bool own_warp = before.proxy == Proxy::Generic && now.proxy == Proxy::Generic &&
-                          before.role != Role::TensorMap && same_thread_row(before, context.by);
-    if (own_warp && context.warp.together(lanes | now_lanes))
+    if (both_generic && same_thread_row(before, context.by) && context.warp.together(lanes | now_lanes))
       return Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing);
     return Verdict::error(rule, Lack::Everything, missing);
   }
@@ -278,8 +291,11 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
   } last_read;
   const bool writes = accesses_[number].writes, atomic = accesses_[number].atomic;
   bool has_read = false;  // an ordered earlier read exists: later reads return its value or a newer one
+  const auto is_beside = [&](uint32_t before) {  // by other lanes of the same store, which know other things
+    return last_stores_.size() > 1 && std::find(last_stores_.begin(), last_stores_.end(), before) != last_stores_.end();
+  };
   const auto in_order = [&](uint32_t before, uint64_t begin, uint32_t bytes) {
-    if (before == number) return true;
+    if (before == number || is_beside(before)) return true;
     for (const uint32_t each : asked) {
       if (each == before) return true;
     }
@@ -319,7 +335,7 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
       members.clear();
       for (const uint32_t before : sets_.members(cell.write)) {
         if (before == number) return;
-        bool remains = atomic && !accesses_[before].atomic;
+        bool remains = is_beside(before) || (atomic && !accesses_[before].atomic);
         if (in_part && !remains) {
           const uint64_t word = begin / Shadow::kWord * Shadow::kWord;
           const uint32_t mine = accesses_[number].bytes_at(word, Shadow::kWord);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/core/report.h"
+#include "exec/tensor/wgmma.h"
 
 namespace sim {
 namespace {
@@ -77,11 +78,11 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
                 lane};
   }
   const Cta& cta = cluster.ctas[rank];
-  if (offset < Gpu::smem_reserved || offset + bytes > cta.smem.size()) {
+  if (const uint32_t begin = cluster.launch->program->smem_begin; offset < begin || offset + bytes > cta.smem.size()) {
     throw Fault{Status::IllegalAddress,
                 std::string(what) + " of " + std::to_string(bytes) + " bytes at shared offset " + base::hex(offset) +
-                    ": the CTA's shared memory is " + base::hex(Gpu::smem_reserved) + " .. " +
-                    base::hex(cta.smem.size()) + " (" + base::grouped(cta.smem.size() - Gpu::smem_reserved) + " bytes)",
+                    ": the CTA's shared memory is " + base::hex(begin) + " .. " + base::hex(cta.smem.size()) + " (" +
+                    base::grouped(cta.smem.size() - begin) + " bytes)",
                 lane};
   }
   if (cta.exited) {
@@ -219,8 +220,14 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
   const bool one_cta =
       rank_low == rank_high && rank_low < cluster.ctas.size() && (cluster_space || rank_low == cta.rank);
   Cta* const target = one_cta ? &cluster.ctas[rank_low] : nullptr;
+  const auto overwrite = [&](Cta& owner, int lane) {
+    const uint32_t offset = lanes.address[lane] & kSharedOffsetMask;
+    check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what);
+    if (!owner.layout.empty()) owner.layout[offset / 128] = kLayoutUnknown;
+  };
   const uint32_t first = lanes.low & kSharedOffsetMask, last = (lanes.high & kSharedOffsetMask) + lanes.bytes;
-  if (target != nullptr && !target->exited && first >= Gpu::smem_reserved && last <= target->smem.size()) {
+  if (target != nullptr && !target->exited && first >= cluster.launch->program->smem_begin &&
+      last <= target->smem.size()) {
     uint8_t* const memory = target->smem.data();
     for_lanes(lanes.mask, [&](int lane) { access->host[lane] = memory + (lanes.address[lane] & kSharedOffsetMask); });
     if (last > target->barrier_low && first < target->barrier_high) {
@@ -228,17 +235,15 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
         check_not_barrier(*target, lanes.address[lane] & kSharedOffsetMask, lanes.bytes, what, lane);
       });
     }
-    if (lanes.writes() && !target->layout.empty()) {
-      lanes.for_active(
-          [&](int lane) { target->layout[(lanes.address[lane] & kSharedOffsetMask) / 128] = kLayoutUnknown; });
-    }
+    if (lanes.writes() && (!target->layout.empty() || !target->warpgroups.empty()))
+      lanes.for_active([&](int lane) { overwrite(*target, lane); });
   } else {
     lanes.for_active([&](int lane) {
       const auto shared = static_cast<uint32_t>(lanes.address[lane]);
       check_shared(cluster, cta, shared, lanes.bytes, !cluster_space, what, lane);
       Cta& owner = cluster.ctas[shared >> kSharedRankShift];
       check_not_barrier(owner, shared & kSharedOffsetMask, lanes.bytes, what, lane);
-      if (lanes.writes() && !owner.layout.empty()) owner.layout[(shared & kSharedOffsetMask) / 128] = kLayoutUnknown;
+      if (lanes.writes()) overwrite(owner, lane);
       access->host[lane] = owner.smem.data() + (shared & kSharedOffsetMask);
     });
   }

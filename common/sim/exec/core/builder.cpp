@@ -273,6 +273,7 @@ class Builder final : public Decoder {
     if (const auto known = specials_.find(which); known != specials_.end()) return known->second;
     const int32_t slot = is_predicate(which.kind) ? allocate_predicate() : allocate(32 * 8);
     result_->specials.push_back({slot, which});
+    if (which.kind == SpecialKind::ReservedSmem) result_->smem_begin = 0;
     specials_[which] = slot;
     return slot;
   }

@@ -28,7 +28,7 @@ void exit_lanes(Warp& warp, Mask mask) {
           Status::LaunchFailure,
           "the warp exits while " + std::to_string(reads) +
               " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
-      if (!tolerate_violation(cluster, Habit::ExitWithOwnStores, early, &warp, nullptr)) throw early;
+      tolerate_violation(cluster, Habit::ExitWithOwnStores, early, &warp, nullptr);
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
     cluster.watchers.tell(LaneEvent{LaneEvent::What::WarpExits, warp});

@@ -165,7 +165,8 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   Cluster& cluster = cluster_of(warp);
   const bool is_load = std::all_of(pending.operations.begin(), pending.operations.end(),
                                    [](const PendingRegisters::Operation& operation) { return operation.is_load; });
-  if (!is_load || !tolerate_violation(cluster, Habit::LoadWithoutWait, fault, &warp, nullptr)) throw fault;
+  if (!is_load) throw fault;
+  tolerate_violation(cluster, Habit::LoadWithoutWait, fault, &warp, nullptr);
   return PendingCheck::Stall;
 }
 

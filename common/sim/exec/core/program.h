@@ -73,6 +73,7 @@ struct Program {
   std::vector<Special> specials;
 
   uint32_t local_bytes = 0;                                    ///< of the kernel's own frame, per thread
+  uint32_t smem_begin = Gpu::smem_reserved;                    ///< 0 if it asks for the reserved part, too
   uint32_t static_smem = 0;                                    ///< bytes
   uint32_t dynamic_align = 16;                                 ///< of the `extern __shared__` arrays
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports

@@ -214,15 +214,14 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
   return text;
 }
 
-bool tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp,
-                        const Origin* origin) {
+void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
   const Launch& launch = *cluster.launch;
-  if (launch.tolerated.contains(habit)) return true;
-  if (!launch.lenient) return false;
+  if (launch.tolerated.contains(habit)) return;
   Fault named = what;
-  named.message += std::string(" (habit ") + text_of(habit).name + ")";
+  named.message += std::string(" (habit ") + text_of(habit).name +
+                   (launch.lenient ? ")" : ", which hardware lets pass; so does --tolerate)");
+  if (!launch.lenient) throw named;
   cluster.scheduler->remark(habit, named, warp, origin);
-  return true;
 }
 
 std::string explain_deadlock(const Cluster& cluster) {

@@ -12,9 +12,9 @@ namespace sim {
 std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
                           const char* kind = "error");
 
-/// A violation that hardware tolerates. True if this run tolerates it, too: it is reported as a remark, or not at all
-/// if the user tolerates the habit. `warp` and `origin` as in Scheduler::remark.
-bool tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
+/// A violation that hardware tolerates. If this run tolerates it, too, it is reported as a remark, or not at all if the
+/// user tolerates the habit; otherwise `what` is thrown. `warp` and `origin` as in Scheduler::remark.
+void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
 
 /// The report of a deadlock: which warp waits for what, what is missing, which threads have arrived.
 std::string explain_deadlock(const Cluster& cluster);

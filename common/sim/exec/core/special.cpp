@@ -34,6 +34,8 @@ constexpr std::pair<std::string_view, SpecialKind> kScalars[] = {
     {"dynamic_smem_size", SpecialKind::DynamicSmemSize},
     {"total_smem_size", SpecialKind::TotalSmemSize},
     {"aggr_smem_size", SpecialKind::TotalSmemSize},
+    {"reserved_smem_offset_0", SpecialKind::ReservedSmem},
+    {"reserved_smem_offset_1", SpecialKind::ReservedSmem},
     {"reserved_smem_offset_end", SpecialKind::ReservedSmemEnd},
     {"reserved_smem_offset_cap", SpecialKind::ReservedSmemCap},
     {"envreg1", SpecialKind::GridWorkspaceHigh},  // where cooperative groups look for the grid's barrier
@@ -83,6 +85,7 @@ uint64_t value_of(const SpecialRegister& special, const Warp& warp, uint32_t lan
     case SpecialKind::SharedAddress32:
     case SpecialKind::SharedAddress64: return cta.rank << kSharedRankShift | special.argument;
     case SpecialKind::IsExplicitCluster: return launch.cluster_size() > 1 || launch.program->kernel->explicit_cluster;
+    case SpecialKind::ReservedSmem:
     case SpecialKind::Carry:
     case SpecialKind::Zero: break;
   }

@@ -34,6 +34,7 @@ enum class SpecialKind : uint8_t {
   LanemaskGe,
   DynamicSmemSize,
   TotalSmemSize,
+  ReservedSmem,  ///< its start: cooperative groups keep the barriers of groups of several warps there
   ReservedSmemEnd,
   ReservedSmemCap,
   GridWorkspaceHigh,

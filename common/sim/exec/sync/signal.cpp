@@ -36,8 +36,8 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
                               ? "the cluster needs a barrier after the last such signal has arrived (cluster target "
                                 "block not present)"
                               : "one of its threads must wait for the last such signal before it ends")};
-    if (is_own && tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin)) return;
-    throw gone;
+    if (!is_own) throw gone;
+    return tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin);
   }
   Mbarrier* barrier = cta.find_barrier(offset);
   if (barrier == nullptr) {
@@ -138,7 +138,7 @@ void RemoteSignal::complete(Cluster& cluster) {
                      subject(cluster.ctas[rank]) +
                          " has exited before an arrival at its mbarrier: the cluster barrier after the arrival is "
                          "relaxed, and barrier.cluster.arrive.release is required"};
-    if (!tolerate_violation(cluster, Habit::RelaxedClusterExit, gone, nullptr, &origin)) throw gone;
+    tolerate_violation(cluster, Habit::RelaxedClusterExit, gone, nullptr, &origin);
     --issuer->signals_in_flight;
     return;
   }

@@ -106,8 +106,8 @@ void release(Warp& w, uint32_t address, uint32_t columns) {
   const Fault fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " +
                                                base::hex(address) + " in CTA " + std::to_string(cta.rank) +
                                                ": allocated are " + cta.tmem.describe()};
-  const bool is_again = address >> 16 == 0 && cta.tmem.was_released(first, count);
-  if (!is_again || !tolerate_violation(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr)) throw fault;
+  if (address >> 16 != 0 || !cta.tmem.was_released(first, count)) throw fault;
+  tolerate_violation(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr);
 }
 
 struct DeallocOperands {

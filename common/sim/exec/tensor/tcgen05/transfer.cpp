@@ -207,7 +207,7 @@ void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m
   const Fault fault{
       Status::LaunchFailure,
       "tcgen05.ld of what an unfinished tcgen05.st has still to store: tcgen05.wait::st is required before"};
-  if (!tolerate_violation(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr)) throw fault;
+  tolerate_violation(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr);
 }
 
 void tell_of(Warp& w, Mask m, const TransferOperands& o, uint32_t address, TensorEvent::What what, const char* name) {
