@@ -214,7 +214,8 @@ std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp
   return text;
 }
 
-void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp,
+                        const Origin* origin) {
   const Launch& launch = *cluster.launch;
   if (launch.tolerated.contains(habit)) return;
   Fault named = what;
