@@ -349,7 +349,7 @@ std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   if (tells == nullptr)
     return "nothing orders them; no arrival or barrier of its warp follows it: " + link(before, context) + " " +
            between(before.site, now.site);
-  // A barrier of the warp behind the signal of one lane might stand where only that lane comes.
+  // A warp barrier after the signal of a single lane might lie on a path that only this lane executes.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == context.by.warp;
   return "nothing orders them; its warp signals at " + names_.line(tells->site) +
          ", but this signal does not reach the second access: " + link(before, context) + " " +

@@ -93,9 +93,9 @@ struct CtaKnowledge {
   std::map<uint32_t, BarrierChannel> barriers;  ///< by offset; kept when invalidated, for its row
   Shadow shared, tensor;
   struct Named {
-    uint16_t row = 0;  ///< from its first use by a part of the CTA on
+    uint16_t row = 0;  ///< 0 until a part of the CTA uses the barrier
     Tick completed = 0;
-    Tick first = 0;  ///< completed until then, by all threads: each of them knows of these
+    Tick first = 0;  ///< phases completed before that: all threads took part, so each knows that they are complete
     Message open, last;
     std::array<std::vector<Counted>, 2> counted;  ///< by the current generation and the preceding one
     struct Participant {
@@ -214,7 +214,7 @@ class RaceDetector {
   void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// The barrier's phase has completed.
   void phase_complete(CtaKnowledge& target, uint32_t offset);
-  /// These lanes have observed that the last phase is complete. A relaxed wait leaves what it reads to a later fence.
+  /// These lanes have observed that the last phase is complete. After a relaxed wait, a later fence acquires.
   void waited(const By& by, uint32_t offset, Scope scope, bool acquires);
 
   // ---- copies for which each lane waits by itself: cp.async

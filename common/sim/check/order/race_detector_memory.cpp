@@ -74,7 +74,7 @@ Mask RaceDetector::unknown(const RecordedAccess& before, Mask lanes, const Conte
   return std::has_single_bit(now_lanes) ? rest & ~now_lanes : rest;
 }
 
-/// Does a lane of this warp know it, if the accessing one does not?
+/// Does any lane of this warp know `field` of `before` for all of its `missing` lanes?
 bool RaceDetector::warp_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const {
   const std::vector<WarpKnowledge::Group>& groups = context.warp.groups();
   return before.position != 0 && missing != 0 &&
@@ -230,7 +230,7 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
     const bool both_generic =
         before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && before.role != Role::TensorMap;
     if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile) {
-      // The lanes have met one that has acquired it, by shfl or the like, which orders no memory.
+      // A lane that has acquired it met the accessing lanes, by shfl or the like, which orders no memory accesses.
       return both_generic && warp_knows(before, missing, kVisible, context)
                  ? Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing)
                  : Verdict::error(rule, Lack::Visibility, missing);
@@ -291,7 +291,7 @@ void RaceDetector::touch(Shadow& shadow, std::span<const Range> ranges, uint32_t
   } last_read;
   const bool writes = accesses_[number].writes, atomic = accesses_[number].atomic;
   bool has_read = false;  // an ordered earlier read exists: later reads return its value or a newer one
-  const auto is_beside = [&](uint32_t before) {  // by other lanes of the same store, which know other things
+  const auto is_beside = [&](uint32_t before) {  // other lanes of the same store, whose knowledge differs
     return last_stores_.size() > 1 && std::find(last_stores_.begin(), last_stores_.end(), before) != last_stores_.end();
   };
   const auto in_order = [&](uint32_t before, uint64_t begin, uint32_t bytes) {
