@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import unittest
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,21 +132,23 @@ class FieldBugs(Case):
     """Bugs from the field, recorded as for the playground, come out as docs/results/sim_field_bugs.csv says."""
 
     def test_twins(self) -> None:
-        for row in data.read_rows(programs.FIELD_BUGS)[1]:
-            folder = self.root / row["program"]
-            programs.write_field_bug(row, folder, BIN.parent)
+        rows = data.read_rows(programs.FIELD_BUGS)[1]
+        runs = [(row["program"], twin, mode) for row in rows
+                for twin, modes in (("bad", tuple(TWIN_MODES)), ("good", field_bugs.GOOD_MODES)) for mode in modes]
+        for row in rows:
+            programs.write_field_bug(row, self.root / row["program"], BIN.parent)
+        answers = dict(zip(runs, in_node([{"recording": str(self.root / program / f"{twin}.rec.gz"), "discount": False,
+                                           **TWIN_MODES[mode]} for program, twin, mode in runs])))
+        for row in rows:
             with self.subTest(row["bug"]):
-                answers = self.answers(folder / "bad.rec.gz", TWIN_MODES)
+                bad = {mode: answers[row["program"], "bad", mode] for mode in TWIN_MODES}
                 source = programs.FIELD_BUG_FOLDER / f"{row['program']}.cu"
                 self.assertEqual(field_bugs.summary(source, {mode: (self.outcome(answer), answer["text"])
-                                                             for mode, answer in answers.items()}), row)
-                self.assertEqual(answers["check"]["class"] == "", row["check"] == "nothing")
-                for mode, answer in self.answers(folder / "good.rec.gz", field_bugs.GOOD_MODES).items():
-                    self.assertEqual((self.outcome(answer), answer["reports"]), ("right", []), mode)
-
-    def answers(self, recording: Path, modes: Iterable[str]) -> dict[str, Any]:
-        common = {"recording": str(recording), "discount": False}
-        return dict(zip(modes, in_node([{**common, **TWIN_MODES[mode]} for mode in modes])))
+                                                             for mode, answer in bad.items()}), row)
+                self.assertEqual(bad["check"]["class"] == "", row["check"] == "nothing")
+                for mode in field_bugs.GOOD_MODES:
+                    good = answers[row["program"], "good", mode]
+                    self.assertEqual((self.outcome(good), good["reports"]), ("right", []), mode)
 
     def outcome(self, answer: Any) -> str:
         return STATUSES.get(answer["status"], "right" if answer["right"] else "wrong")
