@@ -91,7 +91,7 @@ class Native(Scratch):
         data = file.read_bytes()
         bad = self.root / "bad.rec"
         for content, code, words in (
-                (data[:-7], 3, "incomplete"), (data[:40], 3, "no recording"), (b"", 3, "nothing in it"),
+                (data[:-7], 3, "incomplete"), (data[:40], 3, "not a recording"), (b"", 3, "the file is empty"),
                 (data[:500] + bytes([data[500] ^ 1]) + data[501:], 3, "changed"), (b"\x1f\x8b\x08", 3, "gunzip"),
                 (data.replace(b"version 1\n", b"version 999\n", 1), 4, "version 999")):
             with self.subTest(words):
