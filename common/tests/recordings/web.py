@@ -175,7 +175,7 @@ class Wrong(Case):
     def test_recordings(self) -> None:
         data = record(WARM_UPS[0], self.root).read_bytes()
         bad = self.root / "bad.rec"
-        for content, code, word in ((data[:-7], "damaged", "incomplete"), (b"", "damaged", "no recording"),
+        for content, code, word in ((data[:-7], "damaged", "incomplete"), (b"", "damaged", "not a recording"),
                                     (data.replace(b"version 1\n", b"version 999\n", 1), "version", "version 999"),
                                     (b"\x1f\x8b\x08\x00", "damaged", "damaged")):
             bad.write_bytes(content)
