@@ -7,6 +7,7 @@
 #include <bit>
 #include <span>
 
+#include "common/base/align.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
@@ -390,18 +391,20 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
     if (!cta.warpgroups[group]) continue;
     for (const auto& entry : cta.warpgroups[group]->torn) {
       const WgmmaOperands& o = *entry->operands;
-      const auto overlaps = [&](const std::vector<Range>& ranges) {
+      const auto reads = [&](const tensor::Descriptor& tile, int first, int rows) {
+        // Swizzles stay within 1024 bytes. Most tiles are elsewhere, and need no list of their ranges.
+        const uint32_t end = tile.start + tensor::extent(tile, first + rows);
+        if (offset + bytes <= tile.start / 1024 * 1024 || base::round_up(end, 1024) <= offset) return false;
+        const std::vector<Range> ranges = tensor::tile_ranges(tile, first, rows);
         return std::any_of(ranges.begin(), ranges.end(),
                            [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
       };
-      const bool reads_b = overlaps(tensor::tile_ranges(o.tile_b(entry->b), 0, o.n)) ||
-                           (o.is_sparse && overlaps(tensor::tile_ranges(o.tile_b_behind(entry->b), 0, o.n)));
+      const bool reads_b =
+          reads(o.tile_b(entry->b), 0, o.n) || (o.is_sparse && reads(o.tile_b_behind(entry->b), 0, o.n));
       for (size_t warp = 0; warp < 4; ++warp) {
         if (entry->done >> warp & 1) continue;
-        const bool reads =
-            reads_b ||
-            (!o.a_in_registers && overlaps(tensor::tile_ranges(o.tile_a(entry->a), static_cast<int>(warp) * 16, 16)));
-        if (!reads) continue;
+        const bool reads_a = !o.a_in_registers && reads(o.tile_a(entry->a), static_cast<int>(warp) * 16, 16);
+        if (!reads_a && !reads_b) continue;
         throw Fault{
             Status::LaunchFailure,
             std::string(what) + " overwrites what a wgmma of warp " + std::to_string(4 * group + warp) +
