@@ -7,7 +7,6 @@
 #include <bit>
 #include <span>
 
-#include "common/base/align.h"
 #include "exec/core/families.h"
 #include "exec/core/pending.h"
 #include "exec/core/submit.h"
@@ -82,6 +81,13 @@ struct Cta::Warpgroup {
     };
     std::unique_ptr<Values> registers;  // registers that it reads; null: none
     std::array<uint32_t, 4> stale{};    // by warp: a bit for each register of A that has been overwritten since
+    /// What it reads of shared memory: listed once, when a store first asks, for every lane of every store does.
+    struct Reads {
+      std::array<std::vector<Range>, 4> a;  // by warp
+      std::vector<Range> b;
+      Range bounds{~uint64_t{0}, 0};  // of all of them
+    };
+    std::unique_ptr<Reads> reads;
     Origin origin;
   };
   std::deque<std::shared_ptr<Entry>> entries;  // not yet issued by all four warps
@@ -383,6 +389,23 @@ class Wgmma final : public AsyncOperation {
   bool is_done_ = false;       // together with an earlier one
 };
 
+using Reads = Cta::Warpgroup::Entry::Reads;
+
+Reads list_reads(const WgmmaOperands& o, uint64_t a, uint64_t b) {
+  Reads reads;
+  const auto add = [&](std::vector<Range>& to, const tensor::Descriptor& tile, int first, int rows) {
+    for (const Range& range : tensor::tile_ranges(tile, first, rows)) {
+      to.push_back(range);
+      reads.bounds = {std::min(reads.bounds.begin, range.begin), std::max(reads.bounds.end, range.end)};
+    }
+  };
+  add(reads.b, o.tile_b(b), 0, o.n);
+  if (o.is_sparse) add(reads.b, o.tile_b_behind(b), 0, o.n);
+  for (int warp = 0; warp < 4 && !o.a_in_registers; ++warp)
+    add(reads.a[static_cast<size_t>(warp)], o.tile_a(a), 16 * warp, 16);
+  return reads;
+}
+
 }  // namespace
 
 void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what) {
@@ -391,20 +414,16 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
     if (!cta.warpgroups[group]) continue;
     for (const auto& entry : cta.warpgroups[group]->torn) {
       const WgmmaOperands& o = *entry->operands;
-      const auto reads = [&](const tensor::Descriptor& tile, int first, int rows) {
-        // Swizzles stay within 1024 bytes. Most tiles are elsewhere, and need no list of their ranges.
-        const uint32_t end = tile.start + tensor::extent(tile, first + rows);
-        if (offset + bytes <= tile.start / 1024 * 1024 || base::round_up(end, 1024) <= offset) return false;
-        const std::vector<Range> ranges = tensor::tile_ranges(tile, first, rows);
+      if (!entry->reads) entry->reads = std::make_unique<Reads>(list_reads(o, entry->a, entry->b));
+      const Reads& all = *entry->reads;
+      if (all.bounds.end <= offset || offset + bytes <= all.bounds.begin) continue;
+      const auto overlaps = [&](const std::vector<Range>& ranges) {
         return std::any_of(ranges.begin(), ranges.end(),
                            [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
       };
-      const bool reads_b =
-          reads(o.tile_b(entry->b), 0, o.n) || (o.is_sparse && reads(o.tile_b_behind(entry->b), 0, o.n));
+      const bool reads_b = overlaps(all.b);
       for (size_t warp = 0; warp < 4; ++warp) {
-        if (entry->done >> warp & 1) continue;
-        const bool reads_a = !o.a_in_registers && reads(o.tile_a(entry->a), static_cast<int>(warp) * 16, 16);
-        if (!reads_a && !reads_b) continue;
+        if (entry->done >> warp & 1 || !(reads_b || overlaps(all.a[warp]))) continue;
         throw Fault{
             Status::LaunchFailure,
             std::string(what) + " overwrites what a wgmma of warp " + std::to_string(4 * group + warp) +
