@@ -35,11 +35,11 @@ bool is_predicate(const Program& program, uint32_t branch, uint32_t target) {
 // ---- the launch, and its clusters
 
 std::unique_ptr<Watcher> OrderWatcher::watch(Cluster& cluster) {
-  return std::make_unique<Observer>(cluster, check_, world_.get(), fragments_, reports_);
+  return std::make_unique<Observer>(cluster, check_, detector_.get(), fragments_, reports_);
 }
 
 void OrderWatcher::turns_are_over() {
-  if (world_) check_.fold(*world_);
+  if (detector_) check_.fold(*detector_);
 }
 
 namespace {
@@ -54,12 +54,12 @@ EventSet wanted(bool reports) {
 
 }  // namespace
 
-Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* world, const Fragments& fragments,
-                   bool reports)
+Observer::Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* detector,
+                   const Fragments& fragments, bool reports)
     : Watcher(wanted(reports)),
       cluster_(cluster),
       launch_(launch),
-      shared_(world),
+      shared_(detector),
       program_(*cluster.launch->program),
       fragments_(fragments),
       registers_(fragments) {}
@@ -68,7 +68,7 @@ void Observer::on(const LifeEvent& event) {
   switch (event.what) {
     case LifeEvent::What::Begins: {
       if (shared_ == nullptr) own_ = launch_.make_detector();
-      world_ = shared_ != nullptr ? shared_ : own_.get();
+      detector_ = shared_ != nullptr ? shared_ : own_.get();
       registers_ = FragmentWatch(fragments_);
       acting_ = nullptr, completes_at_ = 0;
       ctas_.clear();
@@ -88,7 +88,7 @@ void Observer::on(const LifeEvent& event) {
 void Observer::began(Cta& cta) {
   const Launch& launch = *cta.cluster->launch;
   const uint32_t number = cta.index[0] + launch.grid[0] * (cta.index[1] + launch.grid[1] * cta.index[2]);
-  ctas_.push_back(&world_->begin({number, cta.cluster->number}, cta.rank, launch.threads_per_cta()));
+  ctas_.push_back(&detector_->begin({number, cta.cluster->number}, cta.rank, launch.threads_per_cta()));
   ctas_.back()->memory = cta.smem.data();
 }
 
@@ -102,7 +102,7 @@ void Observer::on(const ScheduleEvent& event) {
     case What::IsDone: acting_ = nullptr, completes_at_ = 0; break;
     default: return;
   }
-  world_->call(this);
+  detector_->call(this);
 }
 
 void Observer::on_finding(const order::Finding& finding) {
@@ -122,7 +122,7 @@ order::By Observer::by(const Warp& warp, Mask lanes, uint32_t pc) const {
 void Observer::on(const StepEvent& event) {
   const std::optional<uint32_t> reader = registers_.executed(event.warp, event.pc);
   if (reader && !is_serial())
-    world_->wgmma_overwritten(by(event.warp, event.warp.splits[event.warp.current].mask, event.pc), *reader);
+    detector_->wgmma_overwritten(by(event.warp, event.warp.splits[event.warp.current].mask, event.pc), *reader);
 }
 
 void Observer::on(const LaneEvent& event) {
@@ -130,14 +130,14 @@ void Observer::on(const LaneEvent& event) {
   const auto who = [&] { return by(event.warp, event.lanes); };
   switch (event.what) {
     case What::Part:
-      if (!is_predicate(program_, who().site, event.target)) world_->part(who(), event.others);
+      if (!is_predicate(program_, who().site, event.target)) detector_->part(who(), event.others);
       break;
-    case What::MayPart: world_->may_part(who()); break;
-    case What::Aligned: world_->aligned(who()); break;
-    case What::Meet: world_->meet(who()); break;
-    case What::Sync: world_->sync_warp(who()); break;
-    case What::Exit: world_->exit(who()); break;
-    case What::CtaExits: world_->end(checked(*event.warp.cta)); break;
+    case What::MayPart: detector_->may_part(who()); break;
+    case What::Aligned: detector_->aligned(who()); break;
+    case What::Meet: detector_->meet(who()); break;
+    case What::Sync: detector_->sync_warp(who()); break;
+    case What::Exit: detector_->exit(who()); break;
+    case What::CtaExits: detector_->end(checked(*event.warp.cta)); break;
     case What::WarpExits:
     case What::NextLaunch: break;
   }
@@ -147,7 +147,7 @@ void Observer::on(const FenceEvent& event) {
   switch (event.what) {
     case FenceEvent::What::Memory: fence(event.warp, event.lanes); break;
     case FenceEvent::What::WgmmaFence: registers_.fenced(event.warp); break;
-    case FenceEvent::What::TensorMapRead: world_->acquire_map(by(event.warp, event.lanes), event.map); break;
+    case FenceEvent::What::TensorMapRead: detector_->acquire_map(by(event.warp, event.lanes), event.map); break;
   }
 }
 
@@ -157,13 +157,13 @@ void Observer::fence(const Warp& warp, Mask lanes) {
   const Ordering& what = ordering(who.site);
   switch (what.fence) {
     case Fence::None: break;
-    case Fence::Threads: world_->fence(who, what.scope, what.acquires, what.releases); break;
-    case Fence::ProxyAsync: world_->fence_proxy_async(who, what.shared, what.global); break;
-    case Fence::BarrierInit: world_->fence_barrier_init(who); break;
-    case Fence::BeforeThreadSync: world_->fence_before_thread_sync(who); break;
-    case Fence::AfterThreadSync: world_->fence_after_thread_sync(who); break;
-    case Fence::TensorMap: world_->release_maps(who); break;
-    case Fence::Grid: world_->grid_wait(who); break;
+    case Fence::Threads: detector_->fence(who, what.scope, what.acquires, what.releases); break;
+    case Fence::ProxyAsync: detector_->fence_proxy_async(who, what.shared, what.global); break;
+    case Fence::BarrierInit: detector_->fence_barrier_init(who); break;
+    case Fence::BeforeThreadSync: detector_->fence_before_thread_sync(who); break;
+    case Fence::AfterThreadSync: detector_->fence_after_thread_sync(who); break;
+    case Fence::TensorMap: detector_->release_maps(who); break;
+    case Fence::Grid: detector_->grid_wait(who); break;
   }
 }
 
@@ -174,15 +174,15 @@ void Observer::on(const BarrierEvent& event) {
   const auto who = [&] { return by(*event.warp, event.lanes); };
   switch (event.barrier.kind) {
     case BarrierName::Kind::Mbarrier:
-      if (event.what == What::Init) world_->barrier_init(who(), event.barrier.id);
-      if (event.what == What::Invalidate) world_->barrier_invalidate(who(), event.barrier.id);
+      if (event.what == What::Init) detector_->barrier_init(who(), event.barrier.id);
+      if (event.what == What::Invalidate) detector_->barrier_invalidate(who(), event.barrier.id);
       break;
     case BarrierName::Kind::Named:
       // __syncthreads() itself does not require convergence: the compiler chooses the .aligned form where it holds.
-      if (event.is_aligned && event.expected != 0) world_->aligned(who());
-      world_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
+      if (event.is_aligned && event.expected != 0) detector_->aligned(who());
+      detector_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
       break;
-    case BarrierName::Kind::Cluster: world_->cluster_arrive(who(), ordering(who().site).releases); break;
+    case BarrierName::Kind::Cluster: detector_->cluster_arrive(who(), ordering(who().site).releases); break;
     case BarrierName::Kind::None: break;
   }
 }
@@ -190,9 +190,9 @@ void Observer::on(const BarrierEvent& event) {
 void Observer::on(const PhaseEvent& event) {
   order::CtaKnowledge& cta = *ctas_[event.barrier.cta];
   switch (event.barrier.kind) {
-    case BarrierName::Kind::Mbarrier: world_->phase_complete(cta, event.barrier.id); break;
-    case BarrierName::Kind::Named: world_->barrier_complete(cta, event.barrier.id); break;
-    case BarrierName::Kind::Cluster: world_->cluster_complete(event.cluster.number); break;
+    case BarrierName::Kind::Mbarrier: detector_->phase_complete(cta, event.barrier.id); break;
+    case BarrierName::Kind::Named: detector_->barrier_complete(cta, event.barrier.id); break;
+    case BarrierName::Kind::Cluster: detector_->cluster_complete(event.cluster.number); break;
     case BarrierName::Kind::None: break;
   }
 }
@@ -200,7 +200,8 @@ void Observer::on(const PhaseEvent& event) {
 void Observer::on(const SignalEvent& event) {
   using What = SignalEvent::What;
   if (event.what == What::Delivered) {
-    world_->arrived(*ctas_[event.rank], event.offset, static_cast<const order::OperationRecord&>(*event.mark).signal);
+    detector_->arrived(*ctas_[event.rank], event.offset,
+                       static_cast<const order::OperationRecord&>(*event.mark).signal);
     return;
   }
   const order::By who = by(*event.warp, 1u << event.lane);
@@ -208,11 +209,11 @@ void Observer::on(const SignalEvent& event) {
   switch (event.what) {
     case What::Thread: {
       const Ordering& what = ordering(who.site);
-      operation->signal = world_->signal(who, what.releases, what.scope);
+      operation->signal = detector_->signal(who, what.releases, what.scope);
       break;
     }
-    case What::Copies: operation->signal = world_->copy_signal(who); break;
-    case What::Tensor: operation->signal = world_->tensor_commit(who, event.group); break;
+    case What::Copies: operation->signal = detector_->copy_signal(who); break;
+    case What::Tensor: operation->signal = detector_->tensor_commit(who, event.group); break;
     case What::Delivered: break;
   }
   event.mark = std::move(operation);
@@ -223,26 +224,26 @@ void Observer::on(const WaitEvent& event) {
   const order::By who = by(event.warp, event.lanes, event.pc);
   switch (event.why) {
     case Wait::Mbarrier: {
-      if (asks) return world_->may_part(who);
+      if (asks) return detector_->may_part(who);
       const Ordering& what = ordering(event.pc);
-      world_->waited(who, event.barrier.id, what.scope, what.acquires);
+      detector_->waited(who, event.barrier.id, what.scope, what.acquires);
       break;
     }
-    case Wait::CtaBarrier: world_->barrier_pass(who, event.barrier.id); break;
-    case Wait::ClusterBarrier: world_->cluster_pass(who, ordering(event.pc).acquires); break;
+    case Wait::CtaBarrier: detector_->barrier_pass(who, event.barrier.id); break;
+    case Wait::ClusterBarrier: detector_->cluster_pass(who, ordering(event.pc).acquires); break;
     case Wait::BulkGroup:
-      if (asks) world_->bulk_wait(who, event.first, event.second != 0);
+      if (asks) detector_->bulk_wait(who, event.first, event.second != 0);
       break;
     case Wait::CopyGroup:
-      if (asks) world_->copy_wait(who, event.first, event.second != 0);
+      if (asks) detector_->copy_wait(who, event.first, event.second != 0);
       break;
     case Wait::WgmmaGroup:
       registers_.waited(event.warp, event.first);
-      world_->wgmma_wait(by(event.warp, event.warp.live, event.pc), event.first);
+      detector_->wgmma_wait(by(event.warp, event.warp.live, event.pc), event.first);
       break;
     case Wait::TmemLoad:
     case Wait::TmemStore:
-      if (asks) world_->tensor_wait(who, event.why == Wait::TmemStore);
+      if (asks) detector_->tensor_wait(who, event.why == Wait::TmemStore);
       break;
     case Wait::Launch:
       if (asks) fence(event.warp, event.lanes);
@@ -272,7 +273,7 @@ void Observer::map_used(const AccessEvent& event) {
   const uint64_t address = event.address[std::countr_zero(event.lanes)];
   if (in_param_window(address)) return;  // no thread can write there
   const GlobalMemory::Allocation* const memory = cluster_.launch->memory->find(address, 1);
-  if (memory == nullptr || !memory->constant) world_->use_map(by(event.warp, event.lanes), address);
+  if (memory == nullptr || !memory->constant) detector_->use_map(by(event.warp, event.lanes), address);
 }
 
 /// Splits the access by CTA; nearly always there is only one.
@@ -306,12 +307,12 @@ void Observer::accessed(const AccessEvent& event, Mask lanes, order::CtaKnowledg
   access.strong = what.strong, access.is_volatile = what.is_volatile;
   access.acquires = what.acquires, access.releases = what.releases;
   access.scope = what.scope;
-  world_->access(who, access);
+  detector_->access(who, access);
 }
 
 void Observer::on(const StoreEvent& event) {
   if (!event.is_done || event.warp == nullptr) return;
-  world_->stored(event.changed);
+  detector_->stored(event.changed);
   if (event.values != nullptr) lanes_stored(event);
 }
 
@@ -334,9 +335,9 @@ void Observer::lanes_stored(const StoreEvent& event) {
       return at >= cta.smem.data() && at < cta.smem.data() + cta.smem.size();
     });
     const bool is_global = target == ctas.end();
-    world_->collide(by(warp, others | 1u << lane), is_global ? nullptr : &checked(*target),
-                    is_global ? device_address(at) : static_cast<uint64_t>(at - target->smem.data()),
-                    static_cast<uint32_t>(event.bytes));
+    detector_->collide(by(warp, others | 1u << lane), is_global ? nullptr : &checked(*target),
+                       is_global ? device_address(at) : static_cast<uint64_t>(at - target->smem.data()),
+                       static_cast<uint32_t>(event.bytes));
     return;  // one finding per store is enough
   }
 }
@@ -347,7 +348,7 @@ void Observer::on(const IssueEvent& event) {
   const order::By who = by(event.warp, event.lanes);
   switch (event.role) {
     case order::Role::CopyAsync:
-      world_->copy_async(who, event.to_lanes, event.from_lanes, static_cast<uint32_t>(event.bytes), event.reading);
+      detector_->copy_async(who, event.to_lanes, event.from_lanes, static_cast<uint32_t>(event.bytes), event.reading);
       break;
     case order::Role::BulkStore: {
       const std::vector<order::Range> from = event.box != nullptr
@@ -356,7 +357,7 @@ void Observer::on(const IssueEvent& event) {
       const std::vector<order::Range> to =
           event.box != nullptr ? global_ranges(*event.box, true)
                                : std::vector<order::Range>{{event.to_global, event.to_global + event.bytes}};
-      event.operation->mark = world_->bulk_store(who, from, to, event.reduces);
+      event.operation->mark = detector_->bulk_store(who, from, to, event.reduces);
       break;
     }
     default: event.operation->mark = loads(event, who); break;
@@ -377,8 +378,8 @@ std::unique_ptr<order::OperationRecord> Observer::loads(const IssueEvent& event,
     from = global_ranges(*event.box, false);
   else if (event.role == order::Role::BulkLoad)
     from = {{event.from, event.from + event.bytes}};
-  return world_->bulk_load(who, event.role, landings, event.from_cta == nullptr ? nullptr : &checked(*event.from_cta),
-                           from, event.reduces);
+  return detector_->bulk_load(who, event.role, landings,
+                              event.from_cta == nullptr ? nullptr : &checked(*event.from_cta), from, event.reduces);
 }
 
 void Observer::on(const LandingEvent& event) {
@@ -386,21 +387,21 @@ void Observer::on(const LandingEvent& event) {
   auto& operation = static_cast<order::OperationRecord&>(*event.mark);
   switch (event.what) {
     case LandingEvent::What::Lands:
-      world_->landed(operation, event.number, *ctas_[event.barrier.cta], event.barrier.id);
+      detector_->landed(operation, event.number, *ctas_[event.barrier.cta], event.barrier.id);
       break;
-    case LandingEvent::What::Writes: world_->writing(operation); break;
-    case LandingEvent::What::Written: world_->written(operation, event.changed); break;
+    case LandingEvent::What::Writes: detector_->writing(operation); break;
+    case LandingEvent::What::Written: detector_->written(operation, event.changed); break;
   }
 }
 
 void Observer::on(const CommitEvent& event) {
   const order::By who = by(event.warp, event.lanes);
   switch (event.what) {
-    case CommitEvent::What::Bulk: world_->bulk_commit(who); break;
-    case CommitEvent::What::Copies: world_->copy_commit(who); break;
+    case CommitEvent::What::Bulk: detector_->bulk_commit(who); break;
+    case CommitEvent::What::Copies: detector_->copy_commit(who); break;
     case CommitEvent::What::Wgmma:
       registers_.committed(event.warp);
-      world_->wgmma_commit(by(event.warp, event.warp.live));
+      detector_->wgmma_commit(by(event.warp, event.warp.live));
       break;
   }
 }
@@ -424,9 +425,9 @@ void Observer::on(const TensorEvent& event) {
   switch (event.what) {
     case What::Wgmma: {
       if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial())
-        world_->wgmma_unfenced(who, *before);
+        detector_->wgmma_unfenced(who, *before);
       registers_.issued(warp, who.site);
-      world_->wgmma(who, ranges(seen.operands));
+      detector_->wgmma(who, ranges(seen.operands));
       break;
     }
     case What::Mma:
@@ -436,21 +437,22 @@ void Observer::on(const TensorEvent& event) {
         for (const TensorAccesses::Part& part : parts) all.push_back({ctas_[part.rank], part.range});
         return all;
       };
-      world_->tensor_operation(who, {.group = seen.group,
-                                     .operands = to_cells(seen.operands),
-                                     .sources = to_cells(seen.sources),
-                                     .results = to_cells(seen.results),
-                                     .accumulator = seen.accumulator,
-                                     .result = seen.result,
-                                     .accumulates = seen.accumulates});
+      detector_->tensor_operation(who, {.group = seen.group,
+                                        .operands = to_cells(seen.operands),
+                                        .sources = to_cells(seen.sources),
+                                        .results = to_cells(seen.results),
+                                        .accumulator = seen.accumulator,
+                                        .result = seen.result,
+                                        .accumulates = seen.accumulates});
       break;
     }
     case What::Load:
-    case What::Store: world_->tensor_transfer(who, ranges(seen.results), event.what == What::Store); break;
+    case What::Store: detector_->tensor_transfer(who, ranges(seen.results), event.what == What::Store); break;
     case What::Allocate:
     case What::Deallocate: {
       const order::Role role = event.what == What::Allocate ? order::Role::Allocation : order::Role::Deallocation;
-      world_->tensor_allocate(who, ranges(seen.results), role, seen.group == 2 ? ctas_[warp.cta->rank ^ 1] : nullptr);
+      detector_->tensor_allocate(who, ranges(seen.results), role,
+                                 seen.group == 2 ? ctas_[warp.cta->rank ^ 1] : nullptr);
       break;
     }
     case What::Multiplies: break;

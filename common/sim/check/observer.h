@@ -16,9 +16,9 @@ namespace sim {
 
 class Observer final : public Watcher, private order::FindingListener {
  public:
-  /// `world`: the checker of all clusters of the launch; null: each cluster has a checker of its own, which `launch`
+  /// `detector`: the checker of all clusters of the launch; null: each cluster has a checker of its own, which `launch`
   /// receives at the cluster's end. `reports`: findings are sent to other watchers (ReportEvent).
-  Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* world, const Fragments& fragments,
+  Observer(Cluster& cluster, order::LaunchCheck& launch, order::RaceDetector* detector, const Fragments& fragments,
            bool reports);
 
   const uint8_t* steps() const override { return fragments_.steps(); }
@@ -59,7 +59,7 @@ class Observer final : public Watcher, private order::FindingListener {
   order::LaunchCheck& launch_;
   order::RaceDetector* const shared_;
   std::unique_ptr<order::RaceDetector> own_;
-  order::RaceDetector* world_ = nullptr;
+  order::RaceDetector* detector_ = nullptr;
   const Program& program_;
   const Fragments& fragments_;
   FragmentWatch registers_;
@@ -76,14 +76,14 @@ class OrderWatcher final : public LaunchWatcher {
   OrderWatcher(order::LaunchCheck& check, const Program& program, bool reports)
       : check_(check), fragments_(program), reports_(reports) {}
   std::unique_ptr<Watcher> watch(Cluster& cluster) override;
-  void in_turns() override { world_ = check_.make_detector(); }
+  void in_turns() override { detector_ = check_.make_detector(); }
   void turns_are_over() override;
 
  private:
   order::LaunchCheck& check_;
   const Fragments fragments_;
   const bool reports_;
-  std::unique_ptr<order::RaceDetector> world_;  // of all clusters, if they alternate
+  std::unique_ptr<order::RaceDetector> detector_;  // of all clusters, if they alternate
 };
 
 }  // namespace sim

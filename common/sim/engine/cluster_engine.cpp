@@ -295,13 +295,14 @@ void ClusterEngine::run_slice(const ReadyWarp& ready) {
   may_poll_ |= is_waiting(warp, Wait::Poll);
   const uint64_t work = warp.executed - before;
   idle_work_ += work + kWakeWork;
-  NoProgress& futile = no_progress();
-  futile.without_effect =
-      warp.executed_at_effect > before || warp.used == 0 ? 0 : futile.without_effect + work + kWakeWork;
+  NoProgress& stalled = no_progress();
+  stalled.without_effect =
+      warp.executed_at_effect > before || warp.used == 0 ? 0 : stalled.without_effect + work + kWakeWork;
   const uint64_t arrivals = cluster_.changes - changes;  // of single lanes, unless there was progress
-  futile.without_progress = cluster_.progress != progress_ ? 0 : futile.without_progress + work + arrivals + kSliceWork;
+  stalled.without_progress =
+      cluster_.progress != progress_ ? 0 : stalled.without_progress + work + arrivals + kSliceWork;
   progress_ = cluster_.progress;
-  if (futile.without_progress > schedule_.patience) [[unlikely]]
+  if (stalled.without_progress > schedule_.patience) [[unlikely]]
     check_rounds(warp);
   if (warp.idle() > warp.suspicious_after && warp.executed >= warp.spin_check_at && warp.used != 0) check_spin(warp);
   push(warp);

@@ -272,10 +272,10 @@ TEST(Script, PtxReplacesTheEmbeddedCode) {
   EXPECT_EQ(wrong_gpu.code, 86);
   EXPECT_TRUE(wrong_gpu.says("does not run"));
 
-  std::ofstream(file) << ".version 9.0\n.target sm_100a\n.visible .entry nobody() { ret; }\n";
+  std::ofstream(file) << ".version 9.0\n.target sm_100a\n.visible .entry absent() { ret; }\n";
   const Ending unused = sim("--ptx " + file + " " + PROGRAMS + "plain");
   EXPECT_EQ(unused.code, 2);
-  EXPECT_TRUE(unused.says("defines nobody, but the program has no kernel of that name")) << unused.output;
+  EXPECT_TRUE(unused.says("defines absent, but the program has no kernel of that name")) << unused.output;
   std::remove(file.c_str());
 }
 

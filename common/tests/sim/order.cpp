@@ -32,8 +32,8 @@ class NumberedLines final : public ProgramNames {
 class Story {
  public:
   explicit Story(const std::string& tolerated = "", bool strict = false)
-      : findings(habits(tolerated), strict), world(findings, names, Clock()) {
-    for (uint32_t i = 0; i < 4; ++i) cta.push_back(&world.begin({i, i / 2}, i % 2, 128));
+      : findings(habits(tolerated), strict), detector(findings, names, Clock()) {
+    for (uint32_t i = 0; i < 4; ++i) cta.push_back(&detector.begin({i, i / 2}, i % 2, 128));
   }
   static Habits habits(const std::string& names) {
     Habits result;
@@ -58,8 +58,8 @@ class Story {
     access.bytes = bytes;
     access.role = writes ? Role::Store : Role::Load;
     access.reads = !writes, access.writes = writes;
-    world.access(by, access);
-    if (writes) world.stored(true);
+    detector.access(by, access);
+    if (writes) detector.stored(true);
   }
   void store(const By& by, uint64_t offset = 0) { lanes(by, offset, true, by.cta.place.cta); }
   void load(const By& by, uint64_t offset = 0) { lanes(by, offset, false, by.cta.place.cta); }
@@ -81,49 +81,49 @@ class Story {
     access.read_modify_write = how == How::Add;
     access.acquires = how == How::Ordered && !writes, access.releases = how == How::Ordered && writes;
     access.scope = Scope::Gpu;
-    world.access(by, access);
-    if (writes) world.stored(true);
+    detector.access(by, access);
+    if (writes) detector.stored(true);
   }
 
   void sync_cta(uint32_t c, uint32_t line, const std::vector<uint16_t>& warps = {0, 1, 2, 3}, uint32_t id = 0) {
-    for (const uint16_t warp : warps) world.barrier_arrive(all(c, warp, line), id, warps.size() == 4);
-    world.barrier_complete(*cta[c], id);
-    for (const uint16_t warp : warps) world.barrier_pass(all(c, warp, line), id);
+    for (const uint16_t warp : warps) detector.barrier_arrive(all(c, warp, line), id, warps.size() == 4);
+    detector.barrier_complete(*cta[c], id);
+    for (const uint16_t warp : warps) detector.barrier_pass(all(c, warp, line), id);
   }
   void sync_cluster(uint32_t line, bool releases = true) {
     for (uint32_t c = 0; c < 2; ++c) {
-      for (uint16_t warp = 0; warp < 4; ++warp) world.cluster_arrive(all(c, warp, line), releases);
+      for (uint16_t warp = 0; warp < 4; ++warp) detector.cluster_arrive(all(c, warp, line), releases);
     }
-    world.cluster_complete(0);
+    detector.cluster_complete(0);
     for (uint32_t c = 0; c < 2; ++c) {
-      for (uint16_t warp = 0; warp < 4; ++warp) world.cluster_pass(all(c, warp, line), true);
+      for (uint16_t warp = 0; warp < 4; ++warp) detector.cluster_pass(all(c, warp, line), true);
     }
   }
   /// An mbarrier that the whole cluster knows. Lines 1 and 2.
   void init(uint32_t c, uint32_t offset, bool fence = true) {
-    world.barrier_init(lane0(c, 0, 1), offset);
-    if (fence) world.fence_barrier_init(lane0(c, 0, 1));
+    detector.barrier_init(lane0(c, 0, 1), offset);
+    if (fence) detector.fence_barrier_init(lane0(c, 0, 1));
     sync_cluster(2);
   }
   void arrive(const By& by, uint32_t target, uint32_t offset, bool completes, Scope scope = Scope::Cta,
               bool releases = true) {
-    world.arrived(*cta[target], offset, world.signal(by, releases, scope));
-    if (completes) world.phase_complete(*cta[target], offset);
+    detector.arrived(*cta[target], offset, detector.signal(by, releases, scope));
+    if (completes) detector.phase_complete(*cta[target], offset);
   }
   void wait(const By& by, uint32_t offset, Scope scope = Scope::Cta, bool acquires = true) {
-    world.waited(by, offset, scope, acquires);
+    detector.waited(by, offset, scope, acquires);
   }
 
   std::unique_ptr<OperationRecord> load_bulk(const By& by, uint64_t offset, uint32_t barrier, uint32_t target = 0) {
-    return world.bulk_load(by, Role::BulkLoad, {{cta[target], {{offset, offset + 128}}, cta[target], barrier}}, nullptr,
-                           {{4096, 4224}});
+    return detector.bulk_load(by, Role::BulkLoad, {{cta[target], {{offset, offset + 128}}, cta[target], barrier}},
+                              nullptr, {{4096, 4224}});
   }
   void land(OperationRecord& operation, uint32_t barrier, uint32_t target = 0) {
-    world.landed(operation, 0, *cta[target], barrier);
-    world.phase_complete(*cta[target], barrier);
+    detector.landed(operation, 0, *cta[target], barrier);
+    detector.phase_complete(*cta[target], barrier);
   }
   std::unique_ptr<OperationRecord> store_bulk(const By& by, uint64_t offset, uint64_t to = 8192) {
-    return world.bulk_store(by, {{offset, offset + 128}}, {{to, to + 128}}, false);
+    return detector.bulk_store(by, {{offset, offset + 128}}, {{to, to + 128}}, false);
   }
 
   std::vector<Finding> found() const { return findings.all(); }
@@ -152,7 +152,7 @@ class Story {
 
   NumberedLines names;
   Findings findings;
-  RaceDetector world;
+  RaceDetector detector;
   std::vector<CtaKnowledge*> cta;
 };
 
@@ -218,7 +218,7 @@ TEST(Order, LanesThatExchangeDataNeedASyncOfTheWarp) {
   };
   Story good;
   good.store(good.all(0, 0, 10));
-  good.world.sync_warp(good.all(0, 0, 11));
+  good.detector.sync_warp(good.all(0, 0, 11));
   turned(good, 12);
   good.expect_silence();
 
@@ -229,7 +229,7 @@ TEST(Order, LanesThatExchangeDataNeedASyncOfTheWarp) {
 
   Story apart;
   apart.store(apart.all(0, 0, 10));
-  apart.world.may_part(apart.all(0, 0, 11));
+  apart.detector.may_part(apart.all(0, 0, 11));
   turned(apart, 12);
   apart.expect("read after write", ":12");
 }
@@ -237,7 +237,7 @@ TEST(Order, LanesThatExchangeDataNeedASyncOfTheWarp) {
 TEST(Order, AShuffleIsNoFence) {
   Story story;
   story.store(story.lane0(0, 0, 10));
-  story.world.meet(story.all(0, 0, 11));
+  story.detector.meet(story.all(0, 0, 11));
   story.store(story.by(0, 0, 2, 12), 4);  // another lane, another word
   story.expect_silence();
   std::array<uint64_t, 32> zero{};
@@ -250,10 +250,10 @@ TEST(Order, OneLaneMayArriveForTheOthersOnlyAfterTheyHaveMet) {
     Story story;
     story.init(0, 1024);
     story.load(story.all(0, 0, 10));
-    if (synced) story.world.sync_warp(story.all(0, 0, 11));
+    if (synced) story.detector.sync_warp(story.all(0, 0, 11));
     story.arrive(story.lane0(0, 0, 12), 0, 1024, true);
     story.wait(story.all(0, 1, 13), 1024);
-    story.world.sync_warp(story.all(0, 1, 13));
+    story.detector.sync_warp(story.all(0, 1, 13));
     story.store(story.all(0, 1, 14));
     story.expect_unless(synced, "write after read", "lanes 1 to 31 have not: __syncwarp() before :12");
   }
@@ -342,7 +342,7 @@ TEST(Order, AFenceMakesARelaxedArrivalARelease) {
     Story story;
     story.init(1, 1024);
     story.lanes(story.lane0(0, 0, 10), 0, true, 1);
-    story.world.fence(story.lane0(0, 0, 10), scope, true, true);
+    story.detector.fence(story.lane0(0, 0, 10), scope, true, true);
     story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster, false);
     story.wait(story.lane0(1, 2, 12), 1024, Scope::Cluster);
     story.load(story.lane0(1, 2, 13));
@@ -359,7 +359,8 @@ TEST(Order, AFenceMakesARelaxedWaitAnAcquire) {
     story.arrive(story.lane0(0, 0, 11), 1, 1024, true, Scope::Cluster);
     story.wait(story.lane0(1, 2, 12), 1024, lacks == Lacks::ScopeOfWait ? Scope::Cta : Scope::Cluster, false);
     if (lacks != Lacks::Fence)
-      story.world.fence(story.lane0(1, 2, 13), lacks == Lacks::ScopeOfFence ? Scope::Cta : Scope::Cluster, true, true);
+      story.detector.fence(story.lane0(1, 2, 13), lacks == Lacks::ScopeOfFence ? Scope::Cta : Scope::Cluster, true,
+                           true);
     story.load(story.lane0(1, 2, 14));
     story.expect_unless(lacks == Lacks::Nothing, "read after write",
                         lacks == Lacks::Fence ? "the wait for it is relaxed" : "not visible");
@@ -379,7 +380,7 @@ TEST(Order, FlagsInMemory) {
     access.reads = !writes || rmw, access.writes = writes, access.read_modify_write = rmw;
     access.acquires = orders && access.reads, access.releases = orders && writes;
     access.scope = scope;
-    story.world.access(by, access);
+    story.detector.access(by, access);
   };
   const auto data = [](Story& story, const By& by, bool writes) {
     std::array<uint64_t, 32> address{};
@@ -390,8 +391,8 @@ TEST(Order, FlagsInMemory) {
     access.bytes = 4;
     access.role = writes ? Role::Store : Role::Load;
     access.reads = !writes, access.writes = writes;
-    story.world.access(by, access);
-    story.world.stored(true);
+    story.detector.access(by, access);
+    story.detector.stored(true);
   };
   {  // st.release, ld.acquire; from CTA to CTA of different clusters
     Story story;
@@ -413,10 +414,10 @@ TEST(Order, FlagsInMemory) {
   {  // fences on both sides of a relaxed flag
     Story story;
     data(story, story.lane0(0, 0, 10), true);
-    story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+    story.detector.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
     flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu);
     flag(story, story.lane0(3, 0, 13), false, false, Scope::Gpu);
-    story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
+    story.detector.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
     data(story, story.lane0(3, 0, 15), false);
     story.expect_silence();
   }
@@ -425,7 +426,7 @@ TEST(Order, FlagsInMemory) {
     data(story, story.lane0(0, 0, 10), true);
     flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu);
     flag(story, story.lane0(3, 0, 13), false, false, Scope::Gpu);
-    story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
+    story.detector.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
     data(story, story.lane0(3, 0, 15), false);
     story.expect("read after write", ":15");
   }
@@ -434,7 +435,7 @@ TEST(Order, FlagsInMemory) {
     for (const bool passed_on : {false, true}) {
       Story story(tolerated);
       data(story, story.lane0(0, 0, 10), true);
-      story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+      story.detector.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
       flag(story, story.lane0(0, 0, 12), true, false, Scope::Gpu, true);
       flag(story, story.lane0(3, 0, 13), true, false, Scope::Gpu, true);
       if (passed_on) story.sync_cta(3, 14);
@@ -461,7 +462,7 @@ TEST(Order, AtomicsDoNotRaceButAnOrdinaryAccessDoes) {
   access.bytes = 4;
   access.role = Role::Atomic;
   access.strong = access.reads = access.writes = access.read_modify_write = true;
-  for (uint16_t warp = 0; warp < 4; ++warp) story.world.access(story.all(0, warp, 10), access);
+  for (uint16_t warp = 0; warp < 4; ++warp) story.detector.access(story.all(0, warp, 10), access);
   story.expect_silence();
   story.load(story.lane0(0, 0, 11));
   story.expect("read after write", ":11");
@@ -485,9 +486,9 @@ TEST(Order, TheWriterFencesBeforeABulkStoreReads) {
   for (const Where where : {Nowhere, Writer, Reader}) {
     Story story;
     story.store(story.all(0, 0, 10));
-    if (where == Writer) story.world.fence_proxy_async(story.all(0, 0, 11), true, false);
+    if (where == Writer) story.detector.fence_proxy_async(story.all(0, 0, 11), true, false);
     story.sync_cta(0, 12);
-    if (where == Reader) story.world.fence_proxy_async(story.lane0(0, 1, 13), true, false);
+    if (where == Reader) story.detector.fence_proxy_async(story.lane0(0, 1, 13), true, false);
     story.store_bulk(story.lane0(0, 1, 14), 0);
     if (where == Writer) story.expect_silence();
     if (where == Nowhere) story.expect("across proxies", "fence.proxy.async by the writer, between :10 and :12");
@@ -497,7 +498,7 @@ TEST(Order, TheWriterFencesBeforeABulkStoreReads) {
 
 TEST(Order, AProxyFenceBeforeTheStoreIsNone) {
   Story story;
-  story.world.fence_proxy_async(story.all(0, 0, 9), true, true);
+  story.detector.fence_proxy_async(story.all(0, 0, 9), true, true);
   story.store(story.all(0, 0, 10));
   story.sync_cta(0, 12);
   story.store_bulk(story.lane0(0, 1, 14), 0);
@@ -507,7 +508,7 @@ TEST(Order, AProxyFenceBeforeTheStoreIsNone) {
 TEST(Order, AProxyFenceOfAnotherSpaceIsNone) {
   Story story;
   story.store(story.all(0, 0, 10));
-  story.world.fence_proxy_async(story.all(0, 0, 11), false, true);
+  story.detector.fence_proxy_async(story.all(0, 0, 11), false, true);
   story.sync_cta(0, 12);
   story.store_bulk(story.lane0(0, 1, 14), 0);
   story.expect("across proxies", "between :10 and :12");
@@ -516,7 +517,7 @@ TEST(Order, AProxyFenceOfAnotherSpaceIsNone) {
 TEST(Order, AProxyFenceIsNoBarrier) {
   Story story;
   story.store(story.all(0, 0, 10));
-  story.world.fence_proxy_async(story.all(0, 0, 11), true, false);
+  story.detector.fence_proxy_async(story.all(0, 0, 11), true, false);
   story.store_bulk(story.lane0(0, 1, 14), 0);
   story.expect("read after write", ":14");
 }
@@ -526,8 +527,8 @@ TEST(Order, ABulkStoreHasReadWhenItsThreadHasWaitedAndToldTheOthers) {
   for (const Lacks lacks : {Nothing, Wait, BarrierChannel}) {
     Story story;
     story.store_bulk(story.lane0(0, 0, 10), 0);
-    story.world.bulk_commit(story.lane0(0, 0, 11));
-    if (lacks != Wait) story.world.bulk_wait(story.lane0(0, 0, 12), 0, true);
+    story.detector.bulk_commit(story.lane0(0, 0, 11));
+    if (lacks != Wait) story.detector.bulk_wait(story.lane0(0, 0, 12), 0, true);
     if (lacks != BarrierChannel) story.sync_cta(0, 13);
     story.store(story.all(0, 1, 14));
     if (lacks == Nothing) story.expect_silence();
@@ -541,7 +542,7 @@ TEST(Order, ABarrierOfTheWarpIsAdvisedBeforeALaneSignals) {
     Story story;
     story.init(0, 1024);
     story.load(story.all(0, 0, 10));
-    if (meets) story.world.meet(story.all(0, 0, 11));
+    if (meets) story.detector.meet(story.all(0, 0, 11));
     story.arrive(story.lane0(0, 0, 12), 0, 1024, true, Scope::Cta);
     story.load_bulk(story.lane0(0, 0, 13), 0, 1024);
     story.expect_unless(meets, "write after read", "__syncwarp() (bar.warp.sync) between :10 and :13");
@@ -551,9 +552,9 @@ TEST(Order, ABarrierOfTheWarpIsAdvisedBeforeALaneSignals) {
 TEST(Order, WhatABulkOperationWritesIsReadAfterMoreThanItsRead) {
   for (const bool reduces : {false, true}) {
     Story story;
-    const auto operation = story.world.bulk_store(story.lane0(0, 0, 10), {{0, 128}}, {{8192, 8192 + 128}}, reduces);
-    story.world.bulk_commit(story.lane0(0, 0, 11));
-    story.world.bulk_wait(story.lane0(0, 0, 12), 0, true);
+    const auto operation = story.detector.bulk_store(story.lane0(0, 0, 10), {{0, 128}}, {{8192, 8192 + 128}}, reduces);
+    story.detector.bulk_commit(story.lane0(0, 0, 11));
+    story.detector.bulk_wait(story.lane0(0, 0, 12), 0, true);
     story.sync_cta(0, 13);
     story.global(story.lane0(0, 1, 14), 8192, false);
     story.expect("read after write", "cp.async.bulk.wait_group, between :10 and :14");
@@ -563,10 +564,10 @@ TEST(Order, WhatABulkOperationWritesIsReadAfterMoreThanItsRead) {
 TEST(Order, AWaitThatLeavesTheGroupPendingIsNone) {
   Story story;
   story.store_bulk(story.lane0(0, 0, 10), 0);
-  story.world.bulk_commit(story.lane0(0, 0, 11));
+  story.detector.bulk_commit(story.lane0(0, 0, 11));
   story.store_bulk(story.lane0(0, 0, 12), 256);
-  story.world.bulk_commit(story.lane0(0, 0, 13));
-  story.world.bulk_wait(story.lane0(0, 0, 14), 1, true);
+  story.detector.bulk_commit(story.lane0(0, 0, 13));
+  story.detector.bulk_wait(story.lane0(0, 0, 14), 1, true);
   story.store(story.lane0(0, 0, 15), 0);
   story.expect_silence();
   story.store(story.lane0(0, 0, 16), 256);
@@ -601,9 +602,9 @@ TEST(Order, ALoadMayNotOverwriteWhatAnotherStillReads) {
     Story story;
     story.init(0, 1024);
     story.init(0, 1032);
-    story.world.wgmma(story.all(0, 1, 10), {{0, 128}});
-    story.world.wgmma_commit(story.all(0, 1, 11));
-    if (waits) story.world.wgmma_wait(story.all(0, 1, 12), 0);
+    story.detector.wgmma(story.all(0, 1, 10), {{0, 128}});
+    story.detector.wgmma_commit(story.all(0, 1, 11));
+    if (waits) story.detector.wgmma_wait(story.all(0, 1, 12), 0);
     story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
     story.wait(story.lane0(0, 0, 14), 1032);
     story.load_bulk(story.lane0(0, 0, 15), 0, 1024);
@@ -642,8 +643,8 @@ TEST(Order, WhatOneLaneHasAcquiredTheOthersMeet) {
     story.store(story.lane0(0, 1, 10));
     story.arrive(story.lane0(0, 1, 11), 0, 1024, true);
     story.wait(story.lane0(0, 2, 12), 1024);
-    if (then == Then::Syncs) story.world.sync_warp(story.all(0, 2, 13));
-    if (then == Then::Meets) story.world.meet(story.all(0, 2, 13));
+    if (then == Then::Syncs) story.detector.sync_warp(story.all(0, 2, 13));
+    if (then == Then::Meets) story.detector.meet(story.all(0, 2, 13));
     story.word(story.all(0, 2, 14), false);
     story.expect_unless(then == Then::Syncs, then == Then::Meets ? "warp-synchronous" : "read after write",
                         "__syncwarp() before :14");
@@ -679,10 +680,10 @@ TEST(Order, OneWarpOfAWarpgroupReleasesForAllOfThem) {
     story.init(0, 1024);
     story.init(0, 1032);
     for (uint16_t warp = 0; warp < 4; ++warp) {
-      story.world.wgmma(story.all(0, warp, 10), {{0, 128}});
-      story.world.wgmma_commit(story.all(0, warp, 11));
+      story.detector.wgmma(story.all(0, warp, 10), {{0, 128}});
+      story.detector.wgmma_commit(story.all(0, warp, 11));
     }
-    for (uint16_t warp = 0; warp < 4; ++warp) story.world.wgmma_wait(story.all(0, warp, 12), 0);
+    for (uint16_t warp = 0; warp < 4; ++warp) story.detector.wgmma_wait(story.all(0, warp, 12), 0);
     story.arrive(story.lane0(0, 0, 13), 0, 1032, true);
     story.wait(story.lane0(0, 3, 14), 1032);
     story.load_bulk(story.lane0(0, 3, 15), 0, 1024);
@@ -694,9 +695,9 @@ TEST(Order, WgmmaReadsWhatThreadsHaveFenced) {
   for (const bool fenced : {true, false}) {
     Story story;
     story.store(story.all(0, 0, 10));
-    if (fenced) story.world.fence_proxy_async(story.all(0, 0, 11), true, true);
+    if (fenced) story.detector.fence_proxy_async(story.all(0, 0, 11), true, true);
     story.sync_cta(0, 12);
-    story.world.wgmma(story.all(0, 1, 13), {{0, 128}});
+    story.detector.wgmma(story.all(0, 1, 13), {{0, 128}});
     story.expect_unless(fenced, "across proxies", "between :10 and :12");
   }
 }
@@ -707,13 +708,13 @@ TEST(Order, CopiesOfLanes) {
     Story story;
     std::array<uint64_t, 32> to{}, from{};
     for (uint64_t lane = 0; lane < 32; ++lane) to[lane] = 16 * lane, from[lane] = 4096 + 16 * lane;
-    story.world.copy_async(story.all(0, 0, 10), to.data(), from.data(), 16, kAll);
-    story.world.copy_commit(story.all(0, 0, 11));
-    if (lacks != Wait) story.world.copy_wait(story.all(0, 0, 12), 0, false);
-    if (lacks != ProxyFence) story.world.fence_proxy_async(story.all(0, 0, 13), true, false);
+    story.detector.copy_async(story.all(0, 0, 10), to.data(), from.data(), 16, kAll);
+    story.detector.copy_commit(story.all(0, 0, 11));
+    if (lacks != Wait) story.detector.copy_wait(story.all(0, 0, 12), 0, false);
+    if (lacks != ProxyFence) story.detector.fence_proxy_async(story.all(0, 0, 13), true, false);
     if (lacks != BarrierChannel) story.sync_cta(0, 14);
     if (lacks == ProxyFence)
-      story.world.wgmma(story.all(0, 1, 15), {{0, 512}});
+      story.detector.wgmma(story.all(0, 1, 15), {{0, 512}});
     else
       story.lanes(story.all(0, 1, 15), 0, false, 0, 16);
     if (lacks == Nothing) story.expect_silence();
@@ -744,12 +745,12 @@ TEST(Order, ATensorMapThatTheKernelChangesIsReleasedAndAcquired) {
       change.space = MemoryKind::Global;
       change.address = map.data(), change.bytes = 128;
       change.role = Role::Store, change.writes = true;
-      story.world.access(story.lane0(0, 0, 10), change);
-      story.world.stored(true);
-      if (released) story.world.release_maps(story.lane0(0, 0, 11));
+      story.detector.access(story.lane0(0, 0, 10), change);
+      story.detector.stored(true);
+      if (released) story.detector.release_maps(story.lane0(0, 0, 11));
       story.sync_cta(0, 12);
-      if (acquired) story.world.acquire_map(story.lane0(0, 1, 13), 4096);
-      story.world.use_map(story.lane0(0, 1, 14), 4096);
+      if (acquired) story.detector.acquire_map(story.lane0(0, 1, 13), 4096);
+      story.detector.use_map(story.lane0(0, 1, 14), 4096);
       if (!released)
         story.expect("tensor map", "release by the thread that changes it, after :10");
       else
@@ -766,10 +767,10 @@ void change_map(Story& story, const By& by) {
   change.space = MemoryKind::Global;
   change.address = map.data(), change.bytes = 128;
   change.role = Role::Store, change.writes = true;
-  story.world.access(by, change);
-  story.world.stored(true);
-  story.world.release_maps(by);
-  story.world.acquire_map(by, 16384);
+  story.detector.access(by, change);
+  story.detector.stored(true);
+  story.detector.release_maps(by);
+  story.detector.acquire_map(by, 16384);
 }
 
 TEST(Order, ATensorMapIsChangedAfterTheLoadsThatUseIt) {
@@ -779,11 +780,11 @@ TEST(Order, ATensorMapIsChangedAfterTheLoadsThatUseIt) {
     story.init(0, 1024);
     story.init(0, 1032);
     change_map(story, story.lane0(0, 0, 10));
-    story.world.use_map(story.lane0(0, 0, 11), 16384);
+    story.detector.use_map(story.lane0(0, 0, 11), 16384);
     const auto first = story.load_bulk(story.lane0(0, 0, 11), 0, 1024);
-    story.world.use_map(story.lane0(0, 0, 12), 16384);
+    story.detector.use_map(story.lane0(0, 0, 12), 16384);
     const auto second = story.load_bulk(story.lane0(0, 0, 12), 256, 1032);
-    if (waits != By::OpenGroup) story.world.bulk_commit(story.lane0(0, 0, 13));
+    if (waits != By::OpenGroup) story.detector.bulk_commit(story.lane0(0, 0, 13));
     story.land(*second, 1032);
     story.land(*first, 1024);
     if (waits == By::Phase || waits == By::WrongPhase) story.wait(story.lane0(0, 0, 14), 1024);
@@ -792,7 +793,7 @@ TEST(Order, ATensorMapIsChangedAfterTheLoadsThatUseIt) {
       for (const uint32_t barrier : {1024, 1032}) story.wait(story.lane0(0, 1, 14), barrier);
       story.sync_cta(0, 15);
     }
-    if (waits == By::Group || waits == By::OpenGroup) story.world.bulk_wait(story.lane0(0, 0, 14), 0, true);
+    if (waits == By::Group || waits == By::OpenGroup) story.detector.bulk_wait(story.lane0(0, 0, 14), 0, true);
     change_map(story, story.lane0(0, 0, 16));
     const bool is_right = waits == By::Phase || waits == By::AnotherThread || waits == By::Group;
     if (is_right) {
@@ -810,10 +811,10 @@ TEST(Order, ATensorMapIsChangedAfterTheStoresThatUseItHaveReadIt) {
   for (const bool waits : {true, false}) {
     Story story;
     change_map(story, story.lane0(0, 0, 10));
-    story.world.use_map(story.lane0(0, 0, 11), 16384);
+    story.detector.use_map(story.lane0(0, 0, 11), 16384);
     story.store_bulk(story.lane0(0, 0, 11), 0);
-    story.world.bulk_commit(story.lane0(0, 0, 12));
-    if (waits) story.world.bulk_wait(story.lane0(0, 0, 13), 0, true);
+    story.detector.bulk_commit(story.lane0(0, 0, 12));
+    if (waits) story.detector.bulk_wait(story.lane0(0, 0, 13), 0, true);
     change_map(story, story.lane0(0, 0, 14));
     story.expect_unless(waits, "write after read", "wait_group.read by its thread");
   }
@@ -824,14 +825,14 @@ TEST(Order, AMapOfAMulticastIsReadForEachThatItsBytesReach) {
     Story story;
     story.init(0, 1024);
     story.init(1, 1024);
-    story.world.use_map(story.lane0(0, 0, 10), 16384);
-    const auto load = story.world.bulk_load(
+    story.detector.use_map(story.lane0(0, 0, 10), 16384);
+    const auto load = story.detector.bulk_load(
         story.lane0(0, 0, 10), Role::BulkLoad,
         {{story.cta[0], {{0, 128}}, story.cta[0], 1024}, {story.cta[1], {{0, 128}}, story.cta[1], 1024}}, nullptr,
         {{8192, 8320}});
     for (uint32_t c = 0; c < 2; ++c) {
-      story.world.landed(*load, c, *story.cta[c], 1024);
-      story.world.phase_complete(*story.cta[c], 1024);
+      story.detector.landed(*load, c, *story.cta[c], 1024);
+      story.detector.phase_complete(*story.cta[c], 1024);
     }
     story.wait(story.lane0(waiter, 0, 11), 1024);
     change_map(story, story.lane0(waiter, 0, 12));
@@ -848,13 +849,13 @@ TEST(Order, AnotherThreadMayAcquireAndReleaseATensorMap) {
     change.space = MemoryKind::Global;
     change.address = map.data(), change.bytes = 128;
     change.role = Role::Store, change.writes = true;
-    story.world.access(story.lane0(0, 0, 10), change);
-    story.world.stored(true);
+    story.detector.access(story.lane0(0, 0, 10), change);
+    story.detector.stored(true);
     story.sync_cta(0, 11);
-    story.world.release_maps(story.lane0(0, 1, 12));
-    story.world.acquire_map(story.lane0(0, 1, 13), 16384);
+    story.detector.release_maps(story.lane0(0, 1, 12));
+    story.detector.acquire_map(story.lane0(0, 1, 13), 16384);
     if (told) story.sync_cta(0, 14);
-    story.world.use_map(story.lane0(0, 2, 15), 16384);
+    story.detector.use_map(story.lane0(0, 2, 15), 16384);
     story.expect_unless(told, "tensor map", "acquire of these 128 bytes by this warp, before :15");
   }
 }
@@ -863,8 +864,8 @@ TEST(Order, StrictAsksForAnAcquireOfMapsOfBefore) {
   for (const bool strict : {false, true}) {
     for (const bool acquired : {false, true}) {
       Story story("", strict);
-      if (acquired) story.world.acquire_map(story.lane0(0, 0, 10), 16384);
-      story.world.use_map(story.lane0(0, 0, 11), 16384);
+      if (acquired) story.detector.acquire_map(story.lane0(0, 0, 10), 16384);
+      story.detector.use_map(story.lane0(0, 0, 11), 16384);
       story.expect_unless(!strict || acquired, "earlier tensor map", "before :11");
     }
   }
@@ -875,13 +876,13 @@ TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
     Story story;
     story.init(0, 1024);
     const std::vector<RaceDetector::Landing> landing{{story.cta[0], {{0, 16}}, story.cta[0], 1024}};
-    const auto first = story.world.bulk_load(story.lane0(0, 0, 10), Role::Cancel, landing, nullptr, {});
+    const auto first = story.detector.bulk_load(story.lane0(0, 0, 10), Role::Cancel, landing, nullptr, {});
     story.land(*first, 1024);
     story.wait(story.all(0, 1, 11), 1024);
     story.load(story.by(0, 1, 0xF, 12));
-    if (fenced) story.world.fence_proxy_async(story.all(0, 1, 13), true, false);
+    if (fenced) story.detector.fence_proxy_async(story.all(0, 1, 13), true, false);
     story.sync_cta(0, 14);
-    story.world.bulk_load(story.lane0(0, 0, 15), Role::Cancel, landing, nullptr, {});
+    story.detector.bulk_load(story.lane0(0, 0, 15), Role::Cancel, landing, nullptr, {});
     story.expect_unless(fenced, "response of try_cancel", "by the reader, between :12 and :14");
   }
 }
@@ -890,12 +891,12 @@ TEST(Order, TheResponseOfTryCancelIsReadAndFencedBeforeTheNext) {
 
 TEST(Order, ABarrierMustBeKnownToExist) {
   Story bad;
-  bad.world.barrier_init(bad.lane0(0, 0, 10), 1024);
+  bad.detector.barrier_init(bad.lane0(0, 0, 10), 1024);
   bad.arrive(bad.lane0(0, 1, 11), 0, 1024, true);
   bad.expect("barrier exists", "a barrier of the CTA between :10 and :11");
 
   Story good;
-  good.world.barrier_init(good.lane0(0, 0, 10), 1024);
+  good.detector.barrier_init(good.lane0(0, 0, 10), 1024);
   good.sync_cta(0, 11);
   good.arrive(good.lane0(0, 1, 12), 0, 1024, true);
   good.expect_silence();
@@ -905,8 +906,8 @@ TEST(Order, PeersNeedTheFenceOfTheInit) {
   for (const bool releases : {true, false}) {
     for (const bool fenced : {true, false}) {
       Story story;
-      story.world.barrier_init(story.lane0(0, 0, 10), 1024);
-      if (fenced) story.world.fence_barrier_init(story.lane0(0, 0, 11));
+      story.detector.barrier_init(story.lane0(0, 0, 10), 1024);
+      if (fenced) story.detector.fence_barrier_init(story.lane0(0, 0, 11));
       story.sync_cluster(12, releases);
       story.arrive(story.lane0(1, 1, 13), 0, 1024, true, Scope::Cluster);
       if (fenced) story.expect_silence();
@@ -931,10 +932,10 @@ TEST(Order, WhoArrivesAtANamedBarrierKnowsThatItsTurnBeforeIsComplete) {
     story.sync_cta(0, 9, {0, 1, 2}, 4);
     const uint16_t second = somebody_waits ? 1 : 2;
     for (int turn = 0; turn < 2; ++turn) {
-      story.world.barrier_arrive(story.all(0, 0, 10), 3, false);
-      story.world.barrier_arrive(story.all(0, second, 11), 3, false);
-      story.world.barrier_complete(*story.cta[0], 3);
-      if (somebody_waits) story.world.barrier_pass(story.all(0, 1, 11), 3);
+      story.detector.barrier_arrive(story.all(0, 0, 10), 3, false);
+      story.detector.barrier_arrive(story.all(0, second, 11), 3, false);
+      story.detector.barrier_complete(*story.cta[0], 3);
+      if (somebody_waits) story.detector.barrier_pass(story.all(0, 1, 11), 3);
     }
     ASSERT_FALSE(story.found().empty());
     const Finding finding = story.found()[0];
@@ -972,8 +973,8 @@ TEST(Order, CommitsOfOneThreadArriveInTheirOrder) {
     Story story;
     story.init(0, 1024);
     for (const uint16_t warp : {uint16_t{0}, same_thread ? uint16_t{0} : uint16_t{1}}) {
-      story.world.arrived(*story.cta[0], 1024, story.world.tensor_commit(story.lane0(0, warp, 10), 1));
-      story.world.phase_complete(*story.cta[0], 1024);
+      story.detector.arrived(*story.cta[0], 1024, story.detector.tensor_commit(story.lane0(0, warp, 10), 1));
+      story.detector.phase_complete(*story.cta[0], 1024);
     }
     story.expect_unless(same_thread, "phase known", ":10");
   }
@@ -982,8 +983,8 @@ TEST(Order, CommitsOfOneThreadArriveInTheirOrder) {
 TEST(Order, ANamedBarrierIsKnownByAllItsArrivals) {
   Story story;  // warps 0 and 1 arrive at barrier 3, then all meet at barrier 4
   for (int round = 0; round < 2; ++round) {
-    for (const uint16_t warp : {0, 1}) story.world.barrier_arrive(story.all(0, warp, 10), 3, false);
-    story.world.barrier_complete(*story.cta[0], 3);
+    for (const uint16_t warp : {0, 1}) story.detector.barrier_arrive(story.all(0, warp, 10), 3, false);
+    story.detector.barrier_complete(*story.cta[0], 3);
     story.sync_cta(0, 11, {0, 1, 2}, 4);
   }
   story.expect_silence();
@@ -996,7 +997,8 @@ TEST(Order, ANamedBarrierOfAllThenOfSome) {
     story.sync_cta(0, 10);
     story.sync_cta(0, 11);
     for (const uint32_t line : {12, 13}) story.sync_cta(0, line, {0, 1});
-    if (stays_away) story.world.barrier_arrive(story.all(0, 2, 14), 0, false);  // of those two phases it knows nothing
+    if (stays_away)
+      story.detector.barrier_arrive(story.all(0, 2, 14), 0, false);  // of those two phases it knows nothing
     story.expect_unless(!stays_away, "phase known", ":14");
   }
 }
@@ -1007,8 +1009,8 @@ TEST(Order, AnMbarrierThatIsValidIsNotInitialisedAgain) {
     story.init(0, 1024);
     story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
     story.wait(story.lane0(0, 0, 11), 1024);
-    if (invalidated) story.world.barrier_invalidate(story.lane0(0, 0, 12), 1024);
-    story.world.barrier_init(story.lane0(0, 0, 13), 1024);
+    if (invalidated) story.detector.barrier_invalidate(story.lane0(0, 0, 12), 1024);
+    story.detector.barrier_init(story.lane0(0, 0, 13), 1024);
     story.expect_unless(invalidated, "barrier lifetime", "mbarrier.inval of it, after its last use and before :13");
   }
 }
@@ -1038,7 +1040,7 @@ TEST(Order, OneLaneTellsForAWarpThatHasWaitedAsOne) {
     story.init(0, 1032);
     story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
     story.wait(story.all(0, 1, 11), 1024);
-    if (meets) story.world.sync_warp(story.all(0, 1, 12));
+    if (meets) story.detector.sync_warp(story.all(0, 1, 12));
     story.arrive(story.lane0(0, 1, 13), 0, 1032, true);
     story.wait(story.lane0(0, 0, 14), 1032);
     story.arrive(story.lane0(0, 0, 15), 0, 1024, true);
@@ -1089,10 +1091,10 @@ RaceDetector::Mma mma_of(CtaKnowledge& cta, bool accumulates, uint64_t accumulat
 
 TEST(Order, MmasOfOneThreadIntoOneAccumulatorAreInOrder) {
   Story story;
-  story.world.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
-  story.world.tensor_operation(story.lane0(0, 0, 11), mma_of(*story.cta[0], true));
+  story.detector.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
+  story.detector.tensor_operation(story.lane0(0, 0, 11), mma_of(*story.cta[0], true));
   story.expect_silence();
-  story.world.tensor_operation(story.lane0(0, 0, 12), mma_of(*story.cta[0], true, 2));  // of another shape
+  story.detector.tensor_operation(story.lane0(0, 0, 12), mma_of(*story.cta[0], true, 2));  // of another shape
   story.expect("tensor-pipe-in-order", ":12");
 }
 
@@ -1101,14 +1103,14 @@ TEST(Order, MmaThenLoadNeedsCommitWaitAndFence) {
   for (const Lacks lacks : {Nothing, Commit, After}) {
     Story story;
     story.init(0, 1024);
-    story.world.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
+    story.detector.tensor_operation(story.lane0(0, 0, 10), mma_of(*story.cta[0], false));
     if (lacks != Commit) {
-      story.world.arrived(*story.cta[0], 1024, story.world.tensor_commit(story.lane0(0, 0, 11), 1));
-      story.world.phase_complete(*story.cta[0], 1024);
+      story.detector.arrived(*story.cta[0], 1024, story.detector.tensor_commit(story.lane0(0, 0, 11), 1));
+      story.detector.phase_complete(*story.cta[0], 1024);
       story.wait(story.all(0, 1, 12), 1024);
     }
-    if (lacks != After) story.world.fence_after_thread_sync(story.all(0, 1, 13));
-    story.world.tensor_transfer(story.all(0, 1, 14), RaceDetector::tensor_range(32, 32, 0, 8), false);
+    if (lacks != After) story.detector.fence_after_thread_sync(story.all(0, 1, 13));
+    story.detector.tensor_transfer(story.all(0, 1, 14), RaceDetector::tensor_range(32, 32, 0, 8), false);
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Commit) story.expect("tensor memory", "tcgen05.commit after it");
     if (lacks == After) story.expect("tcgen05-fence", "after_thread_sync by warp 1");
@@ -1120,14 +1122,14 @@ TEST(Order, LoadThenMmaNeedsWaitFenceAndAnArrivalForAllLanes) {
   for (const Lacks lacks : {Nothing, Wait, Before, Sync, After}) {
     Story story;
     story.init(0, 1024);
-    story.world.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), false);
-    if (lacks != Wait) story.world.tensor_wait(story.all(0, 1, 11), false);
-    if (lacks != Before) story.world.fence_before_thread_sync(story.all(0, 1, 12));
-    if (lacks != Sync) story.world.sync_warp(story.all(0, 1, 13));
+    story.detector.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), false);
+    if (lacks != Wait) story.detector.tensor_wait(story.all(0, 1, 11), false);
+    if (lacks != Before) story.detector.fence_before_thread_sync(story.all(0, 1, 12));
+    if (lacks != Sync) story.detector.sync_warp(story.all(0, 1, 13));
     story.arrive(story.lane0(0, 1, 14), 0, 1024, true, Scope::Cluster, false);
     story.wait(story.lane0(0, 0, 15), 1024);
-    if (lacks != After) story.world.fence_after_thread_sync(story.lane0(0, 0, 16));
-    story.world.tensor_operation(story.lane0(0, 0, 17), mma_of(*story.cta[0], false));
+    if (lacks != After) story.detector.fence_after_thread_sync(story.lane0(0, 0, 16));
+    story.detector.tensor_operation(story.lane0(0, 0, 17), mma_of(*story.cta[0], false));
     if (lacks == Nothing) story.expect_silence();
     if (lacks == Wait) story.expect("ld-without-wait", ":17");
     if (lacks == Before) story.expect("tcgen05-fence", "before_thread_sync by warp 1, between :10 and :14");
@@ -1139,12 +1141,12 @@ TEST(Order, LoadThenMmaNeedsWaitFenceAndAnArrivalForAllLanes) {
 TEST(Order, StoreToTensorMemoryIsWaitedFor) {
   for (const bool waits : {true, false}) {
     Story story;
-    story.world.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), true);
-    if (waits) story.world.tensor_wait(story.all(0, 1, 11), true);
-    story.world.fence_before_thread_sync(story.all(0, 1, 12));
+    story.detector.tensor_transfer(story.all(0, 1, 10), RaceDetector::tensor_range(32, 32, 0, 8), true);
+    if (waits) story.detector.tensor_wait(story.all(0, 1, 11), true);
+    story.detector.fence_before_thread_sync(story.all(0, 1, 12));
     story.sync_cta(0, 13);
-    story.world.fence_after_thread_sync(story.all(0, 0, 14));
-    story.world.tensor_operation(story.lane0(0, 0, 15), mma_of(*story.cta[0], true));
+    story.detector.fence_after_thread_sync(story.all(0, 0, 14));
+    story.detector.tensor_operation(story.lane0(0, 0, 15), mma_of(*story.cta[0], true));
     story.expect_unless(waits, "st-without-wait", ":15");
   }
 }
@@ -1156,10 +1158,10 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
     const auto load = story.load_bulk(story.lane0(0, 0, 10), 0, 1024);
     story.land(*load, 1024);
     story.wait(story.lane0(0, 1, 11), 1024);
-    if (fenced) story.world.fence_after_thread_sync(story.lane0(0, 1, 12));
+    if (fenced) story.detector.fence_after_thread_sync(story.lane0(0, 1, 12));
     RaceDetector::Mma mma = mma_of(*story.cta[0], false);
     mma.operands = {{story.cta[0], {0, 128}}};
-    story.world.tensor_operation(story.lane0(0, 1, 13), mma);
+    story.detector.tensor_operation(story.lane0(0, 1, 13), mma);
     story.expect_unless(fenced, "tcgen05-fence", ":13");
   }
 }
@@ -1167,11 +1169,11 @@ TEST(Order, AnMmaReadsWhatTmaHasBroughtAfterTheFence) {
 TEST(Order, AnAllocationIsKnownBeforeItsUse) {
   for (const bool synced : {true, false}) {
     Story story;
-    story.world.tensor_allocate(story.all(0, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), Role::Allocation);
-    story.world.fence_before_thread_sync(story.all(0, 2, 11));
+    story.detector.tensor_allocate(story.all(0, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), Role::Allocation);
+    story.detector.fence_before_thread_sync(story.all(0, 2, 11));
     if (synced) story.sync_cta(0, 12);
-    story.world.fence_after_thread_sync(story.lane0(0, 1, 13));
-    story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[0], false));
+    story.detector.fence_after_thread_sync(story.lane0(0, 1, 13));
+    story.detector.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[0], false));
     story.expect_unless(synced, "tensor memory", ":14");
   }
 }
@@ -1179,8 +1181,8 @@ TEST(Order, AnAllocationIsKnownBeforeItsUse) {
 TEST(Order, TheAllocationOfThePeerIsAHabitAndItsEndAnError) {
   for (const Role role : {Role::Allocation, Role::Deallocation}) {
     Story story;  // CTAs 0 and 1 are a pair
-    story.world.tensor_allocate(story.all(1, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), role);
-    story.world.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[1], false));
+    story.detector.tensor_allocate(story.all(1, 2, 10), RaceDetector::tensor_range(0, 128, 0, 32), role);
+    story.detector.tensor_operation(story.lane0(0, 1, 14), mma_of(*story.cta[1], false));
     story.expect(role == Role::Allocation ? "pair-allocation" : "tensor memory", ":14");
   }
 }
@@ -1192,10 +1194,10 @@ TEST(Order, APairAllocatesOnceBothHaveBegunAndDeallocatesOnceBothHaveAllocated) 
     const std::vector<Range> columns = RaceDetector::tensor_range(0, 128, 0, 32);
     if (lacks != Lacks::Begun) story.sync_cluster(9);
     for (uint32_t c = 0; c < 2; ++c)
-      story.world.tensor_allocate(story.all(c, 2, 10), columns, Role::Allocation, story.cta[1 - c]);
+      story.detector.tensor_allocate(story.all(c, 2, 10), columns, Role::Allocation, story.cta[1 - c]);
     if (lacks != Lacks::Allocated) story.sync_cluster(11);
     for (uint32_t c = 0; c < 2; ++c)
-      story.world.tensor_allocate(story.all(c, 2, 12), columns, Role::Deallocation, story.cta[1 - c]);
+      story.detector.tensor_allocate(story.all(c, 2, 12), columns, Role::Deallocation, story.cta[1 - c]);
     if (lacks == Lacks::Nothing) story.expect_silence();
     if (lacks == Lacks::Begun) story.expect("CTA has begun", "a barrier of the cluster before :10");
     if (lacks == Lacks::Allocated) story.expect("tensor memory", "a barrier of the cluster between :10 and :12");
@@ -1205,7 +1207,8 @@ TEST(Order, APairAllocatesOnceBothHaveBegunAndDeallocatesOnceBothHaveAllocated) 
 TEST(Order, DeallocationTwiceIsAHabit) {
   Story story;
   for (uint16_t warp = 0; warp < 2; ++warp)
-    story.world.tensor_allocate(story.all(0, warp, 10), RaceDetector::tensor_range(0, 128, 0, 32), Role::Deallocation);
+    story.detector.tensor_allocate(story.all(0, warp, 10), RaceDetector::tensor_range(0, 128, 0, 32),
+                                   Role::Deallocation);
   story.expect("repeated-dealloc", ":10");
 }
 
@@ -1218,11 +1221,11 @@ TEST(Order, TheAddressOfAnAllocationIsForItsWholeWarpAndByHabitForAnyNews) {
     WarpAccess address;
     address.target = story.cta[0], address.address = zero.data(), address.bytes = 4;
     address.role = Role::Allocation, address.writes = true;
-    story.world.access(story.lane0(0, 1, 10), address);
+    story.detector.access(story.lane0(0, 1, 10), address);
     if (reader == Reader::Relaxed) story.arrive(story.lane0(0, 1, 11), 0, 1024, true, Scope::Cta, false);
     if (reader == Reader::Commit) {
-      story.world.arrived(*story.cta[0], 1024, story.world.tensor_commit(story.lane0(0, 1, 11), 1));
-      story.world.phase_complete(*story.cta[0], 1024);
+      story.detector.arrived(*story.cta[0], 1024, story.detector.tensor_commit(story.lane0(0, 1, 11), 1));
+      story.detector.phase_complete(*story.cta[0], 1024);
     }
     const uint16_t warp = reader == Reader::Same ? 1 : 2;
     if (warp == 2 && reader != Reader::Nothing) story.wait(story.all(0, 2, 12), 1024);
@@ -1236,14 +1239,14 @@ TEST(Order, TheAddressOfAnAllocationIsForItsWholeWarpAndByHabitForAnyNews) {
 
 TEST(Order, AlignedInstructionsWantLanesThatAreTogether) {
   Story good;
-  good.world.part(good.by(0, 0, 1, 9), ~1u);
-  good.world.sync_warp(good.all(0, 0, 10));
-  good.world.aligned(good.all(0, 0, 11));
+  good.detector.part(good.by(0, 0, 1, 9), ~1u);
+  good.detector.sync_warp(good.all(0, 0, 10));
+  good.detector.aligned(good.all(0, 0, 11));
   good.expect_silence();
 
   Story bad;
-  bad.world.may_part(bad.all(0, 0, 9));
-  bad.world.aligned(bad.all(0, 0, 11));
+  bad.detector.may_part(bad.all(0, 0, 9));
+  bad.detector.aligned(bad.all(0, 0, 11));
   bad.expect("implicit-reconvergence", "which have parted, between :9 and :11");
 }
 
@@ -1251,8 +1254,8 @@ TEST(Order, AlignedInstructionsWantLanesThatAreTogether) {
 
 TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
   const auto end = [](Story& story, uint32_t c) {
-    for (uint16_t warp = 0; warp < 4; ++warp) story.world.exit(story.all(c, warp, 99));
-    story.world.end(*story.cta[c]);
+    for (uint16_t warp = 0; warp < 4; ++warp) story.detector.exit(story.all(c, warp, 99));
+    story.detector.end(*story.cta[c]);
   };
   Story peer;  // a load into the peer's memory that it has not waited for
   peer.init(1, 1024);
@@ -1276,7 +1279,7 @@ TEST(Order, NothingMayBeOnItsWayToACtaThatEnds) {
 
   Story commit;
   commit.init(0, 1024);
-  commit.world.arrived(*commit.cta[0], 1024, commit.world.tensor_commit(commit.lane0(0, 0, 11), 1));
+  commit.detector.arrived(*commit.cta[0], 1024, commit.detector.tensor_commit(commit.lane0(0, 0, 11), 1));
   end(commit, 0);
   commit.expect("exit-before-own-commit", "a wait (mbarrier.try_wait) for the phase");
 
@@ -1302,10 +1305,10 @@ class Streams {
     const auto check = launches.begin(stream, overlaps, std::make_unique<NumberedLines>(), {}, false);
     for (const uint32_t cluster : clusters) {
       auto own = check->make_detector();
-      RaceDetector& world = *own;
-      CtaKnowledge& cta = world.begin({cluster, cluster}, 0, 32);
+      RaceDetector& detector = *own;
+      CtaKnowledge& cta = detector.begin({cluster, cluster}, 0, 32);
       const By by{cta, 0, 1, 10};
-      if (waits) world.grid_wait(by);
+      if (waits) detector.grid_wait(by);
       std::array<uint64_t, 32> address{};
       address.fill(4096);
       WarpAccess access;
@@ -1314,9 +1317,9 @@ class Streams {
       access.bytes = 4;
       access.role = does == Stores ? Role::Store : Role::Load;
       access.reads = does == Loads, access.writes = does == Stores;
-      world.access(by, access);
-      if (does == Stores) world.stored(true);
-      check->fold(world);
+      detector.access(by, access);
+      if (does == Stores) detector.stored(true);
+      check->fold(detector);
     }
     launches.end(*check, stream);
     std::string text;
@@ -1369,10 +1372,10 @@ TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
     // A launch in between that touches nothing.
     const auto middle = through.launches.begin(kFirst, true, std::make_unique<NumberedLines>(), {}, false);
     {
-      const auto world = middle->make_detector();
-      CtaKnowledge& cta = world->begin({0, 0}, 0, 32);
-      if (waits) world->grid_wait({cta, 0, 1, 5});
-      middle->fold(*world);
+      const auto detector = middle->make_detector();
+      CtaKnowledge& cta = detector->begin({0, 0}, 0, 32);
+      if (waits) detector->grid_wait({cta, 0, 1, 5});
+      middle->fold(*detector);
     }
     through.launches.end(*middle, kFirst);
     const std::string said = through.launch(Streams::Loads, kFirst);
@@ -1453,10 +1456,10 @@ TEST(Order, AnOrdinaryWriteRemainsBehindAnAtomicOne) {
 TEST(Order, VolatileDataBehindAFlag) {
   const auto tell = [](Story& story, bool writer_fences, bool reader_fences) {
     story.global(story.lane0(0, 0, 10), 2048, true, How::Volatile);
-    if (writer_fences) story.world.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
+    if (writer_fences) story.detector.fence(story.lane0(0, 0, 11), Scope::Gpu, true, true);
     story.global(story.lane0(0, 0, 12), 512, true, How::Add);
     story.global(story.lane0(3, 0, 13), 512, true, How::Add);
-    if (reader_fences) story.world.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
+    if (reader_fences) story.detector.fence(story.lane0(3, 0, 14), Scope::Gpu, true, true);
     story.sync_cta(3, 15);
     story.global(story.lane0(3, 1, 16), 2048, false, How::Volatile);
   };
@@ -1482,9 +1485,9 @@ TEST(Order, AFenceBeforeTheBarrierIsAHabit) {
   for (const bool after : {true, false}) {
     Story story;
     story.global(story.lane0(0, 1, 10), 2048, true);
-    for (uint16_t warp = 0; warp < 4; ++warp) story.world.fence(story.all(0, warp, 11), Scope::Gpu, true, true);
+    for (uint16_t warp = 0; warp < 4; ++warp) story.detector.fence(story.all(0, warp, 11), Scope::Gpu, true, true);
     story.sync_cta(0, 12);
-    if (after) story.world.fence(story.lane0(0, 0, 13), Scope::Gpu, true, true);
+    if (after) story.detector.fence(story.lane0(0, 0, 13), Scope::Gpu, true, true);
     story.global(story.lane0(0, 0, 14), 512, true, How::Add);
     story.global(story.lane0(3, 0, 15), 512, false, How::Ordered);
     story.global(story.lane0(3, 0, 16), 2048, false);
@@ -1492,7 +1495,7 @@ TEST(Order, AFenceBeforeTheBarrierIsAHabit) {
   }
   Story bad;  // a third thread that only passes the flag on has no barrier with the first
   bad.global(bad.lane0(0, 0, 10), 2048, true);
-  bad.world.fence(bad.lane0(0, 0, 11), Scope::Gpu, true, true);
+  bad.detector.fence(bad.lane0(0, 0, 11), Scope::Gpu, true, true);
   bad.global(bad.lane0(0, 0, 12), 512, true, How::Relaxed);
   bad.global(bad.lane0(2, 0, 13), 512, false, How::Relaxed);
   bad.global(bad.lane0(2, 0, 14), 516, true, How::Relaxed);
@@ -1508,9 +1511,9 @@ TEST(Order, GlobalMemoryIsFencedByTheWriterOrOutOfHabitByTheReader) {
     story.init(0, 1024);
     story.global(story.lane0(0, 0, 10), 4096, true);
     if (fences != Fences::Reader)
-      story.world.fence_proxy_async(story.lane0(0, 0, 11), fences == Fences::WriterShared, fences == Fences::Writer);
+      story.detector.fence_proxy_async(story.lane0(0, 0, 11), fences == Fences::WriterShared, fences == Fences::Writer);
     story.sync_cta(0, 12);
-    if (fences == Fences::Reader) story.world.fence_proxy_async(story.lane0(0, 1, 13), false, true);
+    if (fences == Fences::Reader) story.detector.fence_proxy_async(story.lane0(0, 1, 13), false, true);
     story.load_bulk(story.lane0(0, 1, 14), 0, 1024);
     story.expect_unless(fences == Fences::Writer,
                         fences == Fences::Reader ? "reader-side-proxy-fence" : "across proxies", ":10");
@@ -1535,7 +1538,7 @@ TEST(Order, AsynchronousStoresAreOfTheGenericProxyAndReductionsAreAtomic) {
     story.init(0, 1024);
     const std::vector<RaceDetector::Landing> landing{{story.cta[0], {{0, 4}}, story.cta[0], 1024}};
     for (uint16_t warp = 0; warp < 2; ++warp)
-      story.world.bulk_load(story.lane0(1, warp, 11), Role::RemoteStore, landing, nullptr, {}, reduces);
+      story.detector.bulk_load(story.lane0(1, warp, 11), Role::RemoteStore, landing, nullptr, {}, reduces);
     story.expect_unless(reduces, "write after write", ":11");
   }
 }
@@ -1547,7 +1550,7 @@ TEST(Order, NobodyMayWaitForAnMbarrierThatIsInvalidated) {
     story.arrive(story.lane0(0, 0, 10), 0, 1024, true);
     for (uint16_t warp = 0; warp < 2; ++warp) story.wait(story.all(0, warp, 11), 1024);
     if (ordered) story.sync_cta(0, 12);
-    story.world.barrier_invalidate(story.lane0(0, 0, 13), 1024);
+    story.detector.barrier_invalidate(story.lane0(0, 0, 13), 1024);
     story.expect_unless(ordered, "barrier exists", "(bar.sync) between :11 and :13");
   }
 }
@@ -1557,9 +1560,9 @@ TEST(Order, AWarpgroupIsOneAlsoIfAWarpIsLate) {
   story.init(0, 1024);
   story.init(0, 1032);
   for (uint16_t warp = 0; warp < 4; ++warp) {
-    story.world.wgmma(story.all(0, warp, 10), {{0, 128}});
-    story.world.wgmma_commit(story.all(0, warp, 11));
-    if (warp == 0) story.world.wgmma_wait(story.all(0, 0, 12), 0);  // the others have not begun
+    story.detector.wgmma(story.all(0, warp, 10), {{0, 128}});
+    story.detector.wgmma_commit(story.all(0, warp, 11));
+    if (warp == 0) story.detector.wgmma_wait(story.all(0, 0, 12), 0);  // the others have not begun
   }
   story.arrive(story.lane0(0, 0, 13), 0, 1032, true);
   story.wait(story.lane0(0, 3, 14), 1032);

@@ -5,7 +5,7 @@
 namespace sim::test {
 namespace {
 
-enum class Reach : uint8_t { WarpKnowledge, CtaKnowledge, Cluster, Grid };
+enum class Reach : uint8_t { Warp, Cta, Cluster, Grid };
 
 /// An operation that a thread, a warp or a warpgroup starts and waits for, and what another thread does next to the
 /// memory that it uses. %r5 is a box in shared memory of the first CTA, %r6 an mbarrier of one arrival, %r9 tensor
@@ -127,15 +127,14 @@ const std::string kWaitOtherRelaxed =
 
 /// By flags, at every scope.
 const std::vector<Telling> kFlags = {
-    {"st.release", Reach::WarpKnowledge, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
-    {"fence and st.relaxed", Reach::WarpKnowledge, false, "fence.acq_rel.SCOPE; st.relaxed.SCOPE.global.u32 [%rd2], 1;",
+    {"st.release", Reach::Warp, false, "st.release.SCOPE.global.u32 [%rd2], 1;", kFlagAcquired.c_str()},
+    {"fence and st.relaxed", Reach::Warp, false, "fence.acq_rel.SCOPE; st.relaxed.SCOPE.global.u32 [%rd2], 1;",
      kFlagFenced.c_str()},
-    {"fence.sc and atom", Reach::WarpKnowledge, false,
-     "fence.sc.SCOPE; atom.relaxed.SCOPE.global.exch.b32 %r31, [%rd2], 1;", kFlagAcquired.c_str()},
-    {"red.release", Reach::WarpKnowledge, false, "red.release.SCOPE.global.add.u32 [%rd2], 1;", kFlagAtomic.c_str()},
-    {"atom.acq_rel", Reach::WarpKnowledge, false, "atom.acq_rel.SCOPE.global.add.u32 %r31, [%rd2], 1;",
-     kFlagFenced.c_str()},
-    {"membar and st.volatile", Reach::WarpKnowledge, false, "membar.gl; st.volatile.global.u32 [%rd2], 1;",
+    {"fence.sc and atom", Reach::Warp, false, "fence.sc.SCOPE; atom.relaxed.SCOPE.global.exch.b32 %r31, [%rd2], 1;",
+     kFlagAcquired.c_str()},
+    {"red.release", Reach::Warp, false, "red.release.SCOPE.global.add.u32 [%rd2], 1;", kFlagAtomic.c_str()},
+    {"atom.acq_rel", Reach::Warp, false, "atom.acq_rel.SCOPE.global.add.u32 %r31, [%rd2], 1;", kFlagFenced.c_str()},
+    {"membar and st.volatile", Reach::Warp, false, "membar.gl; st.volatile.global.u32 [%rd2], 1;",
      kFlagVolatile.c_str()},
 };
 /// By flags in shared memory: %r12.
@@ -148,20 +147,19 @@ const std::vector<Telling> kSharedFlags = {
      "fence.acq_rel.SCOPE;"},
 };
 const std::vector<Telling> kOthers = {
-    {"bar.warp.sync", Reach::WarpKnowledge, true, "bar.warp.sync -1;", ""},
-    {"bar.sync", Reach::CtaKnowledge, true, "bar.sync 1, 64;", "bar.sync 1, 64;"},
-    {"bar.arrive", Reach::CtaKnowledge, true, "bar.arrive 1, 64;", "bar.sync 1, 64;"},
-    {"bar.red", Reach::CtaKnowledge, true, "bar.red.or.pred %p20, 1, 64, %p21;", "bar.red.or.pred %p20, 1, 64, %p21;"},
-    {"mbarrier.arrive", Reach::CtaKnowledge, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
-    {"fence and mbarrier.arrive.relaxed", Reach::CtaKnowledge, false,
+    {"bar.warp.sync", Reach::Warp, true, "bar.warp.sync -1;", ""},
+    {"bar.sync", Reach::Cta, true, "bar.sync 1, 64;", "bar.sync 1, 64;"},
+    {"bar.arrive", Reach::Cta, true, "bar.arrive 1, 64;", "bar.sync 1, 64;"},
+    {"bar.red", Reach::Cta, true, "bar.red.or.pred %p20, 1, 64, %p21;", "bar.red.or.pred %p20, 1, 64, %p21;"},
+    {"mbarrier.arrive", Reach::Cta, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
+    {"fence and mbarrier.arrive.relaxed", Reach::Cta, false,
      "fence.acq_rel.cta; mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
-    {"mbarrier.arrive.relaxed", Reach::CtaKnowledge, false, "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];",
+    {"mbarrier.arrive.relaxed", Reach::Cta, false, "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%r8];",
      kWaitOther.c_str(), true},
-    {"mbarrier.arrive_drop", Reach::CtaKnowledge, false, "mbarrier.arrive_drop.shared::cta.b64 _, [%r8];",
-     kWaitOther.c_str()},
-    {"mbarrier.arrive, a relaxed wait and a fence", Reach::CtaKnowledge, false,
-     "mbarrier.arrive.shared::cta.b64 _, [%r8];", kWaitOtherRelaxed.c_str()},
-    {"tcgen05.commit", Reach::CtaKnowledge, false,
+    {"mbarrier.arrive_drop", Reach::Cta, false, "mbarrier.arrive_drop.shared::cta.b64 _, [%r8];", kWaitOther.c_str()},
+    {"mbarrier.arrive, a relaxed wait and a fence", Reach::Cta, false, "mbarrier.arrive.shared::cta.b64 _, [%r8];",
+     kWaitOtherRelaxed.c_str()},
+    {"tcgen05.commit", Reach::Cta, false,
      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];", kWaitOther.c_str(), false, true},
     {"a barrier of the cluster", Reach::Cluster, true, "barrier.cluster.arrive.release.aligned;",
      "barrier.cluster.arrive.release.aligned;"},
@@ -191,8 +189,8 @@ std::string labelled(std::string text, const std::string& suffix) {
 /// `relayed`: another warp tells, after a barrier of the CTA, and the reader is a warp behind such a barrier.
 std::string findings_of(const Waiting& what, const Telling& how, Reach reach, Lacks lacks, bool relayed = false) {
   const bool is_blackwell = what.is_blackwell || how.is_blackwell, in_clusters = reach == Reach::Cluster;
-  const char* const scope = reach <= Reach::CtaKnowledge ? "cta" : in_clusters ? "cluster" : "gpu";
-  const bool in_one_warp = reach == Reach::WarpKnowledge, in_one_cta = reach <= Reach::CtaKnowledge;
+  const char* const scope = reach <= Reach::Cta ? "cta" : in_clusters ? "cluster" : "gpu";
+  const bool in_one_warp = reach == Reach::Warp, in_one_cta = reach <= Reach::Cta;
   const bool by_cluster_barrier = std::string(how.writer).find("barrier.cluster") != std::string::npos;
   const uint32_t writers = std::max(1u, what.warps);
   Source source;
@@ -312,8 +310,8 @@ void expect_row(const Waiting& what, const Telling& how, Reach reach, bool relay
 
 bool is_reached(const Waiting& what, Reach reach) {
   switch (reach) {
-    case Reach::WarpKnowledge: return what.warps == 0;  // else its lanes have waited themselves
-    case Reach::CtaKnowledge: return true;
+    case Reach::Warp: return what.warps == 0;  // else its lanes have waited themselves
+    case Reach::Cta: return true;
     case Reach::Cluster: return *what.remote != '\0';
     case Reach::Grid: return what.is_global;
   }
@@ -323,7 +321,7 @@ bool is_reached(const Waiting& what, Reach reach) {
 TEST(OrderTable, EveryWaitAndEveryFlag) {
   for (const Waiting& what : kWaits) {
     for (const Telling& how : kFlags) {
-      for (const Reach reach : {Reach::CtaKnowledge, Reach::Cluster, Reach::Grid}) {
+      for (const Reach reach : {Reach::Cta, Reach::Cluster, Reach::Grid}) {
         if (is_reached(what, reach)) expect_row(what, how, reach);
       }
     }
@@ -344,7 +342,7 @@ TEST(OrderTable, EveryWaitAndEveryFlagBetweenBarriersOfCtas) {
 TEST(OrderTable, EveryWaitAndFlagsInSharedMemory) {
   for (const Waiting& what : kWaits) {
     for (const Telling& how : kSharedFlags) {
-      for (const Reach reach : {Reach::CtaKnowledge, Reach::Cluster}) {
+      for (const Reach reach : {Reach::Cta, Reach::Cluster}) {
         if (is_reached(what, reach)) expect_row(what, how, reach);
       }
     }

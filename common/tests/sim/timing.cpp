@@ -58,7 +58,7 @@ TEST(Constants, AnOrdinaryRunIsOrderedByTheSameTable) {
 }
 
 TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.l2_useful_bytes = 3 * 16'384, c.spread = 0, c.l2_merge = 0;
   std::vector<MemoryModel::Chunk> chunks;
   for (uint32_t i = 0; i < 4; ++i) chunks.push_back({16'384, i, 128});
@@ -76,7 +76,7 @@ TEST(Memory, TheSecondReadIsAHitAndTheOldestLeaves) {
 }
 
 TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 100;
   MemoryModel memory(c, {{16'384, 0, 128}}, {0, 0}, 1.5);
   const Tick first = memory.read(0, 0, 0, {0, 0});
@@ -90,7 +90,7 @@ TEST(Memory, ReadsOfAGpcMergeAndThoseOfATpcAreOneForL2) {
 }
 
 TEST(Memory, HalvesOfL2HelpOneAnotherWithDram) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0;
   MemoryModel memory(c, {{16'384, 0, 128}}, {0, 1}, 1.5);
   const auto latency = [&](uint32_t gpc, Tick now) { return memory.read(0, gpc, 0, {now, now}) - now; };
@@ -103,7 +103,7 @@ TEST(Memory, HalvesOfL2HelpOneAnotherWithDram) {
 }
 
 TEST(Memory, EachHalfOfL2IsFilledAtARateOfItsOwn) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0;
   std::vector<MemoryModel::Chunk> chunks;
   for (uint32_t i = 0; i < 200; ++i) chunks.push_back({16'384, i, 128});
@@ -117,7 +117,7 @@ TEST(Memory, EachHalfOfL2IsFilledAtARateOfItsOwn) {
 }
 
 TEST(Memory, AHalfOfL2KeepsWhatItsSmsReadAndTheHomesOfWhatOthersRead) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0, c.l2_useful_bytes = 3 * 16'384;
   std::vector<MemoryModel::Chunk> chunks;
   for (uint32_t i = 0; i < 5; ++i) chunks.push_back({16'384, i, 128});
@@ -133,7 +133,7 @@ TEST(Memory, AHalfOfL2KeepsWhatItsSmsReadAndTheHomesOfWhatOthersRead) {
 }
 
 TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0;
   const auto nanoseconds = [&](double ghz) {
     MemoryModel memory(c, {{128, 0, 128}}, {0}, ghz);
@@ -146,7 +146,7 @@ TEST(Memory, L2IsSlowerAtALowerClockButByLessThanTheClock) {
 }
 
 TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0;
   const auto last_of_two = [&](Tick rows) {
     MemoryModel memory(c, {{16'384, 0, 128}, {16'384, 1, 128}}, {0}, 1.5);
@@ -161,7 +161,7 @@ TEST(Memory, WhatIsOnTheWayIsServedWhileTheRestIsAskedFor) {
 }
 
 TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0;
   const auto latency = [&](uint32_t row_bytes) {
     MemoryModel memory(c, {{16'384, 0, row_bytes}}, {0}, 1.5);
@@ -175,7 +175,7 @@ TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
 }
 
 TEST(Power, TheClockIsTheHighestWithinTheLimit) {
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   const Activity activity{.cycles = 2'000'000,
                           .flops = 1e12,
                           .l2_bytes = 10'000'000'000,
@@ -236,7 +236,7 @@ GridDemands ring(uint32_t clusters, int blocks, int stages) {
 }
 
 PredictedTimes run(const GridDemands& grid) {
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   return replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5});
 }
 
@@ -259,11 +259,11 @@ TEST(Replay, RowsThatDoNotBeginWithALineTakeTwoRequests) {
   const auto cycles = [](uint64_t row_step) {
     GridDemands grid = ring(132, 64, 8);
     for (LoadSite& site : grid.sites.loads) site.row_step = row_step;
-    Constants c = constants(read_constants(H200_CONSTANTS));
+    Constants c = built_in_constants("h200");
     c.gpc_bytes_per_second /= 8, c.l2_bytes_per_second /= 8;
     return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}).activity.cycles);
   };
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   const double request = c.l2_request_bytes / (128 + c.l2_request_bytes);  // of what a row takes
   EXPECT_EQ(cycles(8192), cycles(0));
   EXPECT_NEAR(cycles(8192 + 64) / cycles(8192), 1 + request / 2, 0.05) << "every other row";
@@ -333,7 +333,7 @@ TEST(Replay, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
   const GridDemands grid = stealing(400, 6);
   ReplayLog log;
   log.want(0, 0);
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
   const ClusterLog* const first = log.of(0, 0);
   ASSERT_NE(first, nullptr);
@@ -346,7 +346,7 @@ TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
   GridDemands grid = ring(400, 8, 4);
   grid.ctas_per_sm = 2, grid.resident = 264;
   ReplayLog log;
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   const PredictedTimes result = replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
   const std::vector<Residence> all = log.residences(0);
   std::set<uint32_t> clusters, sms;
@@ -367,7 +367,7 @@ TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
 }
 
 TEST(Replay, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   GridDemands grid = ring(132, 256, 8);
   grid.places.assign(132, grid.places[0]);  // all load the same, so that tensor cores are the limit
   grid.sites.mmas[0].n = 256;
@@ -413,7 +413,7 @@ TEST(Replay, OrdinaryLoadsOfAnSmTakeTurnsForTheirLines) {
     grid.kinds.push_back(std::move(kind));
     return static_cast<double>(run(grid).activity.cycles);
   };
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   EXPECT_NEAR(cycles(100, 1) - cycles(1, 1), 10 * 99 * c.store_line, 10);
   // While one warp waits for its lines, others' come: all of them but the last iteration's.
   EXPECT_NEAR(cycles(1000, 8), 10 * 8 * 1000 * c.store_line, 2000);
@@ -434,7 +434,7 @@ GridDemands warps_that_issue(size_t warps, uint32_t instructions, bool loads) {
 }
 
 TEST(Replay, AllWarpsOfAnSmShareItsSchedulers) {
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   const auto cycles = [](size_t warps) {
     return static_cast<double>(run(warps_that_issue(warps, 10'000, false)).activity.cycles);
   };
@@ -518,7 +518,7 @@ Prediction predict_at(const GridDemands& grid, PowerSetting power, const Constan
 
 TEST(Prediction, LimitsLowerTheClock) {
   using Kind = PowerSetting::Kind;
-  Constants c = constants(read_constants(H200_CONSTANTS));
+  Constants c = built_in_constants("h200");
   const GridDemands grid = ring(132, 256, 6);
   const double most = predict_at(grid, {Kind::None, 0}, c).watts;
   c.power_cap = c.power_idle + 0.5 * (most - c.power_idle),
@@ -536,7 +536,7 @@ TEST(Prediction, LimitsLowerTheClock) {
 
 TEST(Prediction, WhatIsAskedForBesideItChangesNoFigure) {
   using Kind = PowerSetting::Kind;
-  const Constants c = constants(read_constants(H200_CONSTANTS));
+  const Constants c = built_in_constants("h200");
   const GridDemands grid = ring(132, 64, 6);
   const std::vector<PowerSetting> powers = {{Kind::Clock, 1.3}, {Kind::Burst, 0}, {Kind::Sustained, 0}};
   const std::vector<Prediction> together = predict(std::span(&grid, 1), *find_gpu("h200"), c, powers, 0);
@@ -636,7 +636,7 @@ TEST(Constants, EveryOneIsRead) {
     }
     return all;
   };
-  Constants c = constants(read_constants(B200_CONSTANTS));
+  Constants c = built_in_constants("b200");
   c.l2_useful_bytes = 6 << 20, c.mma_min_columns = 64, c.mma_restart = 20, c.mma_group = 10;
   c.power_cap = 1.5 * c.power_idle, c.power_burst_cap = 1.8 * c.power_idle;
   const std::string before = figures(c);

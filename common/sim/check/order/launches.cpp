@@ -28,9 +28,9 @@ LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const ProgramNames
       earlier_(earlier) {}
 
 std::unique_ptr<RaceDetector> LaunchCheck::make_detector() {
-  auto world = std::make_unique<RaceDetector>(findings, *names_, start());
-  world->belongs_to(*this);
-  return world;
+  auto detector = std::make_unique<RaceDetector>(findings, *names_, start());
+  detector->belongs_to(*this);
+  return detector;
 }
 
 Clock LaunchCheck::start() const {
@@ -52,7 +52,7 @@ Clock LaunchCheck::after_wait(const Clock& before) {
   return before.with_ended(Ref<const Ended>(ended));
 }
 
-void LaunchCheck::check_past(RaceDetector& world, const RecordedAccess& access, const By& by, const Range& range,
+void LaunchCheck::check_past(RaceDetector& detector, const RecordedAccess& access, const By& by, const Range& range,
                              const Clock& knows) {
   const ProgramNames& names = *names_;
   if (earlier_.empty() || (knows.ended() != nullptr && earlier_.newest() < knows.ended()->below)) return;
@@ -62,7 +62,7 @@ void LaunchCheck::check_past(RaceDetector& world, const RecordedAccess& access, 
       const PastAccess& before = earlier_[which];
       if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
       const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
-      world.tell(key, by.cta.place.cluster, end - begin, [&] {
+      detector.tell(key, by.cta.place.cluster, end - begin, [&] {
         Finding finding;
         finding.first = {side_of(before), before.text, {}};
         finding.second = {names.cta(by.cta) + ", warp " + std::to_string(by.warp), names.instruction(access.site)};
@@ -112,20 +112,20 @@ void LaunchCheck::clash(const PastAccess& before, const PastAccess& now, bool wr
   });
 }
 
-void LaunchCheck::end(uint32_t cluster, std::unique_ptr<RaceDetector> world) {
+void LaunchCheck::end(uint32_t cluster, std::unique_ptr<RaceDetector> detector) {
   const std::lock_guard lock(mutex_);
-  ended_[cluster] = std::move(world);
+  ended_[cluster] = std::move(detector);
   for (auto next = ended_.begin(); next != ended_.end() && next->first == turn_; next = ended_.erase(next), ++turn_) {
     if (next->second) fold_in(*next->second);
   }
 }
 
-void LaunchCheck::fold(RaceDetector& world) {
+void LaunchCheck::fold(RaceDetector& detector) {
   const std::lock_guard lock(mutex_);
-  fold_in(world);
+  fold_in(detector);
 }
 
-void LaunchCheck::fold_in(RaceDetector& world) {
+void LaunchCheck::fold_in(RaceDetector& detector) {
   struct Part {
     Range range{0, 0};
     uint32_t writer = 0;
@@ -165,29 +165,30 @@ void LaunchCheck::fold_in(RaceDetector& world) {
   };
   std::vector<Piece> pieces;     // of words
   std::vector<uint32_t> traces;  // of accesses, by their number
-  world.for_global([&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end, bool wrote) {
-    if (begin != next.range.begin || end != next.range.end) {
-      take();
-      begin_next({begin, end});
-    }
-    if (traces.size() <= access_number) traces.resize(access_number + 1);
-    uint32_t& which = traces[access_number];
-    if (which == 0) {
-      const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
-                             access.silent, access.issuer,         access.warp, {}};
-      which = past_.trace(trace, [&] { return names_->instruction(access.site); });
-    }
-    const auto bytes = static_cast<uint32_t>(end - begin);
-    const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
-    const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
-    if (mine == all) return add(which, wrote);
-    for (uint32_t rest = mine; rest;) {
-      const auto first = static_cast<uint32_t>(std::countr_zero(rest));
-      const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
-      rest &= ~(((1u << count) - 1) << first);
-      pieces.push_back({{begin + first, begin + first + count}, which, wrote});
-    }
-  });
+  detector.for_global(
+      [&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end, bool wrote) {
+        if (begin != next.range.begin || end != next.range.end) {
+          take();
+          begin_next({begin, end});
+        }
+        if (traces.size() <= access_number) traces.resize(access_number + 1);
+        uint32_t& which = traces[access_number];
+        if (which == 0) {
+          const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+                                 access.silent, access.issuer,         access.warp, {}};
+          which = past_.trace(trace, [&] { return names_->instruction(access.site); });
+        }
+        const auto bytes = static_cast<uint32_t>(end - begin);
+        const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
+        const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
+        if (mine == all) return add(which, wrote);
+        for (uint32_t rest = mine; rest;) {
+          const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+          const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
+          rest &= ~(((1u << count) - 1) << first);
+          pieces.push_back({{begin + first, begin + first + count}, which, wrote});
+        }
+      });
   take();
   for (const Piece& piece : pieces) {
     begin_next(piece.range);

@@ -36,18 +36,18 @@ class LaunchCheck {
   Clock after_wait(const Clock& before);
 
   /// Checks that an access to global memory is ordered after those of other launches.
-  void check_past(RaceDetector& world, const RecordedAccess& access, const By& by, const Range& range,
+  void check_past(RaceDetector& detector, const RecordedAccess& access, const By& by, const Range& range,
                   const Clock& knows);
   /// A cluster with a checker of its own has ended. Its accesses are merged into the launch in the order of the
   /// clusters' numbers, whenever the clusters end. Null: the cluster has failed.
-  void end(uint32_t cluster, std::unique_ptr<RaceDetector> world);
+  void end(uint32_t cluster, std::unique_ptr<RaceDetector> detector);
   /// All clusters of this checker have ended.
-  void fold(RaceDetector& world);
+  void fold(RaceDetector& detector);
 
  private:
   friend class Launches;
   void clash(const PastAccess& before, const PastAccess& now, bool writes_before, bool writes_now, const Range& range);
-  void fold_in(RaceDetector& world);
+  void fold_in(RaceDetector& detector);
 
   const std::unique_ptr<const ProgramNames> names_;
   const Ended start_;

@@ -19,7 +19,6 @@ CtaKnowledge& RaceDetector::begin(GridPosition place, uint32_t rank, uint32_t th
   auto& slot = ctas_[place.cta];
   slot = std::make_unique<CtaKnowledge>();
   CtaKnowledge& cta = *slot;
-  cta.world = this;
   cta.place = place;
   cta.rank = rank;
   const auto count = static_cast<uint16_t>((threads + 31) / 32);

@@ -84,7 +84,6 @@ struct BarrierChannel {
 };
 
 struct CtaKnowledge {
-  RaceDetector* world = nullptr;
   GridPosition place;               ///< numbers in the grid
   const uint8_t* memory = nullptr;  ///< its shared memory, to compare values
   uint32_t rank = 0;                ///< in the cluster

@@ -220,9 +220,10 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
   const bool one_cta =
       rank_low == rank_high && rank_low < cluster.ctas.size() && (cluster_space || rank_low == cta.rank);
   Cta* const target = one_cta ? &cluster.ctas[rank_low] : nullptr;
+  const bool as_one = cluster.launch->warpgroups_as_one;
   const auto overwrite = [&](Cta& owner, int lane) {
     const uint32_t offset = lanes.address[lane] & kSharedOffsetMask;
-    check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what);
+    if (!as_one) check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what);
     if (!owner.layout.empty()) owner.layout[offset / 128] = kLayoutUnknown;
   };
   const uint32_t first = lanes.low & kSharedOffsetMask, last = (lanes.high & kSharedOffsetMask) + lanes.bytes;
@@ -235,7 +236,7 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
         check_not_barrier(*target, lanes.address[lane] & kSharedOffsetMask, lanes.bytes, what, lane);
       });
     }
-    if (lanes.writes() && (!target->layout.empty() || !target->warpgroups.empty()))
+    if (lanes.writes() && (!target->layout.empty() || (!as_one && !target->warpgroups.empty())))
       lanes.for_active([&](int lane) { overwrite(*target, lane); });
   } else {
     lanes.for_active([&](int lane) {
