@@ -109,7 +109,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
+  ptx::barrier_cluster_wait();  // both CTAs run, as the pair's tcgen05.alloc requires, and their barriers exist
   if (warp_idx == 0) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -187,7 +187,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   // Step 4: epilogue. TMEM lane = row of the tile; each thread converts and stores its row, one element at a time.
   ptx::mbarrier_wait(tmem_full, 0);
   ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
-  __syncwarp();
+  __syncwarp();                            // tcgen05.ld requires converged warps
   const int row = m_block * Config::BLOCK_M + threadIdx.x;
   for (int column = 0; column < Config::BLOCK_N; ++column) {
     float value[1];

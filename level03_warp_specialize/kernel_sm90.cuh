@@ -43,7 +43,7 @@ struct Config {
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0 is the producer
-  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
+  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, in eights, before setmaxnreg
   static constexpr int PRODUCER_REGISTERS = 24;
   static constexpr int CONSUMER_REGISTERS = 240;
 

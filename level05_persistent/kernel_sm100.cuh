@@ -129,7 +129,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
+  ptx::barrier_cluster_wait();  // both CTAs run, as the pair's tcgen05.alloc requires, and their barriers exist
   if (warp_idx == 0) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -192,7 +192,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
 
     // Step 4: epilogue. TMEM lane = row of the tile; each thread converts its row and stages it in shared memory.
     ptx::mbarrier_wait(tmem_full, tile_phase);
-    __syncwarp();
+    __syncwarp();                            // tcgen05.ld requires converged warps
     ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
     for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
       float values[Config::STORE_N];
@@ -209,9 +209,9 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       ptx::cp_async_bulk_commit_group();
       ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile: after the barrier below it may be overwritten
     }
-    // The end of a tile: both CTAs have read the accumulator. (Redundant, kept for clarity: exercise 5 of the README.)
+    // The end of a tile: both CTAs have read the accumulator. (Redundant, kept for clarity: exercise 4 of the README.)
     ptx::tcgen05_fence_before_thread_sync();  // orders this thread's TMEM loads before the barrier
-    __syncwarp();
+    __syncwarp();                             // the cluster barrier requires converged warps
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
     ptx::tcgen05_fence_after_thread_sync();  // orders the next tile's MMAs, and the deallocation, after the loads
@@ -228,7 +228,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps; the branch above may split them
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // the last tile's suffices; without that one (exercise 5) this one is required
+  ptx::barrier_cluster_wait();  // the last tile's suffices; without that one (exercise 4) this one is required
   if (warp_idx == 0) ptx::tcgen05_dealloc<Config::CTA_GROUP>(tmem, Config::TMEM_COLUMNS);
 }
 
@@ -250,7 +250,8 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles.
+  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles. The query takes the cluster's
+  // size from an attribute, not from __cluster_dims__; its grid is any, and replaced by the answer.
   cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension,
                               .val = {.clusterDim = {Config::CTA_GROUP, 1, 1}}};
   cudaLaunchConfig_t config{.gridDim = Config::CTA_GROUP,

@@ -46,7 +46,7 @@ struct Config {
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0 is the producer
-  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
+  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, in eights, before setmaxnreg
   static constexpr int PRODUCER_REGISTERS = 24;
   static constexpr int CONSUMER_REGISTERS = 240;
   static constexpr int SWIZZLE_GROUP_SIZE = 8;  // m-blocks that a group of tiles covers before n advances
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(Config::NUM_THREADS, 1)
         ptx::cp_async_bulk_commit_group();
         ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the tile,
       }
-      __syncwarp();
+      __syncwarp();                                          // bar.sync requires converged warps
       ptx::bar_sync(Config::STORE_BARRIER + consumer, 128);  // and all know; the turn barrier suffices, too
     }
   }
@@ -255,7 +255,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many CTAs as there are SMs, but no more than there are tiles.
+  // [L05] As many CTAs as there are SMs (an SM holds one), but no more than there are tiles.
   int device = 0, num_sms = 0;
   status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;

@@ -49,7 +49,7 @@ struct Config {
   static constexpr int UMMA_K = 16;
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_THREADS = 256;
-  static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes
+  static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes; warp 3 idles
   static constexpr int EPILOGUE_THREADS = 128;
   static constexpr int EPILOGUE_BARRIER = 1;  // number of their own bar.sync
   static constexpr int M_SUBTILES = BLOCK_M / SUBTILE_M;
@@ -153,7 +153,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
+  ptx::barrier_cluster_wait();  // both CTAs run, as the pair's tcgen05.alloc requires, and their barriers exist
   if (warp_idx == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -241,8 +241,8 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       __syncwarp();  // converges the warp after the wait; the __syncwarp() below would suffice
       ptx::tcgen05_fence_after_thread_sync();  // orders the loads after the MMAs that the barrier reported
       for (int subtile = 0; subtile < Config::M_SUBTILES; ++subtile) {
-        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();  // TMA has read the previous sub-tile,
-        __syncwarp();
+        if (thread == 0) ptx::cp_async_bulk_wait_group_read<0>();           // TMA has read the previous sub-tile,
+        __syncwarp();                                                       // bar.sync requires converged warps
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // and every thread may overwrite it
         for (int column = 0; column < Config::BLOCK_N; column += Config::STORE_N) {
           float values[Config::STORE_N];
@@ -297,7 +297,8 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles.
+  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles. The query takes the cluster's
+  // size from an attribute, not from __cluster_dims__; its grid is any, and replaced by the answer.
   cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension,
                               .val = {.clusterDim = {Config::CTA_GROUP, 1, 1}}};
   cudaLaunchConfig_t config{.gridDim = Config::CTA_GROUP,

@@ -53,7 +53,7 @@ struct Config {
   static constexpr int UMMA_K = 16;
   static constexpr int NUM_STAGES = 8;
   static constexpr int NUM_THREADS = 256;
-  static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes
+  static constexpr int FIRST_EPILOGUE_WARP = 4;  // [L06] 4 warps, one per quarter of TMEM's lanes; warp 3 idles
   static constexpr int EPILOGUE_THREADS = 128;
   static constexpr int EPILOGUE_BARRIER = 1;  // number of their own bar.sync
   static constexpr int NUM_ACCUMULATORS = 2;  // [L06]
@@ -166,7 +166,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
+  ptx::barrier_cluster_wait();  // both CTAs run, as the pair's tcgen05.alloc requires, and their barriers exist
   if (warp_idx == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();
@@ -259,7 +259,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
       for (int first = 0; first < Config::BLOCK_N; first += Config::STORE_BLOCK_N) {  // [L08] a store sub-tile
         // TMA has read the sub-tile staged in this buffer before; its reads of the other buffer may still be pending.
         if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
-        __syncwarp();
+        __syncwarp();                                                       // bar.sync requires converged warps
         ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread may write there
         const int cd = Smem::CD + store_stage * Config::CD_BYTES;
         for (int i = 0; i < Config::STORE_BLOCK_N / Config::STORE_N; ++i) {
@@ -318,7 +318,8 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm100, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles.
+  // [L05] As many clusters as fit on the GPU at once, but no more than there are tiles. The query takes the cluster's
+  // size from an attribute, not from __cluster_dims__; its grid is any, and replaced by the answer.
   cudaLaunchAttribute cluster{.id = cudaLaunchAttributeClusterDimension,
                               .val = {.clusterDim = {Config::CTA_GROUP, 1, 1}}};
   cudaLaunchConfig_t config{.gridDim = Config::CTA_GROUP,

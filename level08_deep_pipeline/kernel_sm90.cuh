@@ -49,8 +49,8 @@ struct Config {
   static constexpr int NUM_STAGES = 4;
   static constexpr int NUM_CONSUMERS = 2;                                // warpgroups that multiply
   static constexpr int NUM_THREADS = 128 * (1 + NUM_CONSUMERS);          // warpgroup 0: producer and store warps
-  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, what every warpgroup starts with
-  static constexpr int PRODUCER_REGISTERS = 40;  // [L08] room for store warps; 24 and 240 do not spill, either
+  static constexpr int LAUNCH_REGISTERS = 65'536 / NUM_THREADS / 8 * 8;  // per thread, in eights, before setmaxnreg
+  static constexpr int PRODUCER_REGISTERS = 40;  // [L08] room for store warps; 24 and 240 measured equal
   static constexpr int CONSUMER_REGISTERS = 232;
   static constexpr int SWIZZLE_GROUP_SIZE = 16;       // m-blocks that a group of tiles covers before n advances
   static constexpr int FIRST_STORE_WARP = 1;          // [L08] the store warp of consumer c is warp 1 + c
@@ -89,7 +89,7 @@ static_assert(Smem::BYTES == 230'400 && Smem::BYTES <= 232'448);
 static_assert(Smem::SMEM_EMPTY + 8 * Config::NUM_STAGES <= Smem::CD);
 static_assert(Smem::STAGES % 1024 == 0 && Config::A_BYTES % 1024 == 0 && Config::STAGE_BYTES % 1024 == 0 &&
               Config::B_LOAD_BYTES % 1024 == 0 && Config::STORE_BYTES % 1024 == 0);
-static_assert(2 * Smem::BYTES > 228 * 1024);  // one CTA runs per SM
+static_assert(2 * Smem::BYTES > 228 * 1024);  // an SM's shared memory holds one CTA, not two
 
 // [L05] The order of tiles: SWIZZLE_GROUP_SIZE m-blocks downwards, then the next n. Neighbours in this order share
 // columns (B), and a group as a whole returns to the same rows (A) while they are still in L2.
@@ -269,7 +269,8 @@ __global__ void __cluster_dims__(Config::CLUSTER_SIZE, 1, 1) __launch_bounds__(C
     }
   }
 
-  // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers.
+  // Step 5: tear down. No CTA may exit while its peer still loads into it, or arrives at its barriers. (The consumers'
+  // warps are converged: none of their lanes was elected.)
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();  // redundant: the drain has waited for all of that
 }
@@ -292,7 +293,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   status = cudaFuncSetAttribute(gemm_sm90, cudaFuncAttributeMaxDynamicSharedMemorySize, Smem::BYTES);
   if (status != cudaSuccess) return status;
 
-  // [L05] As many CTAs as there are SMs, but no more than there are tiles. [L07] Whole pairs: both numbers are even.
+  // [L05] As many CTAs as there are SMs (an SM holds one), at most as many as tiles. [L07] Whole pairs: both are even.
   int device = 0, num_sms = 0;
   status = cudaGetDevice(&device);
   if (status != cudaSuccess) return status;
@@ -301,6 +302,7 @@ inline cudaError_t launch(const harness::Problem& problem, cudaStream_t stream) 
   const int m_blocks = padded_m_blocks(problem.m);
   const int n_blocks = (problem.n + Config::BLOCK_N - 1) / Config::BLOCK_N;
   // [L08] If fewer CTAs take as many waves, fewer run: 2,048 tiles take 16 waves on 128 SMs, and on 132, too.
+  // (At least one pair: on a device of one SM the launch then reports what is wrong.)
   const int pairs = m_blocks * n_blocks / Config::CLUSTER_SIZE, most = std::max(num_sms / Config::CLUSTER_SIZE, 1);
   const int waves = (pairs + most - 1) / most;
   gemm_sm90<<<(pairs + waves - 1) / waves * Config::CLUSTER_SIZE, Config::NUM_THREADS, Smem::BYTES, stream>>>(

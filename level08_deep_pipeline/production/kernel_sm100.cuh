@@ -65,7 +65,7 @@ __global__ void __cluster_dims__(Config::CTA_GROUP, 1, 1) __launch_bounds__(Conf
   }
   __syncwarp();  // the cluster barrier requires converged warps
   ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();  // both CTAs run, and their barriers exist; the barrier below would suffice
+  ptx::barrier_cluster_wait();  // both CTAs run, as the pair's tcgen05.alloc requires, and their barriers exist
   if (warp == 2) {
     ptx::tcgen05_alloc<Config::CTA_GROUP>(cta.base + Smem::TMEM_ADDRESS, Config::TMEM_COLUMNS);
     ptx::tcgen05_relinquish_alloc_permit<Config::CTA_GROUP>();

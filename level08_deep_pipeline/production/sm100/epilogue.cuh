@@ -29,7 +29,7 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, uint32_t warp) {
       const bool is_last = subtile == Config::M_SUBTILES * Config::BLOCK_N / Config::STORE_BLOCK_N - 1;
       // TMA has read the sub-tile staged in this buffer before; its reads of other buffers may still be pending.
       if (thread == 0) ptx::cp_async_bulk_wait_group_read<Config::NUM_STORE_STAGES - 1>();
-      __syncwarp();
+      __syncwarp();                                                       // bar.sync requires converged warps
       ptx::bar_sync(Config::EPILOGUE_BARRIER, Config::EPILOGUE_THREADS);  // now every thread may write there
       const int cd = SmemOf<Config>::CD + store_stage * Config::CD_BYTES;
       for (int i = 0; i < Config::STORE_BLOCK_N / Config::STORE_N; ++i) {

@@ -50,7 +50,7 @@ __device__ __forceinline__ void write_d(const Cta<Config>& cta, const Accumulato
           const auto other = cta.stage_of_d(ring, index, 1 - consumer);
           ptx::mbarrier_wait(cta.smem_full(other.stage), other.phase);
         }
-        __syncwarp();
+        __syncwarp();  // stmatrix requires converged warps
       }
       ptx::stmatrix_x4<Config::SWAPS_AB>(
           address_in_subtile<Config>(cta.store_subtile(subtile, stage, consumer), column, warp, lane), pack(i),
