@@ -25,7 +25,8 @@ from pathlib import Path
 
 from ladder import command, shards
 from ladder.levels import names
-from ladder.tune import modelled, space, tuning
+from ladder.model import modelled
+from ladder.tune import space, tuning
 
 
 def parse() -> argparse.Namespace:

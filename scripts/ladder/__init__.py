@@ -6,6 +6,7 @@
     results/  docs/results: figures as data and as tables; measuring them
     sim/      what levels do on the simulated device: counters, traces
     tune/     parameter spaces, and sweeping them
+    model/    the timing model: its constants, what it predicts, and what GPUs say of that
     draw/     pictures and charts
     pages/    the marked blocks of the Markdown files
 

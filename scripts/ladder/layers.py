@@ -1,16 +1,23 @@
-"""The order of common/sim: which folder may include which; one class per name; the style of constants."""
+"""The order of common/sim and of scripts/ladder: which folder may use which. Of common/sim also: one class per name,
+and the style of constants."""
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 #: From the ground up. A folder may include those before it and itself; folders of one set do not know each other.
 LAYERS: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
     "machine", "ptx", "exec", "engine", "check timing", "device", "replay", "runtime", "web"))
 SIM = "common/sim/"
+#: Modules of scripts/ladder that are not named here are the ground.
+PACKAGES: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
+    "levels", "results", "context shards", "sim", "tune mutants exact", "model explorer fuzzing", "draw grader site",
+    "pages"))
+LADDER = "scripts/ladder/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)
+IMPORT = re.compile(r"^\s*from ladder(?:\.| import )(\w+(?:, \w+)*)", re.MULTILINE)
 #: A definition at the beginning of a line is one in a namespace: what is nested in a class is indented.
 CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s+)?(\w+)"
                    r"(?:\s+final)?\s*(?::(?!:)[^;{]*)?\{", re.MULTILINE)
@@ -18,9 +25,18 @@ CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ (
                       re.MULTILINE)
 
 
-def floor_of(folder: str) -> int:
-    """-1: no layer of the simulated device."""
-    return next((floor for floor, names in enumerate(LAYERS) if folder in names), -1)
+def floor_of(folder: str, layers: Sequence[frozenset[str]] = LAYERS) -> int:
+    """-1: none of the layers."""
+    return next((floor for floor, names in enumerate(layers) if folder in names), -1)
+
+
+def upward(path: str, text: str, pattern: re.Pattern[str], layers: Sequence[frozenset[str]], own: str) -> Iterator[str]:
+    """A sentence for each include or import of a folder above `own` or beside it."""
+    for match in pattern.finditer(text):
+        for other in match[1].replace(",", " ").split():
+            if other != own and floor_of(other, layers) >= max(floor_of(own, layers), 0):
+                line = text.count("\n", 0, match.start(1)) + 1
+                yield f"{path}:{line}: {own} is below {other} or beside it, and may not use it"
 
 
 def wrong_includes(texts: Mapping[str, str]) -> list[str]:
@@ -34,11 +50,20 @@ def wrong_includes(texts: Mapping[str, str]) -> list[str]:
         if own < 0:
             wrong.append(f"{path}: {folder}/ has no place among the layers")
             continue
-        for match in INCLUDE.finditer(text):
-            other = floor_of(match[1])
-            if other > own or (other == own and match[1] != folder):
-                line = text.count("\n", 0, match.start()) + 1
-                wrong.append(f"{path}:{line}: {folder}/ is below {match[1]}/ or beside it, and may not include it")
+        wrong += upward(path, text, INCLUDE, LAYERS, folder)
+    return wrong
+
+
+def wrong_imports(texts: Mapping[str, str]) -> list[str]:
+    """A sentence for each import against the order of scripts/ladder."""
+    wrong = []
+    for path, text in sorted(texts.items()):
+        folder, slash, _ = path.removeprefix(LADDER).partition("/")
+        if path.startswith(LADDER) and path.endswith(".py") and folder != "__init__.py":
+            own = folder.removesuffix(".py")
+            if slash and floor_of(own, PACKAGES) < 0:
+                wrong.append(f"{path}: {folder}/ has no place among the packages")
+            wrong += upward(path, text, IMPORT, PACKAGES, own)
     return wrong
 
 
@@ -67,4 +92,4 @@ def wrong_constants(texts: Mapping[str, str]) -> list[str]:
 
 def complaints(texts: Mapping[str, str]) -> list[str]:
     """All that is wrong with the layers and the names of these files."""
-    return wrong_includes(texts) + shared_names(texts) + wrong_constants(texts)
+    return wrong_includes(texts) + wrong_imports(texts) + shared_names(texts) + wrong_constants(texts)

@@ -17,7 +17,8 @@ import subprocess
 from pathlib import Path
 
 from ladder import command, files
-from ladder.results import calibration, measure
+from ladder.model import calibration
+from ladder.results import measure
 
 
 def parse() -> argparse.Namespace:

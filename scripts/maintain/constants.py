@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ladder import command, files
-from ladder.results import calibration, data, derivation
-from ladder.sim import predictions
+from ladder.model import calibration, derivation, predictions
+from ladder.results import data
 
 
 def main() -> int:

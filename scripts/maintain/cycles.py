@@ -17,7 +17,8 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names, shapes
-from ladder.results import ground_truth, measure
+from ladder.model import ground_truth
+from ladder.results import measure
 
 
 def parse() -> argparse.Namespace:

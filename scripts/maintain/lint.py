@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks format and types of everything: clang-format, ruff, mypy and shellcheck, as the root's dotfiles say; and the
-layers of the simulated device: none includes one above it, and no two classes have one name.
+layers of the simulated device and of scripts/ladder: none uses one above it, and no two classes have one name.
 
     lint.py          what does not agree with the rules
     lint.py --fix    changes what the tools can change by themselves
@@ -51,7 +51,8 @@ def cxx_agrees(names: list[str], fix: bool) -> bool:
 
 
 def layers_agree(names: list[str]) -> bool:
-    texts = {name: (files.ROOT / name).read_text(encoding="utf-8") for name in names if name.startswith(layers.SIM)}
+    texts = {name: (files.ROOT / name).read_text(encoding="utf-8") for name in names
+             if (name.startswith(layers.SIM) and name.endswith(CXX)) or name.startswith(layers.LADDER)}
     wrong = layers.complaints(texts)
     for sentence in wrong:
         print(sentence)
@@ -76,7 +77,7 @@ def main() -> int:
     names = all_files()
     right = [
         cxx_agrees([name for name in names if name.endswith(CXX)], options.fix),
-        layers_agree([name for name in names if name.endswith(CXX)]),
+        layers_agree(names),
         agrees("ruff", "check", "--quiet", *(["--fix"] if options.fix else [])),
         agrees("mypy", "--no-error-summary"),
         agrees("shellcheck", *filter(is_shell, names)),

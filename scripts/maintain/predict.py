@@ -19,8 +19,8 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names
+from ladder.model import ablations, predictions
 from ladder.results import data
-from ladder.sim import ablations, predictions
 
 
 def check(build: Path) -> int:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names, shapes
-from ladder.results import measure, profiling
+from ladder.model import profiling
+from ladder.results import measure
 
 
 def parse() -> argparse.Namespace:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from ladder.context import Context
+from ladder.model import modelled
 from ladder.pages.blocks import BLOCKS
 from ladder.results import data
-from ladder.tune import modelled, record, space
+from ladder.tune import record, space
 from tests.support import Sandbox
 
 SGEMM = space.KERNELS["sgemm", 90]

@@ -10,8 +10,9 @@ from unittest import mock
 
 from ladder import shards
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
+from ladder.model import modelled
 from ladder.results import data
-from ladder.tune import modelled, space, tuning
+from ladder.tune import space, tuning
 from ladder.tune.variants import CompileError, Variant
 from tests import support
 

@@ -5,7 +5,8 @@ import sys
 import unittest
 
 from ladder import files
-from ladder.results import calibration, data, derivation
+from ladder.model import calibration, derivation
+from ladder.results import data
 from tests import support
 
 H200 = [("NVIDIA H200", 90)]

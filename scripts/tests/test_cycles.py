@@ -4,7 +4,8 @@ import subprocess
 import sys
 import unittest
 
-from ladder.results import data, ground_truth
+from ladder.model import ground_truth
+from ladder.results import data
 from tests import support
 
 H200 = [("NVIDIA H200", 90)]

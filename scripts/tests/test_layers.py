@@ -1,4 +1,4 @@
-"""The lint of the simulated device's layers."""
+"""The lint of the layers of the simulated device and of scripts/ladder."""
 from __future__ import annotations
 
 import unittest
@@ -28,6 +28,20 @@ class Includes(unittest.TestCase):
         self.assertEqual(layers.wrong_includes(simulated(exec__core__a=text, check__order__a=text, device__a=text)), [])
 
 
+class Imports(unittest.TestCase):
+    def test_what_is_above_or_beside(self) -> None:
+        for path, text in (("files.py", "from ladder.levels import lab"),
+                           ("levels/lab.py", "from ladder import context"),
+                           ("sim/traces.py", "def late():\n    from ladder.pages.blocks import rows"),
+                           ("tune/space.py", "from ladder.mutants.sites import Site"), ("cellar/a.py", "")):
+            with self.subTest(path):
+                self.assertEqual(len(layers.wrong_imports({layers.LADDER + path: text})), 1)
+
+    def test_what_is_below(self) -> None:
+        text = "from ladder import context, files\nfrom ladder.levels import lab\nfrom ladder.model.a import b\n"
+        self.assertEqual(layers.wrong_imports({layers.LADDER + "model/a.py": text}), [])
+
+
 class Names(unittest.TestCase):
     def test_two_classes_of_one_name(self) -> None:
         texts = simulated(machine__a="struct Cta {\n};\n", check__b="namespace order {\nclass Cta final : Base {\n")
@@ -50,8 +64,9 @@ class Names(unittest.TestCase):
 class Tree(unittest.TestCase):
     def test_all_of_it(self) -> None:
         texts = {str(path.relative_to(files.ROOT)): path.read_text(encoding="utf-8")
-                 for path in (files.ROOT / layers.SIM).rglob("*") if path.suffix in (".h", ".cpp")}
-        self.assertGreater(len(texts), 200)
+                 for folder, suffixes in ((layers.SIM, (".h", ".cpp")), (layers.LADDER, (".py",)))
+                 for path in (files.ROOT / folder).rglob("*") if path.suffix in suffixes}
+        self.assertGreater(len(texts), 300)
         self.assertEqual(layers.complaints(texts), [])
 
 

@@ -10,9 +10,9 @@ from ladder.command import Failure
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
-from ladder.results import data, derivation, predicted
-from ladder.sim import predictions
-from ladder.tune import modelled, space, tuning
+from ladder.model import derivation, modelled, predicted, predictions
+from ladder.results import data
+from ladder.tune import space, tuning
 from tests import support
 
 CALIBRATION = support.ROOT / "docs" / "results" / "h200_calibration.csv"

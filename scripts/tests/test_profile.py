@@ -7,8 +7,9 @@ import unittest
 
 from ladder.context import Context
 from ladder.levels import description, names
+from ladder.model import profiling
 from ladder.pages.blocks import profiled
-from ladder.results import data, profiling
+from ladder.results import data
 from ladder.sim import observations
 from tests import support
 

@@ -15,7 +15,7 @@ from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, run
 
 from ladder.levels import lab
 from ladder.mutants.sites import Embedded
-from ladder.web import programs
+from ladder.site import programs
 from tests.support import Scratch
 
 SCHEDULES = ((), ("--check",), ("--latest",), ("--seed", "3"))

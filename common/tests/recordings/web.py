@@ -23,7 +23,7 @@ from ladder.mutants.sites import Embedded
 from ladder.mutants.study import Kernel
 from ladder.results import data
 from ladder.shards import Shard
-from ladder.web import classes, programs, recordings
+from ladder.site import classes, programs, recordings
 from tests.support import Scratch
 
 WEB = Path(os.environ["LADDER_BUILD"]) / "web"

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
-from ladder.web import programs
+from ladder.site import programs
 from tests.browser import Browser, PageTest, find_browser
 from tests.firefox import Firefox, find_firefox
 

@@ -11,7 +11,8 @@ from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.description import SMEM_LIMIT
 from ladder.levels.shapes import cube, size_text
-from ladder.results import data, numbers, predicted
+from ladder.model import predicted
+from ladder.results import data, numbers
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 
 HEAT_MAPS = "autotune_"  # stands in the names of sweeps, and of the heat-maps that are made of them

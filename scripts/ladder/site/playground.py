@@ -1,7 +1,7 @@
 """The playground's pages: a page for each program, and the explorer's modules beside the engine.
 
-ladder.web writes a program's recordings, sites and labs. This adds the source, the PTX, what the kernel says of itself,
-and the recorded run that a page shows at once."""
+programs.py writes a program's recordings, sites and labs. This adds the source, the PTX, what the kernel says of
+itself, and the recorded run that a page shows at once."""
 from __future__ import annotations
 
 import gzip
@@ -21,7 +21,7 @@ from ladder.command import Failure
 from ladder.explorer import events, record
 from ladder.explorer import page as explorer
 from ladder.levels import names
-from ladder.web import programs as data
+from ladder.site.programs import FIELD_BUG_FOLDER, write_all
 
 FOLDER = Path(__file__).resolve().with_name("playground")
 ENGINE = files.BUILD / "web"
@@ -157,7 +157,7 @@ def field_bugs(programs: Sequence[Program]) -> str:
 
 
 def is_field_bug(program: Program) -> bool:
-    return program.source.parent == data.FIELD_BUG_FOLDER
+    return program.source.parent == FIELD_BUG_FOLDER
 
 
 def listing(title: str, links: Sequence[tuple[str, str]], about: str, rows: Sequence[str]) -> str:
@@ -211,7 +211,7 @@ def copy_code(output: Path) -> None:
 def write(output: Path) -> None:
     """The playground, in a folder. Raises Failure."""
     (output / "data").mkdir(parents=True, exist_ok=True)
-    for _ in data.write_all(output / "data", files.BUILD):
+    for _ in write_all(output / "data", files.BUILD):
         pass
     shutil.rmtree(output / "data" / "sim", ignore_errors=True)  # the pages' copy lies beside them
     programs = sorted((Program(path.parent.name, path.parent, files.read_json(path))

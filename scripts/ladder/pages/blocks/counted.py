@@ -7,8 +7,9 @@ from typing import Callable, Optional
 from ladder import markdown
 from ladder.context import Context
 from ladder.levels import names
+from ladder.model import predicted
 from ladder.pages.blocks.options import Options, take_archs, take_level
-from ladder.results import data, predicted
+from ladder.results import data
 from ladder.results.numbers import NOTHING, grouped
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 

@@ -11,10 +11,11 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
+from ladder.model import modelled
 from ladder.pages.blocks.options import Options
 from ladder.results import data, numbers
 from ladder.results.numbers import grouped
-from ladder.tune import modelled, space
+from ladder.tune import space
 
 Row = data.Fields
 

@@ -12,12 +12,13 @@ from typing import Callable, Optional
 
 from ladder.context import Context
 from ladder.levels import names
+from ladder.model import predicted
+from ladder.model.modelled import SEPARATED
+from ladder.model.predicted import Compared
 from ladder.mutants.sites import key_of
 from ladder.pages.blocks import attempts, figures, on_hardware, profiled, synchronisation
-from ladder.results import predicted, table
+from ladder.results import table
 from ladder.results.numbers import grouped
-from ladder.results.predicted import Compared
-from ladder.tune.modelled import SEPARATED
 
 REFERENCES = Path("docs/references.md")
 CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds

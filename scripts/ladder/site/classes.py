@@ -11,7 +11,7 @@ from ladder.mutants.judge import Case
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results.data import Fields
-from ladder.web import recordings
+from ladder.site import recordings
 
 Runner = Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]]
 

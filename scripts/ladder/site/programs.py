@@ -26,7 +26,7 @@ from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.web import recordings
+from ladder.site import recordings
 
 WARM_UPS = ("one_mma", "tma_load")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"

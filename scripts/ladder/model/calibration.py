@@ -17,9 +17,9 @@ from pathlib import Path
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
 from ladder.levels import programs
+from ladder.model.derivation import needed
 from ladder.results import data, measure
 from ladder.results.data import Fields
-from ladder.results.derivation import needed
 
 # A program's spread (low, high, samples) is printed, not kept.
 COLUMNS = ("experiment", "setting", "quantity", "value", "unit", "kind", "gpu", "date", "commit")

@@ -15,9 +15,9 @@ from ladder import files
 from ladder.command import Failure, UsageError
 from ladder.files import RESULTS, SCRIPTS
 from ladder.levels import names
+from ladder.model.derivation import CONSTANTS
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.results.derivation import CONSTANTS
 
 ARCHS = {"h200": 90, "h100": 90, "b200": 100}
 # A GPU that differs from one that the simulated device knows only in its constants.

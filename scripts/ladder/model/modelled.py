@@ -13,9 +13,9 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.files import BUILD
 from ladder.levels.shapes import Shape, shape_text, size_text
+from ladder.model.predictions import ask, text_of
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.sim.predictions import ask, text_of
 from ladder.tune import space
 from ladder.tune.sweep import Progress
 from ladder.tune.tuning import Request, build_programs, few, find_candidates, sizes_of, summary_of

@@ -12,9 +12,9 @@ from typing import Optional
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
+from ladder.model import ablations, predictions
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.sim import ablations, predictions
 
 Known = dict[tuple[str, str, str], Fields]  # by level, GPU and edge
 # Points that were looked at while constants were fitted, or to find out what parts CTAs; all others are held out.

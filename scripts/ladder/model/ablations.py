@@ -15,9 +15,9 @@ from typing import Callable
 from ladder.command import Failure
 from ladder.files import RESULTS
 from ladder.levels import lab, names
+from ladder.model.predictions import ARCHS, Point, ask, text_of
 from ladder.results import ablations
 from ladder.results.data import Fields
-from ladder.sim.predictions import ARCHS, Point, ask, text_of
 
 MEASURED = RESULTS / "h200_ablations.csv"
 RECORD = RESULTS / "modelled_ablations.csv"

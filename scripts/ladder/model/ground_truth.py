@@ -17,8 +17,9 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG
 from ladder.levels import names
 from ladder.levels.shapes import Shape, shape_text
-from ladder.results import calibration, measure
-from ladder.results.calibration import ExperimentFailed
+from ladder.model import calibration
+from ladder.model.calibration import ExperimentFailed
+from ladder.results import measure
 from ladder.results.data import Fields
 
 SIZES = "4096,6144,8192,10240,12288"

@@ -19,8 +19,8 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import gpus, lab, names, programs
 from ladder.levels.shapes import Shape, size_text
+from ladder.model.calibration import ExperimentFailed, profiled, read_profile
 from ladder.results import data
-from ladder.results.calibration import ExperimentFailed, profiled, read_profile
 from ladder.results.data import Fields
 from ladder.sim import observations, traces
 

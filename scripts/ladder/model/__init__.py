@@ -1,0 +1,1 @@
+"""The timing model: how its constants are measured, what it predicts, and what GPUs say of that."""
