@@ -15,11 +15,12 @@ BIN = Path(os.environ["LADDER_BIN"])
 NVCC = os.environ["LADDER_NVCC"]
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "level01_baseline" / "warm_up"
-PROGRAMS = [(name, arch) for name in ("one_mma", "tma_load") for arch in (100, 90)]
+LINES = {"one_mma": 99, "tma_load": 99, "k_loop": 130, "pair": 130}  # each has at most
+PROGRAMS = [(name, arch) for name in LINES for arch in (100, 90)]
 
 
-def simulate(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SIM, *options, program], capture_output=True, text=True, check=False)
+def simulate(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SIM, *options, program, *arguments], capture_output=True, text=True, check=False)
 
 
 def executable(name: str, arch: int) -> Path:
@@ -39,15 +40,23 @@ class Programs(unittest.TestCase):
     def test_they_are_short(self) -> None:
         for name, arch in PROGRAMS:
             lines = (FOLDER / f"{name}_sm{arch}.cu").read_text(encoding="utf-8").count("\n")
-            self.assertLess(lines, 100, f"{name}_sm{arch}.cu")
+            self.assertLessEqual(lines, LINES[name], f"{name}_sm{arch}.cu")
 
     def test_they_are_right_in_every_schedule(self) -> None:
         for name, arch in PROGRAMS:
-            for options in ([], ["--latest"], *(["--seed", str(seed)] for seed in range(1, 5))):
+            for options in ([], ["--latest"], *(["--seed", str(seed)] for seed in range(1, 5)), ["--check=strict"]):
                 with self.subTest(name, arch=arch, options=options):
                     ran = simulate(executable(name, arch), *options)
                     self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
                     self.assertIn("right: 0 of", ran.stdout)
+                    self.assertNotIn("check:", ran.stderr)
+
+    def test_any_size_is_right(self) -> None:
+        for size in (("1", "1", "8"), ("129", "65", "72"), ("128", "128", "64")):
+            for arch in (100, 90):
+                ran = simulate(executable("k_loop", arch), "--check", arguments=size)
+                self.assertEqual((ran.returncode, "check:" in ran.stderr), (0, False), ran.stdout + ran.stderr)
+                self.assertIn(f"right: 0 of {int(size[0]) * int(size[1])} elements", ran.stdout)
 
     def test_they_print_what_their_pages_show(self) -> None:
         for name, arch in PROGRAMS:
@@ -62,7 +71,8 @@ class Programs(unittest.TestCase):
 
 
 class Exercises(unittest.TestCase):
-    def run_changed(self, name: str, arch: int, before: str, after: str) -> subprocess.CompletedProcess[str]:
+    def run_changed(self, name: str, arch: int, before: str, after: str,
+                    *options: str) -> subprocess.CompletedProcess[str]:
         """The program with a piece of its source replaced: compiled to PTX, and run in the place of what is in it."""
         source = (FOLDER / f"{name}_sm{arch}.cu").read_text(encoding="utf-8")
         self.assertIn(before, source)
@@ -71,7 +81,7 @@ class Exercises(unittest.TestCase):
             changed.write_text(source.replace(before, after), encoding="utf-8")
             subprocess.run([NVCC, "-std=c++20", "-O3", f"-gencode=arch=compute_{arch}a,code=compute_{arch}a",
                             "--no-compress", "-cudart", "shared", f"-I{ROOT}", changed, "-o", program], check=True)
-            return simulate(program)
+            return simulate(program, *options)
 
     def test_a_wrong_distance(self) -> None:
         """(row, k) comes from row + 32 for k = 8 to 15: D as the program computes it, with A's rows moved."""
@@ -119,6 +129,38 @@ class Exercises(unittest.TestCase):
             ran = self.run_changed("tma_load", arch, "&map_a, a, M, K, K", f"&map_a, a, {rows}, K, K")
             tile = 128 if arch == 100 else 64
             self.assertIn(f"wrong: {(tile - rows) * 32} of {tile * 32} elements", ran.stdout)
+
+    def test_only_one_of_them_swizzles(self) -> None:
+        for arch in (100, 90):
+            ran = self.run_changed("k_loop", arch, "BLOCK_M, BLOCK_K, mma::Swizzle::B128",
+                                   "BLOCK_M, BLOCK_K, mma::Swizzle::None")
+            self.assertEqual(ran.returncode, 3)
+            self.assertIn("the tensor map and the descriptor must agree", ran.stderr)
+
+    def test_forget_the_columns(self) -> None:
+        ran = self.run_changed("k_loop", 90, "row < m && col < n", "row < m", "--check")
+        self.assertIn("(write after write)", ran.stderr)
+        self.assertIn("0 bytes past the end of cudaMallocManaged #3", ran.stderr)
+
+    def test_less_than_a_block(self) -> None:
+        for arch, rows in ((100, 192), (90, 128)):
+            self.assertEqual(simulate(executable("k_loop", arch), arguments=("200", "72", "40")).returncode, 0)
+            self.assertIn(f"{48 * rows:,} of {128 * rows:,}", " ".join(page("k_loop").split()))
+
+    def test_commit_to_the_leader_only(self) -> None:
+        ran = self.run_changed("pair", 100, "0b11", "0b01")
+        self.assertEqual(ran.returncode, 3)
+        self.assertRegex(ran.stderr, r"(?s)CTA \(1\).*\(lane 0\) waits for the mbarrier .*phase 0 still needs 1 arr")
+
+    def test_the_same_rows_of_a(self) -> None:
+        ran = self.run_changed("pair", 100, "k, rank * OWN_M", "k, 0")
+        self.assertRegex(ran.stdout, r"CTA 0: .* 0 elements wrong\nCTA 1: .* 8132 elements wrong")
+
+    def test_four_arrivals(self) -> None:
+        ran = self.run_changed("pair", 90, "smem_empty, THREADS / 32", "smem_empty, THREADS / 64", "--check")
+        self.assertIn("right: 0 of 8192", ran.stdout)
+        self.assertIn("(write after read)", ran.stderr)
+        self.assertIn("(phase known)", ran.stderr)
 
 
 if __name__ == "__main__":

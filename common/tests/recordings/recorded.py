@@ -29,7 +29,8 @@ class Program:
 
 LEVELS = [Program(f"{folder.name}_sm{arch}", SMALL, ("--sms", "4"))
           for folder in sorted(ROOT.glob("level0*_*")) for arch in (100, 90)]
-WARM_UPS = [Program(f"warm_up_{name}_sm{arch}") for name in ("one_mma", "tma_load") for arch in (100, 90)]
+WARM_UPS = [Program(f"warm_up_{name}_sm{arch}")
+            for name in ("one_mma", "tma_load", "k_loop", "pair") for arch in (100, 90)]
 OTHERS = [Program(f"program_{name}", (), ("--gpu", "h200"))
           for name in ("samples", "clusters_and_mma", "graphs", "graph_nodes", "calls", "units")]
 OTHERS.append(Program("program_hand_over", ("grid_sync",), ("--gpu", "h200")))

@@ -163,7 +163,8 @@ def navigation(site: Site, playground: bool, explorer: bool) -> list[object]:
         return [path for path in paths if path in site.files]
 
     levels = [page for page in site.pages if re.fullmatch(r"level\d\d_\w+/README\.md", page)]
-    warm_up = [page for page in site.pages if page.startswith("level01_baseline/warm_up/")]
+    warm_up = there(*(f"level01_baseline/warm_up/{name}.md" for name in
+                      ("README", "one_mma", "tma_load", "k_loop", "pair")))
     beyond = [page for page in site.pages if page.startswith("docs/beyond/")]
     tasks = [page for page in site.pages if page.startswith("scripts/ladder/grader/tasks/")]
     taken = {*levels, *warm_up, *beyond, *tasks, "README.md", "docs/README.md", "docs/cheat_sheet.md"}

@@ -28,7 +28,7 @@ from ladder.results import data
 from ladder.results.data import Fields
 from ladder.site import recordings
 
-WARM_UPS = ("one_mma", "tma_load")
+WARM_UPS = ("one_mma", "tma_load", "k_loop", "pair")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
 FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
 FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
