@@ -25,8 +25,13 @@ struct Recorder {
   uint32_t* stages = nullptr;
   uint32_t stage_mask = 0;  ///< window / STAGE_STEP - 1; 0: one slot per SM, which is never read
   int64_t window = 0;       ///< cycles, a power of two
+  /// [sm][WARPS][SITES], with LADDER_WAITS alone, and then never null: how often a warp has waited at a site, times
+  /// 2^40, plus the cycles that it has waited there.
+  uint64_t* waits = nullptr;
+  static constexpr int WARPS = 16, SITES = 4096, COUNT_SHIFT = 40;
 
   std::size_t event_slots() const { return static_cast<std::size_t>(window / EVENT_STEP); }
+  static constexpr std::size_t wait_slots() { return static_cast<std::size_t>(WARPS) * SITES; }  ///< of an SM
   std::size_t stage_slots() const { return static_cast<std::size_t>(stage_mask) + 1; }
 };
 
@@ -34,3 +39,5 @@ struct Recorder {
 
 /// Tells the kernels of this program where to note. Defined by an instrumented program only.
 extern "C" [[gnu::weak]] void cycles_set_recorder(const cycles::Recorder& recorder);
+/// Defined where the kernels note their waits, and neither K blocks nor tiles.
+extern "C" [[gnu::weak]] void cycles_notes_waits();

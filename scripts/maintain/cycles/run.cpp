@@ -1,5 +1,5 @@
 // cycles_LEVEL [--quick] [--once] --sizes LIST: one level at several sizes, and what its kernel noted of itself, as
-// CSV. plain_LEVEL: the same kernel as it is; how long it takes.
+// CSV. waits_LEVEL: how long its warps waited, a row for each warp and source line. plain_LEVEL: the same kernel as it is; how long it takes.
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description.
 #include <algorithm>
@@ -65,15 +65,21 @@ class Tables {
     const std::size_t events = static_cast<std::size_t>(sms) * device_.event_slots() * sizeof(Event);
     device_.stage_mask = static_cast<uint32_t>(window / Recorder::STAGE_STEP - 1);
     const std::size_t stages = static_cast<std::size_t>(sms) * device_.stage_slots() * sizeof(uint32_t);
-    bytes_ = 2 * events + stages;
+    const std::size_t waits = static_cast<std::size_t>(sms) * Recorder::wait_slots() * sizeof(uint64_t);
+    bytes_ = 2 * events + stages + waits;
     memory_ = DeviceMemory(bytes_, "what the kernels note");
     device_.begins = reinterpret_cast<Event*>(memory_.data());
     device_.tiles = reinterpret_cast<Event*>(memory_.data() + events);
-    device_.stages = reinterpret_cast<uint32_t*>(memory_.data() + 2 * events);
+    device_.waits = reinterpret_cast<uint64_t*>(memory_.data() + 2 * events);
+    device_.stages = reinterpret_cast<uint32_t*>(memory_.data() + 2 * events + waits);
   }
   void clear() { check(cudaMemset(memory_.data(), 0, bytes_), "clearing what the kernels note"); }
   const Recorder& device() const { return device_; }
-  Timeline read(int products) const {
+  struct Reading {
+    Timeline timeline;
+    std::vector<uint64_t> counts, cycles;  ///< [warp][site], of all products and SMs
+  };
+  Reading read(int products) const {
     const auto copy = std::make_unique_for_overwrite<std::byte[]>(bytes_);
     check(cudaMemcpy(copy.get(), memory_.data(), bytes_, cudaMemcpyDeviceToHost), "reading what the kernels noted");
     const std::byte* begin = memory_.data();
@@ -82,7 +88,15 @@ class Tables {
     };
     Recorder tables = device_;
     tables.begins = host(device_.begins), tables.tiles = host(device_.tiles), tables.stages = host(device_.stages);
-    return cycles::read_timeline(tables, sms_, products);
+    Reading result{cycles::read_timeline(tables, sms_, products), {}, {}};
+    const std::size_t slots = Recorder::wait_slots();
+    const uint64_t* waits = host(device_.waits);
+    result.counts.resize(slots), result.cycles.resize(slots);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(sms_) * slots; ++i) {
+      result.counts[i % slots] += waits[i] >> Recorder::COUNT_SHIFT;
+      result.cycles[i % slots] += waits[i] & ((uint64_t{1} << Recorder::COUNT_SHIFT) - 1);
+    }
+    return result;
   }
 
  private:
@@ -99,8 +113,9 @@ class Runner {
     std::int64_t a = 0, b = 0;
     for (const Shape& shape : settings.sizes) a = std::max(a, shape.a_elements()), b = std::max(b, shape.b_elements());
     a_ = fill(Operand::a, a), b_ = fill(Operand::b, b);  // smaller products take the first of these values
-    unread_ = DeviceMemory(static_cast<std::size_t>(device.properties.multiProcessorCount) * sizeof(uint32_t),
-                           "what nobody reads");
+    const auto sms = static_cast<std::size_t>(device.properties.multiProcessorCount);
+    unread_ = DeviceMemory(sms * std::max(sizeof(uint32_t), Recorder::wait_slots() * sizeof(uint64_t)),
+                           "notes that are not read");
     note_nothing();
   }
 
@@ -164,9 +179,12 @@ class Runner {
       stream_.synchronize("running the level");
       meter.stop();
       watts = meter.power_w, celsius = nvml_.temperature_c();
-      Timeline timeline;
-      if (tables) timeline = tables->read(products), period_us = 1e-3 * timeline.period_ns;
-      print(shape, config, mode, period_us, timeline, tables != nullptr, watts, celsius);
+      Tables::Reading reading;
+      if (tables) reading = tables->read(products), period_us = 1e-3 * reading.timeline.period_ns;
+      if (cycles_notes_waits != nullptr)
+        print_waits(shape, config, mode, reading, products);
+      else
+        print(shape, config, mode, period_us, reading.timeline, tables != nullptr, watts, celsius);
     };
     if (!settings_.quick) {
       if (tables) look("sustained", WARM_S);
@@ -176,6 +194,10 @@ class Runner {
   }
 
   static void header() {
+    if (cycles_notes_waits != nullptr) {
+      std::printf("level,arch,config,m,n,k,mode,period_us,mhz,warp,site,count,cycles\n");
+      return;
+    }
     std::printf(
         "level,arch,config,m,n,k,mode,period_us,period_cycles,mhz,busy_cycles,ctas,stages,first_stage,stage,stage_low,"
         "stage_high,tile,tile_low,tile_high,spread,spread_low,spread_high,power_w,temperature_c\n");
@@ -193,11 +215,27 @@ class Runner {
   }
 
   void note_nothing() const {
-    if (cycles_set_recorder != nullptr) set_recorder({.stages = reinterpret_cast<uint32_t*>(unread_.data())});
+    if (cycles_set_recorder != nullptr)
+      set_recorder({.stages = reinterpret_cast<uint32_t*>(unread_.data()),
+                    .waits = reinterpret_cast<uint64_t*>(unread_.data())});
   }
   static void set_recorder(const Recorder& recorder) {
     cycles_set_recorder(recorder);
     check(cudaGetLastError(), "telling the kernels where to note the time");
+  }
+
+  /// `count`: of a warp on an SM, in one product; `cycles`: of all of these waits together.
+  void print_waits(const Shape& shape, const Config& config, const char* mode, const Tables::Reading& reading,
+                   int products) const {
+    const double runs = 1.0 * products * device_.properties.multiProcessorCount;
+    for (std::size_t i = 0; i < reading.counts.size(); ++i) {
+      if (reading.counts[i] == 0) continue;
+      std::printf("%s,%d,%s,%d,%d,%d,%s,%.3f,%.1f,%d,%d,%.2f,%.1f\n", std::string(level_.name).c_str(), level_.arch,
+                  std::string(config.name).c_str(), shape.m, shape.n, shape.k, mode, 1e-3 * reading.timeline.period_ns,
+                  reading.timeline.mhz, static_cast<int>(i / Recorder::SITES), static_cast<int>(i % Recorder::SITES),
+                  static_cast<double>(reading.counts[i]) / runs, static_cast<double>(reading.cycles[i]) / runs);
+    }
+    std::fflush(stdout);
   }
 
   void print(const Shape& shape, const Config& config, const char* mode, double period_us, const Timeline& t,
