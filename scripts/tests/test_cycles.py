@@ -66,6 +66,27 @@ class Cycles(support.Sandbox):
         self.assert_exit(2, self.record("--output", self.root / "docs/results/h200.csv"), "something else")
 
 
+class Waits(unittest.TestCase):
+    def test_warps_that_wait_at_the_same_lines_are_a_role(self) -> None:
+        level = "level05_persistent"
+        sites = {text: number for number, (_, text) in ground_truth.wait_sites(level, 90).items()}
+        full, empty = (next(n for text, n in sites.items() if name in text) for name in ("smem_full", "smem_empty"))
+        common = {"level": level, "arch": "90", "config": "", "m": "512", "n": "512", "k": "512", "mode": "burst",
+                  "gpu": "NVIDIA H100", "period_us": "10", "mhz": "1000"}
+        rows = [{**common, "warp": warp, "site": str(site), "count": "8", "cycles": cycles}
+                for warp, site, cycles in (("0", empty, "900"), ("4", full, "1000"), ("5", full, "3000"))]
+        plain = {ground_truth.row_key(rows[0]): 8.0}
+        found = ground_truth.by_role(rows, ground_truth.wait_sites(level, 90), plain)
+        self.assertEqual([(r["warps"], r["wait"], r["count"], r["cycles"], r["share"], r["cost"]) for r in found],
+                         [("0", "mbarrier_wait", "8.0", "900", "0.0900", "0.2500"),
+                          ("4 5", "mbarrier_wait", "8.0", "2000", "0.2000", "0.2500")])
+
+    def test_a_wait_that_the_sources_do_not_have_is_an_error(self) -> None:
+        row = {**dict.fromkeys(ground_truth.WAITED, "1"), "gpu": "NVIDIA H100"}
+        with self.assertRaisesRegex(ground_truth.ExperimentFailed, "do not have"):
+            ground_truth.by_role([row], {}, {})
+
+
 class Products(unittest.TestCase):
     def launches(self, text: str) -> list[dict[str, str]]:
         metrics = ground_truth.COUNTED.values()

@@ -1,10 +1,11 @@
 """The ground truth of the timing model: what the levels' kernels note of themselves on the GPU of this machine.
 
-scripts/maintain/cycles/ makes two programs of each level: cycles_LEVEL_smNN notes the time, plain_LEVEL_smNN is the
-level as it is.
+scripts/maintain/cycles/ makes three programs of each level: cycles_LEVEL_smNN notes the time, waits_LEVEL_smNN how long
+its warps wait and where, plain_LEVEL_smNN is the level as it is.
 """
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import time
@@ -29,6 +30,9 @@ NOTED = ("level", "arch", "config", "m", "n", "k", "mode", "period_us", "period_
 COUNTED = {"dram_read_bytes": "dram__bytes_read.sum", "dram_write_bytes": "dram__bytes_write.sum",
            "l2_read_sectors": "lts__t_sectors_op_read.sum", "counted_cycles": "sm__cycles_elapsed.max"}
 COLUMNS = (*NOTED, "plain_us", *COUNTED, "kind", "gpu", "driver", "cuda", "power_cap_w", "date", "commit")
+WAITED = (*NOTED[:6], "mode", "period_us", "mhz", "warp", "site", "count", "cycles")
+WAITS_COLUMNS = (*NOTED[:6], "mode", "warps", "wait", "site", "count", "cycles", "share", "cost", "kind", "gpu", "date",
+                 "commit")
 KEY = ("level", "arch", "config", "m", "n", "k", "mode", "gpu")
 TIMEOUT_S = 120  # after which a program counts as hung; most take a few seconds
 
@@ -41,12 +45,16 @@ class Recording:
     arch: int
     output: Path
     sizes: Sequence[Shape]
+    waits: bool = False  # how long warps wait, in place of when CTAs begin and tiles end
     date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
     commit: str = field(default_factory=files.commit_id)
     failures: list[str] = field(default_factory=list)
 
     def program(self, level: str) -> Path:
         return self.build / "bin" / f"cycles_{names.target(level, self.arch)}"
+
+    def waits_program(self, level: str) -> Path:
+        return self.build / "bin" / f"waits_{names.target(level, self.arch)}"
 
     def plain_program(self, level: str) -> Path:
         return self.build / "bin" / f"plain_{names.target(level, self.arch)}"
@@ -68,6 +76,16 @@ class Recording:
             row.update(counted.get((int(row["m"]), int(row["n"]), int(row["k"])), dict.fromkeys(COUNTED, "")))
         return found
 
+    def measure_waits(self, level: str) -> list[Fields]:
+        """Rows of how long each role waits at each line: `count` and `cycles` of a warp in one product, `share` of the
+        product's time, `cost` of the notes, as a part of the time of the level as it is. Raises ExperimentFailed."""
+        def rows(program: Path, columns: Sequence[str]) -> list[Fields]:
+            return calibration.read_printed(calibration.run(self.command(program), TIMEOUT_S), columns, self.date,
+                                            self.commit)
+
+        plain = {row_key(row): float(row["period_us"]) for row in rows(self.plain_program(level), NOTED)}
+        return by_role(rows(self.waits_program(level), WAITED), wait_sites(level, self.arch), plain)
+
     def count(self, level: str) -> dict[Shape, Fields]:
         """What Nsight Compute counts in the second of two products of each size; nothing where there is none."""
         profiler = shutil.which("ncu")
@@ -86,6 +104,57 @@ class Recording:
             except (OSError, ValueError, ExperimentFailed) as problem:
                 print(f"{level}: nothing was counted: {problem}", flush=True)
                 return {}
+
+
+_WAIT = re.compile(r"ptx::((?:\w+_)?(?:wait|wait_group|wait_group_read|bar_sync))\b")
+
+
+def wait_site(name: str, line: int) -> int:
+    """The number of a source line, as record.cuh's wait_site makes it of a file's name."""
+    digest = 2166136261
+    for byte in name.encode():
+        digest = (digest ^ byte) * 16777619 & 0xFFFFFFFF
+    return (digest >> 16) % 8 * 512 + line % 512
+
+
+def wait_sites(level: str, arch: int) -> dict[int, tuple[str, str]]:
+    """Of each wait of a level's kernel: the wrapper and the statement, by its number."""
+    found: dict[int, tuple[str, str]] = {}
+    for path in names.kernel_parts(names.kernel_path(files.ROOT, level, arch)):
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            match = _WAIT.search(text)
+            if match is None:
+                continue
+            site = wait_site(path.name, line)
+            if site in found:
+                raise ExperimentFailed(f"{path.name}:{line} and another wait share a number")
+            found[site] = (match[1], text.split("//")[0].strip())
+    return found
+
+
+def by_role(rows: Sequence[Fields], sites: dict[int, tuple[str, str]], plain: dict[tuple[str, ...], float]
+            ) -> list[Fields]:
+    """The mean over the warps of a role: those that wait at the same lines."""
+    found: list[Fields] = []
+    for key in dict.fromkeys(row_key(row) for row in rows):
+        mine = [row for row in rows if row_key(row) == key]
+        where = {warp: frozenset(row["site"] for row in mine if row["warp"] == warp)
+                 for warp in dict.fromkeys(row["warp"] for row in mine)}
+        for lines in dict.fromkeys(where.values()):
+            warps = [warp for warp, its in where.items() if its == lines]
+            for site in sorted(lines, key=int):
+                if int(site) not in sites:
+                    raise ExperimentFailed(f"NO RESULT: a wait that the sources do not have, number {site}")
+                one = [row for row in mine if row["site"] == site and row["warp"] in warps]
+                cycles = sum(float(row["cycles"]) for row in one) / len(one)
+                period = float(one[0]["period_us"])
+                wait, statement = sites[int(site)]
+                found.append({**{column: one[0].get(column, "") for column in WAITS_COLUMNS},
+                              "warps": " ".join(warps), "wait": wait, "site": statement,
+                              "count": f"{sum(float(row['count']) for row in one) / len(one):.1f}",
+                              "cycles": f"{cycles:.0f}", "share": f"{cycles / period / float(one[0]['mhz']):.4f}",
+                              "cost": f"{period / plain[key] - 1:.4f}" if key in plain else ""})
+    return found
 
 
 def row_key(row: Fields) -> tuple[str, ...]:
@@ -116,10 +185,14 @@ def perform(recording: Recording, levels: Sequence[str]) -> int:
     for number, level in enumerate(levels, start=1):
         print(f"[{number}/{len(levels)}] {level}", flush=True)
         try:
-            rows = recording.measure(level)
+            rows = recording.measure_waits(level) if recording.waits else recording.measure(level)
         except ExperimentFailed as failure:
             print(f"{level}: {failure}; it leaves no rows.", flush=True)
             recording.failures.append(f"{level}: {failure}")
+            continue
+        if recording.waits:
+            measure.replace_rows(recording.output, WAITS_COLUMNS, rows, KEY)
+            print(f"      {len(rows)} rows", flush=True)
             continue
         for row in rows:
             measure.merge(recording.output, COLUMNS, row, KEY)

@@ -224,11 +224,17 @@ class Measurement:
 
 def merge(path: Path, columns: Sequence[str], row: Fields, key: Sequence[str]) -> None:
     """Puts a row into a file in the place of those with the same key. Columns that one of the two lacks are empty."""
+    replace_rows(path, columns, [row], key)
+
+
+def replace_rows(path: Path, columns: Sequence[str], rows: Sequence[Fields], key: Sequence[str]) -> None:
+    """The same for several rows, which may share a key; these keep their order."""
     with files.locked(path):
         old_columns, old_rows = data.read_rows(path)
         all_columns = [*columns, *(c for c in old_columns if c not in columns)]
-        kept = [old for old in old_rows if any(old.get(c, "") != row[c] for c in key)]
-        data.write_rows(path, all_columns, sorted([*kept, row], key=lambda r: sort_key(r, key)))
+        new = {tuple(row[c] for c in key) for row in rows}
+        kept = [old for old in old_rows if tuple(old.get(c, "") for c in key) not in new]
+        data.write_rows(path, all_columns, sorted([*kept, *rows], key=lambda r: sort_key(r, key)))
 
 
 def sort_key(row: Fields, key: Sequence[str]) -> list[tuple[int, str]]:
