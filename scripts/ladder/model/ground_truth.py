@@ -114,7 +114,7 @@ def wait_site(name: str, line: int) -> int:
     digest = 2166136261
     for byte in name.encode():
         digest = (digest ^ byte) * 16777619 & 0xFFFFFFFF
-    return (digest >> 16) % 8 * 512 + line % 512
+    return (digest >> 16) % 4 * 1024 + line % 1024
 
 
 def wait_sites(level: str, arch: int) -> dict[int, tuple[str, str]]:

@@ -39,7 +39,7 @@ __device__ __forceinline__ void note_stage() {
 __host__ __device__ constexpr uint32_t wait_site(const char* file, uint32_t line) {
   uint32_t hash = 2166136261;  // FNV-1a of the file's name, without folders
   for (; *file != '\0'; ++file) hash = *file == '/' ? 2166136261 : (hash ^ static_cast<uint8_t>(*file)) * 16777619;
-  return (hash >> 16) % 8 * 512 + line % 512;
+  return (hash >> 16) % 4 * 1024 + line % 1024;
 }
 
 template <uint32_t SITE>
