@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from ladder.model import ground_truth
+from ladder.model import calibration, ground_truth
 from ladder.results import data
 from tests import support
 
@@ -83,7 +83,7 @@ class Waits(unittest.TestCase):
 
     def test_a_wait_that_the_sources_do_not_have_is_an_error(self) -> None:
         row = {**dict.fromkeys(ground_truth.WAITED, "1"), "gpu": "NVIDIA H100"}
-        with self.assertRaisesRegex(ground_truth.ExperimentFailed, "do not have"):
+        with self.assertRaisesRegex(calibration.ExperimentFailed, "do not have"):
             ground_truth.by_role([row], {}, {})
 
 

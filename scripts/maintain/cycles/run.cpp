@@ -1,5 +1,6 @@
-// cycles_LEVEL [--quick] [--once] --sizes LIST: one level at several sizes, and what its kernel noted of itself, as
-// CSV. waits_LEVEL: how long its warps waited, a row for each warp and source line. plain_LEVEL: the same kernel as it is; how long it takes.
+// Measures one level at several sizes and prints CSV: cycles_LEVEL [--quick] [--once] --sizes LIST prints what its
+// kernel noted of itself, waits_LEVEL how long its warps waited, a row for each warp and source line, and plain_LEVEL
+// how long the kernel takes as it is.
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description.
 #include <algorithm>
