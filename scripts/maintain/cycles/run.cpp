@@ -1,6 +1,6 @@
-// Measures one level at several sizes and prints CSV: cycles_LEVEL [--quick] [--once] --sizes LIST prints what its
-// kernel noted of itself, waits_LEVEL how long its warps waited, a row for each warp and source line, and plain_LEVEL
-// how long the kernel takes as it is.
+// cycles_LEVEL [--quick] [--once] --sizes LIST: one level at several sizes, and what its kernel noted of itself, as
+// CSV. The program waits_LEVEL prints how long its warps waited, a row for each warp and source line. plain_LEVEL is
+// the same kernel as it is, and prints how long it takes.
 //
 // This `run` stands in for the harness's: a level's main.cu calls it with its description.
 #include <algorithm>
