@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import lab, names
-from ladder.levels.lab import Build, Lab, Report
+from ladder.levels import lab, names, runner
+from ladder.levels.lab import Build, Lab
 
 EPILOG = """Exit codes: 0 all as predicted; 1 something else happened; 2 wrong command line; 4 the lab does not apply or
 the level is not built; 77 no GPU for it."""
@@ -48,32 +47,14 @@ def parse() -> argparse.Namespace:
 # --- what is printed --------------------------------------------------------------------------------------------------
 
 
-def paragraph(label: str, text: str) -> str:
-    return textwrap.fill(text, 100, initial_indent=f"{label:<10}", subsequent_indent=" " * 10)
-
-
 def print_question(chosen: Lab) -> None:
     """The question, and the change."""
     print(f"{chosen.title}, {names.ARCH_NAMES[chosen.arch]}\n")
-    print(paragraph("Question", chosen.question))
+    print(runner.paragraph("Question", chosen.question))
     patch = chosen.path.read_text(encoding="utf-8").partition("\n--- ")[2].splitlines()
     changed = [line for line in patch if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
     print(f"\nThe change in {', '.join(chosen.files) or 'the options of the compiler'}")
     print("\n".join(f"  {line}" for line in [*chosen.definitions, *changed]) + "\n")
-
-
-def print_answer(report: Report, most: int = 16) -> None:
-    """What happened, and what was expected."""
-    shown = None
-    for mode, output in report.outputs:
-        print(f"What happens ({mode})")
-        lines = ["the same"] if output == shown else output.splitlines() or ["nothing is said"]
-        print("\n".join(f"  {line}" for line in lines[:most if len(lines) > most + 1 else None]))
-        if len(lines) > most + 1:
-            print(f"  ... and {len(lines) - most} lines more")
-        print()
-        shown = output
-    print("\n".join(report.lines))
 
 
 # --- what is done -----------------------------------------------------------------------------------------------------
@@ -84,31 +65,6 @@ def list_labs(labs: Sequence[Lab]) -> int:
     for one in labs:
         print(f"{one.title:<{width}}  sm{one.arch:<4} {one.question}")
     return 0
-
-
-def check(labs: Sequence[Lab], build: Build, jobs: int) -> int:
-    """Prints a line for each."""
-    failed = 0
-    width = max((len(one.title) for one in labs), default=0)
-    for report in lab.run_all(labs, build, jobs):
-        failed += not report.right
-        print(f"{report.lab.title:<{width}}  {'; '.join(report.lines)}", flush=True)
-    print(f"{len(labs) - failed} of {len(labs)} labs do what they predict." if failed else
-          f"All {len(labs)} labs do what they predict.")
-    return 1 if failed else 0
-
-
-def run(chosen: Lab, build: Build, device: str) -> int:
-    build.tools()  # if there are none, that comes first
-    print_question(chosen)
-    report = Report(chosen)
-    if device == "gpu":
-        lab.run_on_gpu(chosen, build)
-    else:
-        report = lab.run_simulated(chosen, build)
-        print_answer(report)
-    print("\n" + paragraph("Expected", chosen.expect))
-    return 0 if report.right else 1
 
 
 def chosen_level(labs: Sequence[Lab], text: str) -> list[Lab]:
@@ -129,12 +85,15 @@ def main() -> int:
             raise command.UsageError("--check runs on the simulated device, and takes labs such as level01/NAME.")
         chosen = [lab.find_lab(labs, *(text.partition("/")[::2])) for text in options.check]
         chosen = chosen or labs
-        return check(lab.spread(chosen) if options.spread else chosen, build, options.jobs)
+        return runner.check(lab.spread(chosen) if options.spread else chosen, build, options.jobs)
     if options.action == "run":
         if not options.name:
             raise command.UsageError("run needs a level and the name of a lab: labs.py run level01 NAME "
                                      "(scripts/labs.py lists them).")
-        return run(lab.find_lab(labs, options.level, options.name), build, options.device)
+        chosen_lab = lab.find_lab(labs, options.level, options.name)
+        build.tools()  # if there are none, that comes first
+        print_question(chosen_lab)
+        return runner.run(chosen_lab, build, options.device)
     if options.name:
         raise command.UsageError(f"{options.action} takes a level only; run takes the name of a lab too.")
     if options.level:

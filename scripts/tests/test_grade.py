@@ -8,11 +8,11 @@ from typing import Any
 import grade
 
 from ladder.command import UsageError
-from ladder.grader import build, running, start
+from ladder.grader import running, start
 from ladder.grader.claims import CLAIMS
 from ladder.grader.running import Result, Run
 from ladder.grader.verdicts import Verdict
-from ladder.levels import names
+from ladder.levels import around, names
 from tests import support
 
 KERNEL = """\
@@ -80,7 +80,7 @@ class Sources(support.Scratch):
     def source(self, text: str) -> str:
         file = self.root / "kernel.cuh"
         file.write_text(text, encoding="utf-8")
-        return build.source_of(file, "level02_tma_swizzle")
+        return around.source_of({"answer": file}, "level02_tma_swizzle")
 
     def test_every_level_can_be_an_answer(self) -> None:
         for level, arch in names.all_kernels(support.ROOT):
@@ -95,9 +95,9 @@ class Sources(support.Scratch):
     def test_a_description_beside_the_kernel_is_used(self) -> None:
         file = self.root / "kernel_sm90.cuh"
         file.write_text(KERNEL, encoding="utf-8")
-        self.assertIn("harness::Description{}", build.source_of(file, "level02_tma_swizzle"))
+        self.assertIn("harness::Description{}", around.source_of({"answer": file}, "level02_tma_swizzle"))
         (self.root / "describe_sm90.h").write_text("", encoding="utf-8")
-        source = build.source_of(file, "level02_tma_swizzle")
+        source = around.source_of({"answer": file}, "level02_tma_swizzle")
         self.assertIn('#include "describe_sm90.h"', source)
         self.assertIn("mine::describe", source)
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ladder import files
 from ladder.command import UsageError
-from ladder.grader import build
 from ladder.grader.claims import CLAIMS
-from ladder.levels import names
+from ladder.levels import around, names
 
 TASKS = Path(__file__).resolve().with_name("tasks")
 TASK = "TASK.md"
@@ -43,7 +42,7 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
     text = task_of(level, arch)
     before = [name for name in names.all_levels() if name < level][-1]
     kernel = names.kernel_path(files.ROOT, before, arch)
-    description = build.description_of(kernel)
+    description = around.description_of(kernel)
     made = {folder / kernel.name: kernel.read_text(encoding="utf-8"),
             **({folder / description.name: description.read_text(encoding="utf-8").replace(f'"{before}/', '"')}
                if description else {}),

@@ -50,7 +50,7 @@ SCHEDULES, CHECKS = MODES[:3], MODES[3:5]
 OUTCOMES = ("right", "wrong", "error", "hang", "race", "habit", "refused")
 FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes", "Shows", "Counts")
 REPEATED = ("Shows", "Counts")
-LABS, ABLATIONS = "labs", "ablations"  # the folders
+LABS, ABLATIONS, STEPS = "labs", "ablations", "steps"  # the folders
 WORTH = ("slower", "faster", "no change")
 
 
@@ -136,32 +136,51 @@ class Lab:
             found |= {mode: known for mode in kind if known and mode not in found}
         return found
 
+    def write(self, folder: Path) -> None:
+        """The changed kernel and its program, into a folder that the compiler looks into first."""
+        copy_sources(self.level, folder)
+        apply(self, folder)
 
-def parse_lab(path: Path) -> Lab:
-    """Reads a lab; raises LabError if it is not one."""
-    text = path.read_text(encoding="utf-8")
-    header, _, patch = text.partition("\n--- ")
+    def unchanged(self, build: Build, folder: Path, real: bool) -> Path:
+        """The program that it is compared with; `folder` is for what has to be compiled."""
+        del folder, real
+        return build.original(self)
+
+
+def parse_header(path: Path, known: Sequence[str], needed: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The fields that stand before a patch, and the files that it changes. Raises LabError."""
+    header, _, patch = path.read_text(encoding="utf-8").partition("\n--- ")
     values: dict[str, list[str]] = {}
     name = ""
     for line in header.splitlines():
         match = re.match(r"(\w+):\s*(.*)", line)
         if match:
             name = match[1]
-            if name not in FIELDS:
-                raise LabError(f"{path.name}: there is no field '{name}', only {', '.join(FIELDS)}.")
+            if name not in known:
+                raise LabError(f"{path.name}: there is no field '{name}', only {', '.join(known)}.")
             values.setdefault(name, []).append(match[2].strip())
             if len(values[name]) > 1 and name not in REPEATED:
                 raise LabError(f"{path.name}: '{name}' stands there twice.")
         elif line.strip() and name:
             values[name][-1] += " " + line.strip()
-    for name in ("Question", "Expect", "Modes"):
+    for name in needed:
         if not values.get(name, [""])[0]:
             raise LabError(f"{path.name}: the field '{name}' is missing.")
-    modes = dict(item.partition("=")[::2] for item in values["Modes"][0].split())
+    return values, re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
+
+
+def parse_modes(path: Path, text: str) -> dict[str, str]:
+    modes = dict(item.partition("=")[::2] for item in text.split())
     for mode, outcome in modes.items():
         if mode not in MODES or not set(outcome.split("|")) <= set(OUTCOMES):
             raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=error.")
-    files = re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
+    return modes
+
+
+def parse_lab(path: Path) -> Lab:
+    """Reads a lab; raises LabError if it is not one."""
+    values, files = parse_header(path, FIELDS, ("Question", "Expect", "Modes"))
+    modes = parse_modes(path, values["Modes"][0])
     if not files and "Defines" not in values:
         raise LabError(f"{path.name}: there is no patch below the header.")
     level = path.parent.parent.name
@@ -260,7 +279,7 @@ def copy_sources(level: str, folder: Path) -> None:
     """What a level's kernel consists of; the rest of the repository is found through the include path."""
     for name in (names.folder(level, Path()), Path("common/mma"), Path("common/ptx")):
         shutil.copytree(files.ROOT / name, folder / name,
-                        ignore=shutil.ignore_patterns(LABS, ABLATIONS, names.PRODUCTION, "*.md"))
+                        ignore=shutil.ignore_patterns(LABS, ABLATIONS, STEPS, names.PRODUCTION, "*.md"))
 
 
 def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
@@ -282,8 +301,7 @@ def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
 def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:
     """The lab's program in `folder`, or None and what the compiler says. The simulated device needs its PTX only; a
     GPU, and a lab about the compiler, the machine code too."""
-    copy_sources(lab.level, folder)
-    apply(lab, folder)
+    lab.write(folder)
     code = f"[sm_{lab.arch}a,compute_{lab.arch}a]" if real or "compile" in lab.modes else f"compute_{lab.arch}a"
     return compile_copy(lab.level, lab.arch, code, build, folder, lab.definitions)
 
@@ -405,7 +423,7 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
                 report.right = False
                 report.lines.append(f"nothing says '{words}', which was predicted")
         for item in lab.counts:
-            before = item.measure(count(lab, build, build.original(lab), folder))
+            before = item.measure(count(lab, build, lab.unchanged(build, folder, real=False), folder))
             after = item.measure(count(lab, build, program, folder)) if program else 0.0
             report.judge(item.what, f"{item.before:g} -> {item.after:g}", f"{before:g} -> {after:g}")
     return report
@@ -451,7 +469,7 @@ def run_on_gpu(lab: Lab, build: Build) -> None:
         print("What happens (on the GPU)")
         code = programs.run_program([str(program), *lab.run], TIMEOUT / 4)
         if code == EXIT_RIGHT:
-            for name, path in (("the level", build.original(lab)), ("the lab", program)):
+            for name, path in (("unchanged", lab.unchanged(build, folder, real=True)), ("changed", program)):
                 print(f"\nHow fast it is ({name})")
                 programs.run_program([str(path), "--bench", "--sizes", "4096"], TIMEOUT)
         else:
