@@ -23,6 +23,8 @@ template <class Config>
 __device__ __forceinline__ void produce(const Cta<Config>& cta) {
   const Params& params = cta.params;
   const Schedule& schedule = params.schedule;
+  // Copies: what is read through a reference is read, and computed with, again after each wait.
+  const Operand a = params.a, b = params.b;
   RingPosition<Config> ring;
   const auto wait_until_empty = [&] { ptx::mbarrier_wait(cta.smem_empty(ring.stage), ring.phase ^ 1); };
   // Reserves stages for D. All producers of the multicast group take part: otherwise D could be stored, and its stage
@@ -42,8 +44,8 @@ __device__ __forceinline__ void produce(const Cta<Config>& cta) {
   // holds the last K blocks of the rows that it shares with the wave before.
   for (int index = cta.worker, wave = 0; index < schedule.work_tiles; index += schedule.workers, ++wave) {
     const WorkTile tile = cta.work_tile(index);
-    const int a_rows = params.a.rows_in(tile.m_subtiles * Config::CLUSTER_N, Config::A_LOAD_ROWS, tile.row);
-    const int b_rows = params.b.rows_in(Config::CLUSTER_M, Config::B_LOAD_ROWS, tile.col);
+    const int a_rows = a.rows_in(tile.m_subtiles * Config::CLUSTER_N, Config::A_LOAD_ROWS, tile.row);
+    const int b_rows = b.rows_in(Config::CLUSTER_M, Config::B_LOAD_ROWS, tile.col);
     for (int k_block = 0; k_block < cta.k_blocks; ++k_block) {
       const int k_start =
           (cta.first_k_block + (wave % 2 != 0 ? cta.k_blocks - 1 - k_block : k_block)) * Config::BLOCK_K;
@@ -53,11 +55,11 @@ __device__ __forceinline__ void produce(const Cta<Config>& cta) {
       ptx::mbarrier_arrive_expect_tx(full, (a_rows + b_rows) * Config::BLOCK_K * 2);
       for (int box = 0; box < tile.m_subtiles; ++box) {
         load<Config::CLUSTER_N, Config::A_LOAD_ROWS>(
-            cta.stage_a(ring.stage) + box * Config::A_BOX_BYTES + cta.n_rank * Config::A_LOAD_BYTES, params.maps.a,
-            params.a, k_start, tile.row + box * Config::A_BOX_ROWS + cta.n_rank * Config::A_LOAD_ROWS, full, a_sharers);
+            cta.stage_a(ring.stage) + box * Config::A_BOX_BYTES + cta.n_rank * Config::A_LOAD_BYTES, params.maps.a, a,
+            k_start, tile.row + box * Config::A_BOX_ROWS + cta.n_rank * Config::A_LOAD_ROWS, full, a_sharers);
       }
       load<Config::CLUSTER_M, Config::B_LOAD_ROWS>(cta.stage_b(ring.stage) + cta.m_rank * Config::B_LOAD_BYTES,
-                                                   params.maps.b, params.b, k_start,
+                                                   params.maps.b, b, k_start,
                                                    tile.col + cta.m_rank * Config::B_LOAD_ROWS, full, b_sharers);
       ring += 1;
       if (k_block + 1 == cta.distance && !cta.is_first(index)) reserve_stages_for_d();  // of the tile before
