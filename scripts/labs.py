@@ -51,8 +51,8 @@ def print_question(chosen: Lab) -> None:
     """The question, and the change."""
     print(f"{chosen.title}, {names.ARCH_NAMES[chosen.arch]}\n")
     print(runner.paragraph("Question", chosen.question))
-    patch = chosen.path.read_text(encoding="utf-8").partition("\n--- ")[2].splitlines()
-    changed = [line for line in patch if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
+    changed = [line for line in lab.patch_of(chosen.path).splitlines()
+               if line[:1] in ("+", "-") and not line.startswith(("+++", "---"))]
     print(f"\nThe change in {', '.join(chosen.files) or 'the options of the compiler'}")
     print("\n".join(f"  {line}" for line in [*chosen.definitions, *changed]) + "\n")
 

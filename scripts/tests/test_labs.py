@@ -92,6 +92,13 @@ class Fakes(support.Sandbox):
         self.assertIn("0 of 3 labs", answer.stdout)
         self.assert_exit(1, self.labs("run", "level01_baseline", "harmless"))
 
+    def test_a_patch_as_git_prints_it(self) -> None:
+        header, _, patch = lab_text("echo D is WRONG; exit 1").partition("\n--- a/")
+        name = "level01_baseline/kernel_sm100.cuh"
+        self.write("level01_baseline/labs/broken.patch",
+                   f"{header}diff --git a/{name} b/{name}\nindex 12345678..9abcdef0 100755\n--- a/{patch}")
+        self.assert_exit(0, self.labs("run", "1", "broken"))
+
     def test_all_outcomes(self) -> None:
         self.lab("error", "echo sim: error in kernel k >&2; exit 3", "default=error")
         self.lab("hang", "echo sim: deadlock in kernel k >&2; exit 3", "default=hang|error")

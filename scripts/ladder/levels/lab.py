@@ -22,7 +22,9 @@ default one under the order checker), strict (the same with --check=strict) and 
 (reported by the program), error or hang (by the simulated device), race or habit (by the order checker; hardware
 tolerates a habit) and refused (it does not compile). wrong|hang means either. In a mode
 that is not named nothing else happens than in those that are: latest and seeds are like the other schedules, strict is
-like check. A reader is shown those that are named; `labs.py --check` runs all."""
+like check. A reader is shown those that are named; `labs.py --check` runs all.
+
+The patch may be what `git diff` prints."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -52,6 +54,7 @@ FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes
 REPEATED = ("Shows", "Counts")
 LABS, ABLATIONS, STEPS = "labs", "ablations", "steps"  # the folders
 WORTH = ("slower", "faster", "no change")
+_PATCH = re.compile(r"^(?=diff --git |--- )", re.MULTILINE)  # where it begins, behind the header
 
 
 class LabError(Failure):
@@ -149,7 +152,7 @@ class Lab:
 
 def parse_header(path: Path, known: Sequence[str], needed: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The fields that stand before a patch, and the files that it changes. Raises LabError."""
-    header, _, patch = path.read_text(encoding="utf-8").partition("\n--- ")
+    header, *patch = _PATCH.split(path.read_text(encoding="utf-8"), maxsplit=1)
     values: dict[str, list[str]] = {}
     name = ""
     for line in header.splitlines():
@@ -166,7 +169,12 @@ def parse_header(path: Path, known: Sequence[str], needed: Sequence[str]) -> tup
     for name in needed:
         if not values.get(name, [""])[0]:
             raise LabError(f"{path.name}: the field '{name}' is missing.")
-    return values, re.findall(r"^\+\+\+ b/(\S+)", "\n--- " + patch, re.MULTILINE)
+    return values, re.findall(r"^\+\+\+ b/(\S+)", "".join(patch), re.MULTILINE)
+
+
+def patch_of(path: Path) -> str:
+    """Without the header."""
+    return "".join(_PATCH.split(path.read_text(encoding="utf-8"), maxsplit=1)[1:])
 
 
 def parse_modes(path: Path, text: str) -> dict[str, str]:

@@ -22,8 +22,7 @@ EDGES = (4096, 8192)
 COLUMNS = ("level", "arch", "optimisation", "option", "expected", "reason", "m", "n", "k", "tflops", "ratio_cublas",
            "ratio_cublas_low", "ratio_cublas_high", "ratio_cublaslt", "ratio_cublaslt_low", "ratio_cublaslt_high",
            "ratio_level", "ratio_level_low", "ratio_level_high", "interval_coverage", "dram_bytes", "l2_bytes",
-           "cycles", "kind", "gpu", "rounds", "budget_s", "sm_mhz", "power_w", "power_cap_w", "driver", "cuda",
-           "cublas", "date", "commit")
+           "cycles", "kind", "gpu", "rounds", "budget_s", *data.CIRCUMSTANCES)
 
 
 @dataclass

@@ -18,7 +18,7 @@ FILE = f"{WHAT}.csv"
 TIMEOUT_S = 60  # for a program's answer, which it gives at once
 # A line for all configurations that were timed in the same rounds; `chosen` is the one that the level chooses.
 COLUMNS = ("level", "arch", "m", "n", "k", "kind", "gpu", "chosen", "verdict", "rounds", "budget_s", "cublaslt_tflops",
-           "cublaslt_algorithm", "sm_mhz", "power_w", "driver", "cuda", "cublas", "date", "commit", "tflops of *",
+           "cublaslt_algorithm", *(name for name in data.CIRCUMSTANCES if name != "power_cap_w"), "tflops of *",
            "ratio_cublaslt of *")
 
 

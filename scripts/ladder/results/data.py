@@ -25,6 +25,8 @@ REPORTED_ABLATIONS = "gb200_ablations_reported.csv"
 COLUMNS = ("level", "arch", "m", "n", "k", "tflops", "cublas_tflops", "cublaslt_tflops", "ratio_cublas",
            "ratio_cublaslt", "kind", "gpu")
 KINDS = ("measured", "reported", "modelled")
+#: Under which a measurement was made, as far as harness and driver say.
+CIRCUMSTANCES = ("sm_mhz", "power_w", "power_cap_w", "driver", "cuda", "cublas", "date", "commit")
 REPORTED = ("gpus", "published")  # files whose names say it in another way: kind_of
 PEAK_TOLERANCE = 1.1  # clocks above those of the data sheet
 HEADLINE_EDGES = (4096, 6144, 8192, 10240, 12288)

@@ -162,7 +162,7 @@ def write_lab(of: Lab, folder: Path, build: Path) -> dict[str, Any]:
         (folder / "labs").mkdir(exist_ok=True)
         compress(broken, folder / "labs" / f"{of.name}.rec.gz")
     return {"id": of.name, "question": of.question, "expect": of.expect, "modes": of.modes,
-            "patch": of.path.read_text(encoding="utf-8").partition("\n--- ")[2],
+            "patch": lab.patch_of(of.path),
             "recording": f"labs/{of.name}.rec.gz"}
 
 

@@ -15,13 +15,12 @@ Row = data.Fields
 OK = "ok"
 SPEEDS = ("tflops", "cublas_tflops", "ratio_cublas")
 CODE = ("registers", "spill_bytes", "smem_bytes", "ctas_per_sm", "occupancy")
-CIRCUMSTANCES = ("rounds", "kind", "gpu", "sm_mhz", "power_w", "power_cap_w", "driver", "cuda", "cublas", "date",
-                 "commit", "build")
 
 
 def columns_of(kernel: space.Kernel) -> list[str]:
     options = [p.name for p in kernel.parameters if p.name not in kernel.headline]
-    return [*kernel.headline, "size", *SPEEDS, "status", "name", *options, *CODE, *CIRCUMSTANCES]
+    return [*kernel.headline, "size", *SPEEDS, "status", "name", *options, *CODE, "rounds", "kind", "gpu",
+            *data.CIRCUMSTANCES, "build"]
 
 
 class Record:

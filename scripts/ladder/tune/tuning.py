@@ -29,7 +29,7 @@ RETIMED = {"sgemm": "2048,4096,8192", "sgemm_ladder": "2048,4096,8192", "product
 # On the simulated device: whole tiles, more than one wave of one SM's work, and an end of every kind.
 SIMULATED_SIZES = {"sgemm": "512x256x96,132x260x36,67x131x29", "sgemm_ladder": "512x256x96,132x260x36,67x131x29",
                    "production": "768x512x192,200x264x136"}
-ANSWERED = ("gpu", "sm_mhz", "power_w", "power_cap_w", "driver", "cuda", "cublas")  # circumstances
+ANSWERED = ("gpu", *data.CIRCUMSTANCES[:-2])  # what autotune_measure says; date and commit are ours
 QUICK_POINTS = 8
 NOT_TRIED = "not tried: only a handful was"
 
