@@ -82,13 +82,15 @@ Timeline read_timeline(const Recorder& tables, int sms, int products) {
   for (const Sm& sm : all) {
     for (const Begin& begin : sm.begins) begins.push_back(begin.ns);
   }
-  if (begins.empty() || begins.size() % static_cast<size_t>(products) != 0) {
+  // Two CTAs that begin on an SM within EVENT_STEP share a slot, so one in a thousand may be missing.
+  const size_t count = static_cast<size_t>(products), ctas = (begins.size() + count - 1) / count;
+  if (begins.empty() || (ctas * count - begins.size()) * 1000 > begins.size()) {
     throw std::runtime_error("the kernels noted " + std::to_string(begins.size()) + " beginnings of CTAs in " +
                              std::to_string(products) + " products");
   }
   // A product follows the one before it, so its CTAs are the next so many to begin.
   std::sort(begins.begin(), begins.end());
-  const size_t ctas = begins.size() / static_cast<size_t>(products), last = static_cast<size_t>(products) - 1;
+  const size_t last = count - 1;
   Timeline result;
   result.ctas = static_cast<int>(ctas);
   std::vector<double> clocks, periods;
