@@ -165,15 +165,25 @@ void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, ui
   (is_store ? counters.global_store_bytes : counters.global_load_bytes) += total;
 }
 
+namespace {
+int lanes_per_pass(uint32_t bytes) { return bytes >= 16 ? 8 : bytes == 8 ? 16 : 32; }
+}  // namespace
+
+uint32_t shared_passes(uint32_t mask, uint32_t bytes) {
+  const int lanes = lanes_per_pass(bytes);
+  uint32_t passes = 0;
+  for (int first = 0; first < 32; first += lanes) passes += (mask >> first & ((uint64_t{1} << lanes) - 1)) != 0;
+  return passes;
+}
+
 uint32_t shared_wavefronts(const uint32_t* offsets, uint32_t mask, uint32_t bytes) {
-  const int lanes_per_pass = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   const uint32_t words = std::max(bytes, 4u) / 4;
   uint32_t total = 0;
-  for (int first = 0; first < 32; first += lanes_per_pass) {
+  for (int first = 0; first < 32; first += lanes_per_pass(bytes)) {
     std::array<std::array<uint32_t, 32>, 32> bank;  // distinct words per bank
     std::array<uint8_t, 32> depth{};
     uint32_t worst = 0;
-    for (int lane = first; lane < first + lanes_per_pass; ++lane) {
+    for (int lane = first; lane < first + lanes_per_pass(bytes); ++lane) {
       if (!(mask >> lane & 1)) continue;
       for (uint32_t i = 0; i < words; ++i) {
         const uint32_t word = offsets[lane] / 4 + i;

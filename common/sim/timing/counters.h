@@ -88,6 +88,8 @@ void count_global(Counters& counters, uint32_t pc, const uint64_t* addresses, ui
 /// ones for the whole warp; in each pass every bank serves one 4-byte word (measured on an H200).
 void count_shared(Counters& counters, uint32_t pc, const uint32_t* offsets, uint32_t mask, uint32_t bytes);
 uint32_t shared_wavefronts(const uint32_t* offsets, uint32_t mask, uint32_t bytes);
+/// The same without bank conflicts.
+uint32_t shared_passes(uint32_t mask, uint32_t bytes);
 /// By lane: the offsets of an access of shared memory.
 std::array<uint32_t, 32> offsets_of(const AccessEvent& event);
 

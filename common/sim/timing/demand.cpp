@@ -81,10 +81,13 @@ void DemandRecorder::on(const AccessEvent& event) {
   if (!event.is_done || !event.is_own_instruction) return;
   switch (event.memory) {
     case AccessEvent::Memory::Local: break;
-    case AccessEvent::Memory::Shared:
-      note(event.warp, DemandStep::What::Shared, 0, 0,
-           shared_wavefronts(offsets_of(event).data(), event.lanes, event.bytes));
+    case AccessEvent::Memory::Shared: {
+      const uint32_t wavefronts = shared_wavefronts(offsets_of(event).data(), event.lanes, event.bytes);
+      note(event.warp, DemandStep::What::Shared, 0, 0, wavefronts);
+      if (!event.warp.alone)
+        demands_of(event.warp).steps.back().conflicts += wavefronts - shared_passes(event.lanes, event.bytes);
       break;
+    }
     case AccessEvent::Memory::Global:
     case AccessEvent::Memory::Constant: {
       if (event.role == Role::Load) {

@@ -54,7 +54,8 @@ struct DemandStep {
   uint8_t rank = 0;
   uint16_t slot = 0;
   uint32_t value = 0;
-  uint32_t issued = 0;  ///< instructions since the warp's previous step, this one included
+  uint32_t issued = 0;     ///< instructions since the warp's previous step, this one included
+  uint32_t conflicts = 0;  ///< Shared: wavefronts of `value` because of bank conflicts
   auto operator<=>(const DemandStep&) const = default;
 };
 

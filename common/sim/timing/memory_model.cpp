@@ -47,7 +47,8 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
       gpc_out_(gpcs_, Queue(constants.gpc_store_bytes_per_second * l2 / (ghz * 1e9))),
       asked_(first_piece_ * size_t{gpcs_}, kNever),
       arrives_(first_piece_ * size_t{gpcs_}, kNever),
-      askers_(first_piece_ * size_t{gpcs_}, 0) {
+      askers_(first_piece_ * size_t{gpcs_}, 0),
+      stood_(first_piece_ * size_t{gpcs_}) {
   const auto pieces = static_cast<uint32_t>(capacity_ / (kPiece / half_count_) + 2);
   for (uint32_t i = 0; i < pieces; ++i) chunks_.push_back({kPiece, first_piece_ + i, kLine});
   const auto head = static_cast<uint32_t>(chunks_.size());
@@ -56,6 +57,7 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
     half.order[head] = {head, head};
     half.held.resize(chunks_.size(), Held::Nothing);
     half.ready.resize(chunks_.size(), kNever);
+    half.why.resize(chunks_.size());
   }
 }
 
@@ -102,6 +104,7 @@ Tick MemoryModel::fetch(uint32_t chunk, Tick now) {
     if (half.held[chunk] == Held::Nothing) {
       const int64_t bytes = bytes_of(chunk, Held::Homes);
       dram_read_ += bytes;
+      half.why[chunk] = {.dram = Queued::cycles(dram_.ahead(now))};
       half.ready[chunk] = dram_.serve(now, bytes) + dram_latency_;
     }
     there = std::max(there, half.ready[chunk]);
@@ -125,6 +128,7 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   if (!is_multicast && now < asked_[mine] + merge_) {
     if ((askers_[mine] & asker) == 0) l2_bytes_ += bytes;
     askers_[mine] |= asker;
+    queued_ = stood_[mine];
     return std::max(arrives_[mine], last + latency_);
   }
   asked_[mine] = now;
@@ -132,16 +136,31 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   l2_bytes_ += bytes;
   const int64_t lines = as_lines(chunks_[chunk]);
   Half& half = halves_[half_of_gpc_[gpc]];
-  Tick there = std::max({last, gpc_[gpc].serve(now, lines), half.l2.serve(now, lines)});
+  queued_ = {};
+  const Tick in_port = gpc_[gpc].ahead(now), in_l2 = half.l2.ahead(now);
+  const Tick through_port = gpc_[gpc].serve(now, lines), through_l2 = half.l2.serve(now, lines);
+  if (through_port >= through_l2)
+    queued_.port = Queued::cycles(in_port);
+  else
+    queued_.l2 = Queued::cycles(in_l2);
+  Tick there = std::max({last, through_port, through_l2});
   if (half.held[chunk] != Held::All) {
     const uint32_t partner = chunks_[chunk].partner;
     if (partner != chunk) fetch(partner, there);
     Tick filled = fetch(chunk, there);
-    if (half_count_ > 1) filled = std::max({filled, half.fill.serve(there, bytes), there + far_latency_});
+    if (half_count_ > 1) {
+      const Tick in_fill = half.fill.ahead(there), through_fill = half.fill.serve(there, bytes);
+      if (through_fill > filled) half.why[chunk] = {.link = Queued::cycles(in_fill)};
+      filled = std::max({filled, through_fill, there + far_latency_});
+    }
     half.ready[chunk] = filled;
   }
   keep(half, chunk, Held::All);
-  there = std::max(there, half.ready[chunk]);
+  if (half.ready[chunk] > there) {
+    queued_.link = half.why[chunk].link, queued_.dram = half.why[chunk].dram;
+    there = half.ready[chunk];
+  }
+  stood_[mine] = queued_;
   return arrives_[mine] = there + latency_;
 }
 

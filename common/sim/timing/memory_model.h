@@ -38,6 +38,12 @@ class Queue {
   Tick ticks_per_kib_, free_ = 0, busy_ = 0;
 };
 
+/// Cycles, at most 65535, that a load stood in the queues of shared resources.
+struct Queued {
+  uint16_t tma = 0, port = 0, l2 = 0, link = 0, dram = 0;
+  static uint16_t cycles(Tick time) { return static_cast<uint16_t>(std::clamp<Tick>(time / kCycle, 0, UINT16_MAX)); }
+};
+
 /// Models L2 and DRAM by chunks of tensors, each of which is in L2 as a whole or not at all.
 class MemoryModel {
  public:
@@ -56,6 +62,8 @@ class MemoryModel {
   /// Returns when a chunk that an SM of this GPC requests arrives there. Reads of one GPC that are close in time use
   /// the links once, unless they are multicasts; those of the two SMs of a TPC are one request for L2, too.
   Tick read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, bool is_multicast = false);
+  /// Where the chunk of the latest read stood in queues.
+  const Queued& queued() const { return queued_; }
   /// Returns when the last of `bytes` bytes that an SM's ordinary loads request leaves L2; the share `from_dram` of
   /// them comes from DRAM.
   Tick read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, Tick now);
@@ -89,6 +97,7 @@ class MemoryModel {
     std::vector<Link> order;  ///< of use: a circular list whose head follows the last chunk
     std::vector<Held> held;
     std::vector<Tick> ready;  ///< when it has arrived
+    std::vector<Queued> why;  ///< it was not ready earlier
     int64_t bytes = 0;        ///< held
   };
   Half half(const Constants& constants, double ghz, double l2) const;
@@ -113,8 +122,10 @@ class MemoryModel {
   std::vector<Queue> gpc_, gpc_out_;
   std::vector<Tick> asked_, arrives_;  ///< by chunk and GPC: the last read
   std::vector<uint32_t> askers_;       ///< by chunk and GPC: TPCs that shared it
-  int64_t unplaced_ = 0;               ///< bytes of D that do not yet fill a piece
-  uint32_t next_piece_ = 0;            ///< of D in L2: chunks after all others, used cyclically
+  std::vector<Queued> stood_;          ///< by chunk and GPC: in queues, the last read
+  Queued queued_;
+  int64_t unplaced_ = 0;     ///< bytes of D that do not yet fill a piece
+  uint32_t next_piece_ = 0;  ///< of D in L2: chunks after all others, used cyclically
   int64_t l2_bytes_ = 0, dram_read_ = 0, dram_written_ = 0;
   uint64_t requests_ = 0;
 };

@@ -51,6 +51,29 @@ bool multiplies(std::span<const GridDemands> launches) {
                      [](const GridDemands& each) { return !each.sites.mmas.empty(); });
 }
 
+/// The parts of the account that are there, in percent: a line for each group.
+std::string account_text(const Prediction& p) {
+  std::string text = "  tensor cores' time, in percent:";
+  std::string_view group;
+  bool any = false;
+  for (size_t i = 0; i < kParts; ++i) {
+    const double percent = 100 * p.replayed.account.share(static_cast<Part>(i));
+    if (percent < 0.05) continue;
+    const std::string_view title = kPartNames[i].title;
+    const size_t colon = title.find(": ");
+    const std::string_view mine = title.substr(0, colon == std::string_view::npos ? 0 : colon + 1);
+    const bool fresh = std::exchange(group, mine) != mine;
+    if (fresh) text.append("\n    ").append(mine.empty() ? "" : std::string(mine) + " ");
+    text +=
+        base::format("%s%s %.1f", any && !fresh ? ", " : "",
+                     std::string(colon == std::string_view::npos ? title : title.substr(colon + 2)).c_str(), percent);
+    any = true;
+  }
+  if (p.power_share > 0.0005)
+    text += base::format("\n    the power limit lowers the clock: %.1f %% of the time", 100 * p.power_share);
+  return text + "\n";
+}
+
 /// The results of a replay that may be added and scaled.
 template <class Result, class F>
 void each_number(Result& r, F&& f) {
@@ -158,6 +181,8 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
     p.watts = watts(c, p.replayed.activity, p.ghz);
     p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
     p.tflops = (useful_flops > 0 ? useful_flops : p.replayed.activity.flops) / p.seconds / 1e12;
+    p.replayed.account.only_useful(useful_flops, p.replayed.activity.flops);
+    p.power_share = 1 - p.ghz / highest_ghz(c, p.replayed.activity);
     p.error = c.model_error;
   }
   return all;
@@ -182,6 +207,7 @@ std::string to_text(const Prediction& p) {
   if (!uses_tensor_cores(p))
     text += base::format(" (%.2f TB/s)", static_cast<double>(r.activity.dram_bytes) / p.seconds / 1e12);
   text += "   limited by: " + limit(p) + "\n";
+  if (uses_tensor_cores(p)) text += account_text(p);
   if (!p.uncounted.empty()) text += "  not in this figure: " + listed(p.uncounted) + "\n";
   return text;
 }
@@ -214,6 +240,11 @@ std::string to_json(const Prediction& p) {
     json.member("dram_read_gb", gigabytes(r.dram_read));
     json.member("dram_written_gb", gigabytes(r.dram_written));
     json.member("issue_share", r.issue_share, kDigits);
+    json.member("power_share", p.power_share, kDigits);
+    json.object("account", [&] {
+      for (size_t i = 0; uses_tensor_cores(p) && i < kParts; ++i)
+        json.member(kPartNames[i].key, r.account.share(static_cast<Part>(i)), kDigits);
+    });
     json.member("limit", limit(p));
     json.member("not_counted", listed(p.uncounted));
   });

@@ -16,9 +16,10 @@ struct Prediction {
   std::string power;  ///< the requested setting: cap, burst, none, or a clock
   int sms = 0, launches = 1;
   double ghz = 0, watts = 0;
-  double seconds = 0;  ///< from the start of one call to the start of the next
-  double tflops = 0;   ///< from the useful FLOP that the program announced, or else those executed
-  double error = 0;    ///< of the model's TFLOPS, compared with measured ones: a mean, not a bound
+  double seconds = 0;      ///< from the start of one call to the start of the next
+  double power_share = 0;  ///< of the time: what a clock below the highest costs
+  double tflops = 0;       ///< from the useful FLOP that the program announced, or else those executed
+  double error = 0;        ///< of the model's TFLOPS, compared with measured ones: a mean, not a bound
   PredictedTimes replayed;
   uint64_t clusters = 0;
   size_t kinds = 0;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "timing/account.h"
 #include "timing/chunks.h"
 #include "timing/cluster_kind.h"
 #include "timing/memory_model.h"
@@ -32,6 +33,7 @@ struct ReplayMbarrier {
   int64_t bytes = 0;
   uint32_t phase = 0;
   Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the previous phase
+  Account::Causes causes, of_done;
   std::vector<ReplayActor*> waiters;
 };
 
@@ -39,6 +41,8 @@ struct NamedBarrier {
   uint32_t arrived = 0;
   bool expects_all = false;
   Tick latest = 0, done = 0;
+  Account::Tail last, of_done;  ///< the last arrival at this phase, and at the previous one
+  uint32_t last_rank = 0;       ///< of the CTA that ended the previous phase
   uint32_t phase = 0;
   std::vector<ReplayActor*> waiters;
 };
@@ -51,9 +55,11 @@ struct ReplayActor {
   uint32_t step = 0, load = 0;
   Tick time = 0;
   Tick begun = 0;            ///< of this step, when its instructions had been issued
+  uint32_t past = 0;         ///< the end of its chain in the account
   std::vector<Tick> groups;  ///< wgmma: ends of the groups committed
   uint64_t groups_committed = 0;
   Tick last_mma = 0;
+  int mma_ctas = 1;  ///< that executed it
   std::vector<ReplayActor*> group_waiters;
   std::vector<std::pair<Tick, Tick>> bulk;   ///< ends of groups of stores: source read, arrived
   Tick bulk_read = 0, bulk_written = 0;      ///< of the open group
@@ -100,6 +106,7 @@ struct Sm {
 
 struct ReplayCta {
   uint32_t sm = 0, live_warps = 0;
+  bool multiplied = false;
   std::array<NamedBarrier, 16> named;
 };
 
@@ -114,6 +121,7 @@ struct ReplayCluster {
   std::vector<std::unique_ptr<ReplayActor>> actors;
   uint32_t live_actors = 0, live_lanes = 0;
   Tick begin = 0, end = 0;
+  Account::Tail freed_by, last;  ///< the exit that made room for it; its own
   bool lets_start = false;
   ClusterLog* log = nullptr;
 };
@@ -132,7 +140,8 @@ class Replay {
         log_(log),
         placement_(gpu),
         chunks_(launches),
-        memory_(c_, chunks_.all(), placement_.half_of_gpc, clock.ghz) {
+        memory_(c_, chunks_.all(), placement_.half_of_gpc, clock.ghz),
+        account_(placement_.sms.size()) {
     if (log_ != nullptr) log_->start();
     for (const SmPlace& place : placement_.sms) {
       Sm& sm = sms_.emplace_back();
@@ -186,6 +195,7 @@ class Replay {
     result.l2_share = share(memory_.l2_busy(), 1);
     result.dram_share = share(memory_.dram_busy(), 1);
     result.cluster_cycles = longest_ / kCycle;
+    result.account = account_.finish(end);
     return result;
   }
 
@@ -206,7 +216,7 @@ class Replay {
            let_start_[launch - 1] == launches_[launch - 1].kind_of.size();
   }
 
-  void start_what_fits(Tick now) {
+  void start_what_fits(Tick now, const Account::Tail& freed_by = {}) {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
       const GridDemands& grid = launches_[launch];
       if (started_[launch] == grid.kind_of.size()) continue;
@@ -214,7 +224,7 @@ class Replay {
       while (started_[launch] < grid.kind_of.size() && running_in(launch) < grid.resident) {
         std::vector<uint32_t> sms = find_sms(grid);
         if (sms.empty()) return;
-        start(launch, started_[launch]++, std::move(sms), now);
+        start(launch, started_[launch]++, std::move(sms), now, freed_by);
       }
       if (started_[launch] < grid.kind_of.size()) return;
     }
@@ -242,7 +252,7 @@ class Replay {
     return {};
   }
 
-  void start(size_t launch, uint32_t number, std::vector<uint32_t> sms, Tick now) {
+  void start(size_t launch, uint32_t number, std::vector<uint32_t> sms, Tick now, const Account::Tail& freed_by) {
     const GridDemands& grid = launches_[launch];
     auto owner = std::make_unique<ReplayCluster>();
     ReplayCluster& cluster = *owner;
@@ -255,6 +265,7 @@ class Replay {
     cluster.kind = &kind;
     cluster.work = {number};
     cluster.begin = now;
+    cluster.freed_by = freed_by;
     if (log_ != nullptr) cluster.log = log_->follow(cluster.launch, number);
     if (cluster.log != nullptr) {
       cluster.log->begin = now;
@@ -284,6 +295,7 @@ class Replay {
     cta.live_warps -= actor.gang->warps;
     cluster.live_lanes -= 32 * actor.gang->warps;
     cluster.end = std::max(cluster.end, actor.time);
+    if (actor.time >= cluster.last.time) cluster.last = {actor.time, actor.past};
     for (NamedBarrier& barrier : cta.named) {
       if (barrier.arrived > 0 && barrier.expects_all && barrier.arrived >= cta.live_warps)
         release(barrier, ticks(c_.cta_barrier));
@@ -300,13 +312,14 @@ class Replay {
     for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
       const uint32_t sm = cluster.ctas[rank].sm;
       taken_[sm] -= kWhole / cluster.grid->ctas_per_sm;
+      account_.leave(sm, end);
       if (log_ != nullptr) log_->note_residence(cluster.launch, sm, cluster.number, rank, cluster.begin, end);
     }
     if (ended_[launch] == launches_[launch].kind_of.size()) {
       for (ReplayActor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
     }
     retired_.push_back(&cluster);
-    start_what_fits(end + ticks(c_.cta_start));
+    start_what_fits(end + ticks(c_.cta_start), cluster.last);
   }
 
   // ---- time
@@ -321,21 +334,32 @@ class Replay {
     barrier.arrived = 0;
     ++barrier.phase;
     barrier.done = barrier.latest + latency;
+    barrier.of_done = barrier.last;
     for (ReplayActor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
+  }
+
+  static void arrive(NamedBarrier& barrier, const ReplayActor& actor) {
+    barrier.latest = std::max(barrier.latest, actor.time);
+    if (actor.time < barrier.last.time) return;
+    barrier.last = {actor.time, actor.past};
+    barrier.last_rank = actor.gang->rank;
   }
 
   static ReplayMbarrier& barrier_at(ReplayCluster& cluster, uint32_t rank, uint32_t slot) {
     return cluster.barriers[cluster.kind->numbers[rank * cluster.kind->slots + slot]];
   }
 
-  void contribute(ReplayMbarrier& barrier, int32_t arrivals, int64_t expected, Tick time) {
+  void contribute(ReplayMbarrier& barrier, int32_t arrivals, int64_t expected, const Account::Tail& cause,
+                  bool is_peer) {
     barrier.pending -= arrivals;
     barrier.bytes += expected;
-    barrier.latest = std::max(barrier.latest, time);
+    barrier.latest = std::max(barrier.latest, cause.time);
+    barrier.causes.add(cause, is_peer);
     if (barrier.pending > 0 || barrier.bytes != 0) return;
     barrier.pending += barrier.count;
     ++barrier.phase;
     barrier.done = barrier.latest;
+    barrier.of_done = std::exchange(barrier.causes, {});
     for (ReplayActor* waiter : std::exchange(barrier.waiters, {}))
       wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
   }
@@ -345,17 +369,56 @@ class Replay {
   void advance(ReplayActor& actor) {
     for (;;) {
       const DemandStep& step = (*actor.gang->steps)[actor.step];
-      if (!std::exchange(actor.issued, true)) issue(actor, step.issued), actor.begun = actor.time;
+      if (!std::exchange(actor.issued, true)) {
+        const Tick before = actor.time;
+        issue(actor, step.issued);
+        account_.note(&actor.past, Account::Doing::Runs, before, actor.time);
+        actor.begun = actor.time;
+      }
       // Shared units serve in the order of time: a warp that is ahead of others lets them go first.
       if (is_shared(step.what) && !queue_.empty() && actor.time > queue_.top().time) return push(actor);
       ClusterLog* const log = actor.cluster->log;  // the cluster may be gone after perform()
       const uint32_t gang = gang_of(actor);
       if (!perform(actor, step)) return;
+      account(actor, step);  // an exited warp's time has not changed
       if (log != nullptr) log->passed.push_back({gang, actor.step, actor.begun, actor.time, actor.woken});
       if (step.what == DemandStep::What::Exit) return;
       actor.issued = actor.woken = false;
       ++actor.step;
     }
+  }
+
+  /// Notes what the actor has done since the step began.
+  void account(ReplayActor& actor, const DemandStep& step) {
+    using What = DemandStep::What;
+    using Doing = Account::Doing;
+    if (actor.time <= actor.begun) return;
+    const auto note = [&](Doing doing, uint16_t conflicts = 0) {
+      account_.note(&actor.past, doing, actor.begun, actor.time, conflicts);
+    };
+    switch (step.what) {
+      case What::Wait:
+        return account_.note_wait(&actor.past, actor.begun, actor.time,
+                                  barrier_at(*actor.cluster, step.rank, step.slot).of_done);
+      case What::BarrierWait: return note_wait(actor, actor.cluster->ctas[actor.gang->rank].named[step.slot]);
+      case What::ClusterWait: return note_wait(actor, actor.cluster->barrier);
+      case What::TmemLoad:
+      case What::TmemWait: return note(Doing::Reads);
+      case What::Shared: return note(Doing::Shared, static_cast<uint16_t>(1000 * step.conflicts / step.value));
+      case What::Store:
+      case What::BulkCommit:
+      case What::BulkWait:
+      case What::GlobalStore: return note(Doing::Stores);
+      case What::GlobalLoad:
+      case What::CachedLoad: return note(Doing::OrdinaryLoad);
+      default: return note(Doing::Runs);
+    }
+  }
+  void note_wait(ReplayActor& actor, const NamedBarrier& barrier) {
+    Account::Causes causes;
+    causes.add({actor.begun, actor.past}, false);
+    causes.add(barrier.of_done, barrier.last_rank != actor.gang->rank);
+    account_.note_wait(&actor.past, actor.begun, actor.time, causes);
   }
 
   // ---- for a trace
@@ -440,7 +503,7 @@ class Replay {
         const Tick arrives = actor.time + (remote ? ticks(c_.remote_arrive) : 0);
         note(actor, Told::Effect::Arrive, step.rank, step.slot, step.value, arrives);
         contribute(barrier_at(cluster, step.rank, step.slot), static_cast<int32_t>(step.value * gang.warps), 0,
-                   arrives);
+                   {arrives, actor.past, true}, remote);
         actor.time += ticks(c_.mbarrier_arrive);
         return true;
       }
@@ -500,7 +563,9 @@ class Replay {
           const Tick arrives = done + (rank != gang.rank ? ticks(c_.remote_arrive) : 0);
           const uint32_t work = note_work(actor, done, arrives, arrives);
           note(actor, Told::Effect::Arrive, rank, step.slot, 1, arrives, work);
-          contribute(barrier_at(cluster, rank, step.slot), 1, 0, arrives);
+          // What a pair multiplies is as much its own as the leader's.
+          contribute(barrier_at(cluster, rank, step.slot), 1, 0, {arrives, actor.past},
+                     rank != gang.rank && actor.mma_ctas == 1);
         }
         return true;
       }
@@ -524,7 +589,7 @@ class Replay {
         note(actor, Told::Effect::Arrive, {BarrierName::Kind::Named, gang.rank, step.slot}, 32, barrier.phase,
              static_cast<int32_t>(32 * (step.value != 0 ? step.value : cta.live_warps)), actor.time);
         barrier.arrived += gang.warps;
-        barrier.latest = std::max(barrier.latest, actor.time);
+        arrive(barrier, actor);
         actor.barrier_phase[step.slot] = barrier.phase;
         barrier.expects_all = step.value == 0;
         if (barrier.arrived >= (step.value != 0 ? step.value : cta.live_warps)) release(barrier, ticks(c_.cta_barrier));
@@ -540,7 +605,7 @@ class Replay {
         note(actor, Told::Effect::Arrive, {BarrierName::Kind::Cluster, 0, 0}, step.value, barrier.phase,
              static_cast<int32_t>(cluster.live_lanes), actor.time);
         barrier.arrived += step.value * gang.warps;
-        barrier.latest = std::max(barrier.latest, actor.time);
+        arrive(barrier, actor);
         actor.barrier_phase[16] = barrier.phase;
         if (barrier.arrived >= cluster.live_lanes) release(barrier, ticks(c_.cluster_barrier));
         return true;
@@ -613,7 +678,8 @@ class Replay {
     }
     const Tick answered = actor.time + ticks(c_.global_latency);
     for (uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
-      if (step.value >> rank & 1) contribute(barrier_at(cluster, rank, step.slot), 0, -kAnswerBytes, answered);
+      if (step.value >> rank & 1)
+        contribute(barrier_at(cluster, rank, step.slot), 0, -kAnswerBytes, {answered, actor.past}, false);
     }
     actor.time += ticks(c_.tma_issue);
   }
@@ -642,16 +708,21 @@ class Replay {
     const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
     const Tick begin = sm.load.take(actor.time, length);
     Tick arrives = 0;
+    Queued queued;
     for (uint32_t i = 0; i < count; ++i) {
       const MemoryModel::Asked asked{begin + length * i / count, begin + length * (i + 1) / count};
-      arrives = std::max(arrives, memory_.read(first + i, sm.at.gpc, sm.at.tpc, asked, site.to.size() > 1));
+      const Tick there = memory_.read(first + i, sm.at.gpc, sm.at.tpc, asked, site.to.size() > 1);
+      if (there > arrives) arrives = there, queued = memory_.queued();
     }
+    queued.tma = Queued::cycles(begin - actor.time);
+    const Account::Tail cause = account_.load(actor.past, actor.time, arrives, queued);
     if (log_ != nullptr) log_->note_queues(memory_, begin);
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
     for (const auto& [rank, barrier_rank] : site.to) {
       sm_bytes_ += site.bytes();
       note(actor, Told::Effect::Complete, barrier_rank, site.slot, site.bytes(), arrives, work);
-      contribute(barrier_at(cluster, barrier_rank, site.slot), 0, -int64_t{site.bytes()}, arrives);
+      contribute(barrier_at(cluster, barrier_rank, site.slot), 0, -int64_t{site.bytes()}, cause,
+                 barrier_rank != actor.gang->rank);
     }
     actor.time += ticks(c_.tma_issue);
   }
@@ -660,18 +731,26 @@ class Replay {
     if (site.warpgroup && !actor.gang->leads) return;
     const double flops = 2.0 * site.m * site.n * site.k;
     flops_ += flops;
-    Sm& sm = sms_[actor.cluster->ctas[leader].sm];
+    ReplayCluster& cluster = *actor.cluster;
+    Sm& sm = sms_[cluster.ctas[leader].sm];
     const int rows = site.m / site.ctas < 128 && !site.warpgroup ? 128 : site.m / site.ctas;
     double cycles = 2.0 * rows * std::max<double>(site.n, c_.mma_min_columns) * site.k / c_.mma_flops_per_cycle;
     if (!site.warpgroup) {
       const int from_a = site.a_in_registers ? 0 : rows;
       cycles = std::max(cycles, (from_a + site.n / site.ctas) * site.k * 2 / c_.mma_bytes_per_cycle);
     }
-    const Tick length = ticks(cycles * (1 + clock_.spread * sm.slowness));
+    const double slow = 1 + clock_.spread * sm.slowness;
+    const Tick length = ticks(cycles * slow), work = ticks(flops / site.ctas / c_.mma_flops_per_cycle * slow);
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
-    for (int i = 1; i < site.ctas; ++i)
-      sms_[actor.cluster->ctas[leader ^ static_cast<uint32_t>(i)].sm].tensor.busy += length;
+    for (int i = 0; i < site.ctas; ++i) {
+      ReplayCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
+      if (i > 0) sms_[cta.sm].tensor.busy += length;
+      const bool is_first = !std::exchange(cta.multiplied, true);
+      account_.multiply(cta.sm, actor.past, actor.time, begin, begin + length, std::min(work, length),
+                        is_first ? &cluster.freed_by : nullptr);
+    }
+    actor.mma_ctas = site.ctas;
     actor.last_mma = begin + length + ticks(site.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
     note_work(actor, begin, begin + length, actor.last_mma);
   }
@@ -683,6 +762,7 @@ class Replay {
   const SmPlacement placement_;
   const Chunks chunks_;
   MemoryModel memory_;
+  Account account_;
   std::vector<Sm> sms_;
   std::vector<uint32_t> taken_;  ///< by SM: occupied room
   std::vector<std::vector<ClusterClass>> kinds_;

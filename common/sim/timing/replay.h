@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "machine/gpu.h"
+#include "timing/account.h"
 #include "timing/constants.h"
 #include "timing/demand.h"
 #include "timing/power_model.h"
@@ -43,6 +44,7 @@ struct PredictedTimes {
   double issue_share = 0, shared_share = 0, lines_share = 0;
   int64_t dram_read = 0, dram_written = 0;
   int64_t cluster_cycles = 0;  ///< of the longest cluster
+  Shares account;              ///< of the tensor cores' time; all MMAs count as useful that execute at the full rate
 };
 
 /// Clock of the SMs: the mean, and the relative difference between the fastest and the slowest GPC.
