@@ -60,8 +60,12 @@ class Finding:
 # --- what is prose ----------------------------------------------------------------------------------------------------
 
 
+FIGURE = re.compile(r"<!-- render:[^>\n]*-->([^<\n]*)<!-- /render -->")  # rendered within a sentence
+
+
 def markdown(text: str) -> Iterator[Prose]:
     """Paragraphs, list items and cells of tables that are typed: no code, no rendered block."""
+    text = FIGURE.sub(r"\1", text)
     lines: list[str] = []
     begin, inside = 1, ""
     for number, line in enumerate([*text.splitlines(), ""], start=1):

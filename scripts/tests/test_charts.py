@@ -49,15 +49,16 @@ class Data(support.Sandbox):
         self.assertEqual(chart.panels[1].x, [512.0, 8192.0])
         self.assertEqual(chart.panels[1].series["01 baseline"], [None, 35.7])
 
-    def test_neighbours_share_a_label(self) -> None:
-        for numbers, label in ((["03", "04", "05", "08"], "03-05, 08"), (["06", "07"], "06, 07"), (["02"], "02"),
-                               (["01", "03", "05"], "01, 03, 05"), (["08", "09", "10"], "08-10")):
-            self.assertEqual(plots._together(numbers), label)
-
-    def test_a_roof_needs_a_data_sheet(self) -> None:
-        chart = charts.roofline(self.context)
-        assert chart
-        self.assertEqual([panel.roof for panel in chart.panels], [(2500.0, 8.0)])
+    def test_every_point_of_the_roofline_lies_below_every_roof(self) -> None:
+        self.assertIsNone(charts.roofline(self.context), "nothing is profiled here")
+        chart = charts.roofline(Context(support.ROOT, data.load_results()))
+        assert chart and chart.panels
+        for panel in chart.panels:
+            self.assertEqual(len(panel.series), 8)
+            for level, (*intensities, tflops) in panel.series.items():
+                self.assertEqual(len(intensities), len(panel.roofs))
+                roofs = [(x or 0) * memory for x, memory in zip(intensities, panel.roofs.values())]
+                self.assertLess(tflops or 0, min(*roofs, *panel.peaks.values()), level)
 
     def test_nothing_recorded_nothing_drawn(self) -> None:
         nothing = Context(self.root, [])

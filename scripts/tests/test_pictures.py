@@ -27,7 +27,7 @@ class All(unittest.TestCase):
 
     def test_all_are_there(self) -> None:
         wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08",
-                  "core_matrices", "wgmma_fragment",
+                  "core_matrices", "wgmma_fragment", "machine", "level01_new_sm100",
                   *(f"production_{what}_sm90" for what in ("ring", "pair", "four", "smem", "tiles")),
                   "tile_order_production"}
         for level in names.all_levels():

@@ -16,12 +16,12 @@ from ladder.pages.blocks import figures
 from ladder.results import ablations, data
 from tests import support
 
-SECTIONS = ["The problem", "The idea", "What changed", "Step by step", "Run it", "What it brought", "Break it",
+SECTIONS = ["Where the time goes", "The idea", "What changed", "Step by step", "Run it", "What it brought", "Break it",
             "Exercises", "What is still slow", "Reference"]
 LEVELS = sorted(path.parent.name for path in support.ROOT.glob("level0*_*/main.cu"))
 LOOKED_UP = ("shape", "roles", "barriers", "budget", "instructions", "counters", "limits", "needed")
 SIMULATED_SMS = {100: 148, 90: 132}  # of the whole GPUs
-MOST_LINES = 420  # of a level's page
+MOST_LINES = 360  # of a level's page
 PAGES = ["README.md", *(f"{level}/README.md" for level in LEVELS)]
 
 BLOCK = re.compile(r"<!-- render:.*?<!-- /render -->", re.DOTALL)
@@ -63,16 +63,24 @@ class Pages(unittest.TestCase):
             headings = re.findall(r"^## (.+)$", written(f"{level}/README.md"), re.MULTILINE)
             self.assertEqual(headings, SECTIONS, level)
 
-    def test_reference_is_folded(self) -> None:
-        """What a reader looks up stands at the end, under summaries: no table of it is on the way through the page."""
+    def test_reference_is_a_page_of_its_own(self) -> None:
+        """What a reader looks up is folded there: no table of it is on the way through the page."""
         for level in LEVELS:
-            before, _, reference = page(f"{level}/README.md").partition("\n## Reference\n")
-            self.assertRegex(before.partition("\n## The idea\n")[2].partition("\n## ")[0], r"!\[|```", level)
+            text, reference = page(f"{level}/README.md"), page(f"{level}/reference.md")
+            self.assertRegex(text.partition("\n## The idea\n")[2].partition("\n## ")[0], r"!\[|```", level)
             for block in LOOKED_UP:
-                self.assertNotIn(f"<!-- render:{block} ", before, level)
+                self.assertNotIn(f"<!-- render:{block} ", text, level)
+            self.assertIn("](reference.md)", text.partition("\n## Reference\n")[2], level)
             self.assertRegex(reference, r"\n<!-- render:reference level=\d -->\n", level)
             unfolded = re.sub(r"<details>.*?</details>", "", reference, flags=re.DOTALL)
             self.assertNotIn("\n|", unfolded, level)
+
+    def test_a_level_begins_with_where_the_time_goes(self) -> None:
+        """The level before, profiled; a question what can be gained at most, with a folded answer."""
+        for level in LEVELS[1:]:
+            begins = page(f"{level}/README.md").partition("\n## The idea\n")[0]
+            self.assertIn(f"<!-- render:profile level={names.number_of(level) - 1} alone=yes -->", begins, level)
+            self.assertRegex(begins, r"(?s)\?\*\*\n\n<details><summary>Answer</summary>|\?\n\n<details>", level)
 
     def test_no_page_is_long(self) -> None:
         """Its blocks included."""
@@ -101,7 +109,7 @@ class Pages(unittest.TestCase):
             self.assertEqual([match[0] for match in FIGURE.finditer(text)], [], name)
 
     def test_arithmetic_is_right(self) -> None:
-        statements = [(name, span) for name in PAGES for span in arithmetic(name)]
+        statements = [(name, span) for name in (*PAGES, "docs/how_fast.md") for span in arithmetic(name)]
         self.assertGreater(len(statements), 10)
         for name, span in statements:
             expression = re.sub(r"(?<=\d),(?=\d{3})", "", span).replace("x", "*")
@@ -205,17 +213,27 @@ class Measured(unittest.TestCase):
 
     def test_what_level_05_owes_to_the_order_of_its_tiles(self) -> None:
         text = support.words("level05_persistent/README.md")
-        self.assertIn("At 4096 and 8192 that is the whole gain", text)
-        self.assertIn("At 12288, persistent CTAs bring a good part of it, too", text)
-        rows = ablation_rows()
-        cycles = {(names.number_of(row["level"]), row["optimisation"], int(row["m"])): int(row["cycles"])
-                  for row in rows if row["cycles"]}
-        for size, by_staying in ((4096, False), (8192, False), (12288, True)):
-            before, row_major, after = (cycles[key] for key in (
-                (4, "as it is", size), (5, "row-major order", size), (5, "as it is", size)))
-            self.assertLess(after, 0.97 * row_major, size)
-            self.assertEqual(row_major < 0.9 * before, by_staying, size)
-            self.assertEqual(row_major > 0.98 * before, not by_staying, size)
+        self.assertIn("ten lines are nearly the whole step", text)
+        self.assertIn("what level 03 brings comes out, nine in a hundred", text)
+        grouped = {(names.number_of(a.level), result.shape[0]): result.number("tflops") or 0
+                   for a in ablations.load(support.ROOT / "docs" / "results") if a.option == figures.GROUPED
+                   for result in a.results}
+        level_05 = {r.shape[0]: r.number("tflops") or 0 for r in data.of_record(data.load_results())
+                    if names.head(r.level) == "05" and r.series.kind == "measured"}
+        self.assertGreater(grouped[4, 8192], 0.95 * level_05[8192])
+        self.assertAlmostEqual(grouped[3, 8192] / grouped[2, 8192], 1.09, delta=0.02)
+
+    def test_steps_that_bring_little_say_so(self) -> None:
+        """At sizes where something else limits; an H100's figures."""
+        speed = {(names.head(r.level), r.shape[0]): r.number("tflops") or 0 for r in data.of_record(data.load_results())
+                 if r.series.kind == "measured"}
+        for level, words, sizes in (("03", "from 6144 up it brings next to nothing", (6144, 8192, 12288)),
+                                    ("04", "where no unit is at its peak the step helps", (8192, 12288)),
+                                    ("06", "this step brings next to nothing at these sizes", (6144, 8192, 12288))):
+            self.assertIn(words, support.words(f"{names.find_level(level, LEVELS)}/README.md"))
+            before = f"{int(level) - 1:02}"
+            for size in sizes:
+                self.assertLess(speed[level, size], 1.04 * speed[before, size], (level, size))
 
     def test_what_pairs_are_worth_in_level_07(self) -> None:
         text = support.words("level07_dual_tile/README.md")

@@ -132,6 +132,22 @@ class Render(support.Sandbox):
             with self.subTest(options), self.assertRaisesRegex(marked.RenderError, words):
                 self.table(options)
 
+    def test_figures_in_sentences(self) -> None:
+        self.write("docs/results/h200_x.csv", "level,m,tflops,kind,gpu\nlevel01_baseline,512,200,measured,NVIDIA H200\n"
+                   "level02_tma_swizzle,512,250.4,measured,NVIDIA H200\n")
+        figure = "<!-- render:figure of=h200_x where=m:512,level:{} show=tflops{} -->{}<!-- /render -->"
+        wanted = [figure.format("level02_tma_swizzle", "", "250 TFLOPS"),
+                  figure.format("level02_tma_swizzle", " over=level:level01_baseline", "+25.2 %")]
+        text = f"It does {wanted[0]}, {wanted[1]} more.\n"
+        self.assertEqual(self.render(re.sub(r"-->[^<]+<!-- /", "-->?<!-- /", text)), text)
+        self.context.results = data.load_results(self.root / "docs" / "results")
+        gain = self.render("Of <!-- render:gain level=2 size=8192 -->?<!-- /render -->.\n")
+        self.assertEqual(gain, "Of <!-- render:gain level=2 size=8192 -->+83.7 %<!-- /render -->.\n")
+        for wrong in (figure.format("level03", "", "?"), figure.format("level01_baseline", " over=m:1", "?"),
+                      "<!-- render:progression -->?<!-- /render -->"):
+            with self.subTest(wrong), self.assertRaisesRegex(marked.RenderError, "README.md:1: "):
+                self.render(wrong)
+
     def test_examples_in_fenced_code_stay(self) -> None:
         text = "```\n<!-- render:nonsense -->\n```\n~~~md\n```\n<!-- /render -->\n~~~\n"
         self.assertEqual(self.render(text), text)

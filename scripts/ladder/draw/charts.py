@@ -1,6 +1,7 @@
 """The charts of the figures: what each shows."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Callable, Optional
 
@@ -11,7 +12,7 @@ from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.description import SMEM_LIMIT
 from ladder.levels.shapes import cube, size_text
-from ladder.model import predicted
+from ladder.model import machine, predicted
 from ladder.results import data, numbers
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 
@@ -22,7 +23,10 @@ MODELLED = "modelled: B200, by this host's factor"
 
 
 def _short(level: str) -> str:
-    return f"{names.head(level)} {level.partition('_')[2].replace('_', ' ')}".strip()
+    """Its number, and its name as its page has it: 02 a ring of stages."""
+    page = names.folder(level) / "README.md"
+    named = re.match(r"# Level \d+: (.+)", page.read_text(encoding="utf-8")) if page.exists() else None
+    return f"{names.head(level)} {named[1] if named else level.partition('_')[2].replace('_', ' ')}".strip()
 
 
 def _ladders(context: Context) -> list[data.Series]:
@@ -115,28 +119,39 @@ def _chart_by_size(context: Context, what: str, column: str, factor: float, axis
 
 
 def roofline(context: Context) -> Optional[Chart]:
-    """Useful FLOPs per byte that the kernel asks for, against the roofs of the GPU."""
+    """Useful FLOPs per byte of each memory, as profiled, against the roofs of the GPU: a line per memory."""
+    profiles = [row for path in data.measured(context.root / RESULTS, "profile") for row in data.read_rows(path)[1]
+                if row["m"] == str(data.DEFAULT_EDGE)]
     panels = []
     for series in _ladders(context):
-        gpu = next((g for g in context.gpus if g["gpu"] == series.gpu), None)
-        if gpu is None:
-            continue
+        seen: dict[str, dict[str, float]] = {}
+        for row in profiles:
+            if row["gpu"] == series.gpu:
+                seen.setdefault(row["level"], {})[row["quantity"]] = float(row["value"])
         points: dict[str, Values] = {}
-        for level in context.levels():
-            row = context.counted(level, series.arch)
-            result = data.find(context.results, level, series, cube(data.DEFAULT_EDGE))
-            if row and result:
-                asked = int(row["tma_fetch_bytes"]) + int(row["tma_store_bytes"]) + int(row["global_store_bytes"])
-                points[_short(level)] = [round(int(row["useful_flops"]) / asked, 2), result.number("tflops")]
-        panels.append(Panel("points", _title(series), "TFLOPS", series=points,
-                            roof=(float(gpu["bf16_tflops"]), float(gpu["memory_tb_per_s"]))))
+        for level in names.all_levels(context.root):
+            result, bytes_of = data.find(context.results, level, series, cube(data.DEFAULT_EDGE)), seen.get(level, {})
+            # L2 hands a line out once for neighbours that ask together, and looks a far line up twice.
+            served = [bytes_of[name] for name in ("SMs, bytes received", "L2, bytes looked up") if name in bytes_of]
+            if result and served and "DRAM, bytes read" in bytes_of:
+                flops = 2.0 * data.DEFAULT_EDGE ** 3
+                points[_short(level)] = [round(flops / bytes_of["DRAM, bytes read"], 1), round(flops / min(served), 1),
+                                         result.number("tflops")]
+        if points:
+            m = machine.machine(context, series.arch)
+            clock = 1e6 * max(r.number("sm_mhz") or 0 for r in context.results if r.series == series
+                              and r.shape == cube(data.DEFAULT_EDGE) and r.level == names.all_levels(context.root)[-1])
+            panels.append(Panel("points", _title(series), "TFLOPS", series=points, roofs={
+                "DRAM": m.value("dram_bytes_per_second") / 1e12, "L2": m.value("l2_bytes_per_second") / 1e12}, peaks={
+                f"tensor cores at level 08's {clock / 1e6:.0f} MHz": round(m.peak(clock), 1),
+                f"at {m.clock / 1e6:.0f} MHz": round(m.peak(m.clock), 1)}))
     if not panels:
         return None
-    return Chart(f"Roofline at M = N = K = {data.DEFAULT_EDGE}",
-                 "TFLOPS of each level over the useful FLOPs per byte that it asks the memory system for, under the "
-                 "roofs of memory and tensor cores. Points above the slope live on the L2 cache.", panels,
-                 "FLOPs per byte requested: counted on the simulated device (modelled). Roofs: data sheets. "
-                 "Points above the slope: L2 serves what memory could not.")
+    return Chart(f"Roofline at M = N = K = {data.DEFAULT_EDGE}, a line per memory",
+                 "TFLOPS of each level over its useful FLOPs per byte from DRAM (circles) and from L2 (squares), under "
+                 "the roofs of both memories and of the tensor cores.", panels,
+                 "Circle: bytes from DRAM; square: bytes that L2 hands out. TFLOPS sustained; bytes: Nsight Compute; "
+                 "bandwidths: micro-benchmarks.")
 
 
 def smem_budget(context: Context) -> Optional[Chart]:

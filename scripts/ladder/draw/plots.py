@@ -36,7 +36,8 @@ class Panel:
     hatched: str = ""  # the series that is of another kind
     ticks: Values = field(default_factory=list)  # a mark at each bar: what cuBLAS does there
     limit: Optional[float] = None  # a line across
-    roof: Optional[tuple[float, float]] = None  # points: peak in TFLOPS, memory in TB/s
+    roofs: dict[str, float] = field(default_factory=dict)  # points: TB/s of each memory, one more place in each series
+    peaks: dict[str, float] = field(default_factory=dict)  # points: TFLOPS, the lower one first
 
 
 @dataclass(frozen=True)
@@ -241,60 +242,39 @@ def _lines(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     axes.set_ylabel(panel.unit)
 
 
+MARKS = "os^"  # of a panel's memories
+
+
 def _points(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
-    assert panel.roof
-    peak, memory = panel.roof
-    ridge = peak / memory
-    low, high = 16.0, max(1024.0, 2 * ridge)
-    axes.plot([low, ridge, high], [low * memory, peak, peak], color=SOFT, linewidth=1.6)
-    axes.annotate(f"tensor cores: {peak:,g} TFLOPS", (high, peak), xytext=(-4, 4), textcoords="offset points",
-                  ha="right", fontsize=8, color=SOFT)
-    axes.annotate(f"memory: {memory:g} TB/s", (low * 1.15, low * 1.15 * memory), xytext=(8, -6),
-                  textcoords="offset points", fontsize=8, color=SOFT)
-    for name, (intensity, value) in panel.series.items():
-        axes.plot([intensity], [value], marker="o", markersize=6, linestyle="", color=colours[name], label=name)
-    labels = _neighbours(panel.series)
-    for label, (x, y) in labels:
-        level = [other_x for _, (other_x, other_y) in labels if other_x != x and 0.75 < y / other_y < 1.33]
-        if level and len(label) == 2:  # a single point with others at its height: above
-            offset, side = (0, 6), "center"
-        elif any(x < other_x for other_x in level):
-            offset, side = (-7, -3), "right"
-        else:
-            offset, side = (7, -3), "left"
-        axes.annotate(label, (x, y), xytext=offset, ha=side, textcoords="offset points", fontsize=8)
+    """A series: FLOPs per byte of each memory, then TFLOPS."""
+    peaks = list(panel.peaks.values())
+    low, high = 16.0, 2.0 * max(value or 0 for series in panel.series.values() for value in series[:-1])
+    for name, memory in panel.roofs.items():
+        ridge = peaks[0] / memory
+        axes.plot([low, ridge], [low * memory, peaks[0]], color=SOFT, linewidth=1.6)
+        axes.plot([ridge, peaks[-1] / memory], [peaks[0], peaks[-1]], color=SOFT, linewidth=1, linestyle=":")
+        axes.annotate(f"{name}: {memory:.2g} TB/s", (180 / memory, 180), xytext=(2, 10),
+                      textcoords="offset points", fontsize=8, color=SOFT, ha="left", rotation=36)
+    for index, (name, peak) in enumerate(panel.peaks.items()):
+        axes.plot([peak / max(panel.roofs.values()), high], [peak, peak], color=SOFT, linewidth=1 if index else 1.6,
+                  linestyle=":" if index else "-")
+        axes.annotate(f"{name}: {peak:,.0f} TFLOPS", (high, peak), xytext=(-4, 4), textcoords="offset points",
+                      ha="right", fontsize=8, color=SOFT)
+    for name, values in panel.series.items():
+        for mark, intensity in zip(MARKS, values[:-1]):
+            axes.plot([intensity], [values[-1]], marker=mark, markersize=6, linestyle="", color=colours[name],
+                      label=name if mark == MARKS[0] else None)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(low, high)
-    axes.set_ylim(40, 2 * peak)
+    axes.set_ylim(150, 1.3 * peaks[-1])
+    axes.set_yticks([200, 400, 600, 800, 1000])
+    axes.minorticks_off()
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_title(panel.title, loc="left")
-    axes.set_xlabel("useful FLOPs per byte requested")
+    axes.set_xlabel("useful FLOPs per byte")
     axes.set_ylabel(panel.unit)
-
-
-def _neighbours(series: dict[str, Values]) -> list[tuple[str, tuple[float, float]]]:
-    """The numbers of levels whose points lie so close that they need one label, and where it goes."""
-    groups: list[list[tuple[float, float, str]]] = []
-    for value, intensity, name in sorted((v or 1, i or 1, name.split()[0]) for name, (i, v) in series.items()):
-        near = next((g for g in groups if value < 1.13 * g[-1][0] and 0.7 < intensity / g[-1][1] < 1.4), None)
-        if near is None:
-            groups.append([(value, intensity, name)])
-        else:
-            near.append((value, intensity, name))
-    return [(_together(sorted(n for _, _, n in g)), (max(i for _, i, _ in g), g[len(g) // 2][0])) for g in groups]
-
-
-def _together(numbers: list[str]) -> str:
-    """03, 04, 05 and 08 as "03-05, 08"."""
-    runs: list[list[str]] = []
-    for number in numbers:
-        if runs and number.isdigit() and int(number) == int(runs[-1][-1]) + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 DRAWERS: dict[str, Callable[[Any, Panel, Mapping[str, str]], None]] = {

@@ -1,6 +1,6 @@
 """What one change to a kernel is worth in the timing model: beside what it was worth on a GPU, as it is recorded.
 
-The changes are the ablations of levels that have some (levels/lab.py), and of other levels those that were measured.
+The changes are the ablations (levels/lab.py), and those that were measured without a patch.
 """
 from __future__ import annotations
 
@@ -77,12 +77,8 @@ def changes(rows: Iterable[Fields]) -> list[tuple[Change, str]]:
     """With the edges at which each was measured, in the table's order; then the ablations at theirs."""
     found = [(Change(row["level"], "h200", row["optimisation"], row["option"]), row["m"]) for row in rows
              if not row["option"].startswith(lab.ABLATIONS)]
-    patches = lab.all_labs(kinds=(lab.ABLATIONS,))
-    patched = {one.level for one in patches}
-    found = [(change, edge) for change, edge in found if change.level not in patched]
-    found += [(Change(one.level, GPUS[one.arch], one.words, one.option), str(edge)) for one in patches
-              for edge in ablations.EDGES]
-    return found
+    return found + [(Change(one.level, GPUS[one.arch], one.words, one.option), str(edge))
+                    for one in lab.all_labs(kinds=(lab.ABLATIONS,)) for edge in ablations.EDGES]
 
 
 def build(change: Change, build_folder: Path, folder: Path) -> Path:

@@ -4,6 +4,8 @@ date.
     <!-- render:progression size=8192 -->
     (whatever stands here is replaced)
     <!-- /render -->
+
+A figure within a sentence has both marks on its line: <!-- render:figure of=h100 ... -->627 TFLOPS<!-- /render -->.
 """
 from __future__ import annotations
 
@@ -20,31 +22,41 @@ from ladder.command import Failure, sentence_of
 from ladder.context import Context
 from ladder.draw import charts, gallery, plots
 from ladder.files import CHARTS, name_of
-from ladder.pages.blocks import BLOCKS
+from ladder.pages.blocks import BLOCKS, INLINE
 
 
 class RenderError(Failure):
     """A block that cannot be rendered; the message names file and line."""
 
 
+Block = Callable[[Context, dict[str, str]], str]
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
-BEGIN = re.compile(r'\s*<!-- render:(?P<name>[\w-]+)(?P<options>(?: +[\w-]+=(?:"[^"]*"|[^\s>"]+))*) +-->\s*')
+OPENING = r'<!-- render:(?P<name>[\w-]+)(?P<options>(?: +[\w-]+=(?:"[^"]*"|[^\s>"]+))*) +-->'
+BEGIN = re.compile(rf"\s*{OPENING}\s*")
+WITHIN = re.compile(rf"(?P<opening>{OPENING})(?P<content>[^<\n]*)(?P<closing><!-- /render -->)")
 OPTION = re.compile(r'([\w-]+)=("[^"]*"|[^\s>"]+)')
 END = re.compile(r"\s*<!-- /render -->\s*")
 MARK = re.compile(r"\s*<!--\s*/?\s*render\b")
 FENCE = re.compile(r"\s*(```+|~~~+)")
 
 
-def render_block(match: re.Match[str], context: Context) -> str:
+def render_block(match: re.Match[str], context: Context, blocks: Mapping[str, Block] = BLOCKS) -> str:
     name = match["name"]
-    if name not in BLOCKS:
-        raise ValueError(f"there is no block '{name}', only {', '.join(BLOCKS)}")
+    if name not in blocks:
+        raise ValueError(f"there is no block '{name}' here, only {', '.join(blocks)}")
     options = {name: value.strip('"') for name, value in OPTION.findall(match["options"])}
-    content = BLOCKS[name](context, options)
+    content = blocks[name](context, options)
     if options:
         raise ValueError(f"block '{name}' has no option '{next(iter(options))}'")
     return content
+
+
+def render_line(line: str, context: Context) -> str:
+    """A line of prose, with the figures in it."""
+    return WITHIN.sub(lambda match: f"{match['opening']}{render_block(match, context, INLINE)}{match['closing']}", line)
 
 
 def render_text(text: str, context: Context, where: str) -> str:
@@ -66,6 +78,11 @@ def render_text(text: str, context: Context, where: str) -> str:
         elif end and open_line:
             open_line = 0
             output.append(line)
+        elif not open_line and WITHIN.search(line):
+            try:
+                output.append(render_line(line, context))
+            except (ValueError, OSError, Failure) as error:
+                raise RenderError(f"{where}:{number}: {sentence_of(error)}") from None
         elif MARK.match(line):
             raise RenderError(f"{where}:{number}: a mark out of place. <!-- render:NAME option=value --> begins a "
                               "block, <!-- /render --> ends it, each on a line of its own.")

@@ -1,7 +1,7 @@
 """Ablations that were measured: a level with one thing changed, against the level as it is.
 
-Those of level 08 are patches in its folder ablations/ (levels/lab.py), which bench.py --ablations measures; the others'
-are on record only.
+Those that are patches in a level's folder ablations/ (levels/lab.py) are measured by bench.py --ablations; others are
+on record only.
 
 docs/results/*.csv with a column `optimisation` and ratios: a row per variant and size. The rows named BASELINE are the
 level as it is, measured at the same time. A column `ratio_level` holds the speed in units of the level's, if it was

@@ -15,7 +15,9 @@ from ladder.pages.blocks import (
     images,
     instructions,
     kernels,
+    machines,
     on_hardware,
+    profiled,
     reference,
     rows,
     sweeps,
@@ -25,7 +27,7 @@ from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "table": rows.table, "progression": figures.progression, "level": figures.level,
-    "ablations": figures.ablations,
+    "ablations": figures.ablations, "order": figures.order, "profile": profiled.of_level,
     "capstone": figures.capstone, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
     "ptx_map": instructions.ptx_map, "counters": counted.counters, "limits": counted.limits,
@@ -33,5 +35,8 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart,
     "needed": synchronisation.table,
-    "without": on_hardware.without, **sweeps.BLOCKS,
+    "without": on_hardware.without, **sweeps.BLOCKS, **machines.BLOCKS,
 }
+
+# Within a line of prose: one figure each.
+INLINE: dict[str, Callable[[Context, Options], str]] = {"figure": rows.figure, "gain": figures.gain}

@@ -7,7 +7,7 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import lab, names
-from ladder.levels.shapes import Shape, size_text
+from ladder.levels.shapes import Shape, cube, size_text
 from ladder.pages.blocks.options import Options, take_archs, take_level
 from ladder.results import data, numbers, table
 from ladder.results.ablations import BASELINE, EDGES, Ablation
@@ -194,6 +194,42 @@ def capstone(context: Context, _: Options) -> str:
     return (markdown.table(heads, rows, "ll" + "r" * (len(heads) - 2))
             + f"\n{first.series.title()}; speed in units of the kernel as it is. {conditions}. Level 07: "
               "the quotient of both kernels' ratios to cublasLt, each from a run of its own.\n")
+
+
+def gain(context: Context, options: Options) -> str:
+    """level=N size=EDGE: how much faster the level is than the one before it, on the measured GPU of record."""
+    level, edge = take_level(context, options), int(options.pop("size", str(data.DEFAULT_EDGE)))
+    before = context.level(names.number_of(level) - 1)
+    speeds = {r.level: r.number("tflops") for r in data.of_record(context.results)
+              if r.series.kind == "measured" and r.shape == cube(edge)}
+    mine, theirs = speeds.get(level), speeds.get(before)
+    if not mine or not theirs:
+        raise ValueError(f"{names.short(level)} or the level before it has not been measured at {edge}")
+    return f"{100 * (mine / theirs - 1):+.1f} %"
+
+
+GROUPED = f"{lab.ABLATIONS}/grouped_order_sm90"  # of the levels before the order of tiles
+
+
+def order(context: Context, _: Options) -> str:
+    """What the order of tiles alone is worth to the levels before it: TFLOPS, and bytes from DRAM where counted."""
+    found = [a for a in context.ablations if a.option == GROUPED]
+    if not found:
+        return NOT_MEASURED
+    sizes = sorted({shape for a in found for shape in a.ratios})
+    rows = []
+    for a in found:
+        grouped_at = {result.shape: result for result in a.results}
+        cells = [names.head(a.level)]
+        for shape in sizes:
+            pair = [one.get(shape) for one in (a.baselines, grouped_at)]
+            cells += [*(numbers.tflops_text(each) if each else numbers.NOTHING for each in pair), _speed(a, shape)]
+        rows.append(cells + [_seen(one.get(sizes[-1]), "dram_bytes") for one in (a.baselines, grouped_at)])
+    heads = ["level", *(f"{what}, {size_text(shape)}" for shape in sizes for what in ("row-major", "grouped", "ratio")),
+             *(f"from DRAM, {what}" for what in ("row-major", "grouped"))]
+    conditions = numbers.conditions([r for a in found for r in (*a.results, *a.baselines.values())])
+    return (markdown.table(heads, rows, "l" + "r" * (len(heads) - 1))
+            + f"\nTFLOPS, {found[0].series.title()}. Bytes: at {size_text(sizes[-1])}. {conditions}.\n")
 
 
 def _beside(context: Context, other: str, name: str, series: data.Series, shape: Shape) -> str:

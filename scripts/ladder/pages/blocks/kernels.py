@@ -62,7 +62,7 @@ def shape(context: Context, options: Options) -> str:
         ["shared memory", *(f"{grouped(d.smem_bytes)} bytes" for d in columns)],
     ]
     if any(d.request_bytes != d.smem_bytes for d in columns):
-        rows.append(["requested, so that one CTA runs per SM", *(f"{grouped(d.request_bytes)} bytes" for d in columns)])
+        rows.append(["requested; Hopper: all of an SM", *(f"{grouped(d.request_bytes)} bytes" for d in columns)])
     rows.append(["accumulator", *(f"{d.tmem_columns} of {TMEM_COLUMNS} columns of tensor memory" if d.tmem_columns else
                                   f"{d.accumulators} registers per thread" for d in columns)])
     table = [["", *map(title, columns)], *rows]

@@ -7,6 +7,7 @@ from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
+from ladder.pages.blocks.options import Options, take_level
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.results.numbers import grouped
@@ -36,6 +37,11 @@ def _stall(values: Values) -> str:
 ROWS: list[tuple[str, Callable[[Values], Optional[float]], int]] = [
     ("cycles", _of("cycles"), 0),
     ("tensor core active, %", _of("tensor core, cycles active %"), 1),
+    ("busiest part of L2, % of its peak", _of("L2, throughput %"), 0),
+    ("L2 to the SMs, %", _of("L2, to the SMs %"), 0),
+    ("DRAM, %", _of("DRAM, cycles active %"), 0),
+    ("GB delivered to the SMs", _of("SMs, bytes received", 1e-9), 1),
+    ("GB looked up in L2, in both halves", _of("L2, bytes looked up", 1e-9), 1),
     ("GB read from DRAM", _of("DRAM, bytes read", 1e-9), 2),
     ("GB read through L2", _of("L2, sectors read", SECTOR * 1e-9), 1),
     ("of which L2 had, %", _share("L2, sectors read that hit", "L2, sectors read", 100), 0),
@@ -44,16 +50,51 @@ ROWS: list[tuple[str, Callable[[Values], Optional[float]], int]] = [
     ("million warp instructions", _of("instructions", 1e-6), 1),
 ]
 
+BY_LEVEL = ("cycles", "tensor core active, %", "busiest part of L2, % of its peak", "L2 to the SMs, %", "DRAM, %",
+            "GB delivered to the SMs", "GB looked up in L2, in both halves", "GB read from DRAM")
 TIMES = ("cycles", "tensor core active, %")  # of launches that run side by side there is no sum
+
+
+Launches = dict[tuple[str, ...], list[Fields]]  # by GPU and size
+
+
+def _profiled(context: Context) -> Launches:
+    rows: Launches = {}
+    for path in data.measured(context.root / RESULTS, "profile"):
+        for row in data.read_rows(path)[1]:
+            rows.setdefault((row["gpu"], row["m"], row["n"], row["k"]), []).append(row)
+    return rows
 
 
 def counters(context: Context) -> str:
     """A column per level, a table per GPU and size."""
-    paths = data.measured(context.root / RESULTS, "profile")
-    rows: dict[tuple[str, ...], list[Fields]] = {}
-    for row in (row for path in paths for row in data.read_rows(path)[1]):
-        rows.setdefault((row["gpu"], row["m"], row["n"], row["k"]), []).append(row)
-    return "\n".join(map(_table, rows.values())) or NONE
+    return "\n".join(_table(rows) for rows in _profiled(context).values()) or NONE
+
+
+def of_level(context: Context, options: Options) -> str:
+    """level=N: what a profiler saw of the level and of the one before it, on the GPU of record, size by size; with
+    alone=yes, of the level alone."""
+    here, alone = names.number_of(take_level(context, options)), options.pop("alone", "") == "yes"
+    wanted = [level for level in names.all_levels(context.root)
+              if names.number_of(level) == here or (not alone and names.number_of(level) == here - 1)]
+    gpus = {result.series.gpu for result in data.of_record(context.results) if result.series.kind == "measured"}
+    beside = {size: [row for row in rows if row["level"] in wanted and row["gpu"] in gpus]
+              for size, rows in _profiled(context).items()}
+    columns = {(size[1], level): [row for row in rows if row["level"] == level]
+               for size, rows in sorted(beside.items(), key=lambda each: int(each[0][1]))
+               for level in sorted({row["level"] for row in rows})}
+    if not columns:
+        return NONE
+    values = [{row["quantity"]: float(row["value"]) for row in rows} for rows in columns.values()]
+    cells = [(title, [compute(each) for each in values], places) for title, compute, places in ROWS
+             if title in BY_LEVEL]
+    lines = [[title, *(NOTHING if cell is None else _number(cell, places) for cell in row)]
+             for title, row, places in cells if any(cell is not None for cell in row)]
+    first = next(iter(columns.values()))[0]
+    return (markdown.table(["", *(f"{names.head(level)} at {size}" for size, level in columns)], lines,
+                           "l" + "r" * len(columns))
+            + f"\nMeasured: {first['gpu']}, {first['profiler']}, clocks free; commit {first['commit']}; "
+              f"{first['date'][:10]}.\n")
 
 
 def _table(rows: list[Fields]) -> str:
@@ -66,7 +107,8 @@ def _table(rows: list[Fields]) -> str:
         cells = [compute(values[level]) if launches[level] == "1" or title not in TIMES else None for level in levels]
         if any(cell is not None for cell in cells):
             lines.append([title, *(NOTHING if cell is None else _number(cell, places) for cell in cells)])
-    lines.append(["warps waited most for", *(_stall(values[level]) for level in levels)])
+    waits = [_stall(values[level]) for level in levels]
+    lines += [["warps waited most for", *waits]] if set(waits) != {NOTHING} else []
     heads = ["", *(names.head(level) for level in levels)]
     first = rows[0]
     several = [names.head(level) for level in levels if launches[level] != "1"]

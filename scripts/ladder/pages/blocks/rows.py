@@ -21,6 +21,7 @@ REFERENCES = Path("docs/references.md")
 NUMBER = re.compile(r"[*`~]*[-+]?\d[^A-Za-z]*")
 OF_OTHERS = "published"
 EMPTY = "Not measured yet.\n"
+UNITS = {"tflops": " TFLOPS", "sm_mhz": " MHz", "power_w": " W"}  # behind a figure that stands in a sentence
 
 Column = tuple[str, list[str], str]  # head, the columns of the file that it shows, what stands between them
 
@@ -53,6 +54,29 @@ def table(context: Context, options: Options) -> str:
     if not parts and paths:
         raise ValueError(f"where={where} leaves no row of {name}")
     return "\n".join(parts) or EMPTY
+
+
+def figure(context: Context, options: Options) -> str:
+    """of=NAME where=COLUMN:VALUE,... show=COLUMN [over=COLUMN:VALUE,...]: one figure for a sentence, with its unit.
+    With `over`, how much more it is than in the row that differs in these columns. Raises ValueError unless `where`
+    leaves one row."""
+    paths, where = _files(context, options.pop("of", "")), options.pop("where", "")
+    column, over = options.pop("show", ""), options.pop("over", "")
+    conditions = dict(each.partition(":")[::2] for each in filter(None, where.split(",")))
+
+    def only(wanted: dict[str, str]) -> Fields:
+        rows = [row for path in paths for row in _rows(path)]
+        for name, value in wanted.items():
+            rows = _where(rows, f"{name}:{value}")
+        if len(rows) != 1 or not rows[0].get(column):
+            raise ValueError(f"{len(rows)} rows are {wanted}; one with a '{column}' is required")
+        return rows[0]
+
+    row = only(conditions)
+    if not over:
+        return f"{_cell(context, row, column)}{UNITS.get(column, '')}"
+    base = only(conditions | dict(each.partition(":")[::2] for each in over.split(",")))
+    return f"{100 * (float(row[column]) / float(base[column]) - 1):+.1f} %"
 
 
 def _files(context: Context, name: str) -> list[Path]:
