@@ -1,10 +1,9 @@
 // SGEMM, kernel 9: C[M,N] = A[M,K] * B[K,N] in FP32, row-major, on ordinary arithmetic units. The kernel that is tuned
 // here.
 //
-// A CTA of 256 threads computes a tile of BM x BN and walks along K in slices of BK. For one k, a thread multiplies TM
-// values of A by TN values of B, from registers. The five sizes are macros, set with -DK9_BM=64 and so on; the space
-// that the notes sweep is spaces/sgemm_notes.space. What the fastest libraries do beyond this kernel is in
-// sgemm_ladder.cuh.
+// A CTA computes a tile of BM x BN and walks along K in slices of BK. For one k, a thread multiplies TM values of A by
+// TN values of B, from registers. The five sizes are macros, set with -DK9_BM=64 and so on; the space that the notes
+// sweep is spaces/sgemm_notes.space. The patches in steps/ lead from here to what the fastest libraries do.
 //
 //   tile of C:  BM x BN           one CTA
 //   step:       WM x WN           all 256 threads once, as a grid of 16 x 16: WM = 16 TM, WN = 16 TN

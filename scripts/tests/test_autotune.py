@@ -15,16 +15,22 @@ import textwrap
 import threading
 import unittest
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from ladder import command, files, shards
 from ladder.levels import gpus
-from ladder.tune import runner, space, sweep, tuning, variants
+from ladder.tune import runner, sgemm, space, sweep, tuning, variants
 from tests.support import ROOT, SCRIPTS, Scratch
 
-SGEMM = space.KERNELS["sgemm_ladder", 90]
 KERNEL9 = space.KERNELS["sgemm", 90]
+
+# Kernel 9 with parameters of every kind, which only the fakes know.
+MADE_UP = replace(KERNEL9, name="made_up", parameters=(
+    *(replace(each, macro=each.macro.replace("K9_", "SGEMM_")) for each in KERNEL9.parameters),
+    space.Parameter("copy", "SGEMM_COPY", 0, (0, 1, 2), ("registers", "async", "tma")),
+    space.Parameter("group", "SGEMM_GROUP", 0, range(129)), space.Parameter("snake", "SGEMM_SNAKE", 0, (0, 1))))
 
 # "Compiles" definitions into a file that holds them. SGEMM_GROUP says what is special about a variant.
 FAKE_NVCC = f"#!{sys.executable} -ES" + r"""
@@ -102,57 +108,49 @@ class Spaces(unittest.TestCase):
                 self.assertEqual([c.name for c in listed if c.reason], [], path)
 
     def reason(self, **values: int) -> str:
-        return space.sgemm_reason(SGEMM.complete(values), space.SMEM_LIMIT)
+        return space.kernel9_reason(KERNEL9.complete(values), space.SMEM_LIMIT)
 
     def test_reasons(self) -> None:
         self.assertEqual(self.reason(), "")
         self.assertIn("vector width", self.reason(tm=2))
         self.assertIn("BN = 64 is not a multiple of 128", self.reason(bn=64))
+        self.assertIn("BM * BK = 512 is not a multiple of 1024", self.reason(bm=128, bk=4, bn=256))
         self.assertIn("registers: 512 accumulators per thread", self.reason(bm=512, bn=256))
-        self.assertIn("registers: 64 accumulators per thread, and a thread can have 51", self.reason(min_ctas=5))
-        self.assertIn("stages", self.reason(stages=2))
-        self.assertIn("TMA", self.reason(copy=2, stages=2))
-        self.assertIn("unrolling", self.reason(unroll=64))
-        self.assertIn("SMEM: 327680 bytes", self.reason(bm=256, bk=64, copy=1, stages=4, bn=64, tn=4))
-        self.assertIn("places for 512 threads", self.reason(bm=256, warp_m=64, warp_n=32))
-        self.assertIn("A_ROWS", self.reason(a_rows=1))
-        producer = {"copy": 3, "stages": 3, "k_outer": 1, "bk": 8}
-        self.assertEqual(self.reason(**producer), "")
-        self.assertIn("producer", self.reason(**producer | {"k_outer": 0}))
-        self.assertIn("producer", self.reason(**producer, unroll=1))
-        self.assertIn("boxes", self.reason(**producer | {"bm": 512}))
-        self.assertIn("boxes", self.reason(**producer, pad=4))
-        self.assertIn("and a thread can have 240", self.reason(**producer | {"bm": 256, "bn": 256}))
-        self.assertEqual(self.reason(**producer, stream_k=1), "")
-        self.assertIn("STREAM_K", self.reason(stream_k=1))
+
+    def test_the_steps_of_the_ladder(self) -> None:
+        """Each patch applies, and a point has the kernel after it in place of kernel 9."""
+        ladder = space.KERNELS["sgemm_ladder", 90]
+        texts = [ladder.instead({"step": number})[sgemm.KERNEL] for number in range(len(sgemm.series()))]
+        self.assertEqual(len({*texts, (ROOT / sgemm.KERNEL).read_text(encoding="utf-8")}), len(texts) + 1)
+        self.assertIn("stream_k", [step.name for step in sgemm.series()])
 
     def refused(self, text: str, sentence: str) -> None:
         with self.assertRaises(space.SpaceError) as caught:
-            space.parse(textwrap.dedent(text), SGEMM, "my.space")
+            space.parse(textwrap.dedent(text), MADE_UP, "my.space")
         self.assertIn(sentence, str(caught.exception))
 
     def test_errors_name_line_and_reason(self) -> None:
-        self.refused("kernel sgemm_ladder\nbm 64\nbmm 64\n",
-                     "my.space:3: sgemm_ladder has no parameter 'bmm', only bm, bn, bk")
-        self.refused("kernel sgemm_ladder\nbk 8 16 24\n",
+        self.refused("kernel made_up\nbm 64\nbmm 64\n",
+                     "my.space:3: made_up has no parameter 'bmm', only bm, bn, bk")
+        self.refused("kernel made_up\nbk 8 16 24\n",
                      "my.space:2: bk can be 4, 8, 16, 32, 64, and '24' is none of these")
-        self.refused("kernel sgemm_ladder\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
-        self.refused("kernel sgemm_ladder\ncopy warp\n",
-                     "copy can be registers, async, tma, producer, and 'warp' is none")
-        self.refused("kernel sgemm_ladder\nbm 64\nbm 128\n", "my.space:3: bm was given already")
-        self.refused("kernel sgemm_ladder\nbm 64 64\n", "my.space:2: bm has a value twice")
-        self.refused("kernel sgemm_ladder\nbm\n", "my.space:2: bm has no values")
-        self.refused("kernel production\n", "my.space:1: this space is for kernel 'production', not for sgemm_ladder")
-        self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel sgemm_ladder")
-        self.refused("kernel sgemm_ladder\n# nothing\n", "the space is empty")
-        self.refused("kernel sgemm_ladder\npoint bm=64\n", "my.space:2: a point needs a name")
-        self.refused("kernel sgemm_ladder\npoint a bm=64\npoint a bm=128\n", "my.space:3: there is a point 'a' already")
-        self.refused("kernel sgemm_ladder\npoint a bm\n", "my.space:2: parameter=value is needed, not 'bm'")
-        self.refused("kernel sgemm_ladder\npoint a bm=64 bm=128\n", "my.space:2: bm was given already")
+        self.refused("kernel made_up\nbm 8 x\n", "my.space:2: bm can be 8 to 512, multiples of 8, and 'x'")
+        self.refused("kernel made_up\ncopy warp\n",
+                     "copy can be registers, async, tma, and 'warp' is none")
+        self.refused("kernel made_up\nbm 64\nbm 128\n", "my.space:3: bm was given already")
+        self.refused("kernel made_up\nbm 64 64\n", "my.space:2: bm has a value twice")
+        self.refused("kernel made_up\nbm\n", "my.space:2: bm has no values")
+        self.refused("kernel production\n", "my.space:1: this space is for kernel 'production', not for made_up")
+        self.refused("bm 64\n", "my.space:1: a space begins with a line such as: kernel made_up")
+        self.refused("kernel made_up\n# nothing\n", "the space is empty")
+        self.refused("kernel made_up\npoint bm=64\n", "my.space:2: a point needs a name")
+        self.refused("kernel made_up\npoint a bm=64\npoint a bm=128\n", "my.space:3: there is a point 'a' already")
+        self.refused("kernel made_up\npoint a bm\n", "my.space:2: parameter=value is needed, not 'bm'")
+        self.refused("kernel made_up\npoint a bm=64 bm=128\n", "my.space:2: bm was given already")
 
     def test_a_point_counts_once(self) -> None:
-        parsed = space.parse("kernel sgemm_ladder\nbm 64 128\ntm 4\npoint mine bm=64 tm=4 # again\n", SGEMM, "")
-        found = list(parsed.candidates(SGEMM))
+        parsed = space.parse("kernel made_up\nbm 64 128\ntm 4\npoint mine bm=64 tm=4 # again\n", MADE_UP, "")
+        found = list(parsed.candidates(MADE_UP))
         self.assertEqual([(c.name, c.point["bm"]) for c in found], [("mine", 64), ("", 128)])
 
     def test_what_cannot_be_tuned(self) -> None:
@@ -179,9 +177,13 @@ class Tuner(Scratch):
         for name, content in ("nvcc", FAKE_NVCC), ("autotune_measure", FAKE_MEASURE):
             (self.root / name).write_text(content)
             (self.root / name).chmod(0o755)
+        (self.root / "made_up.space").write_text("kernel made_up\nbm 128\n")
         self.gpus = [gpus.Gpu("NVIDIA H200", 90)]
         measure = self.root / "autotune_measure"
         self.replace((variants, "find_nvcc", lambda: str(self.root / "nvcc")),
+                     (space, "KERNELS", {**space.KERNELS, ("made_up", 90): MADE_UP}),
+                     (tuning, "SPACES", {"made_up": (str(self.root / "made_up.space"),)}),
+                     (tuning, "SIZES", {"made_up": "4096"}), (tuning, "RETIMED", {"made_up": "2048,4096,8192"}),
                      (tuning, "build_programs", lambda _: measure), (tuning, "BUILD", self.root),
                      (gpus, "find_gpus", lambda: self.gpus), (command, "program", "autotune.py"))
 
@@ -189,7 +191,7 @@ class Tuner(Scratch):
         """Exit code, output, errors."""
         out, err = io.StringIO(), io.StringIO()
         script = str(SCRIPTS / "autotune" / "autotune.py")
-        command_line = [script, "--kernel", "sgemm_ladder", "--output", str(self.output), "--no-charts", "--jobs", "2",
+        command_line = [script, "--kernel", "made_up", "--output", str(self.output), "--no-charts", "--jobs", "2",
                         *arguments]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
                 mock.patch.object(sys, "argv", command_line), self.assertRaises(SystemExit) as stop:
@@ -211,7 +213,7 @@ class Tuner(Scratch):
 
     def test_a_sweep(self) -> None:
         space_file = self.root / "my.space"
-        space_file.write_text("kernel sgemm_ladder\nbm 64 128 256\nbn 128\ntm 8\npoint base bm=128 bn=128\n")
+        space_file.write_text("kernel made_up\nbm 64 128 256\nbn 128\ntm 8\npoint base bm=128 bn=128\n")
         code, out, err = self.tune("--space", str(space_file), "--sizes", "4096", "--best", "1",
                                    "--best-sizes", "2048,8192")
         self.assertEqual(code, 0, err)
@@ -219,7 +221,7 @@ class Tuner(Scratch):
         self.assertIn("4096: 33.0 TFLOPS, 0.660 of cuBLAS: bm=256 bn=128 bk=16 tm=8 tn=8", out)
         header = self.output.read_text().splitlines()[0].split(",")
         self.assertEqual(header[:10], "bm bn bk tm tn size tflops cublas_tflops ratio_cublas status".split())
-        for column in "threads copy stages unroll registers spill_bytes smem_bytes occupancy".split():
+        for column in "copy group snake registers spill_bytes smem_bytes occupancy".split():
             self.assertIn(column, header)
         rows = {(r["bm"], r["size"]): r for r in self.rows()}
         self.assertEqual(set(rows), {("64", "4096"), ("128", "4096"), ("256", "4096"),
@@ -322,19 +324,19 @@ class Tuner(Scratch):
         self.assertNotIn("Traceback", err)
 
     def test_bad_input(self) -> None:
-        self.refused(2, "sgemm_ladder has no parameter 'bmm'", "--point", "bmm=64")
+        self.refused(2, "made_up has no parameter 'bmm'", "--point", "bmm=64")
         self.refused(2, "--point 1: bk can be", "--point", "bk=7")
         self.refused(2, "The space is empty: all of its 1 points are dropped, 1 for divisibility", "--point",
                      "bm=64 tm=8")
         self.refused(2, "no.space cannot be read: No such file or directory. There are:", "--space", "no")
         self.refused(2, "A size is an edge", "--sizes", "4096x4")
         self.refused(2, "there is no GPU '1', the machine has 1", "--gpus", "1")
-        self.refused(2, "there is nothing to tune in sgemm_ladder for sm100", "--arch", "100")
+        self.refused(2, "there is nothing to tune in made_up for sm100", "--arch", "100")
         self.refused(2, "a number of seconds above 0", "--budget", "fast")
         self.refused(2, "not allowed with argument --simulate (scripts/autotune/autotune.py --help).", "--simulate",
                      "--modelled")
         self.output.write_text("a,b\n1,2\n")
-        self.refused(2, "holds something else than a sweep of sgemm_ladder: its columns are a, b", *self.points(1))
+        self.refused(2, "holds something else than a sweep of made_up: its columns are a, b", *self.points(1))
         self.output.unlink()
         self.gpus = [gpus.Gpu("NVIDIA A100", 80)]
         self.refused(2, "NVIDIA A100 is no GPU for sm90", "--gpus", "0")
@@ -391,9 +393,7 @@ READY = MEASURE.exists() and (ROOT / "build" / "sim" / "libcudart.so.13").exists
 @unittest.skipUnless(READY, "scripts/build.sh has not built autotune_measure and the simulated device")
 class OnTheSimulatedDevice(Scratch):
     def test_quick(self) -> None:
-        for kernel, points in (("sgemm", ("bm=128", "bm=64 bn=64 tm=4 tn=4")),
-                               ("sgemm_ladder",
-                                ("copy=tma stages=2 a_rows=1 k_outer=1 tm=1 tn=4 warp_m=64 warp_n=32",))):
+        for kernel, points in (("sgemm", ("bm=128", "bm=64 bn=64 tm=4 tn=4")), ("sgemm_ladder", ("step=stream_k",))):
             output = self.root / f"{kernel}.csv"
             answer = subprocess.run(
                 [sys.executable, "-B", SCRIPTS / "autotune" / "autotune.py", "--kernel", kernel, "--quick",
@@ -438,7 +438,7 @@ class OnTheSimulatedDevice(Scratch):
 
     def driver(self, timeout_s: float = 120) -> runner.Runner:
         settings = runner.Settings(sizes=[(96, 64, 32)], timeout_s=timeout_s)
-        driver = runner.Runner(SGEMM, runner.Device(None), settings, MEASURE, threading.Event())
+        driver = runner.Runner(KERNEL9, runner.Device(None), settings, MEASURE, threading.Event())
         self.addCleanup(driver.close)
         return driver
 

@@ -14,20 +14,20 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
 from ladder.command import Failure
 from ladder.files import ROOT
 from ladder.levels import names
+from ladder.tune import sgemm
 
 SPACES = Path("scripts") / "autotune" / "spaces"  # from the root of the repository
 
 SMEM_LIMIT = 232_448  # bytes that a CTA can ask for on Hopper and Blackwell; without asking it has STATIC_SMEM
 STATIC_SMEM = 49_152
 REGISTERS = 65_536    # per SM
-MAX_REGISTERS = 255   # per thread
 
 Point = Mapping[str, int]  # a value for every parameter of the kernel
 
@@ -79,6 +79,7 @@ class Kernel:
     resources: Callable[[Point], tuple[int, int]]  # threads and bytes of shared memory per CTA
     entry: str                           # a regular expression: which kernel's registers count
     depends: Sequence[str]               # further sources, from the repository's root
+    instead: Callable[[Point], Mapping[str, str]] = lambda point: {}  # sources that a point has instead of these
 
     def parameter(self, name: str) -> Parameter:
         """Raises ValueError."""
@@ -105,7 +106,7 @@ class Kernel:
         return " ".join(f"{p.name}={p.text(point[p.name])}" for p in shown)
 
 
-# --- SGEMM: kernel 9, and the ladder from there -----------------------------------------------------------------------
+# --- SGEMM ------------------------------------------------------------------------------------------------------------
 
 
 KERNEL9_PARAMETERS = (
@@ -115,104 +116,33 @@ KERNEL9_PARAMETERS = (
 )
 
 
-def _step(name: str, default: int, allowed: Sequence[int], words: Sequence[str] = ()) -> Parameter:
-    return Parameter(name, f"SGEMM_{name.upper()}", default, allowed, words)
-
-
-SGEMM_PARAMETERS = (
-    *(replace(p, macro=p.macro.replace("K9_", "SGEMM_")) for p in KERNEL9_PARAMETERS),
-    _step("threads", 256, range(32, 1025, 32)),
-    _step("pad", 0, range(33)),
-    _step("k_outer", 0, (0, 1)),
-    _step("warp_m", 0, range(513)), _step("warp_n", 0, range(513)),
-    _step("lanes_z", 0, (0, 1)),
-    _step("copy", 0, (0, 1, 2, 3), ("registers", "async", "tma", "producer")),
-    _step("stages", 1, range(1, 17)),
-    _step("a_rows", 0, (0, 1)),
-    _step("group", 0, range(129)),
-    _step("min_ctas", 1, range(1, 9)),
-    _step("unroll", 8, (1, 2, 4, 8, 16, 32, 64)), _step("snake", 0, (0, 1)),
-    _step("stream_k", 0, (0, 1)), _step("c_width", 4, (1, 4)),
-)
-KERNEL9 = {p.name: p.default for p in SGEMM_PARAMETERS}  # as a step of its ladder, the first
-
-
-COPIERS = 128            # threads of a producer, and what they keep of
-PRODUCER_REGISTERS = 24  # their registers
-
-
-def sgemm_threads(p: Point) -> int:
-    """Per CTA, as Config::CTA_THREADS of sgemm_ladder.cuh: those that multiply, and a producer."""
-    return p["threads"] + (COPIERS if p["copy"] == 3 else 0)
-
-
-def sgemm_registers(p: Point) -> int:
-    """That a thread which multiplies can have; a producer leaves it most of its own."""
-    if p["copy"] != 3:
-        return min(MAX_REGISTERS + 1, REGISTERS // (sgemm_threads(p) * p["min_ctas"]))
-    launched = REGISTERS // (sgemm_threads(p) * p["min_ctas"]) // 8 * 8 * sgemm_threads(p)
-    return (launched - PRODUCER_REGISTERS * COPIERS) // p["threads"] // 8 * 8
-
-
-def sgemm_smem(p: Point) -> int:
-    """Bytes per CTA, as Config::SMEM_BYTES of sgemm_ladder.cuh."""
-    a_bytes = 4 * (p["bm"] * p["bk"] if p["a_rows"] else p["bk"] * (p["bm"] + p["pad"]))
-    stage = -(-(a_bytes + 4 * p["bk"] * p["bn"]) // 1024) * 1024
-    return p["stages"] * (stage + (16 if p["copy"] >= 2 else 0))
-
-
-def sgemm_reason(p: Point, smem_limit: int) -> str:
-    """The rules of sgemm_ladder.cuh, whose static_asserts would stop the compiler, and what no GPU could launch."""
-    if p["tn"] % 4 or (not p["a_rows"] and (p["tm"] % 4 or p["pad"] % 4)):
-        return "vector width: TM, TN and PAD must be multiples of 4, because shared memory is read by float4"
-    if bool(p["warp_m"]) != bool(p["warp_n"]):
-        return "divisibility: a warp's rectangle needs both WARP_M and WARP_N"
-    across_m, across_n = (8, 4) if p["warp_m"] else (16, 16)
-    area_m, area_n = (p["warp_m"], p["warp_n"]) if p["warp_m"] else (p["bm"], p["bn"])
-    for letter, block, area, step in (("M", p["bm"], area_m, across_m * p["tm"]),
-                                      ("N", p["bn"], area_n, across_n * p["tn"])):
-        if area % step:
-            whose = f"WARP_{letter}" if p["warp_m"] else f"B{letter}"
-            return f"divisibility: {whose} = {area} is not a multiple of {step}, what one step of all threads covers"
-        if block % area:
-            return f"divisibility: B{letter} = {block} is not a multiple of WARP_{letter} = {area}"
-    places = p["bm"] // area_m * (p["bn"] // area_n) * across_m * across_n
-    if places != p["threads"]:
-        return f"divisibility: the tile has places for {places} threads, and there are {p['threads']}"
-    if p["copy"] == 3 and not (p["k_outer"] and not p["a_rows"] and p["unroll"] % 2 == 0 and p["threads"] % 128 == 0
-                               and p["min_ctas"] * sgemm_threads(p) > 256 and sgemm_registers(p) <= 256):
-        return "producer: needs K_OUTER, columns of A, an even UNROLL, whole warpgroups, more than 256 threads per SM"
-    at_once = 4 * p["threads"]  # floats that all copy with one float4 each
-    if p["copy"] != 3:
-        for letter, block in (("M", p["bm"]), ("N", p["bn"])):
-            if block * p["bk"] % at_once:
-                return (f"divisibility: B{letter} * BK = {block * p['bk']} is not a multiple of {at_once}, one copy of "
-                        "all threads")
-        if at_once % p["bk"] or at_once % p["bn"]:
-            return f"divisibility: {at_once} floats, one copy of all threads, are not whole rows of BK or BN"
-    if p["unroll"] > p["bk"]:
-        return f"unrolling: a slice has only {p['bk']} steps of k, and UNROLL is {p['unroll']}"
-    if (p["copy"] == 0) != (p["stages"] == 1):
-        return "stages: copies through registers have 1 stage, the others at least 2"
-    if p["copy"] == 2 and not p["a_rows"]:
-        return "TMA: it does not transpose (A_ROWS)"
-    if p["copy"] >= 2 and (max(p["bm"], p["bn"]) > 256 or p["pad"]):
-        return "TMA: it copies boxes of at most 256, and nothing between their rows (PAD)"
-    if p["stream_k"] and p["copy"] != 3:
-        return "STREAM_K: the producer runs ahead into the next tile, and there is none"
-    if p["a_rows"] and not (p["k_outer"] and p["bk"] in (8, 16, 32) and p["tm"] == 1):
-        return "A_ROWS: needs K_OUTER, BK of 8 to 32 and TM of 1"
-    registers = sgemm_registers(p)
-    if (accumulators := p["bm"] * p["bn"] // p["threads"]) > registers:
-        return f"registers: {accumulators} accumulators per thread, and a thread can have {registers}"
-    if (smem := sgemm_smem(p)) * p["min_ctas"] > smem_limit:
-        return f"SMEM: {smem} bytes per CTA, and {smem_limit // p['min_ctas']} are there"
-    return ""
+KERNEL9_THREADS, KERNEL9_GRID = 256, 16  # GRID x GRID threads
 
 
 def kernel9_reason(p: Point, smem_limit: int) -> str:
-    """The rules of sgemm_kernel9.cuh: those of the ladder's first step."""
-    return sgemm_reason({**KERNEL9, **p, "unroll": min(KERNEL9["unroll"], p["bk"])}, smem_limit)
+    """The rules of sgemm_kernel9.cuh, whose static_asserts would stop the compiler, and what no GPU could launch."""
+    if p["tm"] % 4 or p["tn"] % 4:
+        return "vector width: TM and TN must be multiples of 4, because shared memory is read by float4"
+    for letter, block, step in (("M", p["bm"], KERNEL9_GRID * p["tm"]), ("N", p["bn"], KERNEL9_GRID * p["tn"])):
+        if block % step:
+            return f"divisibility: B{letter} = {block} is not a multiple of {step}, what one step of all threads covers"
+    at_once = 4 * KERNEL9_THREADS  # floats that all copy with one float4 each
+    for letter, block in (("M", p["bm"]), ("N", p["bn"])):
+        if block * p["bk"] % at_once:
+            return (f"divisibility: B{letter} * BK = {block * p['bk']} is not a multiple of {at_once}, one copy of "
+                    "all threads")
+    if at_once % p["bk"] or at_once % p["bn"]:
+        return f"divisibility: {at_once} floats, one copy of all threads, are not whole rows of BK or BN"
+    if (accumulators := p["bm"] * p["bn"] // KERNEL9_THREADS) > (registers := REGISTERS // KERNEL9_THREADS):
+        return f"registers: {accumulators} accumulators per thread, and a thread can have {registers}"
+    if (smem := kernel9_smem(p)) > smem_limit:
+        return f"SMEM: {smem} bytes per CTA, and {smem_limit} are there"
+    return ""
+
+
+def kernel9_smem(p: Point) -> int:
+    """Bytes per CTA, as Config::SMEM_BYTES of sgemm_kernel9.cuh."""
+    return 4 * p["bk"] * (p["bm"] + p["bn"])
 
 
 # --- production -------------------------------------------------------------------------------------------------------
@@ -289,13 +219,15 @@ KERNELS = {
     ("sgemm", 90): Kernel(
         name="sgemm", arch=90, element="fp32", source="sgemm_variant.cu", parameters=KERNEL9_PARAMETERS,
         headline=("bm", "bn", "bk", "tm", "tn"), reason=kernel9_reason,
-        resources=lambda p: (KERNEL9["threads"], 4 * p["bk"] * (p["bm"] + p["bn"])), entry=r"sgemmILb1E",
-        depends=("scripts/autotune/sgemm_kernel9.cuh",)),
+        resources=lambda p: (KERNEL9_THREADS, kernel9_smem(p)), entry=r"sgemmILb1E", depends=(sgemm.KERNEL,)),
     ("sgemm_ladder", 90): Kernel(
-        name="sgemm_ladder", arch=90, element="fp32", source="sgemm_ladder_variant.cu", parameters=SGEMM_PARAMETERS,
-        headline=("bm", "bn", "bk", "tm", "tn"), reason=sgemm_reason,
-        resources=lambda p: (sgemm_threads(p), sgemm_smem(p)), entry=r"sgemmILb1E",
-        depends=("scripts/autotune/sgemm_ladder.cuh",)),
+        name="sgemm_ladder", arch=90, element="fp32", source="sgemm_variant.cu",
+        parameters=(Parameter("step", "SGEMM_STEP", 0, range(len(sgemm.series())),
+                              [step.name for step in sgemm.series()]),),
+        headline=("step",), reason=lambda p, smem_limit: "",
+        resources=lambda p: (sgemm.series()[p["step"]].threads, sgemm.series()[p["step"]].smem_bytes),
+        entry=r"sgemmILb1E", depends=(sgemm.KERNEL, *(step.path for step in sgemm.series())),
+        instead=lambda p: {sgemm.KERNEL: sgemm.kernels()[p["step"]]}),
     ("production", 100): Kernel(
         name="production", arch=100, element="bf16", source="production_variant.cu", parameters=SM100_PARAMETERS,
         headline=("block_m", "block_n", "stages", "group"), reason=sm100_reason,

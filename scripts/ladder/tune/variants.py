@@ -106,7 +106,10 @@ class Compiler:
 
     def _run_nvcc(self, point: space.Point, output: Path) -> str:
         source = FOLDER / self.kernel.source
-        command = [self.nvcc, *self.flags, *self.kernel.definitions(point), str(source), "-o", str(output)]
+        for name, text in self.kernel.instead(point).items():
+            files.replace(output.parent / name, text)  # found first
+        command = [self.nvcc, f"-I{output.parent}", *self.flags, *self.kernel.definitions(point), str(source), "-o",
+                   str(output)]
         environment = dict(os.environ, TMPDIR=str(output.parent))
         with tempfile.TemporaryFile() as said:
             # A session of its own: Ctrl-C reaches this program, which ends the compiler.

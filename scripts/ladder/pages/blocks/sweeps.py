@@ -5,6 +5,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Callable, Optional
 
 from ladder import markdown
@@ -15,14 +16,13 @@ from ladder.model import modelled
 from ladder.pages.blocks.options import Options
 from ladder.results import data, numbers
 from ladder.results.numbers import grouped
-from ladder.tune import space
+from ladder.tune import sgemm, space
 
 Row = data.Fields
 
 NOTHING = "Nothing has been measured yet.\n"
 NOTES = ("bm", "bn", "bk", "tm", "tn")  # the parameters of the notes' space
-STEPS = ("threads", "copy", "stages", "group", "unroll", "snake", "stream_k", "c_width")  # what the ladder varies most
-NAMES = {"sgemm": NOTES, "sgemm_ladder": (*NOTES, *STEPS),
+NAMES = {"sgemm": NOTES, "sgemm_ladder": ("step",),
          "production": ("block_m", "block_n", "stages", "cluster_m", "cluster_n", "group", "split")}
 
 
@@ -118,28 +118,20 @@ def autotune_best(context: Context, options: Options) -> str:
 
 
 def autotune_ladder(context: Context, _: Options) -> str:
-    """Kernel 9 and its successors, step by step, and what each changes."""
-    kernel = space.KERNELS["sgemm_ladder", 90]
-    listed = space.load(context.root / space.SPACES / "sgemm_ladder.space", kernel).listed
+    """Kernel 9 and its successors, step by step."""
     rows = _measured(context, "sgemm_ladder")
     if not rows:
         return NOTHING
-    sizes = [size for size in _sizes(rows) if any(row["size"] == size and row["name"] for row in rows)]
-    lines, before = [], kernel.complete({})
-    for name, values in listed:
-        point = kernel.complete(values)
-        changed = (p for p in kernel.parameters if point[p.name] != before[p.name])
-        changes = ", ".join(f"{p.name.upper()} {p.text(point[p.name])}" for p in changed)
-        fields = kernel.fields(point)
-        mine = [row for row in rows if all(row.get(key, value) == value for key, value in fields.items())]
-        found = {row["size"]: row for row in mine}
-        code = [mine[0]["registers"], mine[0]["ctas_per_sm"]] if mine else ["", ""]
-        lines.append([name.replace("_", " "), changes or "the kernel of the notes",
-                      *(_speed(found.get(size)) for size in sizes), *code])
-        before = point
-    heads = ["step", "what changes", *(f"{size}" for size in sizes), "registers", "CTAs per SM"]
-    return (markdown.table(heads, lines, "ll" + "r" * (len(sizes) + 2))
-            + f"\nTFLOPS (and the ratio to cuBLAS). {_conditions([row for row in rows if row['name']])}")
+    sizes = _sizes(rows)
+    lines = []
+    for step in sgemm.series():
+        mine = {row["size"]: row for row in rows if row["step"] == step.name}
+        code = next(([row["registers"], row["ctas_per_sm"]] for row in mine.values()), ["", ""])
+        link = f"[{step.name.replace('_', ' ')}]({context.link(Path(step.path))})"
+        lines.append([link, *(_speed(mine.get(size)) for size in sizes), *code])
+    heads = ["step", *sizes, "registers", "CTAs per SM"]
+    return (markdown.table(heads, lines, "l" + "r" * (len(sizes) + 2))
+            + f"\nTFLOPS (and the ratio to cuBLAS). {_conditions(rows)}")
 
 
 def autotune_parameter(context: Context, options: Options) -> str:
