@@ -33,7 +33,7 @@ from pathlib import Path
 
 from ladder import command, files, shards
 from ladder.levels import names, shapes
-from ladder.mutants import hardware, study, weaken
+from ladder.mutants import hardware, sentences, study, weaken
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results import measure
@@ -99,21 +99,24 @@ def merge(output: Path, parts: Sequence[Path]) -> int:
 
 
 def say(title: str, kernel: Kernel, row: Fields) -> None:
-    what = row["found_by"] + (f": {kernel.labels.located(row['orders'])}" if row["orders"] else "")
+    orders = sentences.orders(row, kernel.labels) if row["found_by"] else ""
+    what = sentences.found(row) + (f": {orders}" if orders else "")
     way = f", {row['way']}" if "way" in row else ""
-    print(f"{title} {kernel.title} :{kernel.labels.line(row['site'])} {row['instruction']}{way}: {row['verdict']}"
+    print(f"{title} {kernel.title} :{kernel.labels.line(row['site'])} {row['instruction']}{way}: "
+          f"{sentences.outcome(row, kernel.labels)}"
           f"{f' ({what})' if what else ''}", flush=True)
 
 
 def with_old_proof(row: Fields, old: Fields) -> Fields:
     """Of a site that is silent now, or was before: what was proven then."""
-    if row["verdict"] != study.UNPROVEN or old["verdict"].startswith(study.REQUIRED):
+    if row["verdict"] != study.UNPROVEN or old["verdict"] == study.REQUIRED:
         return row
     return old
 
 
 def compare_unchecked(pairs: Sequence[tuple[Kernel, Site]], output: Path, jobs: int) -> int:
-    """What the machine notices by itself is required, and what is recorded as its hang, fault or wrong D it notices."""
+    """What the machine notices by itself is required; and it notices what is recorded as its deadlock, fault or wrong
+    result."""
     known = {key_of(row): row for row in study.recorded(output)}
     problems = []
     noticed = 0
@@ -124,7 +127,7 @@ def compare_unchecked(pairs: Sequence[tuple[Kernel, Site]], output: Path, jobs: 
         noticed += bool(row["found_by"])
         if old is None:
             problems.append(f"{site}: not recorded")
-        elif row["found_by"] and not old["verdict"].startswith(study.REQUIRED):
+        elif row["found_by"] and old["verdict"] != study.REQUIRED:
             problems.append(f"{site}: {row['found_by']} without --check, but recorded is {old['verdict']}")
         elif old["found_by"] in study.NOTICED and not row["found_by"]:
             problems.append(f"{site}: no schedule notices it, but recorded is {old['found_by']}")
@@ -150,7 +153,7 @@ def simulate(kernels: Sequence[Kernel], pairs: Sequence[tuple[Kernel, Site]], ou
             study.record([row], output, columns)
     if not options.check:
         study.record([], output, columns, kernels)
-    words = Counter(row["verdict"].partition(":")[0].partition(",")[0] for row in rows)
+    words = Counter(row["verdict"] for row in rows)
     print(f"{len(rows)} {'weakened' if options.weaken else 'sites'}: "
           + ", ".join(f"{count} {word}" for word, count in words.most_common()) + ".")
     problems = (study.differences(rows, output, pairs, () if options.weaken else kernels)

@@ -1,6 +1,7 @@
 """A small repository with the real scripts and fake programs, for tests that run nothing heavy."""
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import textwrap
 import unittest
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +25,17 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 def words(page: str) -> str:
     """The text of a page of this repository, without its line breaks."""
     return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+def finding(kind: str, **more: Any) -> str:
+    """A line of what sim.sh --reports writes."""
+    return json.dumps({"record": "finding", "kind": kind, **more})
+
+
+def place(noun: str, *frames: str, **more: Any) -> dict[str, Any]:
+    """A side of a finding; `frames` are like kernel.cuh:7, the innermost first."""
+    lines = [(file, int(line)) for file, _, line in (frame.rpartition(":") for frame in frames)]
+    return {"noun": noun, "frames": [{"file": file, "line": line} for file, line in lines], **more}
 
 
 # A level's executable, as far as the scripts can tell. The file `behaviour` beside it says what it does.

@@ -450,7 +450,7 @@ class OnTheSimulatedDevice(Scratch):
                         "shared", source, "-o", library], check=True)
         answer = self.driver().measure(str(library))[0]
         self.assertEqual(answer["status"], "wrong")
-        self.assertIn("check: error (read after write) in kernel product", str(answer["why"]))
+        self.assertIn("race (read after write) in kernel product", str(answer["why"]))
 
     def test_what_is_not_a_product_is_found_out(self) -> None:
         driver = self.driver()

@@ -12,7 +12,8 @@ from ladder.grader import running, start
 from ladder.grader.claims import CLAIMS
 from ladder.grader.running import Result, Run
 from ladder.grader.verdicts import Verdict
-from ladder.levels import around, names
+from ladder.levels import around, names, verdict
+from ladder.levels.verdict import Finding, Place
 from tests import support
 
 KERNEL = """\
@@ -114,19 +115,19 @@ class Measures(unittest.TestCase):
         self.assertEqual(running.covered([], [(0, 1)]), 0)
 
     def test_a_report_is_told_in_its_first_words(self) -> None:
-        said = "sim: Simulated B200, 2 SMs\nsim: deadlock in kernel k: no warp can go on\n  CTA 0:\n    warp 0\nx WRONG"
-        self.assertEqual(Result(Run((), (1, 8, 8)), "hang", said).first_words,
-                         "sim: deadlock in kernel k: no warp can go on CTA 0:")
-        self.assertEqual(Result(Run((), (1, 8, 8)), "wrong", "a\nb is wrong\n").first_words, "b is wrong")
+        deadlock = Finding("deadlock", text="sim: deadlock in kernel k\n  CTA 0:\n    warp 0\n")
+        habit = Finding("habit", tolerated=True, text="sim: habit")
+        self.assertEqual(verdict.Verdict((habit, deadlock), 86, "x WRONG").first_words,
+                         "sim: deadlock in kernel k CTA 0: warp 0")
+        self.assertEqual(verdict.Verdict((), 1, "a\nb is wrong").first_words, "b is wrong")
 
     def test_what_the_order_checker_says(self) -> None:
-        checked = Result(Run(("--check",), (1, 8, 8)), "hazard", "sim: check: error (exit) in kernel k\n"
-                         "  one (k.cuh:3)\n    by warp 1\n  It goes.\n  Missing: a wait.\n  3 times in all.\n")
-        self.assertTrue(checked.first_words.endswith("It goes. Missing: a wait."), checked.first_words)
-        self.assertEqual(checked.habits, set())
-        habit = Result(Run(("--check",), (1, 8, 8)), "habit", "sim: check: habit tcgen05-fence in kernel k\n"
-                       "  bar.sync (PTX line 7, ptx/barrier.cuh:13, called at my file.cuh:9)\n    by warp 1\n")
-        self.assertEqual(habit.habits, {"tcgen05-fence (my file.cuh:9)"})
+        habit = Finding("habit", "tcgen05-fence", tolerated=True, sides=(Place("bar", frames=(("a/ptx.cuh", 7),
+                                                                                             ("a/my file.cuh", 9))),))
+        race = Finding("race", "exit", sides=habit.sides)
+        checked = Result(Run((), (1, 8, 8)), verdict.Verdict((habit, race), 86))
+        self.assertEqual(checked.habits, {"tcgen05-fence (my file.cuh:9)"})
+        self.assertEqual((verdict.Verdict((habit,)).passes, verdict.Verdict((habit, race), 86).passes), (True, False))
 
 
 class Lines(unittest.TestCase):

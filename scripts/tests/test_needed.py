@@ -5,126 +5,96 @@ import subprocess
 import sys
 import unittest
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from ladder import files, shards
 from ladder.context import Context
-from ladder.mutants import judge, labels, study, weaken
-from ladder.mutants.judge import Access, Finding, Verdict
+from ladder.levels.verdict import Finding, Missing, Place, Verdict
+from ladder.mutants import judge, labels, sentences, study, weaken
 from ladder.mutants.sites import Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.pages.blocks import on_hardware, synchronisation
 from ladder.results import data
 from tests import support
 
-RACE = """\
-sim: Simulated H200, 2 SMs, order checked.
-level05_persistent_sm90  200x264x320  right: cosine 1.0000000 (cpu)
-sim: check: error (across proxies) in kernel level05::gemm_sm90
-  stmatrix.sync.aligned.x4.shared::cta.b16 (PTX line 5, ptx/memory.cuh:26, called at level05/kernel_sm90.cuh:198)
-    store by CTA (0), warp 4
-  cp.async.bulk.tensor.2d.global (PTX line 7, ptx/tma.cuh:69, called at a/kernel_sm90.cuh:206, called at a/b.cuh:9)
-    bulk store by CTA (0), warp 4
-  The second reads what the first wrote, at dynamic shared memory +1024 of CTA (0).
-  Missing: not across proxies: fence.proxy.async by the writer, between kernel_sm90.cuh:198 and kernel_sm90.cuh:204.
-  12,288 times, 196,608 bytes in all.
-sim: check: habit implicit-reconvergence in kernel level05::gemm_sm90
-  wgmma.fence.sync.aligned (PTX line 225, ptx/wgmma.cuh:16, called at level05_persistent/kernel_sm90.cuh:171)
-    CTA (0), warp 4, all lanes
-  It is executed by lanes that may have taken different ways.
-  Missing: __syncwarp() (bar.warp.sync) by all lanes of the warp before kernel_sm90.cuh:171.
+RACE = Finding("race", "across proxies", sides=(
+    Place("store", frames=(("ptx/memory.cuh", 26), ("level05/kernel_sm90.cuh", 198))),
+    Place("bulk store", frames=(("ptx/tma.cuh", 69), ("a/kernel_sm90.cuh", 206), ("a/b.cuh", 9)))),
+    missing=Missing("proxy fence", "fence.proxy.async", (Place(frames=(("kernel_sm90.cuh", 204),)),)))
+HABIT = Finding("convergence", "implicit-reconvergence", tolerated=True,
+                sides=(Place("wgmma.fence", frames=(("ptx/wgmma.cuh", 16), ("level05/kernel_sm90.cuh", 171))),),
+                missing=Missing("reconvergence", "bar.warp.sync"))
+CHECKED = Verdict((RACE, HABIT), 86)
+WAIT = Place("mbarrier.try_wait", "mbarrier.try_wait.parity",
+             frames=(("ptx/mbarrier.cuh", 87), ("kernel_sm90.cuh", 142)))
+DEADLOCK = Verdict((Finding("deadlock", waits=(WAIT, replace(WAIT, frames=(("kernel_sm90.cuh", 169),)))),), 86)
+ARRIVAL = Place("mbarrier.arrive.expect_tx", "mbarrier.arrive.expect_tx.shared", frames=(("kernel_sm90.cuh", 143),))
+FAULT = Verdict((Finding("fault", sides=(ARRIVAL,), what="more arrivals than the phase still waits for"),), 86)
+LINES = labels.Labels([f"line_{number}();" for number in range(1, 250)])
 
-"""
-DEADLOCK = """\
-sim: deadlock in kernel level05::gemm_sm90: no warp of this cluster can go on, and nothing is in flight
-  CTA (0):
-    warp 0 waits for the mbarrier at dynamic shared memory +32, parity 0
-      at mbarrier.try_wait (PTX line 856, ptx/mbarrier.cuh:87, called at level05_persistent/kernel_sm90.cuh:142)
-    warps 4, 5 wait for the mbarrier at dynamic shared memory +0, parity 1
-      at mbarrier.try_wait (PTX line 208, ptx/mbarrier.cuh:87, called at level05_persistent/kernel_sm90.cuh:169)
 
-level05_persistent_sm90: cudaErrorLaunchTimeout while launching.
-"""
-FAULT = """\
-sim: error in kernel level05::gemm_sm90
-  the mbarrier of CTA 0 at shared offset 1024: more arrivals than the phase still waits for
-  at mbarrier.arrive.expect_tx (PTX line 869, ptx/mbarrier.cuh:27, called at level05_persistent/kernel_sm90.cuh:143)
-  by CTA (0), warp 0, lane 0 (thread 0)
-
-"""
+def said(found: Verdict) -> tuple[str, str]:
+    row = {**study.fields_of(found, LINES), "options": "", "case": ""}
+    return sentences.found(row), sentences.orders(row, LINES)
 
 
 class Reports(unittest.TestCase):
     def test_a_race(self) -> None:
-        verdict = judge.read(RACE, 86)
-        race, habit = verdict.findings
-        self.assertEqual((race.grade, race.name, str(race.first), str(race.second)),
-                         ("error", "across proxies", "store :198", "bulk store :206"))
-        self.assertEqual((habit.grade, habit.name, str(habit.first), habit.second),
-                         ("habit", "implicit-reconvergence", "wgmma.fence :171", None))
-        self.assertEqual((verdict.kind, verdict.found_by, verdict.orders),
-                         ("race", "race (across proxies)", "store :198 before bulk store :206"))
+        self.assertEqual(said(CHECKED), ("race (across proxies)", "store :198 before bulk store :206"))
 
     def test_less_what_is_said_anyhow(self) -> None:
-        verdict = judge.read(RACE, 86)
-        rest = verdict.beyond(Verdict(verdict.findings[:1]))
-        self.assertEqual((rest.kind, rest.orders), ("convergence", "wgmma.fence :171"))
-        self.assertEqual(verdict.beyond(verdict).kind, "")
+        rest = judge.beyond(CHECKED, Verdict((RACE,)))
+        self.assertEqual((rest.kind, *said(rest)),
+                         ("convergence", "convergence (implicit-reconvergence)", "wgmma.fence :171"))
+        self.assertEqual(judge.beyond(CHECKED, CHECKED).kind, "right")
 
     def test_a_deadlock_a_fault_and_a_wrong_result(self) -> None:
-        deadlock, fault = judge.read(DEADLOCK, 3), judge.read(FAULT, 3)
-        self.assertEqual((deadlock.kind, deadlock.orders), ("deadlock", "what is waited for at :142, :169"))
-        self.assertEqual(fault.kind, "fault")
-        self.assertTrue(fault.orders.endswith("than the phase still waits for (:143)"), fault.orders)
-        self.assertEqual(judge.read("level01 WRONG", 1).kind, "wrong D")
-        self.assertEqual(judge.read("level01 right", 0).kind, "")
-
-    def test_what_is_no_judgement(self) -> None:
-        for output, code in (("sim.sh: unknown option --check", 2), ("killed", -9), ("no device", 3)):
-            with self.assertRaises(judge.JudgeError):
-                judge.read(output, code)
+        self.assertEqual(said(DEADLOCK), ("deadlock", "what is waited for at :142, :169"))
+        self.assertEqual(said(FAULT), ("fault", "more arrivals than the phase still waits for (:143)"))
+        self.assertEqual(said(Verdict((), 1)), ("wrong", ""))
+        self.assertEqual((Verdict().kind, Verdict((), -9).kind, Verdict((), 2).kind), ("right", "fault", "refused"))
 
     def test_does_a_report_lead_to_the_line(self) -> None:
-        verdict = judge.read(RACE, 86)
         fence, other = (Site(line, "fence.proxy.async", (line,), frozenset()) for line in (203, 230))
-        self.assertEqual(study.naming(verdict, fence, [fence, other]), "yes")
+        self.assertEqual(study.naming(CHECKED, fence, [fence, other]), "yes")
         between = Site(220, "fence.proxy.async", (3,), frozenset())  # this one stands nearer
-        self.assertEqual(study.naming(verdict, other, [fence, other, between]), "no")
-        self.assertEqual(study.naming(verdict, Site(170, "bar.warp.sync", (4,), frozenset()), [fence]), "yes")
-        self.assertEqual(study.naming(Verdict(wrong=True), fence, [fence]), "no")
+        self.assertEqual(study.naming(CHECKED, other, [fence, other, between]), "no")
+        self.assertEqual(study.naming(CHECKED, Site(170, "bar.warp.sync", (4,), frozenset()), [fence]), "yes")
+        self.assertEqual(study.naming(Verdict((), 1), fence, [fence]), "no")
         self.assertEqual(study.naming(Verdict(), fence, [fence]), "")
 
     def test_a_deadlock_and_a_fault_name_what_is_missing_too(self) -> None:
         near, far = (Site(line, "mbarrier.arrive", (line,), frozenset()) for line in (150, 180))
-        words = DEADLOCK.replace("parity 0\n", "parity 0: phase 0 still needs 1 arrival\n")
-        for output, named in ((words, "yes"), (DEADLOCK, "no")):
-            self.assertEqual(study.naming(judge.read(output, 3), near, [near, far]), named)
+        self.assertEqual(study.naming(DEADLOCK, near, [near, far]), "yes")
+        self.assertEqual(study.naming(DEADLOCK, Site(150, "bar.warp.sync", (1,), frozenset()), []), "no")
         source = ["init(smem_full(s));", "init(smem_empty(s));"]
         inits = [Site(line, "mbarrier.init", (line,), frozenset()) for line in (1, 2)]
-        output = ("sim: error in kernel gemm\n  there is no mbarrier at smem_empty[1] (dynamic shared memory +8): "
-                  "mbarrier.init comes first\n  at mbarrier.try_wait (PTX line 9, a/kernel_sm90.cuh:142)\n\n")
-        self.assertEqual([study.naming(judge.read(output, 3), one, inits, source) for one in inits], ["no", "yes"])
-        fault = judge.read(FAULT, 3)
-        self.assertEqual(study.naming(fault, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "no")
-        self.assertEqual(study.naming(fault, Site(143, "mbarrier.arrive.expect_tx", (1,), frozenset()), []), "yes")
+        uninitialised = Verdict((Finding("fault", sides=(WAIT,), memory="smem_empty[1] (dynamic shared memory +8)",
+                                         missing=Missing("", "mbarrier.init")),), 86)
+        self.assertEqual([study.naming(uninitialised, one, inits, source) for one in inits], ["no", "yes"])
+        self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "no")
+        self.assertEqual(study.naming(FAULT, Site(143, "mbarrier.arrive.expect_tx", (1,), frozenset()), []), "yes")
 
     def test_three_pairs_are_enough(self) -> None:
-        findings = tuple(Finding("error", "r", Access("load", n), Access("store", n + 1), "") for n in range(1, 6))
-        self.assertEqual(Verdict(findings).orders,
+        findings = tuple(Finding("race", "r", sides=tuple(Place(noun, frames=(("kernel_sm90.cuh", line),))
+                                                          for noun, line in (("load", n), ("store", n + 1))))
+                         for n in range(1, 6))
+        self.assertEqual(said(Verdict(findings, 86))[1],
                          "load :1 before store :2; load :2 before store :3; load :3 before store :4 and 2 more")
 
 
 class Weakening(unittest.TestCase):
     def test_relaxed_is_enough_where_no_data_is_passed_on(self) -> None:
         site = Site(1, "mbarrier.arrive", (1,), frozenset())
-        for orders, verdict in (("MMA :`m()` before bulk load :`l()`", weaken.ENOUGH),
-                                ("store :`s()` before load :`l()`", weaken.OPEN),
-                                ("bulk store :`b()` before store :`s()`", weaken.ENOUGH)):
-            without = {"verdict": study.REQUIRED, "orders": orders}
-            self.assertEqual(weaken.why_enough(site, weaken.RELAXED, without).partition(":")[0], verdict)
-        self.assertEqual(weaken.why_enough(site, weaken.RELAXED, {}).partition(":")[0], weaken.ENOUGH)
-        self.assertEqual(weaken.why_enough(site, weaken.NARROW, {}), weaken.OPEN)
+        for first, second, verdict in (("MMA `m()`", "bulk load `l()`", weaken.ENOUGH),
+                                       ("store `s()`", "load `l()`", weaken.OPEN),
+                                       ("bulk store `b()`", "store `s()`", weaken.ENOUGH)):
+            without = {"verdict": study.REQUIRED, "first": first, "second": second}
+            self.assertEqual(weaken.why_enough(site, weaken.RELAXED, without)["verdict"], verdict)
+        self.assertEqual(weaken.why_enough(site, weaken.RELAXED, {})["verdict"], weaken.ENOUGH)
+        self.assertEqual(weaken.why_enough(site, weaken.NARROW, {})["verdict"], weaken.OPEN)
 
 
 class Choices(unittest.TestCase):
@@ -136,8 +106,8 @@ class Choices(unittest.TestCase):
     def test_a_spread_has_something_of_everything(self) -> None:
         sites = [Site(n, "bar.sync" if n % 4 else "mbarrier.init", (n,), frozenset()) for n in range(40)]
         pairs = [(Kernel("level01_baseline", arch, "", Path(), ()), site) for arch in (90, 100) for site in sites]
-        rows = [{**study.title_of(kernel, site), "verdict": study.REQUIRED if site.line < 39 else "redundant: x",
-                 "found_by": "race (exit)"} for kernel, site in pairs]
+        rows = [{**study.title_of(kernel, site), "verdict": study.REQUIRED if site.line < 39 else study.REDUNDANT,
+                 "found_by": "race"} for kernel, site in pairs]
         some = study.spread(pairs, rows, 6)
         self.assertEqual(Counter(kernel.arch for kernel, _ in some), {90: 3, 100: 3})
         self.assertEqual(Counter(site.instruction for _, site in some), {"bar.sync": 4, "mbarrier.init": 2})
@@ -163,7 +133,7 @@ class OnHardware(unittest.TestCase):
         self.assertGreater(len(wrong), 10)
         for row in wrong:
             found = verdicts[key_of({**row, "config": ""})]
-            self.assertTrue(any(found_by.startswith(judge.RACE) for found_by in found), row)
+            self.assertTrue(any(found_by == "race" for found_by in found), row)
 
 
 PTX = """
@@ -194,23 +164,22 @@ FAKE_PROGRAM = f"#!/bin/bash\n[[ $1 != --explain ]] || echo '{EXPLAIN}' >\"$3\"\
 # The first two barriers order the same pair; the third orders nothing that anybody has a proof for.
 FAKE_SIM = r"""#!/bin/bash
 [[ " $* " == *" --check "* ]] || WITHOUT_CHECK=1
-while [[ $1 != --ptx ]]; do shift; done
+until [[ -x $1 ]]; do
+  case $1 in --ptx) ptx=$2 ;; --reports) reports=$2 ;; esac
+  shift
+done
 has() { grep -q "$1" "$ptx"; }
-ptx=$2
 say() {
-  echo "sim: check: error ($1) in kernel gemm"
-  echo "  st.shared (PTX line 1, level01_baseline/kernel_sm90.cuh:2)"
-  echo "    store by CTA (0), warp 0"
-  echo "  ld.shared (PTX line 2, level01_baseline/kernel_sm90.cuh:9)"
-  echo "    load by CTA (0), warp 1"
-  echo "  The second reads what the first wrote."
-  echo "  Missing: $2 before kernel_sm90.cuh:4."
+  echo '{"record": "finding", "kind": "race", "rule": "'$1'", "missing": {"what": "x", "instruction": "'$2'",
+    "to": {"frames": [{"file": "kernel_sm90.cuh", "line": 4}]}}, "sides": [
+    {"noun": "store", "frames": [{"file": "level01_baseline/kernel_sm90.cuh", "line": 2}]},
+    {"noun": "load", "frames": [{"file": "level01_baseline/kernel_sm90.cuh", "line": 9}]}]}' | tr -d '\n' >"$reports"
   exit 86
 }
 [[ -z ${WITHOUT_CHECK-} ]] || { has 'bar.sync 3' && exit 0; echo 'level01 WRONG'; exit 1; }
-has 'trap' && { printf 'sim: error in kernel gemm\n  trap\n  at trap (PTX line 1, a/kernel_sm90.cuh:3)\n\n'; exit 3; }
+has 'trap' && { echo '{"record": "finding", "kind": "fault"}' >"$reports"; exit 86; }
 has 'fence[.]proxy' || say "across proxies" fence.proxy.async
-has 'bar.sync 1' || has 'bar.sync 2' || say "read after write" "a barrier"
+has 'bar.sync 1' || has 'bar.sync 2' || say "read after write" bar.sync
 exit 0
 """
 
@@ -218,44 +187,49 @@ exit 0
 class Table(unittest.TestCase):
     """What a level's page says of its sites."""
 
-    NUMBERED = labels.Labels([f"line_{number}();" for number in range(1, 200)])
-
     def lines(self, rows: list[data.Fields]) -> list[str]:
         with mock.patch.object(synchronisation, "read", lambda _, path: rows if path == on_hardware.NEEDED else []), \
                 mock.patch.object(synchronisation, "read_without", lambda _: []), \
-                mock.patch.object(labels, "of_kernel", lambda *_: self.NUMBERED):
+                mock.patch.object(labels, "of_kernel", lambda *_: LINES):
             table = synchronisation.table(Context(files.ROOT, []), {"level": "8", "arch": "sm90"})
         return [line for line in table.splitlines() if line.startswith("| [")]
 
-    def row(self, config: str, line: int, found_by: str, orders: str, verdict: str = study.REQUIRED) -> data.Fields:
+    def row(self, config: str, line: int, found_by: str, findings: str = "", *pairs: tuple[str, str],
+            **more: str) -> data.Fields:
         return {"level": "level08_deep_pipeline", "arch": "90", "config": config, "site": f"line_{line}();",
-                "instruction": "bar.sync", "orders": self.NUMBERED.named(orders), "found_by": found_by, "named": "yes",
-                "verdict": self.NUMBERED.named(verdict), "case": ""}
+                "instruction": "bar.sync", "verdict": study.REQUIRED,
+                **dict.fromkeys((*study.FOUND, "proof", "other"), ""),
+                "found_by": found_by, "findings": findings, "first": "; ".join(first for first, _ in pairs),
+                "second": "; ".join(second for _, second in pairs), **more}
 
     def test_configurations_to_which_the_same_happens_share_a_line(self) -> None:
+        load = "load `line_1();`"
+        redundant = {"verdict": study.REDUNDANT, "proof": "same", "other": "bar.sync `line_7();`"}
         lines = self.lines([
-            self.row("a", 7, "race (exit)", "load :1 before store :2 and 4 more"),
-            self.row("b", 7, "race (launches)", "load :1 before store :3"),
-            self.row("c", 7, "race (launches)", "load :1 before store :2"),
-            self.row("a", 9, "deadlock", "what is waited for at :20, :111"),
-            self.row("b", 9, "deadlock", "what is waited for at :3"),
-            self.row("c", 9, "", "", "redundant: bar.sync (line 7) does the same"),
-            self.row("c", 10, "fault", "the mbarrier at x[0] (dynamic shared memory +8) of CTA (0): one arrival: so"),
-            self.row("a", 10, "", "", "not executed here: see c")])
+            self.row("a", 7, "race", "5", (load, "store `line_2();`"), rules="exit"),
+            self.row("b", 7, "race", "1", (load, "store `line_3();`"), rules="launches"),
+            self.row("c", 7, "race", "1", (load, "store `line_2();`"), rules="launches"),
+            self.row("a", 9, "deadlock", "2", ("`line_20();`", "-"), ("`line_111();`", "-")),
+            self.row("b", 9, "deadlock", "1", ("`line_3();`", "-")),
+            self.row("c", 9, "", **redundant),
+            self.row("c", 10, "fault", "1", message="one arrival: so"),
+            self.row("a", 10, "", verdict=study.NOT_EXECUTED, other="c")])
         self.assertEqual([line.partition(" | ")[2] for line in lines], [
             "`bar.sync` | load :1 before store :2; load :1 before store :3 and 3 more | race (exit, launches) | all |",
             "`bar.sync` | what is waited for at :3, :20, :111 | deadlock | all but `c` |",
             "`bar.sync` | - | redundant: bar.sync (line 7) does the same | `c` |",
-            "`bar.sync` | - | fault: the mbarrier at x[0]: one arrival | `c` |"])
+            "`bar.sync` | - | fault (one arrival: so) | `c` |"])
 
     def test_what_is_recorded_names_lines_that_are_there(self) -> None:
         named = 0
         for row in data.read_rows(files.ROOT / on_hardware.NEEDED)[1]:
             now = labels.of_kernel(files.ROOT, row["level"], int(row["arch"]))
             self.assertIsNotNone(now.line(row["site"]), row)
-            self.assertEqual(now.named(now.located(row["verdict"])), row["verdict"])
-            self.assertNotRegex(row["orders"] + row["verdict"], r"[ (]:\d|\(lines? \d")
-            named += "(line" in row["verdict"]
+            for column in ("other", "first", "second"):
+                self.assertEqual(labels.cell(labels.items(row[column])), row[column])
+            for _, label in labels.items(row["other"]):
+                self.assertTrue(not label or now.line(label), row)
+                named += bool(label)
         self.assertGreater(named, 20)
 
 
@@ -270,13 +244,12 @@ class Labels(unittest.TestCase):
         self.assertEqual(found.line("} #2"), 4)
         self.assertIsNone(found.line("} #3"))
 
-    def test_comments_and_other_lines_change_no_label(self) -> None:
-        found, moved = labels.Labels(self.SOURCE), labels.Labels(("// new", *self.SOURCE[:5], "c = d;", self.SOURCE[5]))
-        text = "store :1 before x/kernel_sm90.cuh:6, at :3 (lines 1, 6), not a 1:2 or x (+8): y"
-        self.assertEqual(found.located(found.named(text)), text)
-        self.assertEqual(moved.located(found.named(text)),
-                         "store :2 before x/kernel_sm90.cuh:8, at :4 (lines 2, 8), not a 1:2 or x (+8): y")
-        self.assertEqual(labels.Labels(()).located("at :`gone`"), "at :?")
+    def test_a_list_of_places(self) -> None:
+        some = [("store", "a = b;"), ("its end", ""), ("", "f(x; y)"), ("", "")]
+        self.assertEqual(labels.cell(some), "store `a = b;`; its end; `f(x; y)`; -")
+        self.assertEqual(labels.items(labels.cell(some)), some)
+        found = labels.Labels(self.SOURCE)
+        self.assertEqual([found.place(one) for one in some], ["store :6", "its end", ":?", ""])
 
 
 class Needed(support.Sandbox):
@@ -299,16 +272,15 @@ class Needed(support.Sandbox):
     def test_required_redundant_and_unproven(self) -> None:
         self.assert_exit(1, self.needed())
         rows = self.rows()
-        self.assertEqual({line: (row["verdict"], row["found_by"], row["named"]) for line, row in rows.items()}, {
-            "3": ("required", "race (across proxies)", "yes"),
-            "4": ("redundant: bar.sync (line `line_5();`) does the same",
-                  "race (read after write)", "yes"),
-            "5": ("redundant: bar.sync (line `line_4();`) does the same",
-                  "race (read after write)", "yes"),
-            "6": ("unproven", "", ""),
-            "7": ("no order: registers, not order", "", ""),
-            "8": ("unproven", "", "")})
-        self.assertEqual(rows["3"]["orders"], "store :`line_2();` before load :`line_9();`")
+        self.assertEqual({line: tuple(row[column] for column in ("verdict", "proof", "other", "rules", "named"))
+                          for line, row in rows.items()}, {
+            "3": ("required", "", "", "across proxies", "yes"),
+            "4": ("redundant", "same", "bar.sync `line_5();`", "read after write", "yes"),
+            "5": ("redundant", "same", "bar.sync `line_4();`", "read after write", "yes"),
+            "6": ("unproven", "", "", "", ""),
+            "7": ("no order", "registers", "", "", ""),
+            "8": ("unproven", "", "", "", "")})
+        self.assertEqual((rows["3"]["first"], rows["3"]["second"]), ("store `line_2();`", "load `line_9();`"))
 
     def test_a_part_and_the_rest(self) -> None:
         self.needed("--shard", "1/2", "--output", self.root / "a.csv")
@@ -345,9 +317,9 @@ class Needed(support.Sandbox):
         answer = self.needed("--unchecked")
         self.assert_exit(1, answer)
         self.assertIn("6 sites: 1 noticed without --check.\nneeded.py: level01_baseline 90  line_6(); bar.sync: wrong "
-                      "D without --check, but recorded is unproven\n", answer.stdout)
+                      "without --check, but recorded is unproven\n", answer.stdout)
         self.assert_exit(0, self.needed("--unchecked", "--line", 3))
-        self.output.write_text(before.replace("race (across proxies)", "deadlock"))
+        self.output.write_text(before.replace("race,across proxies", "deadlock,"))
         answer = self.needed("--unchecked", "--line", 3)
         self.assert_exit(1, answer)
         self.assertIn("line_3(); fence.proxy.async: no schedule notices it, but recorded is deadlock", answer.stdout)
@@ -359,8 +331,8 @@ class Needed(support.Sandbox):
         self.assert_exit(1, self.needed("--weaken"))
         self.assertEqual({(row["site"], row["way"]): row["verdict"] for row in data.read_rows(output)[1]}, {
             ("line_3();", "of global memory"): "open",
-            ("line_4();", "without waiting"): "enough: redundant: bar.sync (line `line_5();`) does the same",
-            ("line_5();", "without waiting"): "enough: redundant: bar.sync (line `line_4();`) does the same",
+            ("line_4();", "without waiting"): "enough",
+            ("line_5();", "without waiting"): "enough",
             ("line_6();", "without waiting"): "open"})
         self.assert_exit(0, self.needed("--weaken", "--check", "--line", 4))
         output.write_text(output.read_text().replace(",line_5();,", ",line_15();,"))

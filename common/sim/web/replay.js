@@ -40,7 +40,7 @@
     return {module, loadSim};
   }
 
-  // --- classes of results ------------------------------------------------------------------------------------------
+  // --- kinds of results --------------------------------------------------------------------------------------------
 
   const CONVERGENCE = ["implicit-reconvergence", "warp-synchronous"];
   const TIMEOUT = 702;
@@ -54,8 +54,9 @@
     return JSON.stringify([report.rule, ...report.sides.map(line)]);
   }
 
-  /// The class of a result. Reports that also occur in `usual`, those of the unchanged kernel, do not count.
-  function classOf({reports, status, right}, usual = []) {
+  /// What a result comes to, in the words of scripts/ladder/levels/verdict.py. Reports that also occur in `usual`,
+  /// those of the unchanged kernel, do not count.
+  function kindOf({reports, status, right}, usual = []) {
     const known = new Set(usual.map(pairOf));
     const left = reports.filter(
       (report) => report.kind === "deadlock" || report.kind === "fault" || !known.has(pairOf(report)));
@@ -63,8 +64,8 @@
     if (left.some(({rule}) => CONVERGENCE.includes(rule))) return "convergence";
     if (status === TIMEOUT) return "deadlock";
     if (status !== 0) return "fault";
-    if (right === false) return "wrong D";
-    return left.length > 0 ? "habit" : "";
+    if (right === false) return "wrong";
+    return left.length > 0 ? "habit" : "right";
   }
 
   // --- running -----------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@
   }
 
   /// Runs a recording (bytes) according to the request. `progress` receives {launch, launches, kernel, clusters, of}.
-  /// Reports on the unchanged kernel do not count for the class unless `discount` is false, so it runs first, once for
+  /// Reports on the unchanged kernel do not count for the kind unless `discount` is false, so it runs first, once for
   /// each recording and set of options.
   async function replay(engine, recording, request = {}, progress = () => {}) {
     const bytes = await plain(recording);
@@ -113,7 +114,7 @@
     const usual = discount && engine.usual.get(key) || [];
     const known = new Set(usual.map(pairOf));
     for (const report of answer.reports) report.usual = known.has(pairOf(report));
-    answer.class = classOf(answer, usual);
+    answer.kind = kindOf(answer, usual);
     return answer;
   }
 
@@ -168,7 +169,7 @@
     return answer;
   }
 
-  const api = {load, replay, plain, classOf, pairOf, RequestError};
+  const api = {load, replay, plain, kindOf, pairOf, RequestError};
   if (typeof module !== "undefined" && module.exports) module.exports = api;
   else scope.SimulatedDevice = api;
 })(globalThis);

@@ -78,7 +78,7 @@ class Pages(unittest.TestCase):
         for swizzle, slabs in (("swizzle128", 1), ("swizzle64", 2), ("swizzle32", 4), ("swizzle_none", 8)):
             answer = running.run(program(2), Run(("--arith", "exact"), (300, 264, 200), config=swizzle,
                                                  more=("--digest",)))
-            outputs.add(answer.said.split("digest ")[1].split()[0])
+            outputs.add(answer.verdict.said.split("digest ")[1].split()[0])
             # Two TMA instructions (A and B) per slab, K block and CTA.
             self.assertEqual(counters(2, (128, 128, 128), swizzle)["tma_instructions"], 2 * slabs * 2 * 2)
         self.assertEqual(len(outputs), 1)

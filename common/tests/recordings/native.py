@@ -40,10 +40,10 @@ class Native(Scratch):
                 there = run([str(program.path), *program.arguments], self.root / "counters.json", *program.options,
                             *schedule)
                 again = run(["--replay", str(file)], self.root / "counters.json", *schedule)
-                self.assertEqual(again.code, there.code, again.output)
-                self.assertEqual(again.reports, there.reports)
+                self.assertEqual(again.verdict.code, there.verdict.code, again.verdict.said)
+                self.assertEqual(again.verdict.findings, there.verdict.findings)
                 self.assertEqual(again.counters, there.counters)
-                self.assertIn("as recorded", again.output)
+                self.assertIn("as recorded", again.verdict.said)
 
     def test_levels(self) -> None:
         for program in LEVELS:
@@ -78,11 +78,11 @@ class Native(Scratch):
             ptx.write_text(embedded.without(first[name].places).rstrip("\0"), encoding="utf-8")
             options = ("--latest", "--ptx", str(ptx))
             there = run([str(level.path), *level.arguments], self.root / "counters.json", *level.options, *options)
-            again = run(["--replay", str(file)], self.root / "counters.json", *options)
+            again = run(["--replay", str(file)], self.root / "counters.json", *options).verdict
             with self.subTest(name):
-                self.assertEqual(again.reports, there.reports)
-                self.assertEqual(again.code, {3: 86}.get(there.code, there.code), again.output)
-                self.assertEqual("tiles of 16 x 16" in again.output, again.code == 1, again.output)
+                self.assertEqual(again.findings, there.verdict.findings)
+                self.assertEqual(again.code, {3: 86}.get(there.verdict.code, there.verdict.code), again.said)
+                self.assertEqual("tiles of 16 x 16" in again.said, again.code == 1, again.said)
             codes.add(again.code)
         self.assertEqual(codes, {1, 86})
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ladder.levels import verdict
+from ladder.levels.verdict import Verdict
 
 BIN = Path(os.environ["LADDER_BIN"])
 SIM = os.environ["LADDER_SIM"]
@@ -40,26 +41,12 @@ OTHERS.append(Program("program_hand_over", ("grid_sync",), ("--gpu", "h200")))
 class Said:
     """What a run has said of the device, and its counters."""
 
-    code: int
-    reports: str
+    verdict: Verdict
     counters: Any
-    output: str
 
 
 def run(command: Sequence[str], counters: Path, *options: str) -> Said:
-    done = subprocess.run([SIM, "--counters", str(counters), *options, *command], capture_output=True, text=True,
-                          timeout=600, check=False)
+    found = verdict.simulate(command, ["--counters", str(counters), *options])
     said = json.loads(counters.read_text(encoding="utf-8")) if counters.exists() else None
     counters.unlink(missing_ok=True)
-    return Said(done.returncode, reports_in(done.stderr), said, done.stdout + done.stderr)
-
-
-def reports_in(text: str) -> str:
-    """What is said of launches: paragraphs, without those that are about a run as a whole, such as which GPU it has."""
-    found, inside = [], False
-    for line in text.split("\n"):
-        if not line.startswith("  "):
-            inside = re.match(r"sim: (check: |deadlock |error |warning |kernel )", line) is not None
-        if inside:
-            found.append(line)
-    return "\n".join(found)
+    return Said(found, said)

@@ -18,6 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs" / "field
 import test_field_bugs as field_bugs
 from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program
 
+from ladder.command import EXIT_RIGHT, EXIT_WRONG
+from ladder.levels import printed
+from ladder.levels.verdict import Finding, Verdict
 from ladder.mutants import study
 from ladder.mutants.sites import Embedded
 from ladder.mutants.study import Kernel
@@ -33,8 +36,6 @@ TWIN_MODES: dict[str, dict[str, Any]] = {
     "default": {"check": "off"}, "latest": {"check": "off", "schedule": "latest"},
     **{f"seed {i}": {"check": "off", "schedule": {"seed": i}} for i in range(1, field_bugs.SEEDS + 1)},
     "check": {"check": "on"}, "strict": {"check": "strict"}}
-STATUSES = {700: "illegal address", 702: "hang", 715: "illegal instruction", 716: "misaligned address",
-            719: "launch failure"}
 
 
 def record(program: Program, folder: Path) -> Path:
@@ -124,7 +125,7 @@ class Same(Case):
             for name in ("mbarrier.arrive.expect_tx", "tcgen05.commit", "mbarrier.init", "bar.sync"):
                 for site in [site for site in kernel.sites if site.instruction == name][:1]:
                     requests.append({"recording": str(recording), "ptx": kernel.embedded.without(site.places)})
-        kinds = {answer["class"] for answer in self.assert_same(requests)}
+        kinds = {answer["kind"] for answer in self.assert_same(requests)}
         self.assertLessEqual({"deadlock", "fault"}, kinds)
 
 
@@ -143,15 +144,18 @@ class FieldBugs(Case):
             with self.subTest(row["bug"]):
                 bad = {mode: answers[row["program"], "bad", mode] for mode in TWIN_MODES}
                 source = programs.FIELD_BUG_FOLDER / f"{row['program']}.cu"
-                self.assertEqual(field_bugs.summary(source, {mode: (self.outcome(answer), answer["text"])
-                                                             for mode, answer in bad.items()}), row)
-                self.assertEqual(bad["check"]["class"] == "", row["check"] == "nothing")
+                self.assertEqual(field_bugs.summary(source, {mode: found(answer) for mode, answer in bad.items()}), row)
+                for mode, answer in bad.items():
+                    self.assertEqual(answer["kind"], found(answer).kind, mode)
                 for mode in field_bugs.GOOD_MODES:
                     good = answers[row["program"], "good", mode]
-                    self.assertEqual((self.outcome(good), good["reports"]), ("right", []), mode)
+                    self.assertEqual((good["kind"], good["reports"]), ("right", []), mode)
 
-    def outcome(self, answer: Any) -> str:
-        return STATUSES.get(answer["status"], "right" if answer["right"] else "wrong")
+
+def found(answer: Any) -> Verdict:
+    """What the engine in WebAssembly has found."""
+    return Verdict(tuple(map(Finding.of, printed.findings(answer["text"]))),
+                   EXIT_WRONG if answer["right"] is False else EXIT_RIGHT)
 
 
 def all_kernels() -> list[Kernel]:
@@ -199,7 +203,7 @@ class Wrong(Case):
         last = max(index for index, line in enumerate(lines) if line.strip() == "ret;")
         edits = [{"line": last + 1, "text": "$for_ever: bra.uni $for_ever;"}]
         answer, = in_node([{"recording": str(record(program, self.root)), "edits": edits, "patience": 1}])
-        self.assertEqual(answer["class"], "deadlock", answer)
+        self.assertEqual(answer["kind"], "deadlock", answer)
         self.assertIn("spins for ever", answer["text"])
         self.assertIsNone(answer["right"])
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ladder import files
-from ladder.command import EXIT_WRONG, Failure, UsageError
+from ladder.command import EXIT_RIGHT, EXIT_USAGE, EXIT_WRONG, Failure, UsageError
 from ladder.explorer import events
 from ladder.explorer.events import CTAS_PER_LAUNCH, Launch, chosen_ctas
-from ladder.levels import names
+from ladder.levels import names, verdict
 from ladder.levels.description import Description, ask, describe
 from ladder.levels.shapes import Shape, shape_text
+from ladder.levels.verdict import Verdict
 from ladder.sim import observations
 from ladder.sim.traces import TraceError
 
@@ -64,33 +64,31 @@ def simulate(program: Path, arguments: Sequence[str], options: Sequence[str]) ->
     """The trace of a run, what it said last, and whether it failed. Raises RunFailed if there is no trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
-        command = [str(files.SCRIPTS / "sim.sh"), *options, "--trace", str(path), str(program), *arguments]
         try:
-            answer = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT,
-                                    stdin=subprocess.DEVNULL, check=False)
+            found = verdict.simulate([str(program), *arguments], [*options, "--trace", str(path)], TIMEOUT)
         except subprocess.TimeoutExpired:
             raise RunFailed(f"{program.name} has not come to an end within {TIMEOUT:.0f} s.") from None
         except OSError as error:
             raise RunFailed(f"{program.name} cannot be run: {error.strerror}.") from None
-        said = _last_words(answer.stderr or answer.stdout, "--check" in " ".join(options))
-        if answer.returncode == 2 and not path.exists():
+        said = _last_words(found)
+        if found.code == EXIT_USAGE and not path.exists():
             raise UsageError(said or f"{program.name} refuses its arguments.")
         trace = files.read_json(path) if path.exists() else {}
-        if path.exists() and answer.returncode != 0 and not trace.get("traceEvents"):
+        if path.exists() and found.code != EXIT_RIGHT and not trace.get("traceEvents"):
             raise RunFailed(f"{program.name} has executed nothing: {said}")
         if not path.exists():
             raise RunFailed(f"{program.name} has launched no kernel on the simulated device"
-                            + (f" (exit code {answer.returncode}: {said})" if answer.returncode else "") + ".")
-        return trace, said, answer.returncode != 0
+                            + (f" (exit code {found.code}: {said})" if found.code else "") + ".")
+        return trace, said, found.code != EXIT_RIGHT
 
 
-def _last_words(text: str, checked: bool) -> str:
-    errors = len(re.findall(r"^sim: check: error", text, re.MULTILINE))
-    if checked and errors:
-        return f"--check finds {errors} " + ("error" if errors == 1 else "errors")
-    lines = [line for line in text.strip().splitlines() if not line.startswith("sim: Simulated")]
-    report = [line for line in lines if line.startswith("sim: ")]
-    return (report or lines or [""])[0 if report else -1].removeprefix("sim.sh: ")
+def _last_words(found: Verdict) -> str:
+    races = sum(finding.kind == verdict.RACE for finding in found.errors)
+    if races:
+        return f"--check finds {races} " + ("error" if races == 1 else "errors")
+    if found.worst:
+        return f"{found.worst.title} in kernel {found.worst.kernel}" if found.worst.kernel else found.first_words
+    return found.first_words.removeprefix("sim.sh: ")
 
 
 def read_trace(path: Path) -> Any:

@@ -1,7 +1,6 @@
 """What a program does on the simulated device, as far as claims are about it."""
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -15,9 +14,10 @@ from ladder import files
 from ladder.explorer import events
 from ladder.explorer.events import Event, Launch
 from ladder.grader.accumulators import accumulators, full_or_read
+from ladder.levels import verdict
 from ladder.levels.description import ExplainError, ask
-from ladder.levels.lab import outcome_of
 from ladder.levels.shapes import Shape, shape_text
+from ladder.levels.verdict import Finding, Verdict
 from ladder.sim.traces import TraceError
 
 TIMEOUT = 600.0  # of a run, in seconds; on a busy machine
@@ -49,45 +49,31 @@ class Run:
 @dataclass(frozen=True)
 class Result:
     run: Run
-    outcome: str  # as labs have it: right, wrong, error, hang; or hazard, or a word on what else happened
-    said: str
-
-    @property
-    def first_words(self) -> str:
-        """Of the report, or the verdict."""
-        lines = [line.strip() for line in self.said.splitlines()
-                 if line.strip() and not line.startswith("sim: Simulated")]
-        reports = [i for i, line in enumerate(lines) if line.startswith("sim: ")]
-        if not reports:
-            return " ".join(lines[-1:])
-        # What the order checker says ends with what is missing.
-        length = next((i + 1 for i, line in enumerate(lines[reports[0]:]) if line.startswith("Missing: ")), 2)
-        return " ".join(lines[reports[0]:reports[0] + length])
+    verdict: Verdict
 
     @property
     def habits(self) -> set[str]:
         """What the order checker says that hardware forgives, and where."""
-        return {f"{name} ({re.sub(r'.*, (called at )?', '', place).strip(' )')})" for name, place in
-                re.findall(r"^sim: check: habit ([\w-]+) in kernel .*\n\s+(.*)", self.said, re.MULTILINE)}
+        return {f"{finding.rule} ({finding.sides[0].source})" for finding in self.verdict.findings
+                if finding.tolerated and finding.sides}
 
 
 def run(program: Path, how: Run) -> Result:
+    """A run that does not end within the time is a deadlock."""
     try:
-        answer = subprocess.run(how.command(program), capture_output=True, text=True, errors="replace", timeout=TIMEOUT,
-                                stdin=subprocess.DEVNULL, check=False)
+        return Result(how, verdict.simulate([str(program), *how.arguments], how.sim, TIMEOUT))
     except subprocess.TimeoutExpired:
-        return Result(how, "no end", f"it has not come to an end within {TIMEOUT:.0f} s")
-    said = answer.stdout + answer.stderr
-    hazard = "sim: check: error" in said
-    return Result(how, "hazard" if hazard else outcome_of(answer.returncode, said), said)
+        sentence = f"it has not come to an end within {TIMEOUT:.0f} s"
+        return Result(how, Verdict((Finding(verdict.DEADLOCK, text=sentence),)))
 
 
 def _recorded(program: Path, how: Run, option: str) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recorded.json"
         result = run(program, replace(how, sim=(*how.sim, option, str(path))))
-        if result.outcome != "right" or not path.exists():
-            raise CannotObserve(f"{shape_text(how.shape)} is {result.outcome}: {result.first_words}")
+        found = result.verdict
+        if found.kind != verdict.RIGHT or not path.exists():
+            raise CannotObserve(f"{shape_text(how.shape)} is {found.kind}: {found.first_words}")
         return files.read_json(path)
 
 

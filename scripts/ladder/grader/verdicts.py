@@ -20,7 +20,6 @@ from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
 SEEDS = range(1, 9)
 SMALL_GPUS = (2, 4, 5, 6)
-FINE = ("right", "habit")  # outcomes of a run
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _suites() -> list[Suite]:
          [Run(("--sms", str(sms), *schedule), shape) for sms in SMALL_GPUS for shape in MANY_TILES
           for schedule in ((), ("--latest",))],
          "docs/debugging.md"),
-        ("no_hazard", "every access is ordered after those it conflicts with",
+        ("no_race", "every access is ordered after those it conflicts with",
          [Run(("--check",), shape) for shape in BUSY], "docs/simulator.md#is-it-in-order")]
 
 
@@ -132,14 +131,14 @@ def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: st
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(until_wrong(program), runs)
         ended = [result for result in results if result is not None]
-    wrong = next((result for result in ended if result.outcome not in FINE), None)
+    wrong = next((result for result in ended if not result.verdict.passes), None)
     if wrong is None:
         habits = sorted(set().union(*(result.habits for result in ended)))
         return Verdict(name, sentence, True, f"{len(runs)} runs" + (
             f"; what the ISA does not allow and hardware forgives: {', '.join(habits)}" if habits else ""))
     shown = wrong.run.command(called)
     repeat = shlex.join(["scripts/sim.sh", *shown[1:]])
-    return Verdict(name, sentence, False, f"{_kind(wrong)}: {wrong.first_words}", read, repeat)
+    return Verdict(name, sentence, False, f"{_kind(wrong)}: {wrong.verdict.first_words}", read, repeat)
 
 
 def until_wrong(program: Path) -> Callable[[Run], Optional[Result]]:
@@ -150,7 +149,7 @@ def until_wrong(program: Path) -> Callable[[Run], Optional[Result]]:
         if stopped:
             return None
         result = running.run(program, how)
-        if result.outcome not in FINE:
+        if not result.verdict.passes:
             stopped.append(True)
         return result
     return run
@@ -159,4 +158,4 @@ def until_wrong(program: Path) -> Callable[[Run], Optional[Result]]:
 def _kind(result: Result) -> str:
     m, n, k = result.run.shape
     schedule = " ".join(result.run.sim) or "the default schedule"
-    return f"{result.outcome} at M, N, K = {m}, {n}, {k} with {schedule}"
+    return f"{result.verdict.kind} at M, N, K = {m}, {n}, {k} with {schedule}"

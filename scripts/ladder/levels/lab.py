@@ -7,7 +7,7 @@ lines:
 
   Question: what the reader is to think about
   Expect:   what happens, and why; an ablation's begins with slower, faster or no change, and a colon
-  Modes:    how it is run, and what comes of it: default=hang latest=error ...
+  Modes:    how it is run, and what comes of it: default=deadlock latest=fault ...
   Arch:     (optional) sm90 for a patch of common/ that concerns Hopper's kernel; a patch of a kernel says it itself
   Run:      (optional) arguments of the level's program; default: --m 512 --n 256 --k 640
   Sim:      (optional) options of scripts/sim.sh; default: --sms 2
@@ -18,11 +18,11 @@ lines:
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
 Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right), check (the
-default one under the order checker), strict (the same with --check=strict) and compile. Outcomes are right, wrong
-(reported by the program), error or hang (by the simulated device), race or habit (by the order checker; hardware
-tolerates a habit) and refused (it does not compile). wrong|hang means either. In a mode
-that is not named nothing else happens than in those that are: latest and seeds are like the other schedules, strict is
-like check. A reader is shown those that are named; `labs.py --check` runs all.
+default one under the order checker), strict (the same with --check=strict) and compile. Outcomes are those of
+verdict.py. The program itself reports right or wrong, the simulated device a fault or a deadlock, the order checker a
+race, or what hardware tolerates: convergence or a habit. What does not compile is refused. wrong|deadlock means
+either. In a mode that is not named nothing else happens than in those that are: latest and seeds are like the other
+schedules, strict is like check. A reader is shown those that are named; `labs.py --check` runs all.
 
 The patch may be what `git diff` prints."""
 from __future__ import annotations
@@ -40,8 +40,8 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
-from ladder.levels import gpus, names, programs
+from ladder.command import EXIT_RIGHT, Failure, UsageError
+from ladder.levels import gpus, names, programs, verdict
 
 EXIT_BROKEN = 4
 DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
@@ -49,7 +49,6 @@ SEEDS = range(1, 9)
 TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
 MODES = ("default", "latest", "seeds", "check", "strict", "compile")
 SCHEDULES, CHECKS = MODES[:3], MODES[3:5]
-OUTCOMES = ("right", "wrong", "error", "hang", "race", "habit", "refused")
 FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes", "Shows", "Counts")
 REPEATED = ("Shows", "Counts")
 LABS, ABLATIONS, STEPS = "labs", "ablations", "steps"  # the folders
@@ -180,8 +179,8 @@ def patch_of(path: Path) -> str:
 def parse_modes(path: Path, text: str) -> dict[str, str]:
     modes = dict(item.partition("=")[::2] for item in text.split())
     for mode, outcome in modes.items():
-        if mode not in MODES or not set(outcome.split("|")) <= set(OUTCOMES):
-            raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=error.")
+        if mode not in MODES or not set(outcome.split("|")) <= set(verdict.KINDS):
+            raise LabError(f"{path.name}: 'Modes: {mode}={outcome}' is not like default=right or latest=fault.")
     return modes
 
 
@@ -341,32 +340,14 @@ OPTIONS = {"latest": ("--latest",), "check": ("--check", "--tolerate", "equal-st
            "strict": ("--check=strict", "--tolerate", "equal-stores")}
 
 
-def outcome_of(code: int, output: str) -> str:
-    """In this order: a race is the reason for what comes of it."""
-    if "sim: check: error" in output:
-        return "race"
-    if "sim: deadlock" in output or "spins for ever" in output:
-        return "hang"
-    if re.search(r"^sim: \w+ in kernel", output, re.MULTILINE):
-        return "error"
-    if code == EXIT_RIGHT and "sim: check: habit" in output:
-        return "habit"
-    return {EXIT_RIGHT: "right", EXIT_WRONG: "wrong"}.get(code, f"exit code {code}")
-
-
 def simulate(lab: Lab, build: Build, program: Path, *options: str) -> tuple[str, str]:
-    """Runs a program on the simulated device of this build: what comes of it, and what is said, without the notes of
-    progress."""
-    command = [str(files.SCRIPTS / "sim.sh"), *lab.sim, *options, str(program), *lab.run]
+    """Runs a program on the simulated device of this build: what comes of it, and what is said."""
     try:
-        answer = subprocess.run(command, env={"LADDER_SIM_DIR": str(build.folder / "sim"), **os.environ},
-                                capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        found = verdict.simulate([str(program), *lab.run], [*lab.sim, *options], TIMEOUT,
+                                 {"LADDER_SIM_DIR": str(build.folder / "sim"), **os.environ})
     except subprocess.TimeoutExpired:
         raise LabError(f"{lab.title} has not come to an end within {TIMEOUT:.0f} s.") from None
-    notes = re.compile(r"^sim: Simulated|: running on Simulated")
-    lines = [line for line in (answer.stdout + answer.stderr).splitlines() if not notes.search(line)]
-    said = "\n".join(lines).strip("\n")
-    return outcome_of(answer.returncode, said), said
+    return found.kind, found.said
 
 
 def simulate_seeds(lab: Lab, build: Build, program: Path) -> tuple[str, str]:
@@ -374,7 +355,7 @@ def simulate_seeds(lab: Lab, build: Build, program: Path) -> tuple[str, str]:
     outcome = said = ""
     for seed in SEEDS:
         outcome, said = simulate(lab, build, program, "--seed", str(seed))
-        if outcome != "right":
+        if outcome != verdict.RIGHT:
             break
     return outcome, said
 
@@ -391,8 +372,8 @@ class Report:
     def judge(self, what: str, expected: str, found: str) -> None:
         held = found in expected.split("|")
         self.right &= held
-        verdict = "as predicted" if held else f"but {expected.replace('|', ' or ')} was predicted"
-        self.lines.append(f"{what}: {found}, {verdict}")
+        judged = "as predicted" if held else f"but {expected.replace('|', ' or ')} was predicted"
+        self.lines.append(f"{what}: {found}, {judged}")
 
 
 def count(lab: Lab, build: Build, program: Path, folder: Path) -> dict[str, Any]:
@@ -417,7 +398,7 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
             raise LabError(f"{lab.title} does not compile:\n{said}")
         for mode, expected in (lab.modes if modes is None else modes).items():
             if mode == "compile":
-                found, output = ("refused" if program is None else "right"), said
+                found, output = (verdict.REFUSED if program is None else verdict.RIGHT), said
             elif program is None:
                 continue
             elif mode == "seeds":

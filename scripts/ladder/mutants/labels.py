@@ -2,23 +2,24 @@
 code elsewhere in the file, changes no result; pages show the lines of today.
 
 A label is the line's code; of a call of a PTX wrapper it is the call alone: "mbarrier_wait(smem_full(stage), phase)".
-Where several lines have the same code, the second in the file is "... #2".
+Where several lines have the same code, the second in the file is "... #2". A list of places in a column of results has
+them in backquotes.
 """
 from __future__ import annotations
 
 import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Optional
 
 from ladder.levels import names
 
-_PLACE = re.compile(r"((?:^|[ (])(?:\S*kernel_sm\d+\.cuh)?:|called from )(\d+)\b")
-_LINES = re.compile(r"(\(lines? )(\d+(?:, \d+)*)")
-_LABEL = re.compile(r"`([^`]+)`")
-GONE = "?"  # the line of a label that the source no longer has
+_ITEM = re.compile(r"([^`;]*?) ?(?:`([^`]+)`)?(?:; |$)")
+NONE = "-"  # an item of a list that is not there
+
+Item = tuple[str, str]  # what an instruction does, and its label; either may be empty
 
 
 def code_of(line: str) -> str:
@@ -58,17 +59,20 @@ class Labels:
         """None if the source no longer has it."""
         return self._lines.get(label)
 
-    def named(self, text: str) -> str:
-        """The text with labels in the place of lines: "store :198" becomes "store :`stmatrix_x4(...)`"."""
-        text = _PLACE.sub(lambda match: f"{match[1]}{self._quoted(match[2])}", text)
-        return _LINES.sub(lambda match: match[1] + ", ".join(map(self._quoted, match[2].split(", "))), text)
+    def place(self, item: Item) -> str:
+        """"store :198", with the line of today; "?" if there is none."""
+        what, label = item
+        return f"{what} :{self.line(label) or '?'}".strip() if label else what
 
-    def located(self, text: str) -> str:
-        """The text with the lines of today in the place of labels."""
-        return _LABEL.sub(lambda match: str(self.line(match[1]) or GONE), text)
 
-    def _quoted(self, number: str) -> str:
-        return f"`{label}`" if (label := self.label(int(number))) else number
+def cell(items: Iterable[Item]) -> str:
+    """A list in a column of results: "store `stmatrix_x4(...)`; its end"."""
+    return "; ".join(f"{what} `{label}`".strip() if label else what or NONE for what, label in items)
+
+
+def items(text: str) -> list[Item]:
+    """What `cell` has made a text of."""
+    return [("", "") if what == NONE else (what, label) for what, label in _ITEM.findall(text) if what or label]
 
 
 @functools.cache

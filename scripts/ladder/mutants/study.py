@@ -14,20 +14,29 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Optional
 
 from ladder import files
 from ladder.command import UsageError
-from ladder.levels import description, names
+from ladder.levels import description, names, verdict
 from ladder.levels.description import Description
-from ladder.mutants import judge, labels
-from ladder.mutants.judge import Case, Verdict
-from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, Embedded, Site, key_of
+from ladder.levels.verdict import Finding, Verdict
+from ladder.mutants import judge, labels, sentences
+from ladder.mutants.judge import Case, line_of
+from ladder.mutants.labels import Item
+from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, KEY, Embedded, Site, key_of
 from ladder.results import data
 from ladder.results.data import Fields
 from ladder.shards import Shard
 
-COLUMNS = ("level", "arch", "config", "site", "instruction", "orders", "found_by", "named", "verdict", "case")
+#: What a run has found: the kind, and all rules or habits of that kind. Of the first few findings the sides, as lists
+#: of places (labels.py), and how many findings there are. What is missing in the first, and how often it occurred. What
+#: the device says of a fault. Last, the options of sim.sh and the problem.
+FOUND = ("found_by", "rules", "first", "second", "findings", "missing", "count", "message", "options", "case")
+COLUMNS = (*KEY, "verdict", "proof", "other", "named", *FOUND)
+MOST_FINDINGS, MOST_WAITS = 3, 4  # with their sides
+MESSAGE = 100  # letters; what follows are particulars of the run
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
 # Those of a level's configurations that are studied where it is not asked for another; of others one per mechanism.
@@ -38,9 +47,8 @@ STUDIED = {("level02_tma_swizzle", 90): ("swizzle128",), ("level02_tma_swizzle",
 # for itself.
 SHARED_FROM_K = 3072
 # Not about order: they only say how many registers a warp has, when the next launch may begin, which CTA may allocate.
-OTHER_ENDS = {"setmaxnreg.inc": "registers, not order", "setmaxnreg.dec": "registers, not order",
-              "griddepcontrol.launch_dependents": "speed, not order",
-              "tcgen05.relinquish_alloc_permit": "frees the right to allocate, no order"}
+OTHER_ENDS = {"setmaxnreg.inc": "registers", "setmaxnreg.dec": "registers", "griddepcontrol.launch_dependents": "speed",
+              "tcgen05.relinquish_alloc_permit": "allocation"}
 SCHEDULES: tuple[tuple[str, ...], ...] = (("--latest",), ("--seed", "1"))  # tried at the first problem
 
 # Whom a proof of redundancy may name, how many of them it asks, and at how many problems.
@@ -52,7 +60,7 @@ MOST_OTHERS, PROOF_CASES = 14, 2
 # In the place of a bar.warp.sync: harmless, and reported where its lanes have taken different ways.
 ALIGNED = {90: "wgmma.fence.sync.aligned;", 100: "tcgen05.wait::ld.sync.aligned;"}
 
-NOTICED = (judge.DEADLOCK, judge.FAULT, judge.WRONG)  # without the order checker, too
+NOTICED = (verdict.DEADLOCK, verdict.FAULT, verdict.WRONG)  # without the order checker, too
 REQUIRED, REDUNDANT, UNPROVEN, NOT_EXECUTED, OTHER = "required", "redundant", "unproven", "not executed", "no order"
 
 
@@ -163,20 +171,20 @@ class Study:
         """What is said of the changed kernel and not of the kernel as it is."""
         return self._beyond_usual(self._run(change, case, options), case, options)
 
-    def _beyond_usual(self, verdict: Verdict, case: Case, options: tuple[str, ...]) -> Verdict:
-        if not (verdict.findings or verdict.warning):  # nothing that could be said of the kernel as it is
-            return verdict
-        return verdict.beyond(self._run(Change(), case, options))
+    def _beyond_usual(self, found: Verdict, case: Case, options: tuple[str, ...]) -> Verdict:
+        if not found.findings:  # nothing that could be said of the kernel as it is
+            return found
+        return judge.beyond(found, self._run(Change(), case, options))
 
     def _run(self, change: Change, case: Case, options: tuple[str, ...]) -> Verdict:
         key = change, case, options
         with self._lock:
             if key in self._known:
                 return self._known[key]
-        verdict = self._judge(self.kernel.embedded.without(change.removed, change.demoted), case, options)
+        found = self._judge(self.kernel.embedded.without(change.removed, change.demoted), case, options)
         with self._lock:
-            self._known[key] = verdict
-        return verdict
+            self._known[key] = found
+        return found
 
     def _judge(self, ptx: str, case: Case, options: tuple[str, ...]) -> Verdict:
         with tempfile.NamedTemporaryFile("w", suffix=".ptx", dir=self.folder) as file:
@@ -193,36 +201,36 @@ class Study:
     def look(self, site: Site, proves: bool = True) -> Fields:
         """The row of a site. Unless proofs are requested, a silent site is left unproven."""
         for case in self.cases(site):
-            verdict = self.run(Change(site.places), case)
-            if verdict.kind:
-                return self.row(site, verdict, REQUIRED, case)
+            found = self.run(Change(site.places), case)
+            if found.kind != verdict.RIGHT:
+                return self.row(site, found, REQUIRED, case)
         first = self.cases(site)[0]
         if site.instruction in OTHER_ENDS:
-            return self.row(site, Verdict(), f"{OTHER}: {OTHER_ENDS[site.instruction]}", first)
+            return self.row(site, Verdict(), OTHER, first, OTHER_ENDS[site.instruction])
         if site.instruction == "mbarrier.init":
-            return self.row(site, Verdict(), f"{OTHER}: a barrier that no thread uses here", first)
+            return self.row(site, Verdict(), OTHER, first, "unused")
         if not proves:
             return self.row(site, Verdict(), UNPROVEN, first)
         if not self.executed(site):
             return self.row(site, Verdict(), NOT_EXECUTED, first)
         for schedule in SCHEDULES:
-            verdict = self.run(Change(site.places), first, *schedule)
-            if verdict.kind:
-                return self.row(site, verdict, f"{REQUIRED}, found in {' '.join(schedule)} only", first)
+            found = self.run(Change(site.places), first, *schedule)
+            if found.kind != verdict.RIGHT:
+                return self.row(site, found, REQUIRED, first, options=" ".join(schedule))
         return self.prove(site)
 
     def run_unchecked(self, site: Site) -> Fields:
         """The row of a site, of runs without the order checker in several schedules: what the machine notices."""
         for case in self.cases(site):
             for schedule in ((), *SCHEDULES):
-                verdict = self.run(Change(site.places), case, judge.UNCHECKED, *schedule)
-                if verdict.kind in NOTICED:
-                    return self.row(site, verdict, "noticed", case)
+                found = self.run(Change(site.places), case, judge.UNCHECKED, *schedule)
+                if found.kind in NOTICED:
+                    return self.row(site, found, "noticed", case)
         return self.row(site, Verdict(), "not noticed", self.cases(site)[0])
 
     def executed(self, site: Site) -> bool:
         """In some case: a trap in its place would be reported."""
-        return any(self.instead(site, "trap;", case).fault for case in self.cases(site))
+        return any(self.instead(site, "trap;", case).kind == verdict.FAULT for case in self.cases(site))
 
     def instead(self, site: Site, instruction: str, case: Case) -> Verdict:
         """With another instruction in its place."""
@@ -240,15 +248,16 @@ class Study:
         if site.instruction == "bar.warp.sync":
             return self.prove_together(site)
         found: Optional[Fields] = None
-        for title, change, case in self.alternatives(site):
+        for other, change, case in self.alternatives(site):
             both = self.run(Change(tuple(sorted({*site.places, *change.removed})), change.demoted), case)
-            if both.kind in (judge.NOTHING, judge.CONVERGED):  # other lanes, or other instructions: nothing about order
+            # Other lanes, or other instructions: nothing about order.
+            if both.kind in (verdict.RIGHT, verdict.CONVERGENCE):
                 continue
             alone = self.run(change, case)
-            if not alone.kind and not any(self.run(change, one).kind for one in self.kernel.cases):
-                return self.row(site, both, f"{REDUNDANT}: {title} does the same", case)
+            if all(one.kind == verdict.RIGHT for one in (alone, *(self.run(change, c) for c in self.kernel.cases))):
+                return self.row(site, both, REDUNDANT, case, "same", other)
             if found is None and (new := _only_with(both, alone)):
-                found = self.row(site, Verdict(new), f"{REDUNDANT}: {title} orders it, too", case)
+                found = self.row(site, Verdict(new), REDUNDANT, case, "too", other)
         return found or self.prove_among(site) or self.row(site, Verdict(), UNPROVEN, self.cases(site)[0])
 
     def prove_among(self, site: Site) -> Optional[Fields]:
@@ -262,12 +271,10 @@ class Study:
                 if rest and (still := self.only_with(site, rest, case)):
                     others, new = rest, still
             if new:
-                lines = ", ".join(str(other.line) for other in others)
-                return self.row(site, Verdict(new), f"{REDUNDANT}: {site.instruction} (lines {lines}) order it, too",
-                                case)
+                return self.row(site, Verdict(new), REDUNDANT, case, "too", [self.item(other) for other in others])
         return None
 
-    def only_with(self, site: Site, others: Sequence[Site], case: Case) -> tuple[judge.Finding, ...]:
+    def only_with(self, site: Site, others: Sequence[Site], case: Case) -> tuple[Finding, ...]:
         """What is found without the site and the others, and not without the others alone."""
         places = {place for other in others for place in other.places}
         alone = self.run(Change(tuple(sorted(places))), case)
@@ -277,26 +284,28 @@ class Study:
         """Of a bar.warp.sync: that its lanes are together anyhow, or that another one collects them before anything
         wants them together."""
         cases = self.kernel.cases[:PROOF_CASES]
-        apart = [case for case in cases if self.instead(site, ALIGNED[self.kernel.arch], case).kind == judge.CONVERGED]
+        aligned = ALIGNED[self.kernel.arch]
+        apart = [case for case in cases if self.instead(site, aligned, case).kind == verdict.CONVERGENCE]
         if not apart:
-            return self.row(site, Verdict(), f"{REDUNDANT}: the lanes are together here", cases[0])
+            return self.row(site, Verdict(), REDUNDANT, cases[0], "together")
         for other in self.others(site):
             if other.instruction == site.instruction:
                 both = self.run(Change(tuple(sorted({*site.places, *other.places}))), apart[0])
-                if both.kind == judge.CONVERGED:
-                    return self.row(site, both, f"{REDUNDANT}: {other.title} collects the lanes in time", apart[0])
+                if both.kind == verdict.CONVERGENCE:
+                    return self.row(site, both, REDUNDANT, apart[0], "in time", [self.item(other)])
         return self.row(site, Verdict(), UNPROVEN, apart[0])
 
-    def alternatives(self, site: Site) -> Iterator[tuple[str, Change, Case]]:
+    def alternatives(self, site: Site) -> Iterator[tuple[list[Item], Change, Case]]:
         """Another site that may order the same: without it, or a part of it that is called from one line, or a cluster
         barrier that is only the CTA's."""
         for other in self.others(site):
             for case in self.cases(site)[:PROOF_CASES]:
-                yield other.title, Change(other.places), case
+                title = self.item(other)
+                yield [title], Change(other.places), case
                 if other.instruction == CLUSTER_BARRIER:
-                    yield other.title, Change((), other.places), case
+                    yield [title], Change((), other.places), case
                 for line, places in self.kernel.embedded.copies(other).items():
-                    yield f"{other.instruction} (line {other.line}, called from {line})", Change(places), case
+                    yield [title, ("called from", self.kernel.labels.label(line))], Change(places), case
 
     def others(self, site: Site) -> list[Site]:
         """Those that may order what it orders: first of its own kind, then what tells other CTAs if it does, and the
@@ -310,62 +319,97 @@ class Study:
                        if other.instruction in ORDERING and not set(other.places) & set(site.places)),
                       key=lambda other: (rank(other), abs(other.line - site.line)))[:MOST_OTHERS]
 
-    def row(self, site: Site, verdict: Verdict, words: str, case: Case) -> Fields:
-        named = self.kernel.labels.named
-        return {**title_of(self.kernel, site), "orders": named(verdict.orders), "found_by": verdict.found_by,
-                "verdict": named(words), "case": str(case),
-                "named": naming(verdict, site, self.kernel.sites, self.kernel.source)}
+    def item(self, other: Site) -> Item:
+        return other.instruction, self.kernel.labels.label(other.line)
+
+    def row(self, site: Site, found: Verdict, words: str, case: Case, proof: str = "", other: Sequence[Item] = (),
+            options: str = "") -> Fields:
+        """`other`: the sites that make the proof."""
+        return {**title_of(self.kernel, site), "verdict": words, "proof": proof, "other": labels.cell(other),
+                "named": naming(found, site, self.kernel.sites, self.kernel.source),
+                **fields_of(found, self.kernel.labels), "options": options, "case": str(case)}
 
 
-def _only_with(both: Verdict, alone: Verdict) -> tuple[judge.Finding, ...]:
+def fields_of(found: Verdict, named: labels.Labels) -> Fields:
+    """The columns FOUND, without options and case."""
+    if found.kind == verdict.RIGHT:
+        return dict.fromkeys(FOUND[:-2], "")
+    chief = judge.chief(found)
+    nothing: Item = ("", "")
+    if found.kind in (verdict.DEADLOCK, verdict.FAULT):
+        lines = {line_of(place) for finding in chief for place in finding.waits or finding.sides}
+        pairs = [(("", named.label(line)), nothing) for line in sorted(lines - {0})]
+        shown = pairs[:MOST_WAITS]
+    else:
+        sides = [[(side.noun, named.label(line_of(side))) for side in finding.sides] for finding in chief]
+        pairs = list(dict.fromkeys((some[0], [*some, nothing][1]) for some in sides if some))
+        shown = pairs[:MOST_FINDINGS]
+    return {"found_by": found.kind, "rules": "; ".join(sorted({finding.rule for finding in chief} - {""})),
+            "first": labels.cell(first for first, _ in shown),
+            "second": labels.cell(second for _, second in shown) if any(any(second) for _, second in shown) else "",
+            "findings": str(len(pairs)),
+            "missing": chief[0].missing.what if chief else "", "count": str(chief[0].count) if chief else "",
+            "message": shorten(chief[0].what, MESSAGE, placeholder=" ...") if found.kind == verdict.FAULT else ""}
+
+
+def _only_with(both: Verdict, alone: Verdict) -> tuple[Finding, ...]:
     """What is found without both sites and not, or otherwise, without one of them; whether lanes are together apart."""
-    known = {finding.evidence for finding in alone.findings}
+    known = set(map(judge.evidence, alone.findings))
     return tuple(finding for finding in both.findings
-                 if finding.evidence not in known and finding.name not in judge.CONVERGENCE)
+                 if judge.evidence(finding) not in known and finding.kind != verdict.CONVERGENCE)
 
 
 # --- does a report lead to the line? ----------------------------------------------------------------------------------
 
-# How a report may call what is missing.
-_ARRIVAL = r"arriv|expect_tx"
-_CLUSTER = r"barrier of the cluster|cluster barrier|a barrier"
-NAMES = {"bar.warp.sync": r"__syncwarp|bar\.warp\.sync", "bar.sync": r"barrier of the CTA|a barrier|bar\.sync",
-         "bar.arrive": _ARRIVAL, "barrier.cluster": _CLUSTER, "barrier.cluster.wait": rf"{_CLUSTER}|barrier\.cluster",
-         "mbarrier.try_wait": r"a wait\b|mbarrier\.try_wait", "mbarrier.arrive": _ARRIVAL,
-         "mbarrier.arrive.expect_tx": _ARRIVAL, "tcgen05.commit": rf"tcgen05\.commit|{_ARRIVAL}",
-         "cp.async.bulk.commit_group": r"cp\.async\.bulk\.(?:commit|wait)_group",
-         "wgmma.commit_group": r"wgmma\.(?:commit|wait)_group", "setmaxnreg.dec": r"setmaxnreg"}
-_SHARED = re.compile(r"\b([A-Za-z_]\w*)(?:\[\d+\])? \(dynamic shared memory")
-_AT_THE_END = "at the end of the kernel"
+# A report names a kind of instruction if it says that it is missing, or what may stand in its place.
+ARRIVALS = ("bar.arrive", "mbarrier.arrive", "mbarrier.arrive.expect_tx", "tcgen05.commit")
+BARRIERS = ("bar.sync", CLUSTER_BARRIER, "barrier.cluster.arrive", "barrier.cluster.wait")
+_LINK = (*BARRIERS, *ARRIVALS, "mbarrier.try_wait")
+MAY_BE = {**dict.fromkeys(("link", "visible link", "signal", "signal that arrives", "signal of waiter"), _LINK),
+          "barrier after init": BARRIERS, "cluster start": BARRIERS, "barrier before exit": BARRIERS,
+          "signal of all lanes": ARRIVALS, "expected bytes": ARRIVALS, "wait before arrival": (*BARRIERS, *ARRIVALS),
+          "phase before exit": (*BARRIERS, *ARRIVALS), "wait at barrier": BARRIERS, "wait at cluster barrier": BARRIERS}
+# What is missing where a wait never ends, by the waiting instruction.
+AWAITED = {"mbarrier": ARRIVALS, "bar": (*ARRIVALS, "bar.sync"), "barrier": BARRIERS, "setmaxnreg": ("setmaxnreg.dec",)}
+# A group is waited for, so what is missing is its wait or its commit.
+COMMITS = {"cp.async.bulk.commit_group": "cp.async.bulk.wait_group", "cp.async.commit_group": "cp.async.wait_group",
+           "wgmma.commit_group": "wgmma.wait_group"}
 
 
-def naming(verdict: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
+def names_it(finding: Finding, instruction: str) -> bool:
+    """Whether a report says that such an instruction is missing. A machine's fault is about what it stops at, too."""
+    said = [finding.missing.instruction, *(side.instruction for side in finding.sides if finding.kind == verdict.FAULT)]
+    awaited = (AWAITED.get(wait.instruction.partition(".")[0], ()) for wait in finding.waits)
+    return (any(one.startswith(COMMITS.get(instruction, instruction)) for one in said)
+            or instruction in MAY_BE.get(finding.missing.what, ()) or any(instruction in some for some in awaited))
+
+
+def naming(found: Verdict, site: Site, sites: Iterable[Site], source: Sequence[str] = ()) -> str:
     """Whether the report names the kind of instruction and also one of these: its line, a line beside which it is the
     only one of that kind in the kernels, or an mbarrier that no other of that kind uses. "yes" or "no"; empty without a
     report."""
-    if not verdict.kind:
+    if found.kind == verdict.RIGHT:
         return ""
-    kind = re.compile(NAMES.get(site.instruction, re.escape(site.instruction)))
     others = [other.line for other in sites if other.instruction == site.instruction and other.line != site.line
               and (not site.entries or site.entries & other.entries)]
     alike = [source[line - 1] for line in others] if source else []
-    said = [(finding.missing, {access.line for access in (finding.first, finding.second) if access and access.line})
-            for finding in verdict.findings]
-    if verdict.block:
-        said.append((verdict.block, {site.line} if _AT_THE_END in verdict.block and not others else set()))
-    return "yes" if any(kind.search(words) and (_leads_to(lines | _lines(words), site.line, others)
-                                                or (source and _is_of(words, source[site.line - 1], alike)))
-                        for words, lines in said) else "no"
+
+    def leads(finding: Finding) -> bool:
+        places = (*finding.sides, *finding.missing.places, *finding.waits,
+                  *(arrival for wait in finding.waits for arrival in wait.arrivals))
+        lines = {line_of(place) for place in places} - {0}
+        barriers = (finding.memory, *finding.missing.names, *(wait.barrier for wait in finding.waits))
+        return (_leads_to(lines or {site.line}, site.line, others)
+                or (bool(source) and _is_of(barriers, source[site.line - 1], alike)))
+
+    return "yes" if any(names_it(finding, site.instruction) and leads(finding) for finding in found.findings) else "no"
 
 
-def _is_of(words: str, line: str, others: Sequence[str]) -> bool:
-    """Whether a line of source, and no other of these, has to do with an mbarrier that is named."""
-    names_ = (re.compile(rf"\b{name}\b", re.IGNORECASE) for name in _SHARED.findall(words))
+def _is_of(barriers: Iterable[str], line: str, others: Sequence[str]) -> bool:
+    """Whether a line of source, and no other of these, has to do with an mbarrier that is named: "full[1] (...)"."""
+    names_ = (re.compile(rf"\b{name}\b", re.IGNORECASE) for barrier in barriers
+              for name in re.findall(r"^(\w+)(?:\[\d+\])? \(", barrier))
     return any(name.search(line) and not any(map(name.search, others)) for name in names_)
-
-
-def _lines(text: str) -> set[int]:
-    return {int(number) for number in re.findall(r"kernel_sm\d+\.cuh:(\d+)", text)}
 
 
 def _leads_to(named: Iterable[int], line: int, others: Sequence[int]) -> bool:
@@ -430,6 +474,11 @@ def _words(key: tuple[str, ...]) -> str:
     return " ".join(key).strip()
 
 
+def _said(row: Fields) -> str:
+    words = [row["verdict"], row["proof"], row["other"], row["options"]]
+    return f"{' '.join(word for word in words if word)} ({sentences.found(row)})"
+
+
 def record(rows: Sequence[Fields], path: Path, columns: Sequence[str] = COLUMNS, current: Iterable[Kernel] = ()
            ) -> None:
     """Puts rows in the place of those of the same mutants; of `current` kernels no other sites are kept. Raises
@@ -444,20 +493,20 @@ def record(rows: Sequence[Fields], path: Path, columns: Sequence[str] = COLUMNS,
             own = (kernel.level, str(kernel.arch), kernel.config)
             found = [row for row in found if key_of(row)[:3] != own or key_of(row) in sites]
         for row in found:
-            if row["verdict"].startswith(NOT_EXECUTED):
-                row["verdict"] = _not_here(row, found)
+            if row["verdict"] == NOT_EXECUTED:
+                row["other"] = labels.cell((config, "") for config in _elsewhere(row, found))
         data.write_rows(path, columns, sorted(found, key=lambda row: (*order_of(row), row.get("way", ""))))
 
 
 def is_open(row: Fields) -> bool:
-    return row["verdict"] in (UNPROVEN, NOT_EXECUTED)
+    return row["verdict"] == UNPROVEN or (row["verdict"] == NOT_EXECUTED and not row["other"])
 
 
 def agrees(row: Fields, old: Fields) -> bool:
     """Whether a verdict is the one on record. Without proofs, silence agrees with all but a report."""
     if is_open(row):
-        return not old["verdict"].startswith(REQUIRED)
-    return all(row[column] == old[column] for column in ("verdict", "found_by"))
+        return old["verdict"] != REQUIRED
+    return all(row[column] == old[column] for column in ("verdict", "proof", "other", "found_by", "rules", "options"))
 
 
 def differences(rows: Sequence[Fields], path: Path, pairs: Iterable[tuple[Kernel, Site]],
@@ -465,8 +514,7 @@ def differences(rows: Sequence[Fields], path: Path, pairs: Iterable[tuple[Kernel
     """What is recorded otherwise, or not at all. And what is recorded of mutants that are no longer there: of the sites
     that were looked at, and of other sites of `kernels_`."""
     known = {row_key(row): row for row in recorded(path)}
-    found = [f"{_words(row_key(row))}: {row['verdict']} ({row['found_by']}), but recorded is "
-             f"{old['verdict']} ({old['found_by']})"
+    found = [f"{_words(row_key(row))}: {_said(row)}, but recorded is {_said(old)}"
              for row in rows if (old := known.get(row_key(row))) and not agrees(row, old)]
     given = set(map(row_key, rows))
     there = {row_key(title_of(kernel, site)) for kernel in kernels_ for site in kernel.sites}
@@ -476,12 +524,11 @@ def differences(rows: Sequence[Fields], path: Path, pairs: Iterable[tuple[Kernel
                     if key[:3] in whole or key_of(known[key]) in looked_at]
 
 
-def _not_here(row: Fields, rows: Iterable[Fields]) -> str:
-    """What is said of a line that one configuration does not execute, and another perhaps does."""
+def _elsewhere(row: Fields, rows: Iterable[Fields]) -> list[str]:
+    """The configurations that execute a line which this one does not."""
     place = key_of({**row, "config": ""})
-    others = [other["config"] for other in rows
-              if key_of({**other, "config": ""}) == place and not other["verdict"].startswith(NOT_EXECUTED)]
-    return f"{NOT_EXECUTED} here: see {', '.join(sorted(others))}" if others else NOT_EXECUTED
+    return sorted(other["config"] for other in rows
+                  if key_of({**other, "config": ""}) == place and other["verdict"] != NOT_EXECUTED)
 
 
 def order_of(row: Fields) -> tuple[str, int, str, int, str]:
@@ -492,9 +539,7 @@ def order_of(row: Fields) -> tuple[str, int, str, int, str]:
 
 def outcome_of(row: Fields) -> str:
     """How a required site was found, or what else is said of it, in a word or two."""
-    if row["verdict"].startswith(REQUIRED):
-        return row["found_by"].partition(" (")[0]
-    return row["verdict"].partition(":")[0]
+    return row["found_by"] if row["verdict"] == REQUIRED else row["verdict"]
 
 
 def is_half(row: Fields) -> bool:

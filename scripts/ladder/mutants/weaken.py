@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Union
 
 from ladder import files
-from ladder.mutants import study
-from ladder.mutants.sites import CLUSTER_BARRIER, Site
+from ladder.levels.verdict import RIGHT
+from ladder.mutants import sentences, study
+from ladder.mutants.sites import CLUSTER_BARRIER, KEY, Site
 from ladder.mutants.study import Kernel, Study
 from ladder.results.data import Fields
 
-COLUMNS = ("level", "arch", "config", "site", "instruction", "way", "orders", "found_by", "verdict", "case")
+COLUMNS = (*KEY, "way", "verdict", "proof", "other", *study.FOUND)
 OUTPUT = files.ROOT / files.RESULTS / "weakened.csv"
 REPORTED, ENOUGH, OPEN = "reported", "enough", "open"
 RELAXED, NARROW, STRICT = "relaxed", "scope of the CTA", "--check=strict"
@@ -27,10 +28,8 @@ RELAXED, NARROW, STRICT = "relaxed", "scope of the CTA", "--check=strict"
 MAY_HANG = ("the other parity", "one arrival more", "one arrival less", "16 bytes more", "16 bytes less",
             "without waiting", "lane 0 only")
 # Why relaxed synchronisation is enough where no thread reads what another has stored.
-NO_DATA = {"mbarrier.try_wait": "the phase counts bytes or tensor work itself, or hands back what was only read",
-           "mbarrier.arrive": "hands back what was only read",
-           "barrier.cluster.arrive": "passes on what has happened, and mbarriers, which have their own fence"}
-_DATA = re.compile(r"(?<!bulk )store :`[^`]+` before (?:load|bulk store|wgmma|MMA)")  # for such a pair it is not
+NO_DATA = {"mbarrier.try_wait": "counted", "mbarrier.arrive": "only read", "barrier.cluster.arrive": "happened"}
+READS = ("load", "bulk store", "wgmma", "MMA")  # what passes on data that a thread has stored
 
 # How, what of an instruction's text, and what comes in its place. Where two ways fit, both are tried.
 Replacement = Union[str, Callable[[re.Match[str]], str]]
@@ -70,21 +69,22 @@ def look(of: Study, site: Site, proven: Mapping[tuple[str, ...], Fields]) -> Ite
     for way, ptx in variants(of.kernel, site):
         tried = ((case, options) for options in ((), (STRICT,)) for case in of.cases(site))
         for case, options in tried:
-            verdict = of.judge_text(ptx, case, *options)
-            if verdict.kind:
+            found = of.judge_text(ptx, case, *options)
+            if found.kind != RIGHT:
                 break
-        strict = bool(verdict.kind and options)
-        yield {**study.title_of(of.kernel, site), "way": way, "orders": of.kernel.labels.named(verdict.orders),
-               "found_by": verdict.found_by + (" (strict)" if strict else ""), "case": str(case),
-               "verdict": REPORTED if verdict.kind and not strict else why_enough(site, way, without)}
+        proof = why_enough(site, way, without) if found.kind == RIGHT or options else {"verdict": REPORTED}
+        yield {**study.title_of(of.kernel, site), "way": way, "proof": "", "other": "", **proof,
+               **study.fields_of(found, of.kernel.labels), "case": str(case),
+               "options": " ".join(options) if found.kind != RIGHT else ""}
 
 
-def why_enough(site: Site, way: str, without: Mapping[str, str]) -> str:
+def why_enough(site: Site, way: str, without: Fields) -> Fields:
     """Of a site of which nothing is said although it is weakened. `without`: what is recorded of the kernel without
     it."""
-    found = without.get("verdict", study.UNPROVEN)
-    if not found.startswith((study.REQUIRED, study.UNPROVEN)):
-        return f"{ENOUGH}: {found}"
-    if way == RELAXED and site.instruction in NO_DATA and not _DATA.search(without.get("orders", "")):
-        return f"{ENOUGH}: {NO_DATA[site.instruction]}"
-    return OPEN
+    if without.get("verdict", study.UNPROVEN) not in (study.REQUIRED, study.UNPROVEN):
+        return {"verdict": ENOUGH, "proof": without["proof"] or without["verdict"], "other": without["other"]}
+    passes_data = without and any(first == "store" and second.startswith(READS)
+                                  for (first, _), (second, _) in sentences.pairs(without))
+    if way == RELAXED and site.instruction in NO_DATA and not passes_data:
+        return {"verdict": ENOUGH, "proof": NO_DATA[site.instruction]}
+    return {"verdict": OPEN}

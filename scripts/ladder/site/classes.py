@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ladder.levels import verdict
 from ladder.mutants import study
 from ladder.mutants.judge import Case
 from ladder.mutants.sites import Site, key_of
@@ -26,8 +27,8 @@ def case_of(text: str) -> Case:
 
 
 def expected(row: Fields) -> str:
-    """The class of what is said without the site: nothing, if it is not required."""
-    return row["found_by"].partition(" (")[0] if row["verdict"].startswith(study.REQUIRED) else ""
+    """What is said without the site; right, if it is not required."""
+    return row["found_by"] if row["verdict"] == study.REQUIRED else verdict.RIGHT
 
 
 def request(kernel: Kernel, site: Site, row: Fields, folder: Path) -> dict[str, Any]:
@@ -36,10 +37,9 @@ def request(kernel: Kernel, site: Site, row: Fields, folder: Path) -> dict[str, 
     recording = recordings.record(kernel, case_of(row["case"]), folder)
     changes = recordings.edits(embedded, embedded.without(site.places), recording.read_bytes())
     found: dict[str, Any] = {"recording": str(recording), "edits": changes, "patience": 200}
-    if "--latest" in row["verdict"]:
-        found["schedule"] = "latest"
-    if seed := re.search(r"--seed (\d+)", row["verdict"]):
-        found["schedule"] = {"seed": int(seed[1])}
+    if row["options"]:
+        option, *seed = row["options"].split()
+        found["schedule"] = {"seed": int(*seed)} if seed else option.removeprefix("--")
     return found
 
 
@@ -51,7 +51,7 @@ def differences(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], ru
     answers = run([request(kernel, site, row, folder) for kernel, site, row in chosen])
     found = []
     for (kernel, site, row), answer in zip(chosen, answers):
-        said = answer.get("class", answer.get("sentence"))
+        said = answer.get("kind", answer.get("sentence"))
         if said != expected(row):
             found.append(f"{kernel.title}, {site.title}, at {row['case']}: '{said}', but recorded is '{expected(row)}' "
                          f"({row['verdict']})")

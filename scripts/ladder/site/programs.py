@@ -19,9 +19,9 @@ from ladder.levels import description, lab, names
 from ladder.levels.description import Description
 from ladder.levels.lab import Lab
 from ladder.levels.shapes import Shape
-from ladder.mutants import study, weaken
+from ladder.mutants import sentences, study, weaken
 from ladder.mutants.judge import Case
-from ladder.mutants.labels import code_of
+from ladder.mutants.labels import Labels, code_of
 from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results import data
@@ -31,6 +31,7 @@ from ladder.site import recordings
 WARM_UPS = ("one_mma", "tma_load", "k_loop", "pair")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
 FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
+NOT_RECORDED = {"verdict": "", "found_by": "", "orders": "", "case": ""}
 FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
 
 
@@ -109,18 +110,21 @@ def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
     ways = _by_site(study.recorded(weaken.OUTPUT))
     hardware = _by_site([row for path in data.measured(files.ROOT / files.RESULTS, "without")
                          for row in data.read_rows(path)[1] if not row["way"]])
-    located = kernel.labels.located
     found = []
     for site in kernel.sites:
         key = key_of(study.title_of(kernel, site))
-        row = needed.get(key, {})
+        row = needed.get(key)
         found.append({**site_of(kernel.embedded, site, kernel.source, recording),
                       "weakened": _weakened(kernel, site, ways.get(key, []), recording),
-                      "verdict": located(row.get("verdict", "")), "found_by": row.get("found_by", ""),
-                      "orders": located(row.get("orders", "")), "case": row.get("case", ""),
+                      **(recorded(row, kernel.labels) if row else NOT_RECORDED),
                       "hardware": [{name: each[name] for name in ("m", "n", "k", "runs", "wrong", "note", "gpu")}
                                    for each in hardware.get(key, [])]})
     return found
+
+
+def recorded(row: Fields, now: Labels) -> dict[str, str]:
+    return {"verdict": sentences.outcome(row, now), "found_by": sentences.found(row),
+            "orders": sentences.orders(row, now) if row["found_by"] else "", "case": row["case"]}
 
 
 def _by_site(rows: Sequence[Fields]) -> Mapping[tuple[str, ...], list[Fields]]:
@@ -210,9 +214,8 @@ def write_alone(folder: Path, program: Path, source: Path, recording: bytes, fac
     """A page of a program that is one file, of whose sites nothing is on record."""
     embedded = Embedded.find(program, facts["arch"], source.name)
     lines = source.read_text(encoding="utf-8").splitlines()
-    unknown: dict[str, Any] = {"weakened": None, "verdict": "", "found_by": "", "orders": "", "case": "",
-                               "hardware": []}
-    sites = [{**site_of(embedded, site, lines, recording), **unknown} for site in embedded.sites()]
+    sites = [{**site_of(embedded, site, lines, recording), "weakened": None, "hardware": [], **NOT_RECORDED}
+             for site in embedded.sites()]
     write(folder, {**facts, "config": "", "source": str(source.relative_to(files.ROOT)), "labs": []}, sites, embedded,
           recording)
 

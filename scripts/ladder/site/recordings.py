@@ -1,15 +1,13 @@
 """Recordings of levels, made by scripts/sim.sh --record, and changes of the PTX in them."""
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ladder import files
-from ladder.command import Failure
+from ladder.command import EXIT_RIGHT, Failure
+from ladder.levels import verdict
 from ladder.mutants.judge import Case
 from ladder.mutants.sites import Embedded
 from ladder.mutants.study import Kernel
@@ -25,23 +23,18 @@ class RecordingError(Failure):
 def run_recorded(program: Path, file: Path, arguments: Sequence[str], options: Sequence[str] = (),
                  must_be_right: bool = True) -> None:
     """Records a run of a program. Raises RecordingError if it is not right, or leaves no recording."""
-    sim = os.environ.get("LADDER_SIM", str(files.SCRIPTS / "sim.sh"))
-    command = [sim, *options, "--record", str(file), str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    _require(done, file, must_be_right)
-
-
-def _require(done: subprocess.CompletedProcess[str], file: Path, must_be_right: bool = True) -> None:
-    if not file.exists() or (must_be_right and done.returncode != 0):
-        raise RecordingError(f"{' '.join(done.args)} ended with exit code {done.returncode}:\n"
-                             f"{done.stdout}{done.stderr}")
+    found = verdict.simulate([str(program), *arguments], [*options, "--record", str(file)], TIMEOUT_S)
+    if not file.exists() or (must_be_right and found.code != EXIT_RIGHT):
+        raise RecordingError(f"{program.name} ended with exit code {found.code}:\n{found.said}")
 
 
 def record(kernel: Kernel, case: Case, folder: Path) -> Path:
     """A run of a kernel at a problem, with whole numbers for inputs; an older recording in the folder will do."""
     file = folder / f"{kernel.title.replace(' ', '-')}-{str(case).replace(' ', '-').replace(',', '')}.rec"
     if not file.exists():
-        _require(case.simulate(kernel.program, kernel.config, "--record", str(file)), file)
+        found = case.simulate(kernel.program, kernel.config, "--record", str(file))
+        if not file.exists() or found.code != EXIT_RIGHT:
+            raise RecordingError(f"{kernel.title} ended with exit code {found.code}:\n{found.said}")
     return file
 
 

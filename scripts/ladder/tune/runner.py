@@ -17,7 +17,7 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_SKIPPED, EXIT_USAGE, Failure
-from ladder.levels import programs
+from ladder.levels import programs, verdict
 from ladder.levels.shapes import Shape, shape_text
 from ladder.tune import space
 from ladder.tune.variants import Stopped
@@ -25,7 +25,6 @@ from ladder.tune.variants import Stopped
 Answer = dict[str, object]
 
 SMS = "4"  # of the simulated device: few enough for each to have several tiles
-FINDING = "sim: check: error "  # how a line begins that tells of an access without order
 
 
 class NoDevice(Failure):
@@ -80,7 +79,9 @@ class Runner:
                    "--init", self.settings.init]
         if self.device.index is None:
             gpu = "h200" if self.kernel.arch == 90 else "b200"
-            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check", *command]
+            self._reports = tempfile.NamedTemporaryFile()  # noqa: SIM115 (like the errors)
+            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check",
+                       *verdict.record_to(Path(self._reports.name)), *command]
         else:
             environment["CUDA_VISIBLE_DEVICES"] = str(self.device.index)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the process runs)
@@ -148,7 +149,10 @@ class Runner:
 
     def _finding(self) -> str:
         """What the simulated device says of accesses without order; it tells the program nothing."""
-        return next((line.removeprefix("sim: ") for line in self._complaints() if line.startswith(FINDING)), "")
+        if self.device.index is not None:
+            return ""
+        found = verdict.of_run(Path(self._reports.name), "\n".join(self._complaints()))
+        return next((f"{finding.title} in kernel {finding.kernel}" for finding in found if not finding.tolerated), "")
 
     def _complaints(self) -> list[str]:
         errors = self._errors.fileno()  # the process writes where this file's position is: that stays

@@ -11,26 +11,27 @@ import csv
 import io
 import os
 import re
-import subprocess
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts"))
+
+from ladder.levels import verdict
+from ladder.levels.verdict import Finding, Verdict
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[3]
 BIN = Path(os.environ.get("LADDER_BIN", ROOT / "build/bin"))
-SIM = os.environ.get("LADDER_SIM", str(ROOT / "scripts/sim.sh"))
 RECORD = ROOT / "docs/results/sim_field_bugs.csv"
-COLUMNS = ("bug", "program", "reported", "arch", "default", "latest", "seeds", "check", "strict", "says")
+COLUMNS = ("bug", "program", "reported", "arch", "default", "latest", "seeds", "check", "strict",
+           "missing", "instruction", "first", "second", "count", "message")
 
 SEEDS = 3
 MODES = {"default": (), "latest": ("--latest",), **{f"seed {i}": ("--seed", str(i)) for i in range(1, SEEDS + 1)},
          "check": ("--check",), "strict": ("--check=strict",)}
 GOOD_MODES = ("default", "latest", "seed 1", "strict")  # strict asks for all that --check asks for
-ERRORS = {"cudaErrorLaunchTimeout": "hang", "cudaErrorIllegalInstruction": "illegal instruction",
-          "cudaErrorMisalignedAddress": "misaligned address", "cudaErrorIllegalAddress": "illegal address",
-          "cudaErrorLaunchFailure": "launch failure"}
 REPORT = re.compile(r"([\w.-]+)/([\w.-]+) (issue|PR) (\d+)")
 SECONDS = 120
 
@@ -55,45 +56,32 @@ def reports(source: Path) -> str:
                      for owner, name, kind, number in REPORT.findall(head(source)))
 
 
-def run(source: Path, twin: str, mode: str) -> tuple[str, str]:
-    """What the program came to, in a word or two, and what the simulated device said."""
-    command = [SIM, "--threads", "1", *MODES[mode], str(BIN / f"field_bug_{source.stem}"), twin]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    first = (done.stdout.splitlines() or [f"exit code {done.returncode}"])[0]
-    said = done.stderr.replace(str(ROOT) + "/", "")
-    return ERRORS.get(first.removeprefix("error: "), first.partition(":")[0]), said
+def run(source: Path, twin: str, mode: str) -> Verdict:
+    return verdict.simulate([str(BIN / f"field_bug_{source.stem}"), twin], ["--threads", "1", *MODES[mode]], SECONDS)
 
 
-def finding(outcome: str, said: str) -> str:
-    """The first finding of --check, or how the kernel was stopped."""
-    found = re.search(r"^sim: check: (?:error \((.*?)\)|(habit \S+))", said, re.MULTILINE)
-    if found:
-        return found[1] or found[2]
-    return outcome if outcome in ERRORS.values() else "nothing"
-
-
-def sentence(said: str) -> str:
-    """What is missing, or what went wrong, by the first report."""
-    missing = re.search(r"^  Missing: (.*)", said, re.MULTILINE)
-    if missing:
-        return missing[1]
-    stopped = re.search(r"^sim: (deadlock in kernel .*|error in kernel .*\n  .*)", said, re.MULTILINE)
-    return stopped[1].split("\n  ")[-1] if stopped else ""
+def worst(found: Verdict) -> Finding:
+    """The first finding of the worst kind, or one that says only how the program ended."""
+    return found.worst or Finding(found.kind)
 
 
 def observe(source: Path) -> Row:
     return summary(source, {mode: run(source, "bad", mode) for mode in MODES})
 
 
-def summary(source: Path, results: dict[str, tuple[str, str]]) -> Row:
-    """The row of a program, from what each mode came to, and what was said."""
-    seeds = [results[mode][0] for mode in MODES if mode.startswith("seed")]
-    failed = len(seeds) - seeds.count("right")
-    says = sentence(results["check"][1]) or sentence(results["strict"][1])
+def summary(source: Path, results: dict[str, Verdict]) -> Row:
+    """The row of a program, from what came of it in each mode."""
+    seeds = [results[mode].kind for mode in MODES if mode.startswith("seed")]
+    failed = len(seeds) - seeds.count(verdict.RIGHT)
+    check, strict = worst(results["check"]), worst(results["strict"])
+    told = check if results["check"].findings else strict
+    first, second = ([*(f"{place.noun} {place.source}".strip() for place in told.waits or told.sides), "", ""])[:2]
     return {"bug": source.stem.replace("_", " "), "program": source.stem, "reported": reports(source),
-            "arch": "100" if head(source).endswith("Blackwell.") else "90", "default": results["default"][0],
-            "latest": results["latest"][0], "seeds": f"{failed} of {SEEDS} fail" if failed else "right",
-            "check": finding(*results["check"]), "strict": finding(*results["strict"]), "says": says}
+            "arch": "100" if head(source).endswith("Blackwell.") else "90", "default": results["default"].kind,
+            "latest": results["latest"].kind, "seeds": f"{failed} of {SEEDS} fail" if failed else verdict.RIGHT,
+            "check": check.title, "strict": strict.title, "missing": told.missing.what,
+            "instruction": told.missing.instruction, "first": first, "second": second, "count": str(told.count),
+            "message": told.what if told.kind == verdict.FAULT else ""}
 
 
 def observe_all() -> list[Row]:
@@ -114,10 +102,9 @@ class FieldBugs(unittest.TestCase):
         jobs = [(source, mode) for source in sources() for mode in GOOD_MODES]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             results = list(pool.map(lambda job: run(job[0], "good", job[1]), jobs))
-        for (source, mode), (outcome, said) in zip(jobs, results):
+        for (source, mode), found in zip(jobs, results):
             with self.subTest(program=source.stem, mode=mode):
-                self.assertEqual(outcome, "right", said)
-                self.assertNotRegex(said, r"warning|sim: check")
+                self.assertEqual((found.kind, found.findings), (verdict.RIGHT, ()), found.said)
 
     def test_bad_twins_come_out_as_recorded(self) -> None:
         with open(RECORD, encoding="utf-8", newline="") as file:
@@ -126,7 +113,11 @@ class FieldBugs(unittest.TestCase):
                  "scripts/maintain/render.py."
         for row in observe_all():
             with self.subTest(program=row["program"]):
-                self.assertEqual(row, recorded.get(row["program"]), advice)
+                known = recorded.get(row["program"], {})
+                # What is missing is not printed with a code, and so recorded only where the device writes records.
+                apart = () if known.get("missing") else ("missing", "instruction", "count")
+                self.assertEqual({k: v for k, v in row.items() if k not in apart},
+                                 {k: v for k, v in known.items() if k not in apart}, advice)
         self.assertEqual(sorted(recorded), [source.stem for source in sources()])
 
     def test_programs_are_small_and_name_their_report(self) -> None:

@@ -211,7 +211,7 @@ def autotune_checked(context: Context, options: Options) -> str:
     sizes = ", ".join(_sizes(rows))
     gpu = next((row["gpu"] for row in rows if row["gpu"]), "the simulated device")
     return (f"{len(points)} points, of which {len(points) - len(tried)} cannot exist. Of the other {len(tried)}, "
-            f"{right} are right, and without a hazard, at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
+            f"{right} are right, and without a race, at M x N x K = {sizes} ({gpu}; nothing is timed there).\n")
 
 
 def autotune_stalls(context: Context, _: Options) -> str:

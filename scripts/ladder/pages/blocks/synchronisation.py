@@ -2,7 +2,6 @@
 H200 did."""
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +9,10 @@ from pathlib import Path
 from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
-from ladder.levels import names
+from ladder.levels import names, verdict
 from ladder.levels.names import ARCH_NAMES
-from ladder.mutants import judge, labels, study, weaken
+from ladder.mutants import labels, sentences, study, weaken
+from ladder.mutants.labels import Labels
 from ladder.mutants.sites import key_of
 from ladder.pages.blocks.on_hardware import NEEDED, by_site, read, read_without
 from ladder.pages.blocks.options import Options, take_archs, take_level
@@ -20,11 +20,6 @@ from ladder.results.data import Fields
 from ladder.results.numbers import NOTHING
 
 WEAKENED = RESULTS / weaken.OUTPUT.name
-# What differs from configuration to configuration.
-PLACE = re.compile(r" \((?:dynamic shared memory \+|columns )[^)]*\)| of CTA \(\d+\)(?:, rank \d+ of its cluster)?")
-SENTENCE = re.compile(r"the mbarrier at [^ :]+: [^:]+|[^:]*")  # what is wrong, without the particulars
-MORE = re.compile(r" and (\d+) more$")
-WAITED = "what is waited for at "
 MOST_ORDERS = 3
 
 
@@ -58,23 +53,23 @@ def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> s
         line = now.line(row["site"])
         # What is not executed here is in the table with another configuration; needed.py reports lines that are gone.
         if line and _outcome_of(row) != study.NOT_EXECUTED:
-            row = {**row, "orders": now.located(row["orders"]), "verdict": now.located(row["verdict"])}
-            alike.setdefault((line, row["instruction"], _without(row)[0]), []).append(row)
+            alike.setdefault((line, row["instruction"], _without(row, now)[0]), []).append(row)
     lines: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
     silent: list[str] = []
     for (line, instruction, word), some in sorted(alike.items()):
         found = {row["config"]: measured[key_of(row)] for row in some if key_of(row) in measured}
-        required = some[0]["verdict"].startswith(study.REQUIRED)
-        if required and found and not any(any(one.wrong) for one in found.values()):
+        if some[0]["verdict"] == study.REQUIRED and found and not any(any(one.wrong) for one in found.values()):
             silent.append(str(line))
-        details = sorted({detail for row in some for detail in _without(row)[1]})
-        shared = [f"`{instruction}`", re.split("[: ]", word)[0]]
+        # What the device says of a fault is the first configuration's: others have other addresses.
+        details = [some[0]["message"]] if word == verdict.FAULT else sorted(
+            {detail for row in some for detail in _without(row, now)[1]})
+        shared = [f"`{instruction}`", study.outcome_of(some[0])]
         if len(configs) > 1:
             shared.append(_which([row["config"] for row in some], configs))
         if gpu:
             shared.append(_words({config: one.word for config, one in found.items()}))
         lines.setdefault(tuple(shared), []).append(
-            (line, _orders(some), f"{word} ({', '.join(details)})" if details else word))
+            (line, _orders(some, now), f"{word} ({', '.join(details)})" if details else word))
     heads = ["line", "instruction", "orders", "without it", *(["in"] if len(configs) > 1 else []),
              *([f"wrong on {gpu}"] if gpu else [])]
     missed = (f"\nRequired, and yet no launch on {gpu} was wrong without them: lines {', '.join(silent)}. "
@@ -95,27 +90,23 @@ def _each(sites: Iterable[tuple[int, str]]) -> str:
         f"{', '.join(lines)} {text}" for text, lines in texts.items())
 
 
-def _without(row: Fields) -> tuple[str, list[str]]:
-    """What happens, and the particulars, which can differ from configuration to configuration."""
-    if not row["verdict"].startswith(study.REQUIRED):
-        return row["verdict"], []
-    word, _, details = row["found_by"].partition(" (")
-    if word == judge.FAULT:
-        sentence = SENTENCE.match(PLACE.sub("", row["orders"]))
-        return f"{word}: {sentence[0] if sentence else row['orders']}", []
-    return word, details.rstrip(")").split(", ") if details else []
+def _without(row: Fields, now: Labels) -> tuple[str, list[str]]:
+    """What happens, and the rules, which can differ from configuration to configuration."""
+    if row["verdict"] != study.REQUIRED:
+        return sentences.outcome(row, now), []
+    return row["found_by"], row["rules"].split("; ") if row["rules"] else []
 
 
-def _orders(rows: Sequence[Fields]) -> str:
+def _orders(rows: Sequence[Fields], now: Labels) -> str:
     """What is ordered in any of these configurations: the first few, and how many more."""
-    if rows[0]["found_by"] == judge.FAULT:
+    if rows[0]["found_by"] == verdict.FAULT:
         return NOTHING
-    lists = [(MORE.sub("", row["orders"]).split("; "), MORE.search(row["orders"])) for row in rows if row["orders"]]
-    first = list(dict.fromkeys(one for ones, _ in lists for one in ones))
-    if all(one.startswith(WAITED) for one in first) and first:
-        return WAITED + ", ".join(sorted({place for one in first for place in one[len(WAITED):].split(", ")},
-                                         key=lambda place: int(place[1:])))
-    count = max([len(first), *(len(ones) + (int(more[1]) if more else 0) for ones, more in lists)])
+    places = [sentences.pairs(row) for row in rows]
+    first = list(dict.fromkeys(sentences.pair(sides, now) for found in places for sides in found))
+    if rows[0]["found_by"] == verdict.DEADLOCK:
+        lines = sorted(now.line(label) or 0 for label in {label for found in places for (_, label), _ in found})
+        return f"what is waited for at {', '.join(f':{line}' for line in lines)}" if lines else NOTHING
+    count = max([len(first), *(int(row["findings"] or 0) for row in rows)])
     shown = first[:MOST_ORDERS]
     return "; ".join(shown) + (f" and {count - len(shown)} more" if count > len(shown) else "") or NOTHING
 
@@ -141,7 +132,7 @@ def _words(words: Mapping[str, str]) -> str:
 
 # --- the score --------------------------------------------------------------------------------------------------------
 
-KINDS = (judge.RACE, judge.CONVERGED, judge.DEADLOCK, judge.FAULT, judge.WRONG, judge.HABIT)
+KINDS = (verdict.RACE, verdict.CONVERGENCE, verdict.DEADLOCK, verdict.FAULT, verdict.WRONG, verdict.HABIT)
 REST = (study.REDUNDANT, study.OTHER, study.NOT_EXECUTED, study.UNPROVEN)
 
 
@@ -155,8 +146,7 @@ def score(context: Context) -> str:
         by_kind.setdefault(row["instruction"], []).append(row)
     lines = [_counts(f"`{kind}`", some) for kind, some in sorted(by_kind.items())]
     lines.append([f"**{cell}**" for cell in _counts("together", rows)])
-    heads = ["without", "made", "race", "convergence", "deadlock", "fault", "wrong D", "habit", "redundant, proven",
-             "not about order", "not executed here", "open"]
+    heads = ["without", "made", *KINDS, "redundant, proven", "not about order", "not executed here", "open"]
     return markdown.table(heads, lines, "l" + "r" * 11) + "\n" + _sentences(rows)
 
 
@@ -167,19 +157,17 @@ def _counts(title: str, rows: Sequence[Fields]) -> list[str]:
 
 def _outcome_of(row: Fields) -> str:
     """One of KINDS or REST."""
-    outcome = study.outcome_of(row)
-    elsewhere = outcome.startswith(study.NOT_EXECUTED) and outcome != study.NOT_EXECUTED
-    return study.NOT_EXECUTED if elsewhere else study.UNPROVEN if outcome == study.NOT_EXECUTED else outcome
+    return study.UNPROVEN if study.is_open(row) else study.outcome_of(row)
 
 
 def _sentences(rows: Sequence[Fields]) -> str:
     """The score: how many of those that count are reported or redundant, and how many reports name the line."""
     found = Counter(map(_outcome_of, rows))
-    reported = [row for row in rows if row["verdict"] == study.REQUIRED]
+    reported = [row for row in rows if row["verdict"] == study.REQUIRED and not row["options"]]
     leading = sum(row["named"] == "yes" for row in reported)
     count = len(rows) - found[study.OTHER] - found[study.NOT_EXECUTED]
     kernels = len({(row["level"], row["arch"]) for row in rows})
-    habits, redundant = found[judge.HABIT], found[study.REDUNDANT]
+    habits, redundant = found[verdict.HABIT], found[study.REDUNDANT]
     return (f"{len(rows)} mutants of {kernels} kernels, {count} of which lack something that is executed and is about "
             f"order. {len(reported)} of these are reported by one run with `--check`, {habits} of them as a habit "
             f"only; {redundant} are proven redundant, and {count - len(reported) - redundant} are open. {leading} of "
@@ -202,19 +190,20 @@ def weakened(context: Context) -> str:
     lines = [_weakened_counts(way, ", ".join(f"`{one}`" for one in sorted({row["instruction"] for row in some})), some)
              for way, some in sorted(ways.items())]
     lines.append([f"**{cell}**" if cell else "" for cell in _weakened_counts("together", "", rows)])
-    reasons = Counter(_reason(row) for row in rows if row["verdict"].startswith(weaken.ENOUGH))
+    reasons = Counter(_reason(row) for row in rows if row["verdict"] == weaken.ENOUGH)
     return (markdown.table(["less", "of", "made", "reported", "enough", "open"], lines, "llrrrr")
             + f"\nWhy less was enough, of {sum(reasons.values())}:\n\n"
             + "".join(f"- {count}: {reason}.\n" for reason, count in reasons.most_common()))
 
 
 def _weakened_counts(way: str, instructions: str, rows: Sequence[Fields]) -> list[str]:
-    found = Counter(row["verdict"].partition(":")[0] for row in rows)
+    found = Counter(row["verdict"] for row in rows)
     return [way, instructions, str(len(rows)),
             *(str(found[one]) for one in (weaken.REPORTED, weaken.ENOUGH, weaken.OPEN))]
 
 
 def _reason(row: Fields) -> str:
     """The same for all sites that are redundant."""
-    reason = row["verdict"].partition(": ")[2]
-    return f"{reason.partition(':')[0]} altogether" if reason.startswith(study.REDUNDANT) else reason
+    if row["proof"] in sentences.REDUNDANCY:
+        return "redundant altogether"
+    return ("no order: " if row["proof"] in sentences.NO_ORDER else "") + sentences.PROOFS[row["proof"]]

@@ -7,21 +7,21 @@ const MOST_REPORTS = 12;
 
 const HEADLINES = {
   race: "Race: an access is not ordered with another",
-  convergence: "Fault: an instruction that a whole warp must execute",
+  convergence: "Convergence: an instruction that a whole warp must execute",
   deadlock: "Deadlock: the kernel makes no progress",
   fault: "Fault: the kernel ends with an error",
-  "wrong D": "Wrong result",
+  wrong: "Wrong result",
   habit: "Right, with a tolerated violation",
+  right: "Right",
 };
 
 const KINDS = {habit: "tolerated violation", strict: "error in strict mode"};
 
-function headline(result) {
-  if (result.class) return HEADLINES[result.class] ?? result.class;
-  return result.right === false ? "Wrong result" : result.right ? "Right" : "It has run";
+function headline({kind, right}) {
+  return kind === "right" && !right ? "It has run" : HEADLINES[kind] ?? kind;
 }
 
-function aboutResult({right, results, class: kind}) {
+function aboutResult({right, results, kind}) {
   if (right === null || right === undefined) return "The run ended before there was a result to compare.";
   if (!right) {
     const wrong = results.reduce((sum, each) => sum + each.wrong.flat().filter(Boolean).length, 0);
@@ -87,7 +87,7 @@ export class Answer {
 
   /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. */
   show(result, changes, lab) {
-    const good = result.right !== false && (!result.class || result.class === "habit");
+    const good = ["habit", "right"].includes(result.kind);
     const {reports} = result;
     this.panel.replaceChildren(
         element("h3", {class: good ? "right" : "wrong"}, headline(result)), element("p", {}, aboutResult(result)),
