@@ -5,6 +5,8 @@ claims gets a line that says whether it holds.
     grade.py --start 6 mine              begins the task of level 06 in the folder `mine`: the kernel of level 05, to be
                                          changed, and what to do
     grade.py 6 mine/kernel_sm100.cuh     grades it
+    grade.py --start 6.2 mine            the same for a step of a few lines (scripts/steps.py lists them): the kernel
+    grade.py 6.2 mine/kernel_sm100.cuh   after step 6.1, and what step 6.2 promises, with a hint where it fails
     grade.py 6 FILE.cuh --arch sm90 --json
     grade.py 6 FILE.cuh --keep program   and keeps its program, for sim.sh and explore.py
 
@@ -25,7 +27,7 @@ from pathlib import Path
 from ladder import command, files
 from ladder.grader import start
 from ladder.grader.verdicts import Answer, Verdict, grade
-from ladder.levels import names
+from ladder.levels import names, steps
 from ladder.levels.lab import Build
 
 MARKS = {True: "holds", False: "FAILS", None: "-"}
@@ -34,7 +36,7 @@ MOST_LINES = 12  # of what the compiler says
 
 def parse() -> argparse.Namespace:
     parser = command.Parser(__doc__)
-    parser.add_argument("level", nargs="?", metavar="LEVEL", help="6, 06, level06")
+    parser.add_argument("level", nargs="?", metavar="LEVEL", help="6, 06, level06, or a step: 6.2")
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE.cuh", help="the kernel")
     parser.add_argument("--start", nargs=2, metavar=("LEVEL", "FOLDER"), help="begin a task there")
     parser.add_argument("--arch", default="sm100", metavar="sm90|sm100", help="default: %(default)s")
@@ -57,16 +59,18 @@ def text_of(verdict: Verdict) -> str:
     if verdict.holds is False:
         lines += [f"       read: {verdict.read}"] * bool(verdict.read)
         lines += [f"       again: {verdict.repeat}"] * bool(verdict.repeat)
+        lines += textwrap.wrap(verdict.hint, 120, initial_indent="       hint: ", subsequent_indent="       ")
     return "\n".join([*textwrap.wrap(lines[0], 120, subsequent_indent="       "), *lines[1:]])
 
 
 def grade_file(options: argparse.Namespace, arch: int) -> int:
-    level = names.find_level(options.level, names.all_levels())
+    step = steps.find_step(options.level, arch) if "." in options.level else None
+    level = step.level if step else names.find_level(options.level, names.all_levels())
     if not options.file.is_file():
         raise command.UsageError(f"there is no file {options.file}.")
     if options.keep is not None:
         files.require_file_name("--keep", options.keep)
-    answer = Answer(options.file, level, arch, options.keep)
+    answer = Answer(options.file, level, arch, options.keep, step=step)
     for verdict in grade(answer, Build(files.BUILD)):
         if not options.json:
             print(text_of(verdict), flush=True)
@@ -83,8 +87,9 @@ def main() -> int:
     options = parse()
     arch = names.parse_arch(options.arch)
     if options.start:
-        level = names.find_level(options.start[0], names.all_levels())
-        for path in start.begin(level, arch, Path(options.start[1])):
+        what, folder = options.start[0], Path(options.start[1])
+        for path in (start.begin_step(steps.find_step(what, arch), folder) if "." in what else
+                     start.begin(names.find_level(what, names.all_levels()), arch, folder)):
             print(path)
         return command.EXIT_RIGHT
     return grade_file(options, arch)

@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
 from ladder.grader import start
-from ladder.grader.claims import CLAIMS
-from ladder.levels import names
+from ladder.grader.claims import CLAIMS, of_step
+from ladder.levels import names, steps
+from ladder.levels.lab import Build
 from tests.support import Scratch
 
 GRADE = files.SCRIPTS / "grade.py"
@@ -55,10 +56,21 @@ class Claims(unittest.TestCase):
                     self.assertEqual(before, [False] * len(before))
 
 
+class Steps(unittest.TestCase):
+    def test_steps_name_the_claims_of_their_level(self) -> None:
+        """And the last of a series all of them."""
+        for one in steps.all_steps():
+            level = {claim.name for claim in CLAIMS[names.number_of(one.level), one.arch]}
+            named = {claim.name for claim in of_step(one, Build(files.BUILD))} - {"counted"}
+            with self.subTest(one.title, arch=one.arch):
+                self.assertLessEqual(set(one.claims), level)
+                self.assertEqual(level - named if steps.last(one) else set(), set())
+
+
 class Answers(Scratch):
     """Whole grades."""
 
-    def grade(self, level: int, arch: int, file: Path) -> tuple[int, dict[str, Any]]:
+    def grade(self, level: int | str, arch: int, file: Path) -> tuple[int, dict[str, Any]]:
         """The exit code, and the claims by their names."""
         answer = subprocess.run([sys.executable, "-B", GRADE, str(level), str(file), "--arch", f"sm{arch}", "--json"],
                                 capture_output=True, text=True, check=False)
@@ -87,6 +99,14 @@ class Answers(Scratch):
         self.assertEqual(answer.stdout, transcript)
         task = (self.root / "mine" / "TASK.md").read_text(encoding="utf-8")
         self.assertIn(CLAIMS[6, 100][-1].sentence, task)
+
+    def test_the_start_of_a_step_is_right_and_fails_at_its_counter_with_a_hint(self) -> None:
+        step = steps.find_step("6.3", 100)
+        kernel = start.begin_step(step, self.root / "mine")[0]
+        code, claims = self.grade("6.3", 100, kernel)
+        self.assertEqual((code, [name for name, claim in claims.items() if not claim["holds"]]), (1, ["counted"]))
+        self.assertIn("524288; before the step it was 524288, after it 262144", claims["counted"]["found"])
+        self.assertEqual(claims["counted"]["hint"], step.hint)
 
     def test_a_hang_is_told_with_the_command_that_shows_it(self) -> None:
         file = self.changed(3, 90, "mbarrier_init(smem_full(stage), 1);", "mbarrier_init(smem_full(stage), 2);")

@@ -5,14 +5,17 @@ not (a test sees to that). Thresholds lie well between the two, for there is mor
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
 from ladder import files
-from ladder.grader.running import Timeline, configs, counters, predicted_cycles, stores
-from ladder.levels import names
+from ladder.grader.running import CannotObserve, Timeline, configs, counters, predicted_cycles, stores
+from ladder.levels import lab, names, steps
+from ladder.levels.lab import Build, Count, LabError
+from ladder.levels.steps import Step
 
 TILES = (1024, 256, 512)  # enough tiles for each CTA of a GPU of two SMs
 WAVE = (1024, 2048, 64)  # 8 x 16 tiles of 128 x 128
@@ -205,3 +208,30 @@ _ADDED: dict[tuple[int, int], Sequence[Claim]] = {
 _NOT_FASTER = {(5, 90), (5, 100), (6, 90), (7, 90)}
 CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
     key: (*added, *(() if key in _NOT_FASTER else (_predicted(*key),))) for key, added in _ADDED.items()}
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def of_step(step: Step, build: Build) -> list[Claim]:
+    """What holds after a step: those of the level's claims that it or a step before it names, and its counters."""
+    named = {name for one in steps.series(step.level, step.arch) if one.number <= step.number for name in one.claims}
+    return [*(claim for claim in CLAIMS[names.number_of(step.level), step.arch] if claim.name in named),
+            *(_counted(step, item, build) for item in step.counts if item.before != item.after)]
+
+
+def _counted(step: Step, item: Count, build: Build) -> Claim:
+    def measure(program: Path) -> Found:
+        with lab.scratch() as folder:
+            try:
+                found = item.measure(lab.count(step, build, program, folder))
+            except (LabError, OSError) as error:
+                raise CannotObserve(str(error)) from None
+        return Found(_distance(found, item.after) < _distance(found, item.before),
+                     f"{found:g}; before the step it was {item.before:g}, after it {item.after:g} is expected")
+    return Claim("counted", f"what the step promises is counted: {item.what}", "step-by-step", measure)
+
+
+def _distance(one: float, other: float) -> float:
+    """As a ratio: there is more than one way to be right."""
+    return abs(math.log(max(one, 0.01) / max(other, 0.01)))

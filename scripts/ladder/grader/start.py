@@ -5,12 +5,15 @@ import os
 import re
 import shlex
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
 
 from ladder import files
 from ladder.command import UsageError
-from ladder.grader.claims import CLAIMS
-from ladder.levels import around, names
+from ladder.grader.claims import CLAIMS, of_step
+from ladder.levels import around, names, steps
+from ladder.levels.lab import Build
+from ladder.levels.steps import Step
 
 TASKS = Path(__file__).resolve().with_name("tasks")
 TASK = "TASK.md"
@@ -32,6 +35,25 @@ def task_of(level: str, arch: int) -> str:
             "keeps the graded program, and\n`scripts/explore.py --sms 2 program` shows it.\n")
 
 
+def task_of_step(step: Step) -> str:
+    """What is to be done in a step."""
+    claims = "".join(f"- {claim.sentence}\n" for claim in of_step(step, Build(files.BUILD)))
+    return (f"# Task {step.title}, {names.ARCH_NAMES[step.arch]}: {step.words}\n\n"
+            f"The kernel beside this page is {_before(step)}.\n\n**Why**: {step.question}\n\n"
+            f"**What should be seen**: {step.expect}\n\n## Graded\n\n"
+            "D must be right for all shapes and in all schedules, and on small GPUs; nothing may spill"
+            + (f"; and:\n\n{claims}" if claims else ".\n") +
+            f"\n```bash\nscripts/grade.py {step.title} FOLDER/{step.kernel_name} --arch sm{step.arch}\n```\n\n"
+            f"A claim that fails is followed by a hint. One solution is `scripts/steps.py show {step.title} "
+            f"--arch sm{step.arch}`.\nThe level's page: [{step.level}]({{page}}). Instructions are functions of "
+            "[common/ptx]({ptx}).\n")
+
+
+def _before(step: Step) -> str:
+    return (f"level {names.number_of(step.level) - 1:02}'s" if step.number == 1 else
+            f"the one after step {names.number_of(step.level)}.{step.number - 1}")
+
+
 def _link(file: Path, folder: Path) -> str:
     """To a file, in a page that lies in `folder`."""
     return urllib.parse.quote(Path(os.path.relpath(file, folder.resolve())).as_posix())
@@ -43,9 +65,19 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
     before = [name for name in names.all_levels() if name < level][-1]
     kernel = names.kernel_path(files.ROOT, before, arch)
     description = around.description_of(kernel)
-    made = {folder / kernel.name: kernel.read_text(encoding="utf-8"),
-            **({folder / description.name: description.read_text(encoding="utf-8").replace(f'"{before}/', '"')}
-               if description else {}),
+    return _write(folder, level, text, {
+        kernel.name: kernel.read_text(encoding="utf-8"),
+        **({description.name: description.read_text(encoding="utf-8").replace(f'"{before}/', '"')}
+           if description else {})})
+
+
+def begin_step(step: Step, folder: Path) -> list[Path]:
+    """The same for a step."""
+    return _write(folder, step.level, task_of_step(step), {step.kernel_name: steps.kernel_before(step)})
+
+
+def _write(folder: Path, level: str, text: str, sources: Mapping[str, str]) -> list[Path]:
+    made = {**{folder / name: content for name, content in sources.items()},
             folder / TASK: text.replace("FOLDER", shlex.quote(str(folder)))
                                .replace("{page}", _link(files.ROOT / level / "README.md", folder))
                                .replace("{ptx}", _link(files.ROOT / "common" / "ptx" / "README.md", folder))}
