@@ -5,6 +5,8 @@
 namespace sim::timing {
 namespace {
 
+constexpr Tick kFew = 256 * kCycle;
+
 /// Where the time of a warp goes that runs, or does what its role has no name for.
 template <class Role>
 Part running(Role role) {
@@ -46,21 +48,29 @@ void Shares::only_useful(double useful_flops, double all_flops) {
 
 void Account::add(uint32_t* last, Segment segment) {
   segment.before = *last;
-  segment.number = *last = next_++;
-  segments_[segment.number % kSegments] = segment;
+  const size_t sm = *last >> kNumberBits;
+  const uint32_t number = ++sms_[sm].segments & ((1u << kNumberBits) - 1);
+  segment.number = *last = start(sm) | number;
+  segments_[sm * kSegments + number % kSegments] = segment;
 }
 
-const Account::Segment* Account::find(uint32_t number) const {
-  const Segment& segment = segments_[number % kSegments];
-  return number != 0 && segment.number == number ? &segment : nullptr;
+Account::Segment* Account::find(uint32_t number) {
+  Segment& segment = segments_[(number >> kNumberBits) * kSegments + number % kSegments];
+  const bool is_none = (number & ((1u << kNumberBits) - 1)) == 0;
+  return !is_none && segment.number == number ? &segment : nullptr;
 }
 
-void Account::note(uint32_t* last, Doing doing, Tick begin, Tick end, uint16_t conflicts) {
+void Account::note(uint32_t* last, Doing doing, Tick begin, Tick end, Tick conflicts) {
   if (end <= begin) return;
-  Segment& before = segments_[*last % kSegments];
-  if (*last != 0 && before.number == *last && before.doing == doing && before.end == begin &&
-      before.conflicts == conflicts)
-    before.end = end;
+  Segment* const before = find(*last);
+  const bool continues = before != nullptr && before->end == begin;
+  // A few instructions between stores are part of them: a long epilogue is few segments.
+  const bool is_between = doing == Doing::Runs && end - begin <= kFew && continues &&
+                          (before->doing == Doing::Reads || before->doing == Doing::Shared ||
+                           before->doing == Doing::Stores || before->doing == Doing::OrdinaryLoad);
+  if (is_between) before->runs += end - begin;
+  if (is_between || (continues && before->doing == doing))
+    before->end = end, before->conflicts += conflicts;
   else
     add(last, {.begin = begin, .end = end, .conflicts = conflicts, .doing = doing});
 }
@@ -119,8 +129,14 @@ void Account::walk(const Tail& tail, Tick low, Tick high, Role role, int depth) 
 }
 
 void Account::book(const Segment& segment, Tick low, Tick high, Role role, int depth) {
-  const Tick length = high - low;
+  const Tick whole = segment.end - segment.begin;
+  Tick length = high - low;
+  const auto of_it = [&](Tick part) { return part * (high - low) / whole; };
   const bool has_names = role == Role::Issuer || role == Role::Epilogue;
+  if (has_names && segment.runs > 0) {
+    book(Part::Registers, of_it(segment.runs));
+    length -= of_it(segment.runs);
+  }
   switch (segment.doing) {
     case Doing::Load: return book_load(segment, length, role, depth);
     case Doing::Waits: return book_wait(segment.causes, low, high, role, depth);
@@ -136,8 +152,8 @@ void Account::book(const Segment& segment, Tick low, Tick high, Role role, int d
       break;
     case Doing::Shared:
       if (!has_names) break;
-      book(Part::Conflicts, length * segment.conflicts / 1000);
-      return book(Part::Shared, length - length * segment.conflicts / 1000);
+      book(Part::Conflicts, of_it(segment.conflicts));
+      return book(Part::Shared, length - of_it(segment.conflicts));
   }
   book(running(role), length);
 }

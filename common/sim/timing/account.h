@@ -103,10 +103,13 @@ class Account {
     Load           ///< TMA does, for a warp
   };
 
-  explicit Account(size_t sms) : sms_(sms), segments_(kSegments) {}
+  explicit Account(size_t sms) : sms_(sms), segments_(sms * kSegments) {}
 
-  /// A warp has done this; `*last` is the end of its chain. `conflicts`: per mille of its accesses of shared memory.
-  void note(uint32_t* last, Doing doing, Tick begin, Tick end, uint16_t conflicts = 0);
+  /// The end of the empty chain of a warp on this SM.
+  static uint32_t start(size_t sm) { return static_cast<uint32_t>(sm) << kNumberBits; }
+
+  /// A warp has done this; `*last` is the end of its chain. `conflicts`: the part that is due to bank conflicts.
+  void note(uint32_t* last, Doing doing, Tick begin, Tick end, Tick conflicts = 0);
   void note_wait(uint32_t* last, Tick begin, Tick end, const Causes& causes);
   /// The way of a load that the warp issues, beside its chain.
   Tail load(uint32_t last, Tick issued, Tick arrives, const Queued& queued);
@@ -119,17 +122,18 @@ class Account {
   Shares finish(Tick end);
 
  private:
-  static constexpr uint32_t kSegments = 1u << 16;
+  static constexpr uint32_t kNumberBits = 20, kSegments = 1u << 12;  ///< of the latest segments that an SM has
   static constexpr int kDeepest = 12;
   struct Segment {
     Tick begin = 0, end = 0;
-    uint32_t number = 0, before = 0;
-    Causes causes;           ///< of a wait
-    Queued queued;           ///< of a load
-    uint16_t conflicts = 0;  ///< per mille
+    uint32_t number = 0, before = 0;  ///< the SM's, and in its lower bits that among the SM's segments; 0: none
+    Causes causes;                    ///< of a wait
+    Queued queued;                    ///< of a load
+    Tick conflicts = 0, runs = 0;     ///< parts of it: bank conflicts, and instructions in between
     Doing doing = Doing::Runs;
   };
   struct Sm {
+    uint32_t segments = 0;
     Tick covered = 0, left = 0;  ///< until when its tensor core's time has a cause; when its last CTA has left
   };
   /// Of a warp on the way back: it issues MMAs; its load was waited for; it is an epilogue; it is in another CTA; it
@@ -137,7 +141,7 @@ class Account {
   enum class Role : uint8_t { Issuer, Loader, Epilogue, Peer, Asker, PeerAsker };
 
   void add(uint32_t* last, Segment segment);
-  const Segment* find(uint32_t number) const;
+  Segment* find(uint32_t number);
   /// Books the time from `low` to `high` by what a chain did then.
   void walk(const Tail& tail, Tick low, Tick high, Role role, int depth = 0);
   void book(const Segment& segment, Tick low, Tick high, Role role, int depth);
@@ -146,8 +150,7 @@ class Account {
   void book(Part part, Tick length) { shares_[part] += length; }
 
   std::vector<Sm> sms_;
-  std::vector<Segment> segments_;  ///< the latest
-  uint32_t next_ = 1;
+  std::vector<Segment> segments_;  ///< by SM, used cyclically
   Shares shares_;
 };
 

@@ -55,19 +55,16 @@ bool multiplies(std::span<const GridDemands> launches) {
 std::string account_text(const Prediction& p) {
   std::string text = "  tensor cores' time, in percent:";
   std::string_view group;
-  bool any = false;
+  bool is_first = true;
   for (size_t i = 0; i < kParts; ++i) {
     const double percent = 100 * p.replayed.account.share(static_cast<Part>(i));
     if (percent < 0.05) continue;
     const std::string_view title = kPartNames[i].title;
-    const size_t colon = title.find(": ");
-    const std::string_view mine = title.substr(0, colon == std::string_view::npos ? 0 : colon + 1);
-    const bool fresh = std::exchange(group, mine) != mine;
-    if (fresh) text.append("\n    ").append(mine.empty() ? "" : std::string(mine) + " ");
-    text +=
-        base::format("%s%s %.1f", any && !fresh ? ", " : "",
-                     std::string(colon == std::string_view::npos ? title : title.substr(colon + 2)).c_str(), percent);
-    any = true;
+    const size_t name = title.find(": ") == std::string_view::npos ? 0 : title.find(": ") + 2;
+    const bool continues = !std::exchange(is_first, false) && group == title.substr(0, name);
+    group = title.substr(0, name);
+    text.append(continues ? ", " : "\n    ").append(continues ? "" : group).append(title.substr(name));
+    text += base::format(" %.1f", percent);
   }
   if (p.power_share > 0.0005)
     text += base::format("\n    the power limit lowers the clock: %.1f %% of the time", 100 * p.power_share);

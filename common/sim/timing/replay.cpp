@@ -285,6 +285,7 @@ class Replay {
       actor->cluster = &cluster;
       actor->gang = &gang;
       actor->time = now;
+      actor->past = Account::start(cluster.ctas[gang.rank].sm);
       push(*actor);
     }
   }
@@ -393,7 +394,7 @@ class Replay {
     using What = DemandStep::What;
     using Doing = Account::Doing;
     if (actor.time <= actor.begun) return;
-    const auto note = [&](Doing doing, uint16_t conflicts = 0) {
+    const auto note = [&](Doing doing, Tick conflicts = 0) {
       account_.note(&actor.past, doing, actor.begun, actor.time, conflicts);
     };
     switch (step.what) {
@@ -404,7 +405,7 @@ class Replay {
       case What::ClusterWait: return note_wait(actor, actor.cluster->barrier);
       case What::TmemLoad:
       case What::TmemWait: return note(Doing::Reads);
-      case What::Shared: return note(Doing::Shared, static_cast<uint16_t>(1000 * step.conflicts / step.value));
+      case What::Shared: return note(Doing::Shared, (actor.time - actor.begun) * step.conflicts / step.value);
       case What::Store:
       case What::BulkCommit:
       case What::BulkWait:
@@ -575,7 +576,10 @@ class Replay {
         return true;
       case What::TmemDealloc:
         sm.columns -= step.value;
-        for (ReplayActor* waiter : std::exchange(sm.column_waiters, {})) wake(*waiter, actor.time);
+        for (ReplayActor* waiter : std::exchange(sm.column_waiters, {})) {
+          waiter->cluster->freed_by = {actor.time, actor.past};
+          wake(*waiter, actor.time);
+        }
         return true;
       case What::TmemLoad: {
         const Tick length = ticks(static_cast<double>(step.value) / c_.tmem_bytes_per_cycle);
