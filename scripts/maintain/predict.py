@@ -4,7 +4,8 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
 
     predict.py --levels 5-8 --sizes 4096,8192
     predict.py --gpu b200 --sizes 8192 --csv modelled.csv
-    predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs
+    predict.py --record            docs/results/modelled.csv: the ladder, on all GPUs; modelled_account.csv: where
+                                   their tensor cores' time goes
     predict.py --check             predicts a few points again, and compares them with what is recorded
     predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
     predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
@@ -19,14 +20,14 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names
-from ladder.model import ablations, predictions
+from ladder.model import ablations, account, predictions
 from ladder.results import data
 
 
 def check(build: Path) -> int:
     rows, failures = predictions.predict(predictions.CHECKED, build, print)
     recorded = predictions.by_point(data.read_rows(files.ROOT / predictions.RECORD)[1])
-    for row in rows:
+    for row, _ in rows:
         for name, value in recorded[row["level"], row["gpu"], row["m"]].items():
             if row[name] != value:
                 failures.append(f"{row['level']} {row['m']} on {row['gpu']}: {name} is {row[name]}, and was {value}")
@@ -86,9 +87,12 @@ def main() -> int:
               for gpu, listed in sizes.items() for level in levels for size in listed.split(",")]
     if options.others:
         points = predictions.others(files.ROOT)
-    rows, failures = predictions.predict(points, options.build.resolve(), print)
+    found, failures = predictions.predict(points, options.build.resolve(), print)
     if output is not None and not failures:
-        files.replace(output, data.csv_text(predictions.COLUMNS, rows))
+        files.replace(output, data.csv_text(predictions.COLUMNS, [row for row, _ in found]))
+    if options.record and not failures:
+        files.replace(files.ROOT / account.RECORD,
+                      data.csv_text(account.COLUMNS, [row for _, shares in found for row in shares]))
     if failures:
         command.give_up(1, "\n".join(failures))
     return 0

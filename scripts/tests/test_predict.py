@@ -10,7 +10,7 @@ from ladder.command import Failure
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
-from ladder.model import derivation, modelled, predicted, predictions
+from ladder.model import account, derivation, modelled, predicted, predictions
 from ladder.results import data
 from ladder.tune import space, tuning
 from tests import support
@@ -108,6 +108,15 @@ class Recorded(unittest.TestCase):
             self.assertIn((point.level, point.gpu, point.size), recorded)
 
 
+class Account(unittest.TestCase):
+    def test_every_cycle_has_one_cause(self) -> None:
+        accounts = account.recorded(support.ROOT)
+        self.assertLess(10, len(accounts))
+        for point, shares in accounts.items():
+            self.assertAlmostEqual(sum(shares[part.key] for part in account.PARTS), 1, delta=2e-4, msg=str(point))
+            self.assertLess(shares["unexplained"], 0.01, point)
+
+
 class Tiles(unittest.TestCase):
     def test_rows_are_those_of_a_run_of_all_configurations(self) -> None:
         answers = [{"us": us} for us in (2.0, 4.0)]
@@ -132,7 +141,7 @@ class Said(support.Sandbox):
         fields = {"level": point.level, "gpu": "h200", "kind": "modelled", "m": "4096", "n": "4096", "k": "4096",
                   "tflops": "100", "sm_mhz": "1400", "cycles": "7", "limit": "tensor cores"}
         said: list[str] = []
-        with mock.patch.object(predictions, "run", return_value=fields):
+        with mock.patch.object(predictions, "run", return_value=(fields, [])):
             predictions.predict([point], self.root / "build", said.append)
         self.assertRegex(" ".join(said), r"^modelled: h200 level01_baseline .* 100 TFLOPS at 1400 MHz")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Optional
 
 from ladder.context import Context
-from ladder.draw import capstone, layout, machine, memory, operands, order, ramp, timelines
+from ladder.draw import accounts, capstone, layout, machine, memory, operands, order, ramp, timelines
 from ladder.draw.svg import Drawing
 
 Draw = Callable[[], Optional[Drawing]]
@@ -15,7 +15,7 @@ def gallery(context: Context) -> dict[str, Draw]:
     """All pictures that there can be, by name. One whose data is not there is None when drawn."""
     return {**layout.gallery(context), **memory.gallery(context), **operands.gallery(), **order.gallery(context),
             **capstone.gallery(context), **ramp.gallery(context), **timelines.gallery(context),
-            **machine.gallery(context)}
+            **machine.gallery(context), **accounts.gallery(context)}
 
 
 def names(context: Context) -> list[str]:

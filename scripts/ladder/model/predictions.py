@@ -15,6 +15,7 @@ from ladder import files
 from ladder.command import Failure, UsageError
 from ladder.files import RESULTS, SCRIPTS
 from ladder.levels import names
+from ladder.model import account
 from ladder.model.derivation import CONSTANTS
 from ladder.results import data
 from ladder.results.data import Fields
@@ -90,8 +91,11 @@ def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str]
     return [json.loads(line) for line in lines], done.stdout
 
 
-def run(point: Point, program: Path, build: Path) -> Fields:
-    """The point's row. Raises Failure with why there is none."""
+Row = tuple[Fields, list[Fields]]
+
+
+def run(point: Point, program: Path, build: Path) -> Row:
+    """The point's row, and those of its account. Raises Failure with why there is none."""
     try:
         all_found, said = ask(program, point.arguments, point.gpu, tuple(MODES.values()), build=build)
     except (Failure, subprocess.TimeoutExpired) as problem:
@@ -105,25 +109,25 @@ def run(point: Point, program: Path, build: Path) -> Fields:
     fields.update({name: text_of(found[0][key]) for name, key in COMMON.items()})
     fields.update(dram_gb=text_of(found[0]["dram_read_gb"] + found[0]["dram_written_gb"]), kind="modelled",
                   gpu=point.gpu)
-    return fields
+    return fields, account.rows_of(fields, account.shares_of(found[0]))
 
 
-def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) -> tuple[list[Fields], list[str]]:
-    """A row per point, in their order, and what went wrong. Raises UsageError if a program is not built."""
+def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) -> tuple[list[Row], list[str]]:
+    """What there is per point, in their order, and what went wrong. Raises UsageError if a program is not built."""
     programs = {point: names.executable(point.level, ARCHS[point.gpu], build) for point in points}
     for program in programs.values():
         if not program.exists():
             raise UsageError(f"{program} is not built: run scripts/build.sh.")
-    rows: list[Fields] = []
+    rows: list[Row] = []
     failures: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for future in [pool.submit(run, point, programs[point], build) for point in points]:
             try:
-                fields = future.result()
+                rows.append(future.result())
             except Failure as failure:
                 failures.append(str(failure))
                 continue
-            rows.append(fields)
+            fields = rows[-1][0]
             shape = "x".join(fields[axis] for axis in "mnk")
             say(f"{fields['kind']}: {fields['gpu']} {fields['level']:<26} {shape:<18} {fields['tflops']:>8} TFLOPS at "
                 f"{fields['sm_mhz']} MHz, {fields['cycles']:>9} cycles, {fields['limit']}")
