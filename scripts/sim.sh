@@ -15,6 +15,9 @@ without the program.
   --sms N             a smaller GPU, so that persistent kernels run several iterations on small problems
   --seed N            another schedule of warps and asynchronous operations; the same N gives the same run
   --latest            the schedule that delays every asynchronous effect as long as the ISA allows
+  --schedules NAME,...
+                      run PROGRAM once in each of these: default, latest, or a number N for --seed N; print a finding
+                      only once, and end with the greatest of the exit codes
   --arith exact|fast  tensor-core arithmetic, bit for bit or quick (default: exact up to 2^34 multiply-adds a launch)
   --ptx FILE          PTX in the place of the embedded code of the kernels that FILE defines
   --check             check that every access is ordered after those it conflicts with; --check=strict also reports
@@ -22,11 +25,20 @@ without the program.
   --check-kernels NAME,...
                       with --check: check only kernels with one of these in their names, and not, say, kernels that
                       fill matrices or compute a reference
+  --check-not NAME,...
+                      with --check: do not check these
   --tolerate NAME,... do not report these habits (violations that hardware tolerates), in any schedule
-  --abort             stop at the first error instead of reporting it to the program
+  --suppressions FILE do not report known findings, only count them. FILE has a line for each, of patterns:
+                        rule: write after read; kernel: *splitk*; file: *reduce.cuh; line: 41
+                      Fields may be left out. Lines that have matched nothing are named at the end
+  --abort             raise SIGABRT at the first error instead of reporting it to the program
+  --error-exitcode N  the exit code if anything is wrong, whatever the program's; 0: always the program's
+  --log-file FILE     append the messages to FILE, not to standard error
   --threads N         host threads (default: all processors)
   --patience N        report a warp when it, or all warps together, have executed N million instructions (default 200)
                       without visible progress: a heuristic, not a proof of a hang
+  --reports FILE      write what is found as it is found, a line of JSON each (- is standard output); the members are in
+                      common/sim/README.md
   --counters FILE     write counts of what each kernel did
   --trace FILE        write the events of each kernel with their times
   --record FILE       record the program's calls: PTX, allocations, copies, launches, and digests of what it
@@ -101,7 +113,7 @@ the others warn with --check.
                             undefined
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
-program would exit with 0; 2 for a wrong command line.
+program would exit with 0 (--error-exitcode: another, in any case); 2 for a wrong command line.
 With --replay: 0 the results are as recorded; 1 they are not; 3 the recording is damaged, or no recording; 4 it is of
 another version; 5 there is not enough memory, or not at the recorded addresses; 6 the PTX cannot be used; 86 and 2 as above.
 LADDER_SIM_DIR names the directory of the libraries if it is not build/sim.
@@ -128,6 +140,13 @@ number() {  # number OPTION ARGUMENT-COUNT VALUE: the same for a number
   printf '%s' "$text"
 }
 
+readable() {  # readable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file that can be read
+  local file
+  file=$(value "$@") || exit
+  [[ -r $file ]] || fail "$1: there is no readable file $file."
+  realpath -- "$file"
+}
+
 writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file that can be written
   local file
   file=$(value "$@") || exit
@@ -139,7 +158,7 @@ writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file
 for variable in "${!LADDER_SIM_@}"; do
   [[ $variable == LADDER_SIM_DIR ]] || unset "$variable"
 done
-replay=''
+replay='' schedules=''
 # shellcheck disable=SC2034
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -147,17 +166,17 @@ while [[ $# -gt 0 ]]; do
     --sms) LADDER_SIM_SMS=$(number "$1" $# "${2-}"); shift 2 ;;
     --seed) LADDER_SIM_SEED=$(number "$1" $# "${2-}"); shift 2 ;;
     --latest) LADDER_SIM_LATEST=1; shift ;;
+    --schedules) schedules=$(value "$1" $# "${2-}"); shift 2 ;;
     --arith) LADDER_SIM_ARITH=$(value "$1" $# "${2-}"); shift 2 ;;
-    --ptx)
-      LADDER_SIM_PTX=$(value "$1" $# "${2-}")
-      [[ -r $LADDER_SIM_PTX ]] || fail "--ptx: there is no readable file $LADDER_SIM_PTX."
-      LADDER_SIM_PTX=$(realpath -- "$LADDER_SIM_PTX")
-      shift 2
-      ;;
+    --ptx) LADDER_SIM_PTX=$(readable "$1" $# "${2-}"); shift 2 ;;
     --check) LADDER_SIM_CHECK=1; shift ;;
     --check=strict) LADDER_SIM_CHECK=strict; shift ;;
     --check=*) fail "--check: '${1#--check=}' is not a grade; --check=strict is the only one beside plain --check." ;;
     --check-kernels) LADDER_SIM_CHECK_KERNELS=$(value "$1" $# "${2-}"); shift 2 ;;
+    --check-not) LADDER_SIM_CHECK_NOT=$(value "$1" $# "${2-}"); shift 2 ;;
+    --suppressions) LADDER_SIM_SUPPRESSIONS=$(readable "$1" $# "${2-}"); shift 2 ;;
+    --error-exitcode) LADDER_SIM_ERROR_EXITCODE=$(number "$1" $# "${2-}"); shift 2 ;;
+    --log-file) LADDER_SIM_LOG_FILE=$(writable "$1" $# "${2-}"); shift 2 ;;
     --tolerate) LADDER_SIM_TOLERATE=$(value "$1" $# "${2-}"); shift 2 ;;
     --abort) LADDER_SIM_ABORT=1; shift ;;
     --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
@@ -165,20 +184,18 @@ while [[ $# -gt 0 ]]; do
     --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;
     --timing) LADDER_SIM_TIMING=1; shift ;;
     --power) LADDER_SIM_POWER=$(value "$1" $# "${2-}"); shift 2 ;;
-    --constants)
-      LADDER_SIM_CONSTANTS=$(value "$1" $# "${2-}")
-      [[ -r $LADDER_SIM_CONSTANTS ]] || fail "--constants: there is no readable file $LADDER_SIM_CONSTANTS."
-      LADDER_SIM_CONSTANTS=$(realpath -- "$LADDER_SIM_CONSTANTS")
-      shift 2
-      ;;
+    --constants) LADDER_SIM_CONSTANTS=$(readable "$1" $# "${2-}"); shift 2 ;;
     --predictions) LADDER_SIM_PREDICTIONS=$(writable "$1" $# "${2-}"); shift 2 ;;
     --record) LADDER_SIM_RECORD=$(writable "$1" $# "${2-}"); shift 2 ;;
-    --results-of)
-      LADDER_SIM_RESULTS_OF=$(value "$1" $# "${2-}")
-      [[ -r $LADDER_SIM_RESULTS_OF ]] || fail "--results-of: there is no readable file $LADDER_SIM_RESULTS_OF."
-      LADDER_SIM_RESULTS_OF=$(realpath -- "$LADDER_SIM_RESULTS_OF")
+    --reports)
+      LADDER_SIM_REPORTS=$(value "$1" $# "${2-}")
+      if [[ $LADDER_SIM_REPORTS != - ]]; then
+        LADDER_SIM_REPORTS=$(writable "$1" $# "$2")
+        : >"$LADDER_SIM_REPORTS" || fail "--reports: $LADDER_SIM_REPORTS cannot be written."
+      fi
       shift 2
       ;;
+    --results-of) LADDER_SIM_RESULTS_OF=$(readable "$1" $# "${2-}"); shift 2 ;;
     --json) LADDER_SIM_JSON=1; shift ;;
     --replay)
       replay=$(value "$1" $# "${2-}")
@@ -193,6 +210,28 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
+start() {  # start PROGRAM [ARGUMENT...]: with the options, in each schedule that is asked for
+  local schedule code worst=0 said=''
+  for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done
+  [[ -n $schedules ]] || exec "$@"
+  export LADDER_SIM_KNOWN
+  LADDER_SIM_KNOWN=$(mktemp) || fail "--schedules: no temporary file can be made."
+  trap 'rm -f -- "$LADDER_SIM_KNOWN"' EXIT
+  for schedule in ${schedules//,/ }; do
+    code=0
+    unset LADDER_SIM_SEED LADDER_SIM_LATEST
+    case $schedule in
+      default) "$@" || code=$? ;;
+      latest) LADDER_SIM_LATEST=1 "$@" || code=$? ;;
+      *) LADDER_SIM_SEED=$schedule "$@" || code=$? ;;
+    esac
+    said+="${said:+, }$schedule $code"
+    [[ $code -le $worst ]] || worst=$code
+  done
+  printf 'sim.sh: exit codes by schedule: %s.\n' "$said" >&2
+  exit "$worst"
+}
+
 # What the libraries would only find at the first call of the runtime.
 case ${LADDER_SIM_GPU-} in
   '' | b200 | h200) ;;
@@ -202,6 +241,11 @@ case ${LADDER_SIM_ARITH-} in
   '' | exact | fast) ;;
   *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;;
 esac
+[[ -z $schedules || -z ${LADDER_SIM_SEED-}${LADDER_SIM_LATEST-} ]] || fail "--schedules names --seed and --latest itself."
+[[ -z $schedules || -z ${LADDER_SIM_COUNTERS-}${LADDER_SIM_TRACE-}${LADDER_SIM_RECORD-}${LADDER_SIM_TIMING-} ]] ||
+  fail "--counters, --trace, --record and --timing are for one schedule."
+[[ -z $schedules || $schedules =~ ^(default|latest|[0-9]+)(,(default|latest|[0-9]+))*$ ]] ||
+  fail "--schedules: '$schedules' is no list of default, latest and numbers."
 [[ -z ${LADDER_SIM_SEED-} || -z ${LADDER_SIM_LATEST-} ]] ||
   fail "--seed and --latest are two different schedules: choose one."
 [[ -z ${LADDER_SIM_COUNTERS-} || ${LADDER_SIM_COUNTERS-} != "${LADDER_SIM_TRACE-}" ]] ||
@@ -210,7 +254,9 @@ esac
   fail "--power, --constants and --predictions need --timing."
 [[ -z ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_CHECK-} ]] ||
   fail "--timing computes nothing, so there is nothing to --check: choose one."
-[[ -n ${LADDER_SIM_CHECK-} || -z ${LADDER_SIM_CHECK_KERNELS-} ]] || fail "--check-kernels needs --check."
+[[ -n ${LADDER_SIM_CHECK-} || -z ${LADDER_SIM_CHECK_KERNELS-}${LADDER_SIM_CHECK_NOT-} ]] ||
+  fail "--check-kernels and --check-not need --check."
+[[ ${LADDER_SIM_ERROR_EXITCODE-0} -le 255 ]] || fail "--error-exitcode: '$LADDER_SIM_ERROR_EXITCODE' is not 0 to 255."
 [[ ${LADDER_SIM_SMS-1} -ge 1 ]] || fail "--sms: a GPU has at least 1 SM."
 [[ ${LADDER_SIM_PATIENCE-1} -ge 1 ]] || fail "--patience: at least 1 million instructions."
 [[ ${LADDER_SIM_THREADS-1} -ge 1 ]] || fail "--threads: at least 1 is needed."
@@ -223,8 +269,7 @@ if [[ -n $replay ]]; then
   [[ $# -eq 0 ]] || fail "--replay needs no PROGRAM: the recording says what was asked of the device."
   [[ -x $libraries/sim_replay ]] ||
     fail "the simulated device is not built: there is no $libraries/sim_replay. Run scripts/build.sh cudart cuda."
-  for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done
-  exec "$libraries/sim_replay" "$replay"
+  start "$libraries/sim_replay" "$replay"
 fi
 [[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."
 for library in libcudart.so.13 libcuda.so.1; do
@@ -289,5 +334,4 @@ check_libraries() {
 }
 check_libraries
 
-for variable in "${!LADDER_SIM_@}"; do export "${variable?}"; done
-exec "$program" "$@"
+start "$program" "$@"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,7 @@ class JsonWriter {
   /// is replaced by U+FFFD.
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
+  void value(std::nullptr_t) { raw("null"); }
   void value(double number);              ///< as few digits as reading the same number takes
   void value(double number, int digits);  ///< significant ones
   void value(std::integral auto number) {

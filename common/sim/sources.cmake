@@ -2,6 +2,7 @@
 # since each of the two has its own: machine/pages.cpp, engine/progress.cpp.
 set(SIM_DIR "${CMAKE_CURRENT_LIST_DIR}")
 file(GLOB SIM_SOURCES CONFIGURE_DEPENDS "${SIM_DIR}/ptx/*.cpp" "${SIM_DIR}/ptx/rules/*.cpp" "${SIM_DIR}/machine/*.cpp"
+  "${SIM_DIR}/report/*.cpp"
   "${SIM_DIR}/exec/*/*.cpp" "${SIM_DIR}/exec/*/*/*.cpp" "${SIM_DIR}/engine/*.cpp" "${SIM_DIR}/device/*.cpp"
   "${SIM_DIR}/check/*.cpp" "${SIM_DIR}/check/*/*.cpp" "${SIM_DIR}/timing/*.cpp")
 list(REMOVE_ITEM SIM_SOURCES "${SIM_DIR}/machine/pages.cpp" "${SIM_DIR}/engine/progress.cpp")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 #: From the ground up. A folder may include those before it and itself; folders of one set do not know each other.
 LAYERS: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
-    "machine", "ptx", "exec", "engine", "check timing", "device", "replay", "runtime", "web"))
+    "machine", "report", "ptx", "exec", "engine", "check timing", "device", "replay", "runtime", "web"))
 SIM = "common/sim/"
 #: Modules of scripts/ladder that are not named here are the ground.
 PACKAGES: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (

@@ -106,11 +106,7 @@ void Observer::on(const ScheduleEvent& event) {
 }
 
 void Observer::on_finding(const order::Finding& finding) {
-  ReportEvent report{.cluster = cluster_, .sentence = order::sentence(finding), .time = now(), .is_finding = true};
-  for (const order::Side& side : {finding.first, finding.second}) {
-    if (side.spot) report.sides.push_back(*side.spot);
-  }
-  cluster_.watchers.tell(report);
+  cluster_.watchers.tell(ReportEvent{cluster_, finding, now()});
 }
 
 // ---- lanes

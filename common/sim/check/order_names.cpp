@@ -24,20 +24,15 @@ KernelNames::KernelNames(const Launch& launch)
   }
 }
 
+std::string KernelNames::kernel() const { return readable_name(program_.kernel->name); }
+
 std::string KernelNames::cta(const order::CtaKnowledge& cta) const {
   const uint32_t number = cta.place.cta;
   return name_of_cta({number % grid_[0], number / grid_[0] % grid_[1], number / grid_[0] / grid_[1]}, cta.rank,
                      cluster_size_);
 }
 
-std::string KernelNames::instruction(uint32_t site) const { return program_.describe(site); }
-
-std::string KernelNames::line(uint32_t site) const {
-  std::string line = program_.source_line(site);
-  return line.empty() ? "instruction " + std::to_string(site) : line;
-}
-
-std::string KernelNames::innermost_line(uint32_t site) const { return program_.innermost_line(site); }
+Location KernelNames::locate(uint32_t site) const { return program_.locate(site); }
 
 std::string KernelNames::shared(uint64_t offset) const {
   return name_of_shared(launch_, static_cast<uint32_t>(offset));

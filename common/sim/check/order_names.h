@@ -9,10 +9,9 @@ namespace sim {
 class KernelNames final : public order::ProgramNames {
  public:
   explicit KernelNames(const Launch& launch);
+  std::string kernel() const override;
   std::string cta(const order::CtaKnowledge& cta) const override;
-  std::string instruction(uint32_t site) const override;
-  std::string line(uint32_t site) const override;
-  std::string innermost_line(uint32_t site) const override;
+  Location locate(uint32_t site) const override;
   uint32_t first_of_line(uint32_t site) const override { return first_of_line_[site]; }
   std::string shared(uint64_t offset) const override;
   std::string global(uint64_t address) const override;

@@ -25,6 +25,7 @@
 #include "ptx/link.h"
 #include "ptx/module.h"
 #include "ptx/rules/rules.h"
+#include "report/text.h"
 #include "timing/counters.h"
 #include "timing/demands.h"
 #include "timing/prediction.h"
@@ -251,7 +252,7 @@ DeviceModule* Device::load(std::span<const std::string_view> texts, std::string 
   if (judged == PtxValidation::Whole) {
     const std::vector<ptx::RuleViolation> findings = ptx::check(*module->image);
     if (!findings.empty()) {
-      const std::string source = module->image->describe(findings[0].location);
+      const std::string source = report::places(module->image->frames(findings[0].location));
       return refuse(findings[0].line,
                     findings[0].message + (source.empty() ? "" : " (" + source + ")") +
                         (findings.size() > 1 ? "; and " + std::to_string(findings.size() - 1) + " more" : ""));
@@ -313,8 +314,7 @@ Outcome Device::launch(DeviceModule& module, const KernelInfo& kernel, const Lau
   if (!overlaps) {
     Outcome before = settle();
     if (before.status != Status::Success) return before;
-    if (!before.report.empty()) impl_->remarks.report += before.report + "\n";
-    std::move(before.reports.begin(), before.reports.end(), std::back_inserter(impl_->remarks.reports));
+    std::move(before.findings.begin(), before.findings.end(), std::back_inserter(impl_->remarks.findings));
   }
   auto pending = std::make_unique<Pending>();
   pending->kernel = readable_name(kernel.name);
@@ -324,7 +324,7 @@ Outcome Device::launch(DeviceModule& module, const KernelInfo& kernel, const Lau
     validate(*pending, kernel);
     bind(*pending, kernel, arguments);
   } catch (Outcome& refused) {
-    refused.report = "sim: launch of " + pending->kernel + ": " + refused.report;
+    refused.report = "launch of " + pending->kernel + ": " + refused.report;
     return std::move(refused);
   }
   if (overlaps) pending->launch.predecessor = &impl_->pending.back()->launch;
@@ -424,6 +424,16 @@ void Device::watch(Pending& pending, const KernelInfo& kernel) {
   watchers.insert(watchers.end(), impl_->watchers.begin(), impl_->watchers.end());
 }
 
+/// Adds what a launch has been found to do.
+void Device::add(Outcome& outcome, const Pending& pending, Finding finding) const {
+  if (finding.kernel.empty()) finding.kernel = pending.kernel;
+  finding.launch = pending.config.number;
+  finding.stream = pending.config.stream;
+  if (options_.suppressions && options_.suppressions->take(finding)) return;
+  outcome.is_unordered |= finding.is_of_check() && !finding.is_tolerated;
+  outcome.findings.push_back(std::move(finding));
+}
+
 Outcome Device::settle() {
   const std::vector<std::unique_ptr<Pending>> pending = std::exchange(impl_->pending, {});
   Outcome outcome = std::exchange(impl_->remarks, {});
@@ -439,26 +449,18 @@ Outcome Device::settle() {
       impl_->records.push_back({each->kernel, launch.grid, launch.block, launch.cluster, launch.program,
                                 each->useful_flops, std::move(each->counters->total)});
     }
-    for (const auto& [habit, remark] : launch.remarks) {
-      if (!outcome.report.empty()) outcome.report += "\n";
-      outcome.report += remark.text;
-      outcome.reports.push_back({Report::Kind::Warning, each->kernel, remark.text});
-    }
+    for (const auto& [habit, remark] : launch.remarks) add(outcome, *each, remark.finding);
   }
   if (failure) {
-    outcome = {failure->status, std::move(failure->report)};
-    outcome.reports.push_back({Report::Kind::Failure, "", outcome.report});
+    outcome = {.status = failure->status};
+    add(outcome, *pending.back(), std::move(failure->finding));
   }
   for (const auto& each : pending) {
     if (!each->check) continue;
     launches_->end(*each->check, {each->config.stream, each->config.blocking_stream});
-    outcome.is_unordered |= each->check->findings.any_errors();
-    for (order::Finding& finding : each->check->findings.all()) {
-      const std::string text = order::report(finding, each->kernel);
-      outcome.report += text;
-      outcome.reports.push_back({Report::Kind::Finding, each->kernel, text, std::move(finding)});
-    }
+    for (Finding& finding : each->check->findings.all()) add(outcome, *each, std::move(finding));
   }
+  outcome.report = report::text(outcome.findings);
   return outcome;
 }
 
@@ -494,7 +496,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
         file << timing::to_json(prediction) << "\n";
     }
     if (!prints && !file.flush())
-      return {Status::NotSupported, "sim: --predictions: " + options_.prediction_file + " cannot be written"};
+      return {Status::NotSupported, "--predictions: " + options_.prediction_file + " cannot be written"};
     for (size_t launch = 0; traces && launch < pending.size(); ++launch) {
       Launch& each = pending[launch]->launch;
       add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch], impl_->trace);
@@ -502,10 +504,12 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
                              launch == 0 ? log.queues() : std::vector<QueueSample>());
     }
   } catch (const Failure& failure) {
-    return {failure.status, failure.report};
-  } catch (const std::runtime_error& error) {
-    return {Status::NotSupported, std::string("sim: --timing: ") + error.what()};
-  }
+    if (failure.finding.kind == Finding::Kind::Refused) return {failure.status, failure.finding.what};
+    Outcome outcome{.status = failure.status};
+    add(outcome, *pending.back(), failure.finding);
+    outcome.report = report::text(outcome.findings);
+    return outcome;
+  } catch (const std::runtime_error& error) { return {Status::NotSupported, std::string("--timing: ") + error.what()}; }
   return {};
 }
 

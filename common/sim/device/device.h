@@ -13,14 +13,15 @@
 #include <string_view>
 #include <vector>
 
-#include "check/order/finding.h"
 #include "common/base/demangle.h"
 #include "engine/schedule.h"
+#include "machine/finding.h"
 #include "machine/global_memory.h"
 #include "machine/gpu.h"
 #include "machine/habit.h"
 #include "machine/shared_name.h"
 #include "machine/status.h"
+#include "report/suppressions.h"
 #include "timing/power_setting.h"
 
 namespace sim {
@@ -41,19 +42,23 @@ struct Options {
   Check check = Check::Off;
   std::vector<std::string>
       checked_kernels;  ///< parts of kernel names, readable or mangled; none: all kernels are checked
+  std::vector<std::string> unchecked_kernels;  ///< the same for kernels that are not checked
   bool checks(const std::string& kernel) const {
-    if (check == Check::Off || checked_kernels.empty()) return check != Check::Off;
     const std::string name = base::readable_name(kernel);
-    return std::any_of(checked_kernels.begin(), checked_kernels.end(), [&](const std::string& part) {
-      return name.find(part) != name.npos || kernel.find(part) != kernel.npos;
-    });
+    const auto is_in = [&](const std::vector<std::string>& parts) {
+      return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+        return name.find(part) != name.npos || kernel.find(part) != kernel.npos;
+      });
+    };
+    return check != Check::Off && (checked_kernels.empty() || is_in(checked_kernels)) && !is_in(unchecked_kernels);
   }
-  Habits tolerated;                          ///< tolerated violations that are not reported
-  bool abort_on_error = false;               ///< exit at the first report instead of failing the launch
-  std::string counters_file;                 ///< the file for counters, written at exit; empty: do not count
-  std::string trace_file;                    ///< the file for the trace, written at exit; empty: do not trace
-  bool timing = false;                       ///< predict times; data is neither moved nor computed
-  std::vector<timing::PowerSetting> powers;  ///< the power settings to predict for; none: the GPU's limit
+  std::shared_ptr<report::Suppressions> suppressions;  ///< findings that are only counted; null: none
+  Habits tolerated;                                    ///< tolerated violations that are not reported
+  bool abort_on_error = false;                         ///< exit at the first report instead of failing the launch
+  std::string counters_file;                           ///< the file for counters, written at exit; empty: do not count
+  std::string trace_file;                              ///< the file for the trace, written at exit; empty: do not trace
+  bool timing = false;                                 ///< predict times; data is neither moved nor computed
+  std::vector<timing::PowerSetting> powers;            ///< the power settings to predict for; none: the GPU's limit
   std::string prediction_file;  ///< the file to which predictions are appended; empty: standard output, as text
 };
 
@@ -68,6 +73,7 @@ struct LaunchConfig {
   bool cooperative = false;                  ///< its CTAs may synchronise at a barrier of the grid
   uint64_t stream = 0;                       ///< number of its stream; 0: the legacy default stream
   bool blocking_stream = true;               ///< the stream and the default stream wait for one another
+  uint64_t number = 0;                       ///< of the launch in the process, in findings
   bool overlaps = false;                     ///< it may start before its predecessor in the stream has ended
 };
 
@@ -98,22 +104,13 @@ class DeviceModule {
   virtual void* variable(std::string_view name, std::size_t* bytes) const = 0;
 };
 
-/// One paragraph of the reports on a launch.
-struct Report {
-  enum class Kind { Failure, Warning, Finding, Operation };  ///< Operation: a copy or a fill that is not ordered
-  Kind kind;
-  std::string kernel;  ///< readable; for a failure the text contains it
-  std::string text;
-  order::Finding finding = {};  ///< if the kind is Finding
-};
-
 /// An error with the sentence or report that explains it (complete; may span lines). After a success, a report is a
 /// warning or the findings of the order checker.
 struct Outcome {
   Status status = Status::Success;
   std::string report;
-  bool is_unordered = false;      ///< the order checker has found errors, even if the launch succeeded
-  std::vector<Report> reports{};  ///< the paragraphs of `report`
+  bool is_unordered = false;        ///< the order checker has found errors, even if the launch succeeded
+  std::vector<Finding> findings{};  ///< what `report` says
 };
 
 class LaunchWatcher;
@@ -183,6 +180,7 @@ class Device {
   void watch(Pending& pending, const KernelInfo& kernel);
   /// Predicts the duration of these launches, which belong to one call, instead of running them.
   Outcome predict(const std::vector<std::unique_ptr<Pending>>& pending);
+  void add(Outcome& outcome, const Pending& pending, Finding finding) const;
   Gpu gpu_;
   Options options_;
   GlobalMemory memory_;

@@ -182,11 +182,16 @@ void ClusterEngine::wake(Warp& warp, uint64_t delay) {
 }
 
 void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
+  const auto make = [&] {
+    Finding finding = explain_fault(cluster_, what, warp, origin);
+    finding.kind = Finding::Kind::Habit, finding.is_tolerated = true;
+    return finding;
+  };
   if (cluster_.watchers.want(EventKind::Report))
-    cluster_.watchers.tell(ReportEvent{cluster_, "warning: " + what.message, now_, warp, origin});
+    cluster_.watchers.tell(ReportEvent{cluster_, make(), now_, warp, origin});
   const std::lock_guard lock(launch_.remark_mutex);
   Launch::Remark& kept = launch_.remarks[habit];
-  if (cluster_.number < kept.cluster) kept = {cluster_.number, explain_fault(cluster_, what, warp, origin, "warning")};
+  if (cluster_.number < kept.cluster) kept = {cluster_.number, make()};
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) {
@@ -462,7 +467,7 @@ ClusterEngine::Lap ClusterEngine::watch_lap(Warp& warp, int steps) {
 void ClusterEngine::check_spin(Warp& warp) {
   for (;;) {
     if (warp.idle() > schedule_.patience)
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Finding::Hang::Idles, warp.idle())};
     warp.spin_check_at = warp.executed + std::min(warp.idle() / 4, kIdleLong);
     // A warp that rewrites old locations may be waiting for others, but it counts as a part of the lack of progress.
     const auto gets_nowhere = [&] {
@@ -470,7 +475,7 @@ void ClusterEngine::check_spin(Warp& warp) {
       return takes_part && no_progress().without_effect > schedule_.patience;
     };
     if (warp.writes_in_vain && gets_nowhere())
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Finding::Hang::Idles, warp.idle())};
     if (!std::has_single_bit(warp.used) || warp.split().wait != Wait::None) return;
     // Executes a few rounds of the warp's loop, step by step. If its registers and local memory repeat, it will loop
     // for ever, unless it has read what others could change: then it polls.
@@ -481,12 +486,12 @@ void ClusterEngine::check_spin(Warp& warp) {
     }
     const bool computes = lap.goes_on && !lap.looks_around;
     if ((!computes || lap.watches_clock) && gets_nowhere())
-      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Suspected, warp.idle())};
+      throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Finding::Hang::Idles, warp.idle())};
     if (!lap.goes_on) return;
     if (lap.repeats) {
       const bool is_alone = ready_.empty() && in_flight_ == 0 && !launch_.program->needs_order && !any_warp_polls();
       if (computes || is_alone)
-        throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Proven, warp.idle())};
+        throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Finding::Hang::Repeats, warp.idle())};
       warp.split().block(Wait::Poll);
       may_poll_ = true;
       warp.spin_check_at = warp.executed + 1;
@@ -515,7 +520,7 @@ void ClusterEngine::check_rounds(Warp& warp) {
   warp.reads_count_after = 0;  // reading further and further is progress, too
   const uint64_t work = no_progress().without_progress;
   if (work > kPatienceWithBarriers * schedule_.patience)
-    throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Spin::Meeting, work)};
+    throw Failure{Status::LaunchTimeout, explain_spin(cluster_, warp, Finding::Hang::Meets, work)};
 }
 
 void ClusterEngine::notify_end(LifeEvent::What what) {
@@ -528,15 +533,17 @@ void ClusterEngine::notify_end(LifeEvent::What what) {
 }
 
 void ClusterEngine::deadlock() {
-  cluster_.watchers.tell(ReportEvent{cluster_, "deadlock: no warp can go on, and nothing is in flight", now_});
+  Finding finding = explain_deadlock(cluster_);
+  cluster_.watchers.tell(ReportEvent{cluster_, finding, now_});
   notify_end(LifeEvent::What::Fails);
-  throw Failure{Status::LaunchTimeout, explain_deadlock(cluster_)};
+  throw Failure{Status::LaunchTimeout, std::move(finding)};
 }
 
 void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* origin) {
-  cluster_.watchers.tell(ReportEvent{cluster_, fault.message, now_, warp, origin});
+  Finding finding = explain_fault(cluster_, fault, warp, origin);
+  cluster_.watchers.tell(ReportEvent{cluster_, finding, now_, warp, origin});
   notify_end(LifeEvent::What::Fails);
-  throw Failure{fault.status, explain_fault(cluster_, fault, warp, origin)};
+  throw Failure{fault.status, std::move(finding)};
 }
 
 }  // namespace sim

@@ -27,10 +27,10 @@ struct Scheduled {
   enum class Held : uint8_t { No, ForWarps, ForAll } held = Held::No;
 };
 
-/// An error of a cluster, with its full report.
+/// An error of a cluster.
 struct Failure {
   Status status;
-  std::string report;
+  Finding finding;
 };
 
 class ClusterEngine final : public Scheduler {

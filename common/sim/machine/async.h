@@ -46,6 +46,9 @@ struct Footprint {
   bool overwrites = false;              ///< an MMA that does not add to what its accumulator holds
 };
 
+/// What executes an asynchronous operation.
+enum class OperationUnit : uint8_t { Signals, Loads, Stores, TensorMemory, TensorCore, TensorCoreOfWarpgroup };
+
 /// One asynchronous operation in flight. It holds what it reads and writes and which barriers it signals; the scheduler
 /// decides when.
 class AsyncOperation {
@@ -62,6 +65,7 @@ class AsyncOperation {
   virtual bool only_arrives() const { return false; }
   /// "TMA load of 16,384 bytes into CTA 0 +0x400", for reports and traces.
   virtual std::string describe() const = 0;
+  virtual OperationUnit unit() const { return OperationUnit::Signals; }
   /// Used by traces only.
   virtual Footprint footprint() const { return {}; }
   Origin origin;

@@ -60,7 +60,7 @@ struct Launch {
   Habits tolerated;  ///< by request of the program: in no schedule an error or a remark
   struct Remark {
     uint32_t cluster = ~0u;
-    std::string text;
+    Finding finding;
   };
   std::mutex remark_mutex;
   std::map<Habit, Remark> remarks;

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "machine/finding.h"
+
 namespace sim {
 
 class AsyncOperation;
@@ -85,14 +87,6 @@ struct BarrierState {
   int32_t pending = 0;  ///< arrivals (of other kinds: threads) that the phase still waits for
   int32_t tx = 0;       ///< bytes expected and not yet delivered
   bool completes = false;
-};
-
-/// A warp at an instruction, at a time.
-struct Spot {
-  uint32_t cta = 0;  ///< in the grid
-  uint16_t warp = 0;
-  uint32_t site = 0;  ///< the instruction
-  uint64_t time = 0;
 };
 
 // ---- events
@@ -378,12 +372,10 @@ struct ScheduleEvent {
 struct ReportEvent {
   static constexpr EventKind kind = EventKind::Report;
   Cluster& cluster;
-  std::string sentence;
+  const Finding& finding;
   uint64_t time;
   const Warp* warp = nullptr;
   const Origin* origin = nullptr;
-  bool is_finding = false;
-  std::vector<Spot> sides = {};  ///< of a finding: the conflicting accesses, in the order of execution
 };
 
 // ---- watchers

@@ -106,24 +106,20 @@ Function* Module::find(std::string_view wanted) const {
   return found == function_index.end() ? nullptr : found->second;
 }
 
-std::string Module::describe(int32_t location) const {
-  const auto place = [&](const SourceLocation& at) {
+std::vector<SourceLine> Module::frames(int32_t location) const {
+  std::vector<SourceLine> all;
+  while (location >= 0) {
+    const SourceLocation& at = locations[static_cast<size_t>(location)];
     const auto file = files.find(at.file);
     std::string path = file == files.end() ? "?" : file->second;
-    // The last two components say enough, whatever directory the program was compiled in.
+    // The last two parts say enough, whatever directory the program was compiled in.
     size_t cut = path.rfind('/');
     if (cut != std::string::npos && cut > 0) cut = path.rfind('/', cut - 1);
     if (cut != std::string::npos) path.erase(0, cut + 1);
-    return path + ":" + std::to_string(at.line);
-  };
-  if (location < 0) return "";
-  const SourceLocation* at = &locations[static_cast<size_t>(location)];
-  std::string text = place(*at);
-  while (at->inlined_at >= 0) {
-    at = &locations[static_cast<size_t>(at->inlined_at)];
-    text += ", called at " + place(*at);
+    all.push_back({std::move(path), static_cast<uint32_t>(at.line)});
+    location = at.inlined_at;
   }
-  return text;
+  return all;
 }
 
 }  // namespace sim::ptx

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/finding.h"
+
 namespace sim::ptx {
 
 enum class Space : uint8_t { Generic, Register, Special, Param, Global, Const, Shared, Local };
@@ -188,8 +190,8 @@ struct Module {
   std::unordered_map<std::string, Function*> function_index;  ///< by name: the one with a body, if there is one
   void add(std::unique_ptr<Function> function);
   Function* find(std::string_view name) const;
-  /// "kernel.cuh:27 (called at main.cu:90)"; empty without line information.
-  std::string describe(int32_t location) const;
+  /// The innermost line of a location, and the lines that call it; none without line information.
+  std::vector<SourceLine> frames(int32_t location) const;
 };
 
 /// The text cannot be used at all: it is not PTX, or its declarations contradict one another.

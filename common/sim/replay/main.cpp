@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "common/base/file.h"
 #include "replay/replay.h"
+#include "report/records.h"
 #include "runtime/message.h"
 #include "runtime/options.h"
 
@@ -31,7 +33,7 @@ void print_map(const recording::Compared& result) {
   if (result.wrong.size() % across != 0) std::printf("\n");
 }
 
-int report(const recording::Replayed& replayed) {
+int print_outcome(const recording::Replayed& replayed) {
   const std::optional<bool> right = replayed.is_right();
   for (const recording::Compared& each : replayed.results) {
     if (right && !each.is_right()) print_map(each);
@@ -61,7 +63,10 @@ int main(int argc, char** argv) {
     say(problem);
     return kUsage;
   }
+  if (!runtime::log_to(settings.log_file)) return fail(kUsage, "--log-file cannot be written: " + settings.log_file);
+  std::optional<report::Records> records;
   try {
+    records.emplace(settings.reports_file, runtime::schedule_name(settings.device), settings.known_findings);
     const std::string content = base::read_file(file);
     if (content.empty()) return fail(kDamaged, "the file is empty");
     const recording::Recording recording = recording::from_file(content);
@@ -69,26 +74,28 @@ int main(int argc, char** argv) {
     if (!settings.ptx_file.empty()) request.ptx = base::read_file(settings.ptx_file);
     const recording::Replayed replayed =
         recording::replay(recording, request, [](const std::string& text) { say(text); });
+    const bool is_wrong = replayed.is_right() == false;
+    for (const Finding& finding : replayed.findings) records->add(finding);
     int code = kRight;
     if (std::getenv("LADDER_SIM_JSON") != nullptr) {
       std::printf("%s\n", to_json(replayed).c_str());
     } else if (!settings.device.timing) {
-      code = report(replayed);
+      code = print_outcome(replayed);
     }
-    if (replayed.is_unordered || replayed.status != Status::Success) return kFailed;
+    if (replayed.is_unordered || replayed.status != Status::Success) code = kFailed;
+    records->end(is_wrong ? Finding::Kind::Wrong : Finding::Kind::Right, code, settings.device.suppressions.get());
     return code;
   } catch (const recording::Damaged& damaged) {
     return fail(kDamaged, damaged.what());
   } catch (const recording::OtherVersion& other) {
     return fail(kVersion, other.what());
   } catch (const recording::Refused& refused) {
-    switch (refused.why) {
-      case recording::Refused::Why::Ptx: return fail(kPtx, refused.what());
-      case recording::Refused::Why::Memory: return fail(kMemory, refused.what());
-      case recording::Refused::Why::Request: return fail(kUsage, refused.what());
-    }
+    constexpr int kCodes[] = {kPtx, kMemory, kUsage};  // by Refused::Why
+    const int code = kCodes[static_cast<int>(refused.why)];
+    records->add({.kind = Finding::Kind::Refused, .what = std::string("--replay: ") + refused.what()});
+    records->end(Finding::Kind::Right, code, settings.device.suppressions.get());
+    return fail(code, refused.what());
   } catch (const base::FileError& error) { return fail(kUsage, error.what()); } catch (const std::bad_alloc&) {
     return fail(kMemory, "the host is out of memory");
   }
-  return kUsage;
 }

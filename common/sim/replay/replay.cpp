@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/text.h"
 #include "replay/host_memory.h"
+#include "report/text.h"
 
 namespace sim::recording {
 namespace {
@@ -76,7 +77,7 @@ class Player {
     if (!outcome.report.empty()) say_(outcome.report);
     if (result_.status == Status::Success) result_.status = outcome.status;
     result_.is_unordered |= outcome.is_unordered;
-    std::move(outcome.reports.begin(), outcome.reports.end(), std::back_inserter(result_.reports));
+    std::move(outcome.findings.begin(), outcome.findings.end(), std::back_inserter(result_.findings));
     return !is_fault(outcome.status);
   }
 
@@ -202,12 +203,12 @@ class Player {
     };
     switch (what) {
       case OrderStep::What::Operation: {
-        const std::string wrong =
+        std::optional<Finding> wrong =
             launches->operation(stream, step.host_waits, step.name, ranges(step.reads), ranges(step.writes));
-        if (!wrong.empty()) {
-          say_(wrong);
+        if (wrong && !(request_.options.suppressions && request_.options.suppressions->take(*wrong))) {
+          say_(report::text(*wrong));
           result_.is_unordered = true;
-          result_.reports.push_back({Report::Kind::Operation, "", wrong});
+          result_.findings.push_back(std::move(*wrong));
         }
         break;
       }
@@ -251,7 +252,8 @@ class Player {
     config.stack_bytes = static_cast<std::size_t>(step.stack_bytes);
     config.max_dynamic_smem = static_cast<std::size_t>(step.max_dynamic_smem);
     config.nonportable_cluster = step.nonportable_cluster, config.cooperative = step.cooperative;
-    config.stream = step.stream, config.blocking_stream = step.blocking_stream, config.overlaps = step.overlaps;
+    config.number = launch_, config.stream = step.stream, config.blocking_stream = step.blocking_stream,
+    config.overlaps = step.overlaps;
     // The checks of runtime/launch.cpp passed for the recorded kernel. They are repeated for an edited one, and for
     // another number of SMs.
     const auto count = [](const std::array<uint32_t, 3>& dim) { return uint64_t{dim[0]} * dim[1] * dim[2]; };

@@ -46,7 +46,7 @@ struct Replayed {
   Status status = Status::Success;  ///< of the first launch that failed
   bool is_complete = false;         ///< all steps were replayed
   bool is_unordered = false;        ///< the order checker has found errors
-  std::vector<Report> reports;
+  std::vector<Finding> findings;
   std::vector<Compared> results;  ///< for several reads of one result, the last read
 
   /// Whether all results are as recorded; empty if the replay ended before they were read.

@@ -19,12 +19,13 @@ void conclude() {
   Process& process = Process::get();
   process.finish(exit_code);
   if (const std::string nothing = process.nothing_checked(); !nothing.empty()) say(nothing);
-  const std::string verdict = process.verdict();
-  if (exit_code != 0 || verdict.empty()) return;
-  say(verdict);
+  const int code = process.exit_code(exit_code);
+  if (code == exit_code) return;
+  say(process.verdict() + ", so the program's exit code " + std::to_string(exit_code) + " becomes " +
+      std::to_string(code) + ".");
   std::cout.flush();
   std::clog.flush();
-  stop(kExitSimulationFailed);
+  stop(code);
 }
 
 __attribute__((constructor)) void watch_exit() {

@@ -20,8 +20,9 @@ void HostOrder::note(What what, order::StreamName stream, uint64_t event) {
                      .name = {}});
 }
 
-std::string HostOrder::operation(order::StreamName stream, bool host_waits, const std::string& what,
-                                 const std::vector<order::Range>& reads, const std::vector<order::Range>& writes) {
+std::optional<Finding> HostOrder::operation(order::StreamName stream, bool host_waits, const std::string& what,
+                                            const std::vector<order::Range>& reads,
+                                            const std::vector<order::Range>& writes) {
   if (recorder_ != nullptr) {
     recorder_->orders({.what = static_cast<uint32_t>(What::Operation),
                        .stream = stream.id,
@@ -31,7 +32,8 @@ std::string HostOrder::operation(order::StreamName stream, bool host_waits, cons
                        .reads = flat(reads),
                        .writes = flat(writes)});
   }
-  return launches_ == nullptr ? "" : launches_->operation(stream, host_waits, what, reads, writes);
+  if (launches_ == nullptr) return std::nullopt;
+  return launches_->operation(stream, host_waits, what, reads, writes);
 }
 
 void HostOrder::wait_for(order::StreamName stream) {

@@ -26,8 +26,8 @@ class HostOrder {
   bool matters() const { return launches_ != nullptr || recorder_ != nullptr; }
 
   /// A copy or a fill. Returns a report if it is not ordered, or an empty string.
-  std::string operation(order::StreamName stream, bool host_waits, const std::string& what,
-                        const std::vector<order::Range>& reads, const std::vector<order::Range>& writes);
+  std::optional<Finding> operation(order::StreamName stream, bool host_waits, const std::string& what,
+                                   const std::vector<order::Range>& reads, const std::vector<order::Range>& writes);
   void wait_for(order::StreamName stream);  ///< the host does
   void wait_for_all();
   Event record(order::StreamName stream);

@@ -173,7 +173,7 @@ void run(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   const std::string name = readable_name(kernel.name);
   DeviceModule& module = kernel.module(process);
   const KernelInfo& info = kernel.info(process);
-  const LaunchConfig config = config_of(process, kernel, launch);
+  LaunchConfig config = config_of(process, kernel, launch);
 
   check_grid_and_block(name, launch, info);
   check_smem(gpu, name, config, info);
@@ -196,7 +196,7 @@ void run(Process& process, Kernel& kernel, const LaunchRequest& launch) {
     }
   }
 
-  process.launching(kernel.name);
+  process.launching(kernel.name, config);
   // The machine code's resources decide which launches are valid, and the results of occupancy queries. The number of
   // blocks that alternate here does not depend on them.
   const KernelInfo& as_run = process.device().options().timing ? info : *module.kernel(kernel.name);
@@ -219,10 +219,11 @@ bool cannot_simulate(cudaError_t error) {
 void launch(Process& process, Kernel& kernel, const LaunchRequest& launch) {
   try {
     run(process, kernel, launch);
-  } catch (const Refusal& refusal) {
+  } catch (Refusal& refusal) {
+    refusal.kernel = readable_name(kernel.name);
     if (cannot_simulate(refusal.error)) process.fail();
     if (process.aborts_on_error()) {
-      if (!refusal.sentence.empty()) say(refusal.sentence);
+      if (!refusal.sentence.empty()) process.refused(refusal.sentence, refusal.kernel);
       process.abort();
     }
     throw;

@@ -12,14 +12,28 @@ std::string extents(const std::array<uint32_t, 3>& dim) {
   return grouped(dim[0]) + " x " + grouped(dim[1]) + " x " + grouped(dim[2]);
 }
 
+namespace {
+/// Where messages go. A function, since static constructors of the program may already call say().
+std::FILE*& stream() {
+  static std::FILE* to = stderr;
+  return to;
+}
+}  // namespace
+
+bool log_to(const std::string& file) {
+  std::FILE* const opened = file.empty() ? stream() : std::fopen(file.c_str(), "a");
+  if (opened != nullptr) stream() = opened;
+  return opened != nullptr;
+}
+
 void say(std::string_view sentence) {
   static std::mutex mutex;
   static auto& said = *new std::unordered_set<std::string>;  // never destroyed: static destructors may still call say()
   if (sentence.starts_with("sim: ")) sentence.remove_prefix(5);  // reports of the device already have the prefix
   std::lock_guard lock(mutex);
   if (!said.emplace(sentence).second) return;
-  std::fprintf(stderr, "sim: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
-  std::fflush(stderr);
+  std::fprintf(stream(), "sim: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+  std::fflush(stream());
 }
 
 void stop(int exit_code) {

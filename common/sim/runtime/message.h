@@ -24,6 +24,10 @@ std::string extents(const std::array<uint32_t, 3>& dim);
 /// mistake in a loop is reported once.
 void say(std::string_view sentence);
 
+/// Writes later sentences to the end of a file, not to standard error; an empty name changes nothing. Returns whether
+/// the file can be written; if not, errno says why.
+bool log_to(const std::string& file);
+
 /// Exit codes of the simulated device, as opposed to the program's.
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitSimulationFailed = 86;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/base/file.h"
 #include "runtime/message.h"
 
 namespace sim::runtime {
@@ -21,6 +22,17 @@ std::string known_gpus() {
   std::string list;
   for (const std::string& key : gpu_keys()) list += (list.empty() ? "" : ", ") + key;
   return list;
+}
+
+/// The parts between commas.
+std::vector<std::string> split(std::string_view names) {
+  std::vector<std::string> parts;
+  while (!names.empty()) {
+    const std::size_t comma = std::min(names.find(','), names.size());
+    if (comma != 0) parts.emplace_back(names.substr(0, comma));
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+  return parts;
 }
 
 }  // namespace
@@ -92,11 +104,14 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   } else if (!check.empty()) {
     return format("--check: '%s' is not a grade; the only one is --check=strict.", check.c_str());
   }
-  const std::string kernels = get("LADDER_SIM_CHECK_KERNELS");
-  for (std::string_view names = kernels; !names.empty();) {
-    const std::size_t comma = names.find(',');
-    if (comma != 0) options.checked_kernels.emplace_back(names.substr(0, comma));
-    names = comma == names.npos ? "" : names.substr(comma + 1);
+  options.checked_kernels = split(get("LADDER_SIM_CHECK_KERNELS"));
+  options.unchecked_kernels = split(get("LADDER_SIM_CHECK_NOT"));
+  if (const std::string file = get("LADDER_SIM_SUPPRESSIONS"); !file.empty()) {
+    try {
+      options.suppressions = std::make_shared<report::Suppressions>(base::read_file(file));
+    } catch (const std::exception& error) {  // the file, or what it says
+      return format("--suppressions: %s: %s.", file.c_str(), error.what());
+    }
   }
   if (const std::string unknown = options.tolerated.add(get("LADDER_SIM_TOLERATE")); !unknown.empty()) {
     return format("--tolerate: there is no habit '%s'; known are %s.", unknown.c_str(), habit_names().c_str());
@@ -114,8 +129,22 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   options.trace_file = get("LADDER_SIM_TRACE");
   settings->ptx_file = get("LADDER_SIM_PTX");
   settings->record_file = get("LADDER_SIM_RECORD");
+  settings->log_file = get("LADDER_SIM_LOG_FILE");
+  if (const std::string code = get("LADDER_SIM_ERROR_EXITCODE"); !code.empty()) {
+    int value = 0;
+    if (!parse(code, &value) || value < 0 || value > 255)
+      return format("--error-exitcode: '%s' is not a number from 0 to 255.", code.c_str());
+    settings->error_exit_code = value;
+  }
+  settings->known_findings = get("LADDER_SIM_KNOWN");
+  settings->reports_file = get("LADDER_SIM_REPORTS");
   settings->results_of = get("LADDER_SIM_RESULTS_OF");
   return "";
+}
+
+std::string schedule_name(const Options& options) {
+  if (options.schedule == Options::Schedule::Seeded) return std::to_string(options.seed);
+  return options.schedule == Options::Schedule::Latest ? "latest" : "default";
 }
 
 std::string describe(const Gpu& gpu, const Options& options) {

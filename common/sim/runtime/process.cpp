@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "common/base/file.h"
+#include "report/text.h"
 #include "runtime/fatbin.h"
 
 namespace sim::runtime {
@@ -58,6 +61,17 @@ Process::Process() {
     say(problem);
     stop(kExitUsage);
   }
+  if (!log_to(settings_.log_file)) {
+    say(format("--log-file: %s cannot be written (%s).", settings_.log_file.c_str(), std::strerror(errno)));
+    stop(kExitUsage);
+  }
+  try {
+    records_ = std::make_unique<report::Records>(settings_.reports_file, schedule_name(settings_.device),
+                                                 settings_.known_findings);
+  } catch (const base::FileError& error) {
+    say(format("--reports: %s cannot be written (%s).", settings_.reports_file.c_str(), error.what()));
+    stop(kExitUsage);
+  }
   if (!settings_.record_file.empty())
     recorder_ = std::make_unique<Recorder>(settings_.record_file, settings_.results_of);
   if (!settings_.ptx_file.empty()) replacement_ = read_replacement(settings_.ptx_file);
@@ -92,38 +106,73 @@ void Process::settle() {
   if (is_recorded) recorder_->took_effect();
   const cudaError_t error = conclude(outcome);
   // The launch was accepted earlier, so only the next call can report a refusal.
-  if (error != cudaSuccess && !is_fault(outcome.status)) fault(error, outcome.report);
+  if (error != cudaSuccess && !is_fault(outcome.status)) {
+    refused(outcome.report, "the launch before");
+    fault(error);
+  }
   if (error != cudaSuccess && aborts_on_error()) abort();
 }
 
 cudaError_t Process::conclude(const Outcome& outcome) {
   const auto error = static_cast<cudaError_t>(outcome.status);
-  if (outcome.is_unordered) fail();
-  if (is_fault(outcome.status))
-    fault(error, outcome.report);
-  else if (error == cudaSuccess && !outcome.report.empty())
-    say(outcome.report);
+  std::vector<Finding> fresh;
+  for (Finding finding : outcome.findings) {
+    if (!records_->is_new(finding)) continue;
+    finding.launched_at = host_line(launch_calls_[finding.launch % launch_calls_.size()]);
+    if (records_->add(finding)) fresh.push_back(std::move(finding));
+  }
+  if (is_fault(outcome.status)) fault(error);
+  if (!fresh.empty()) say(report::text(fresh));
   return error;
 }
 
-void Process::fault(cudaError_t error, const std::string& report) {
+void Process::refused(const std::string& sentence, const std::string& kernel) {
+  records_->add({.kind = Finding::Kind::Refused, .is_tolerated = kernel.empty(), .kernel = kernel, .what = sentence});
+  say(sentence);
+}
+
+void Process::tell(const Finding& finding) {
+  if (settings_.device.suppressions && settings_.device.suppressions->take(finding)) return;
+  if (records_->add(finding)) say(report::text(finding));
+}
+
+void Process::fault(cudaError_t error) {
   sticky = error;
   fail();
-  say(report);
 }
 
 std::string Process::verdict() const {
-  if (failed_) return "a kernel failed or could not be simulated, so the program's exit code 0 becomes 86.";
-  if (unseen_refusal_) {
-    return "a kernel launch was refused and the program never asked for the error, so its exit code 0 becomes 86.";
-  }
-  if (!written_) return "a requested file could not be written, so the program's exit code 0 becomes 86.";
-  return "";
+  std::string text;
+  const auto add = [&](bool holds, const std::string& what) {
+    if (holds) text += (text.empty() ? "" : ", and ") + what;
+  };
+  const uint64_t errors = records_->tally().check_errors();
+  add(sticky != cudaSuccess, "a kernel failed");
+  add(failed_ && sticky == cudaSuccess, "a kernel could not be simulated");
+  add(errors > 0, "--check found " + grouped(errors) + (errors == 1 ? " error" : " errors"));
+  add(unseen_refusal_, "a kernel launch was refused and the program never asked for the error");
+  add(!written_, "a requested file could not be written");
+  return text;
+}
+
+int Process::exit_code(int programs) const {
+  if (verdict().empty()) return programs;
+  if (settings_.error_exit_code) return *settings_.error_exit_code != 0 ? *settings_.error_exit_code : programs;
+  return programs != 0 ? programs : kExitSimulationFailed;
+}
+
+std::string Process::suppressed() const {
+  const report::Suppressions* const known = settings_.device.suppressions.get();
+  if (known == nullptr) return "";
+  std::string text =
+      "--suppressions: " + grouped(known->taken()) + (known->taken() == 1 ? " finding" : " findings") + " suppressed";
+  for (const std::string& entry : known->unmatched()) text += "\n  matched nothing: " + entry;
+  return text;
 }
 
 std::string Process::nothing_checked() const {
   const Options& options = settings_.device;
-  if (options.check == Options::Check::Off || has_checked_ || failed_) return "";
+  if (options.check == Options::Check::Off || has_checked_ || failed_ || records_->tally().errors() > 0) return "";
   if (launched_.empty()) return "No kernel was launched, so --check has checked nothing.";
   constexpr std::size_t kMost = 8;
   std::string names;
@@ -136,8 +185,9 @@ std::string Process::nothing_checked() const {
 }
 
 void Process::abort() {
-  finish(kExitSimulationFailed);
-  stop(kExitSimulationFailed);
+  finish(128 + SIGABRT);
+  std::fflush(nullptr);
+  std::abort();  // a debugger stops here
 }
 
 void Process::finish(int exit_code) {
@@ -155,6 +205,8 @@ void Process::finish(int exit_code) {
       written_ = false;
     }
   }
+  if (const std::string known = suppressed(); !known.empty()) say(known);
+  records_->end(Finding::Kind::Right, this->exit_code(exit_code), settings_.device.suppressions.get());
   finished_ = true;
 }
 
@@ -195,7 +247,9 @@ cudaError_t explain(const char* function) {
   try {
     throw;
   } catch (const Refusal& refusal) {
-    if (!refusal.sentence.empty()) say(call + ": " + refusal.sentence);
+    if (refusal.sentence.empty()) return refusal.error;
+    const std::string sentence = call + ": " + refusal.sentence;
+    Process::get().refused(sentence, refusal.kernel);
     return refusal.error;
   } catch (const std::bad_alloc&) {
     say(call + ": the host is out of memory.");

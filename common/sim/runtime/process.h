@@ -2,6 +2,7 @@
 // faulted, the last error of each thread, and messages for refused calls.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,7 +11,9 @@
 #include <vector>
 
 #include "device/device.h"
+#include "report/records.h"
 #include "runtime/api.h"
+#include "runtime/host_line.h"
 #include "runtime/host_order.h"
 #include "runtime/message.h"
 #include "runtime/options.h"
@@ -22,7 +25,8 @@ namespace sim::runtime {
 /// Thrown by the body of an API call that fails: the error that the real runtime returns, and the reason.
 struct Refusal {
   cudaError_t error;
-  std::string sentence;  ///< empty: the error code is explanation enough
+  std::string sentence;     ///< empty: the error code is explanation enough, or has been explained
+  std::string kernel = {};  ///< of a launch
 };
 [[noreturn]] void refuse(cudaError_t error, const char* pattern, ...) __attribute__((format(printf, 2, 3)));
 
@@ -54,25 +58,35 @@ class Process {
   void settle();
   /// Reports the outcome of launches, and returns its error.
   cudaError_t conclude(const Outcome& outcome);
+  /// Writes a finding of the order checker on work that is no launch.
+  void tell(const Finding& finding);
+  /// Writes why a call, or the launch of this kernel, is refused.
+  void refused(const std::string& sentence, const std::string& kernel);
 
-  /// A kernel stopped with this report: every later call that needs the context returns `error`.
-  void fault(cudaError_t error, const std::string& report);
-  /// Notes that a kernel could not be simulated, so that an exit code 0 of the program becomes 86.
+  /// A kernel has stopped: every later call that needs the context returns `error`.
+  void fault(cudaError_t error);
+  /// Notes that a kernel could not be simulated.
   void fail() { failed_ = true; }
   /// Notes that a launch was refused in a call without a return value: the program has to query the error.
   void refuse_unseen() { unseen_refusal_ = true; }
   void see_errors() { unseen_refusal_ = false; }
 
   /// Notes that a kernel of this name is about to be launched.
-  void launching(const std::string& kernel) {
+  void launching(const std::string& kernel, LaunchConfig& config) {
+    config.number = launches_++;
+    launch_calls_[config.number % launch_calls_.size()] = host_calls();
     has_checked_ |= settings_.device.checks(kernel);
     if (!settings_.device.checked_kernels.empty()) launched_.insert(readable_name(kernel));
   }
   /// A sentence if --check was given but no launch has been checked; else empty.
   std::string nothing_checked() const;
 
-  /// The message that turns exit code 0 into 86; empty if every launch was executed and every file written.
+  /// What went wrong; empty if every launch was executed, every file written, and --check found no error.
   std::string verdict() const;
+  /// The exit code for a program that ends with this one.
+  int exit_code(int programs) const;
+  /// Findings that were suppressed, and entries of --suppressions that have matched nothing; else empty.
+  std::string suppressed() const;
   /// Writes counters, traces and the recording, once.
   void finish(int exit_code);
   /// Ends the program, for --abort.
@@ -94,12 +108,15 @@ class Process {
   std::optional<Replacement> replacement_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<report::Records> records_;
   HostOrder order_;
   bool finished_ = false;
   bool written_ = true;
-  bool failed_ = false;
+  bool failed_ = false;  ///< a kernel has failed or could not be simulated
   bool unseen_refusal_ = false;
   bool has_checked_ = false;
+  std::array<HostCalls, 64> launch_calls_{};  ///< of the last launches; any that is pending is among them
+  uint64_t launches_ = 0;
   std::set<std::string> launched_;  ///< kernel names, if only some kernels are checked
 };
 

@@ -59,11 +59,9 @@ std::vector<order::Range> rows_of(Process& process, const void* pointer, Layout 
 /// Checks that the transfer is ordered after the launches whose memory it accesses.
 void check_order(Process& process, const char* what, const std::vector<order::Range>& reads,
                  const std::vector<order::Range>& writes) {
-  const std::string wrong =
+  const std::optional<Finding> wrong =
       process.order().operation(process.work.stream, process.work.host_waits, what, reads, writes);
-  if (wrong.empty()) return;
-  say(wrong);
-  process.fail();
+  if (wrong) process.tell(*wrong);
 }
 
 recording::MemoryBox box_of(const void* pointer, Layout layout, CopyShape shape) {

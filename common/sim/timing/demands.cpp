@@ -110,6 +110,10 @@ void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* 
   launch.grants = 0;
 }
 
+Failure refused(const std::string& why) {
+  return {Status::NotSupported, {.kind = Finding::Kind::Refused, .what = "--timing: " + why}};
+}
+
 }  // namespace
 
 timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<Trace::Part>* traced) {
@@ -123,9 +127,9 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.uncounted = uncounted(*launch.program);
   const bool steals = launch.program->cancels_clusters;
   if (launch.program->needs_others)
-    throw Failure{Status::NotSupported,
-                  "sim: --timing: the clusters of this kernel affect one another, so that the work of each depends on "
-                  "the timing of the others. The timing model does not support such kernels."};
+    throw refused(
+        "the clusters of this kernel affect one another, so that the work of each depends on the timing of the others. "
+        "The timing model does not support such kernels.");
   launch.moves_data = false;
   if (steals) launch.grants = 0;
   const DefaultArithmetic arithmetic;
@@ -201,14 +205,12 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         continue;
       }
       if (steals) {
-        failure = Failure{Status::NotSupported,
-                          "sim: --timing: clusters cancel others whose work is of another kind, which the timing model "
-                          "does not support"};
+        failure =
+            refused("clusters cancel others whose work is of another kind, which the timing model does not support");
         return;
       }
       if (demands.kinds.size() >= kMostKinds) {
-        failure = Failure{Status::NotSupported, "sim: --timing: more than " + std::to_string(kMostKinds) +
-                                                    " kinds of clusters in one launch"};
+        failure = refused("more than " + std::to_string(kMostKinds) + " kinds of clusters in one launch");
         return;
       }
       try {

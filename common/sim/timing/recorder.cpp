@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "machine/address.h"
+#include "report/text.h"
 
 namespace sim {
 namespace {
@@ -157,6 +158,7 @@ void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint
   event.issued = at;
   event.actor.operation = actor_.operation;
   event.name = operation.describe();
+  event.unit = operation.unit();
   event.footprint = std::make_unique<Footprint>(operation.footprint());
 }
 
@@ -171,17 +173,17 @@ void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
 }
 
 void TraceRecorder::on(const ReportEvent& told) {
-  if (told.is_finding) {
+  if (told.finding.is_of_check()) {
     TraceEvent& event = events_.emplace_back();
     event.kind = TraceEvent::Kind::Report;
     event.begin = event.end = told.time;
     event.pc = ~0u;
-    event.name = told.sentence;
-    if (!told.sides.empty()) {
-      const Spot& last = told.sides.back();
-      event.cta = last.cta, event.warp = last.warp, event.pc = last.site;
+    event.name = report::sentence(told.finding);
+    for (const Side* side : {&told.finding.first, &told.finding.second}) {
+      if (!side->spot) continue;
+      event.sides.push_back(*side->spot);
+      event.cta = side->spot->cta, event.warp = side->spot->warp, event.pc = side->spot->site;
     }
-    event.sides = told.sides;
     return;
   }
   const Warp* const warp = told.warp;
@@ -192,7 +194,7 @@ void TraceRecorder::on(const ReportEvent& told) {
   event.warp = warp != nullptr ? static_cast<int32_t>(warp->index) : origin != nullptr ? origin->warp : -1;
   event.pc = warp != nullptr ? warp->splits[warp->current].pc : origin != nullptr ? origin->pc : ~0u;
   event.actor.operation = actor_.operation;
-  event.name = told.sentence;
+  event.name = report::sentence(told.finding);
 }
 
 void TraceRecorder::on(const BarrierEvent& told) {

@@ -43,7 +43,7 @@ class Events {
     for (size_t i = 0; i < executed_.events.size(); ++i) {
       const TraceEvent& event = executed_.events[i];
       if (event.kind == TraceEvent::Kind::Operation)
-        operations_[{event.cta, owner(event.name, static_cast<uint32_t>(event.warp)), event.pc}].push_back(i);
+        operations_[{event.cta, owner(event.unit, static_cast<uint32_t>(event.warp)), event.pc}].push_back(i);
     }
   }
 
@@ -59,8 +59,8 @@ class Events {
 
  private:
   /// The four warps of a warpgroup issue a wgmma together; the execution records it for one of them.
-  static uint32_t owner(const std::string& name, uint32_t warp) {
-    return name.starts_with("wgmma") ? warp / 4 * 4 : warp;
+  static uint32_t owner(OperationUnit unit, uint32_t warp) {
+    return unit == OperationUnit::TensorCoreOfWarpgroup ? warp / 4 * 4 : warp;
   }
 
   const std::vector<DemandStep>& steps(uint32_t gang) const { return of(gang).steps; }
@@ -86,7 +86,7 @@ class Events {
     event.issued = cycle(work.issued), event.seen = std::max(cycle(work.seen), event.end);
     event.footprint = std::make_unique<Footprint>();
     if (TraceEvent* const same = executed(event.cta, warp, pc)) {
-      event.name = std::move(same->name);
+      event.name = std::move(same->name), event.unit = same->unit;
       event.footprint = std::move(same->footprint);
     }
   }
@@ -113,7 +113,7 @@ class Events {
     event.warp = static_cast<int32_t>(warp);
     event.pc = pc;
     event.issued = event.begin, event.end = event.seen = event.begin + 1;
-    event.name = std::move(same->name);
+    event.name = std::move(same->name), event.unit = same->unit;
     event.footprint = std::move(same->footprint);
   }
 

@@ -52,10 +52,14 @@ int track_of(const TraceEvent& event) {
   if (event.kind == Kind::Barrier) return kBarriers;
   if (event.kind == Kind::Report) return kReports;
   if (event.kind != Kind::Operation) return kFirstWarp + event.warp;
-  if (event.name.starts_with("TMA load") || event.name.starts_with("bulk copy")) return kLoads;
-  if (event.name.starts_with("MMA") || event.name.starts_with("wgmma")) return kTensorCore;
-  if (event.name.starts_with("TMA store") || event.name.starts_with("bulk store")) return kStores;
-  if (event.name.starts_with("tcgen05.ld") || event.name.starts_with("tcgen05.st")) return kTensorMemory;
+  switch (event.unit) {
+    case OperationUnit::Loads: return kLoads;
+    case OperationUnit::Stores: return kStores;
+    case OperationUnit::TensorMemory: return kTensorMemory;
+    case OperationUnit::TensorCore:
+    case OperationUnit::TensorCoreOfWarpgroup: return kTensorCore;
+    case OperationUnit::Signals: break;
+  }
   return kSignals;
 }
 std::string track_name(int track) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/async.h"
 #include "machine/warp.h"
 #include "machine/watcher.h"
 
@@ -36,19 +37,20 @@ struct TraceEvent {
   };
   Kind kind = Kind::Run;
   Wait wait = Wait::None;
-  uint32_t cta = 0;             ///< linear index in the grid
-  int32_t warp = -1;            ///< of Run and Wait; of Operation: the issuing warp
-  uint64_t begin = 0, end = 0;  ///< cycles
-  uint32_t pc = 0;              ///< of the wait, of the first instruction of a run, or of the operation's issue
-  uint32_t last_pc = 0;         ///< Run: of its last instruction
-  uint64_t issued = 0;          ///< Operation: time of issue
-  uint64_t seen = 0;            ///< Operation: when its effect is visible (completion); `end` is when the unit is free
-  bool is_open = true;          ///< Wait, Operation: it has not ended
-  Actor actor;          ///< Wait: what ended it. Operation: what started it, if an operation did. Barrier: the actor
-  BarrierName barrier;  ///< Wait: the barrier; `amount` is the parity. Barrier
-  BarrierState state;   ///< Barrier: after the event
-  uint32_t amount = 0;  ///< Barrier: arrivals or bytes
-  std::string name;     ///< of the operation, of the barrier's event; or the report
+  OperationUnit unit = OperationUnit::Signals;  ///< of Operation
+  uint32_t cta = 0;                             ///< linear index in the grid
+  int32_t warp = -1;                            ///< of Run and Wait; of Operation: the issuing warp
+  uint64_t begin = 0, end = 0;                  ///< cycles
+  uint32_t pc = 0;       ///< of the wait, of the first instruction of a run, or of the operation's issue
+  uint32_t last_pc = 0;  ///< Run: of its last instruction
+  uint64_t issued = 0;   ///< Operation: time of issue
+  uint64_t seen = 0;     ///< Operation: when its effect is visible (completion); `end` is when the unit is free
+  bool is_open = true;   ///< Wait, Operation: it has not ended
+  Actor actor;           ///< Wait: what ended it. Operation: what started it, if an operation did. Barrier: the actor
+  BarrierName barrier;   ///< Wait: the barrier; `amount` is the parity. Barrier
+  BarrierState state;    ///< Barrier: after the event
+  uint32_t amount = 0;   ///< Barrier: arrivals or bytes
+  std::string name;      ///< of the operation, of the barrier's event; or the report
   std::vector<Spot> sides;               ///< Report: the conflicting accesses, in the order of execution
   std::unique_ptr<Footprint> footprint;  ///< Operation
 };

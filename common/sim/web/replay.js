@@ -42,30 +42,23 @@
 
   // --- kinds of results --------------------------------------------------------------------------------------------
 
-  const CONVERGENCE = ["implicit-reconvergence", "warp-synchronous"];
-  const TIMEOUT = 702;
-  const isFinding = ({kind, rule}) => ["error", "strict", "habit"].includes(kind) && rule !== "";
+  /// From the worst to none, as scripts/ladder/levels/verdict.py has them.
+  const KINDS = ["race", "convergence", "deadlock", "fault", "refused", "wrong", "habit", "right"];
 
-  /// The pair of accesses of a report, independent of the warps that made them.
-  function pairOf(report) {
-    if (!isFinding(report)) return report.text;
+  /// What a report is about, whichever warps made its accesses.
+  function keyOf({kind, rule, sides}) {
     const isKernel = ({file}) => /kernel_sm\d+\.cuh$/.test(file);
-    const line = ({places}) => (places.find(isKernel) ?? places.at(-1))?.line ?? 0;
-    return JSON.stringify([report.rule, ...report.sides.map(line)]);
+    const line = ({frames}) => (frames.find(isKernel) ?? frames.at(-1))?.line ?? 0;
+    return JSON.stringify([kind, rule, ...sides.map(line)]);
   }
 
-  /// What a result comes to, in the words of scripts/ladder/levels/verdict.py. Reports that also occur in `usual`,
-  /// those of the unchanged kernel, do not count.
-  function kindOf({reports, status, right}, usual = []) {
-    const known = new Set(usual.map(pairOf));
-    const left = reports.filter(
-      (report) => report.kind === "deadlock" || report.kind === "fault" || !known.has(pairOf(report)));
-    if (left.some(({kind}) => kind === "error" || kind === "strict")) return "race";
-    if (left.some(({rule}) => CONVERGENCE.includes(rule))) return "convergence";
-    if (status === TIMEOUT) return "deadlock";
-    if (status !== 0) return "fault";
-    if (right === false) return "wrong";
-    return left.length > 0 ? "habit" : "right";
+  /// The first of KINDS that applies. Reports that also occur in `usual`, those of the unchanged kernel, do not count,
+  /// except for those that end the run.
+  function kindOf({reports, right}, usual = []) {
+    const known = new Set(usual.map(keyOf));
+    const found = reports.filter((report) => ["deadlock", "fault"].includes(report.kind) || !known.has(keyOf(report)));
+    const kinds = [...found.map(({kind}) => kind), right === false ? "wrong" : "right"];
+    return KINDS.find((kind) => kinds.includes(kind));
   }
 
   // --- running -----------------------------------------------------------------------------------------------------
@@ -112,8 +105,8 @@
     if (discount && answer.reports.length > 0 && !engine.usual.has(key))
       engine.usual.set(key, (await once(engine, bytes, options, progress)).reports);
     const usual = discount && engine.usual.get(key) || [];
-    const known = new Set(usual.map(pairOf));
-    for (const report of answer.reports) report.usual = known.has(pairOf(report));
+    const known = new Set(usual.map(keyOf));
+    for (const report of answer.reports) report.usual = known.has(keyOf(report));
     answer.kind = kindOf(answer, usual);
     return answer;
   }
@@ -169,7 +162,7 @@
     return answer;
   }
 
-  const api = {load, replay, plain, kindOf, pairOf, RequestError};
+  const api = {load, replay, plain, kindOf, keyOf, RequestError};
   if (typeof module !== "undefined" && module.exports) module.exports = api;
   else scope.SimulatedDevice = api;
 })(globalThis);

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -162,7 +163,7 @@ def refused(suite: Suite) -> None:
     for arguments, sentence in REFUSED.items():
         suite.run([], list(arguments), expected=2, sentence=sentence)
     # A prediction that cannot be made is an error of the launch, or, of one that waits for the next, of what follows.
-    for options, expected in (([], 3), (["--abort"], 86)):
+    for options, expected in (([], 3), (["--abort"], -signal.SIGABRT)):
         suite.run([*options, "--timing", "--constants", __file__], ["--m", "8", "--n", "8", "--k", "8"],
                   expected=expected, sentence="the timing model's constants")
 

@@ -2,12 +2,14 @@
 """Runs the programs of this folder on the simulated device: right ones in every schedule, wrong ones once."""
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 BIN = Path(os.environ["LADDER_BIN"])
 SIM = os.environ["LADDER_SIM"]
@@ -144,6 +146,74 @@ class HandOver(unittest.TestCase):
                 done = self.check(name)
                 self.assertIn("error (read after write)", done.stderr)
                 self.assertEqual(done.returncode, 86)
+
+
+class Reports(unittest.TestCase):
+    """What sim.sh says to other programs: records, exit codes, and what is suppressed."""
+
+    def records(self, program: str, *arguments: str, sim: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "reports"
+            done = run(program, *arguments, sim=("--reports", str(path), *sim))
+            found = [json.loads(line) for line in path.read_text().splitlines()]
+            for record in found[:-1]:
+                self.assertIn(record["text"], done.stderr)
+        self.assertEqual((found[-1]["record"], found[-1]["exit_code"]), ("end", done.returncode))
+        return found
+
+    def test_a_race(self) -> None:
+        error, end = self.records("hand_over", "no_fence", sim=("--check",))
+        self.assertEqual((error["kind"], error["rule"], error["tolerated"]), ("race", "read after write", False))
+        self.assertEqual([side["noun"] for side in error["sides"]], ["store", "load"])
+        lines = [side["frames"][side["body"]] for side in error["sides"]]
+        self.assertEqual({place["file"] for place in lines}, {"programs/hand_over.cu"})
+        self.assertIn("fence.acq_rel", (error["missing"]["instruction"], error["missing"]["what"]))
+        self.assertEqual((end["kind"], end["errors"], end["warnings"]), ("race", 1, 0))
+
+    def test_kinds(self) -> None:
+        for program, argument, options, kind in (
+                ("hand_over", "lockstep", ("--check",), "convergence"),
+                ("hand_over", "last_block", ("--check",), "habit"), ("hand_over", "grid_sync", ("--check",), "right"),
+                ("faults", "barrier", (), "deadlock"), ("faults", "null", (), "fault"),
+                ("faults", "threads", (), "refused")):
+            with self.subTest(program=program, argument=argument):
+                *found, end = self.records(program, argument, sim=options)
+                self.assertEqual(end["kind"], kind)
+                self.assertEqual([record["kind"] for record in found], [] if kind == "right" else [kind])
+
+    def test_a_deadlock_says_who_waits(self) -> None:
+        waits = self.records("faults", "barrier")[0]["waits"]
+        self.assertEqual({wait["noun"] for wait in waits}, {"bar"})
+        self.assertIn("64 of 128 threads", waits[0]["what"])
+
+    def test_several_schedules_are_one_run(self) -> None:
+        done = run("hand_over", "no_fence", sim=("--check", "--schedules", "default,latest,8"))
+        self.assertEqual(done.returncode, 86)
+        self.assertEqual(done.stderr.count("sim: check: error"), 1, done.stderr)
+        self.assertIn("exit codes by schedule: default 86, latest 86, 8 86", done.stderr)
+
+    def test_what_is_known_is_counted(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".supp") as file:
+            file.write("rule: read*; kernel: *no_fence*; file: *hand_over.cu\nrule: exit  # never\n")
+            file.flush()
+            *found, end = self.records("hand_over", "no_fence", sim=("--check", "--suppressions", file.name))
+            done = run("hand_over", "no_fence", sim=("--check", "--suppressions", file.name))
+        self.assertEqual((found, end["kind"], end["suppressed"]), ([], "right", 1))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 finding suppressed\n  matched nothing: line 2: rule: exit", done.stderr)
+
+    def test_exit_codes_and_the_last_line(self) -> None:
+        done = run("hand_over", "no_fence", sim=("--check",))
+        self.assertTrue(done.stderr.endswith("--check found 1 error, so the program's exit code 0 becomes 86.\n"))
+        for code in (0, 7):
+            done = run("hand_over", "no_fence", sim=("--check", "--error-exitcode", str(code)))
+            self.assertEqual(done.returncode, code)
+
+    def test_a_log_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log"
+            done = run("hand_over", "no_fence", sim=("--check", "--log-file", str(path)))
+            self.assertEqual((done.stderr, path.read_text().count("sim: check: error")), ("", 1))
 
 
 class Faults(unittest.TestCase):

@@ -601,7 +601,7 @@ TEST_F(Api, AFaultIsSticky) {
   ASSERT_EQ(cudaMalloc(&before, 16), cudaSuccess);
   ASSERT_EQ(launch(&none, {1, 1, 1}, {1, 1, 1}), cudaSuccess);  // the first launch announces the device
   const std::string report = said([] { EXPECT_EQ(launch(&faults, {1, 1, 1}, {1, 1, 1}), cudaErrorIllegalAddress); });
-  EXPECT_EQ(report, "sim: a store went astray\n  in faults\n");
+  EXPECT_EQ(report, "sim: error in kernel faults\n  a store went astray\n\n");
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);

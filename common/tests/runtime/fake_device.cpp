@@ -152,11 +152,11 @@ Outcome Device::launch(DeviceModule&, const KernelInfo& kernel, const LaunchConf
     }
   }
   impl_->log(line);
-  if (kernel.name.find("faults") != std::string::npos) {
-    return {Status::IllegalAddress, "a store went astray\n  in " + kernel.name};
-  }
-  if (kernel.name.find("spins") != std::string::npos)
-    return {Status::LaunchTimeout, kernel.name + " makes no progress"};
+  const auto fault = [&](Status status, const std::string& what) {
+    return Outcome{.status = status, .findings = {{.kind = Finding::Kind::Fault, .kernel = kernel.name, .what = what}}};
+  };
+  if (kernel.name.find("faults") != std::string::npos) { return fault(Status::IllegalAddress, "a store went astray"); }
+  if (kernel.name.find("spins") != std::string::npos) return fault(Status::LaunchTimeout, "no progress");
   if (kernel.name.find("unfit") != std::string::npos)
     return {Status::LaunchOutOfResources, kernel.name + " does not fit"};
   return {};

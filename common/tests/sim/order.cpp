@@ -4,21 +4,22 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "check/order/launches.h"
 #include "check/order/race_detector.h"
+#include "report/text.h"
 
 namespace sim::order {
 namespace {
 
 class NumberedLines final : public ProgramNames {
  public:
+  std::string kernel() const override { return "k"; }
   std::string cta(const CtaKnowledge& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
-  std::string instruction(uint32_t site) const override { return "instruction " + std::to_string(site); }
-  std::string line(uint32_t site) const override { return ":" + std::to_string(site); }
-  std::string innermost_line(uint32_t site) const override { return line(site); }
+  Location locate(uint32_t site) const override { return {"instruction " + std::to_string(site), 0, {{"", site}}}; }
   uint32_t first_of_line(uint32_t site) const override { return site; }
   std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
   std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
@@ -128,15 +129,14 @@ class Story {
 
   std::vector<Finding> found() const { return findings.all(); }
   void expect_silence() {
-    for (const Finding& each : found()) ADD_FAILURE() << report(each, "k");
+    for (const Finding& each : found()) ADD_FAILURE() << report::text(each);
   }
   /// Exactly one finding, and its text holds this.
   void expect(const std::string& name, const std::string& missing) {
     ASSERT_EQ(found().size(), 1u) << all_text();
     const Finding finding = found()[0];
-    EXPECT_EQ(finding.grade == Grade::Habit ? text_of(finding.habit).name : text_of(finding.rule).name, name)
-        << all_text();
-    EXPECT_NE(report(finding, "k").find(missing), std::string::npos) << all_text();
+    EXPECT_EQ(finding.rule, name) << all_text();
+    EXPECT_NE(report::text(finding).find(missing), std::string::npos) << all_text();
   }
   void expect_unless(bool is_right, const std::string& name, const std::string& missing) {
     if (is_right)
@@ -146,7 +146,7 @@ class Story {
   }
   std::string all_text() const {
     std::string text;
-    for (const Finding& each : found()) text += report(each, "k");
+    for (const Finding& each : found()) text += report::text(each);
     return text;
   }
 
@@ -800,7 +800,7 @@ TEST(Order, ATensorMapIsChangedAfterTheLoadsThatUseIt) {
       story.expect_silence();
     } else {
       ASSERT_EQ(story.found().size(), waits == By::WrongPhase ? 1u : 2u) << story.all_text();
-      EXPECT_EQ(story.found()[0].rule, Rule::WriteAfterRead);
+      EXPECT_EQ(story.found()[0].rule, "write after read");
       EXPECT_NE(story.all_text().find("the mbarrier that counts the load's bytes"), std::string::npos)
           << story.all_text();
     }
@@ -939,13 +939,14 @@ TEST(Order, WhoArrivesAtANamedBarrierKnowsThatItsTurnBeforeIsComplete) {
     }
     ASSERT_FALSE(story.found().empty());
     const Finding finding = story.found()[0];
-    EXPECT_STREQ(text_of(finding.rule).name, "phase known");
-    EXPECT_NE(finding.missing.find("counted in the phase before"), std::string::npos) << finding.missing;
-    EXPECT_NE(finding.missing.find(somebody_waits ? "Warps that wait at barrier 3: warp 1 at :11"
-                                                  : "No warp waits (bar.sync) at barrier 3; others are shared with "
-                                                    "warp 1 at :9 (barrier 4)"),
+    EXPECT_EQ(finding.rule, "phase known");
+    const std::string missing = report::missing(finding);
+    EXPECT_NE(missing.find("counted in the phase before"), std::string::npos) << missing;
+    EXPECT_NE(missing.find(somebody_waits ? "Warps that wait at barrier 3: warp 1 at :11"
+                                          : "No warp waits (bar.sync) at barrier 3; others are shared with "
+                                            "warp 1 at :9 (barrier 4)"),
               std::string::npos)
-        << finding.missing;
+        << missing;
   }
 }
 
@@ -1323,11 +1324,12 @@ class Streams {
     }
     launches.end(*check, stream);
     std::string text;
-    for (const Finding& each : check->findings.all()) text += report(each, "k");
+    for (const Finding& each : check->findings.all()) text += report::text(each);
     return text;
   }
   std::string copy_to_host(StreamName stream, bool host_waits) {
-    return launches.operation(stream, host_waits, "cudaMemcpyAsync", {{4096, 4100}}, {});
+    const std::optional<Finding> found = launches.operation(stream, host_waits, "cudaMemcpyAsync", {{4096, 4100}}, {});
+    return found ? report::text(*found) : "";
   }
   Launches launches;
 };

@@ -3,6 +3,7 @@
 
 #include "ptx/lexer.h"
 #include "ptx/module.h"
+#include "report/text.h"
 #include "support.h"
 
 namespace sim::test {
@@ -170,7 +171,7 @@ TEST(Parser, LocationsFollowInlining) {
 })";
   const auto module = parse(text);
   const ptx::Function& k = *module->find("k");
-  const auto where = [&](size_t i) { return module->describe(k.instructions[i].location); };
+  const auto where = [&](size_t i) { return report::places(module->frames(k.instructions[i].location)); };
   EXPECT_EQ(where(0), "level/kernel.cuh:10");
   EXPECT_EQ(where(1), "ptx/mbarrier.cuh:55, called at level/kernel.cuh:12");
   EXPECT_EQ(where(2), "ptx/mbarrier.cuh:77, called at ptx/mbarrier.cuh:55, called at level/kernel.cuh:12");

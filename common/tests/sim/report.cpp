@@ -1,8 +1,13 @@
 // Reports of a kernel that goes wrong: thread, place, fault, and requirement. One example of each kind; that
 // correct programs are never reported is what all the other tests show.
 #include <ctime>
+#include <fstream>
 
+#include "check/order/rules.h"
 #include "exec/core/report.h"
+#include "machine/missing.h"
+#include "report/records.h"
+#include "report/text.h"
 #include "support.h"
 
 namespace sim::test {
@@ -328,6 +333,62 @@ TEST(Launch, ThatCannotFitIsRefused) {
   config.dynamic_smem = 40000;
   expect_failure(bench.launch(source, config), Status::InvalidValue,
                  {"bytes of shared memory per block; the limit is 232,448"});
+}
+
+// ---- the help of scripts/sim.sh
+
+TEST(Help, ListsEachRuleAndEachHabit) {
+  std::ifstream script(SIM_SCRIPT);
+  std::string help;
+  for (std::string word; script >> word;) help += word + " ";
+  for (int rule = 0; rule < static_cast<int>(order::Rule::kCount); ++rule) {
+    const order::RuleText& text = text_of(static_cast<order::Rule>(rule));
+    EXPECT_NE(help.find(std::string(text.name) + " " + text.source + " "), std::string::npos) << text.name;
+  }
+  for (int habit = 0; habit < static_cast<int>(Habit::kCount); ++habit) {
+    const HabitText& text = text_of(static_cast<Habit>(habit));
+    EXPECT_NE(help.find(std::string(text.name) + (text.in_state ? " * " : " ") + text.sentence + " "),
+              std::string::npos)
+        << text.name;
+  }
+}
+
+// ---- records
+
+TEST(MissingLink, EachHasASentenceAndACode) {
+  for (int what = 1; what < static_cast<int>(MissingLink::What::kCount); ++what) {
+    Finding finding{.second = {.at = {"st", 9, {{"k.cu", 9}}}}};
+    finding.missing = {.what = static_cast<MissingLink::What>(what),
+                       .from = Location{"ld", 3, {{"a/k.cu", 3}}},
+                       .to = Location{"st", 7, {{"a/k.cu", 7}}},
+                       .names = {"lane 3", "lanes 4 to 7", "never"}};
+    const std::string text = report::missing(finding);
+    EXPECT_FALSE(text.empty());
+    EXPECT_EQ(text.find_first_of("{}[]"), std::string::npos) << text;
+    EXPECT_STRNE(report::word_of(finding.missing.what), "") << text;
+  }
+}
+
+TEST(Suppressions, AreListsOfPatterns) {
+  Finding finding{
+      .rule = "write after read", .kernel = "gemm_splitk", .first = {.at = {"st", 1, {{"gemm/reduce.cuh", 41}}}}};
+  finding.missing.what = MissingLink::What::Link;
+  for (const auto& [line, matches] : {std::pair("rule: write*", true),
+                                      {"kernel: *splitk", true},
+                                      {"kernel: splitk", false},
+                                      {"file: *reduce.cuh; line: 41", true},
+                                      {"file: *reduce.cuh; line: 4", false},
+                                      {"rule: exit; kernel: *", false},
+                                      {"# rule: *", false}}) {
+    report::Suppressions list(line);
+    EXPECT_EQ(list.take(finding), matches) << line;
+    EXPECT_EQ(list.taken(), matches ? 1u : 0u);
+    EXPECT_EQ(list.unmatched().size(), matches || line[0] == '#' ? 0u : 1u);
+  }
+  report::Suppressions all("rule: *");
+  EXPECT_FALSE(all.take({.kind = Finding::Kind::Fault}));  // the kernel cannot go on
+  for (const char* wrong : {"write after read", "rule:", "lines: 3"})
+    EXPECT_THROW(report::Suppressions{wrong}, std::invalid_argument);
 }
 
 }  // namespace

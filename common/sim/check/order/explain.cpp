@@ -1,8 +1,9 @@
-// Findings as sentences: both accesses, the bytes, and the single fence, wait or arrival that would order them.
+// Findings: both accesses, the bytes, and the single fence, wait or arrival that would order them.
 #include <algorithm>
 #include <bit>
 
 #include "check/order/judge.h"
+#include "report/text.h"
 
 namespace sim::order {
 namespace {
@@ -46,26 +47,35 @@ const char* noun(const RecordedAccess& access) {
   return "";
 }
 
-/// The wait that makes the completion of such an operation known to its thread, or to waiting threads.
-std::string completion(const RecordedAccess& access) {
+/// The wait that makes the completion of an operation known to its thread, or to waiting threads.
+struct Completion {
+  std::string instruction = {};  ///< empty: the operation completes at once
+  std::string words = {};        ///< empty: the instruction says enough
+  const std::string& text() const { return words.empty() ? instruction : words; }
+};
+Completion completion(const RecordedAccess& access) {
   switch (access.role) {
-    case Role::CopyAsync: return "cp.async.wait_group";
-    case Role::BulkStore: return access.writes ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read";
+    case Role::CopyAsync: return {"cp.async.wait_group"};
+    case Role::BulkStore: return {access.writes ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read"};
     case Role::BulkLoad:
     case Role::RemoteStore:
-    case Role::Cancel: return "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes";
-    case Role::WgmmaOperand: return "wgmma.wait_group";
+    case Role::Cancel:
+      return {"mbarrier.try_wait", "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes"};
+    case Role::WgmmaOperand: return {"wgmma.wait_group"};
     case Role::MmaOperand:
     case Role::MmaSource:
     case Role::MmaResult:
-    case Role::TensorCopy: return "tcgen05.commit after it, and a wait for the mbarrier that it arrives at";
-    case Role::TensorLoad: return "tcgen05.wait::ld";
-    case Role::TensorStore: return "tcgen05.wait::st";
-    default: return "";
+    case Role::TensorCopy:
+      return {"tcgen05.commit", "tcgen05.commit after it, and a wait for the mbarrier that it arrives at"};
+    case Role::TensorLoad: return {"tcgen05.wait::ld"};
+    case Role::TensorStore: return {"tcgen05.wait::st"};
+    default: return {};
   }
 }
 
 }  // namespace
+
+std::string RaceDetector::line(uint32_t site) const { return report::line(names_.locate(site)); }
 
 std::string RaceDetector::who(const By& by) const {
   return names_.cta(by.cta) + ", warp " + std::to_string(by.warp) + ", " + lanes_text(by.lanes);
@@ -73,15 +83,16 @@ std::string RaceDetector::who(const By& by) const {
 
 std::string RaceDetector::who(const RecordedAccess& access) const {
   const Mask lanes = access.proxy == Proxy::Generic && access.width != 0 ? access.lanes : kAll;
-  return std::string(noun(access)) + " by " + names_.cta(*ctas_.at(access.issuer.cta)) + ", warp " +
-         std::to_string(access.warp) + (lanes == kAll ? "" : ", " + lanes_text(lanes));
+  return names_.cta(*ctas_.at(access.issuer.cta)) + ", warp " + std::to_string(access.warp) +
+         (lanes == kAll ? "" : ", " + lanes_text(lanes));
 }
 
 Side RaceDetector::side(const By& by) const {
-  return {who(by), names_.instruction(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
+  return {"", who(by), names_.locate(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
 }
 Side RaceDetector::side(const RecordedAccess& access) const {
-  return {who(access), names_.instruction(access.site), Spot{access.issuer.cta, access.warp, access.site, access.time}};
+  return {noun(access), who(access), names_.locate(access.site),
+          Spot{access.issuer.cta, access.warp, access.site, access.time}};
 }
 
 const CtaKnowledge* RaceDetector::owner(const Shadow& shadow) const {
@@ -222,7 +233,7 @@ void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t ad
     finding.first = side(by);
     finding.what = "writes different values from several lanes to one address";
     finding.where = target == nullptr ? names_.global(address) : names_.shared(address) + " of " + names_.cta(*target);
-    finding.missing = "an address of its own for each lane, or a store by one lane only";
+    finding.missing = {.what = MissingLink::What::AddressPerLane};
     return finding;
   });
 }
@@ -255,191 +266,181 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
                                before.role == Role::BulkStore && (before.lanes & now.lanes) == 0;
   if (by_lanes_of_one) {
     finding.what += ", by another lane of the same instruction";
-    finding.missing =
-        "each lane that executes it starts an operation: execution by one lane (elect.sync), or an address of "
-        "its own for each lane";
+    finding.missing = {.what = MissingLink::What::OneLane};
     return finding;
   }
   finding.missing = missing_link(verdict, before, now, context);
   return finding;
 }
 
-/// The synchronisation that would order an access before one by another thread of this warp, CTA, cluster or grid.
-std::string RaceDetector::link(const RecordedAccess& before, const Context& context) const {
+/// How far a synchronisation has to reach that orders an access before one by another thread.
+MissingLink::Reach RaceDetector::reach(const RecordedAccess& before, const Context& context) {
   const GridPosition there = before.issuer, here = context.by.cta.place;
-  if (there.cta == here.cta && before.warp == context.by.warp) return "__syncwarp() (bar.warp.sync)";
-  if (there.cta == here.cta) return "a barrier of the CTA (bar.sync), or an arrival and a wait,";
-  if (there.cluster == here.cluster)
-    return "a barrier of the cluster, or an arrival at one of its mbarriers and a wait,";
-  return "a flag that is released and acquired at .gpu scope (__threadfence() before its write and after its read)";
+  if (there.cta == here.cta) return before.warp == context.by.warp ? MissingLink::Reach::Warp : MissingLink::Reach::Cta;
+  return there.cluster == here.cluster ? MissingLink::Reach::Cluster : MissingLink::Reach::Grid;
 }
 
-/// "between kernel.cuh:7 and kernel.cuh:9"
-std::string RaceDetector::between(uint32_t from, uint32_t to) const {
-  std::string first = names_.line(from), second = names_.line(to);
-  if (first == second && from != to) first = names_.innermost_line(from), second = names_.innermost_line(to);
-  return first == second ? "between one iteration of " + first + " and the next"
-                         : "between " + first + " and " + second;
+MissingLink RaceDetector::missing_between(MissingLink::What what, uint32_t from, uint32_t to) const {
+  return {.what = what, .from = names_.locate(from), .to = names_.locate(to)};
 }
 
-std::string RaceDetector::missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
+MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                                        const Context& context) const {
+  using What = MissingLink::What;
   const WarpKnowledge& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
   const Mask lanes = before.row < writer.warps ? before.lanes : kAll;
   const SyncEvent* const tells = writer.told_after(before.issued, lanes);
-  const std::string interval =
-      tells != nullptr ? between(before.site, tells->site) : "after " + names_.line(before.site);
-  const std::string here = names_.line(now.site);
-  // If the fence exists, but comes after the signal, a signal after the fence would do, too.
-  const auto or_later = [&](SyncEvent::Kind kind) -> std::string {
-    const SyncEvent* const fence = writer.event_after(before.issued, lanes, [&](const SyncEvent& event) {
+  const Location here = names_.locate(now.site);
+  // A fence after the access, before its warp's signal. If the fence exists, but comes after the signal, a signal after
+  // the fence would do, too.
+  const auto fence = [&](What what, SyncEvent::Kind kind) {
+    MissingLink missing{.what = what, .from = names_.locate(before.site), .reach = reach(before, context)};
+    if (tells != nullptr) missing.to = names_.locate(tells->site);
+    const SyncEvent* const later = writer.event_after(before.issued, lanes, [&](const SyncEvent& event) {
       return event.kind == kind && (context.global ? event.global : event.shared);
     });
-    if (fence == nullptr) return "";
-    return "; or, after the one at " + names_.line(fence->site) + ", " + link(before, context) + " before " + here;
+    if (later != nullptr) missing.also = names_.locate(later->site);
+    return missing;
+  };
+  const auto link = [&](What what, uint32_t from) {
+    MissingLink missing = missing_between(what, from, now.site);
+    missing.reach = reach(before, context);
+    return missing;
   };
   switch (verdict.lack) {
-    case Lack::ProxyFence:
-      return "ordered, but not across proxies: " +
-             std::string(context.global ? "fence.proxy.async (of global memory) by the "
-                                        : "fence.proxy.async by the ") +
-             (before.writes ? "writer, " : "reader, ") + interval + or_later(SyncEvent::Kind::ProxyFence);
-    case Lack::BeforeFence:
-      return "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp " + std::to_string(before.warp) +
-             ", " + interval + or_later(SyncEvent::Kind::TensorFence);
-    case Lack::AfterFence:
-      return "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp " +
-             std::to_string(context.by.warp) + ", after its wait and before " + here;
-    case Lack::FlagFence:
-      return "the flag that announces it was read by a relaxed or volatile access: ld.acquire, or a fence "
-             "(__threadfence()) after the read of the flag and before " +
-             here;
-    case Lack::LateFence:
-      return "its own thread has executed a fence (__threadfence()), but the thread that writes the flag after a "
-             "barrier has "
-             "not fenced since the barrier: __threadfence() between them";
+    case Lack::ProxyFence: {
+      MissingLink missing = fence(What::ProxyFence, SyncEvent::Kind::ProxyFence);
+      missing.names = {context.global ? "(of global memory) " : "", before.writes ? "writer" : "reader"};
+      return missing;
+    }
+    case Lack::BeforeFence: {
+      MissingLink missing = fence(What::BeforeFence, SyncEvent::Kind::TensorFence);
+      missing.names = {std::to_string(before.warp)};
+      return missing;
+    }
+    case Lack::AfterFence: return {.what = What::AfterFence, .to = here, .names = {std::to_string(context.by.warp)}};
+    case Lack::FlagFence: return {.what = What::FlagFence, .to = here};
+    case Lack::LateFence: return {.what = What::LateFence};
     case Lack::Visibility: {
-      if (std::string text = lanes_that_told(before, verdict.missing, kVisible, context); !text.empty()) return text;
-      const std::string start = "it has happened, but is not visible: ";
+      if (auto missing = lanes_that_told(before, verdict.missing, kVisible, context)) return *missing;
       if (const Clock fenced = context.knows.seen.acquired_by(context.knows.now, context.by.cta.place, Scope::Gpu);
           unknown(before, verdict.missing, context, context.lanes, fenced, kVisible) == 0)
-        return start + "the wait for it is relaxed; a wait that acquires, or a fence between the wait and " + here +
-               ", is required";
+        return {.what = What::AcquiringWait, .to = here};
       if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == SyncEvent::Kind::Tells))
-        return start + link(before, context) + " " + between(tells != nullptr ? tells->site : before.site, now.site);
+        return link(What::ReleasingLink, tells != nullptr ? tells->site : before.site);
       if (before.issuer.cta == now.issuer.cta)
-        return start + "the signal at " + names_.line(tells->site) +
-               " is relaxed; a release and an acquire are required";
-      return start + "the signal at " + names_.line(tells->site) +
-             " is received in another CTA: release and acquire at " +
-             (before.issuer.cluster == now.issuer.cluster ? ".cluster" : ".gpu") + " scope are required on both sides";
+        return {.what = What::ReleaseAndAcquire, .from = names_.locate(tells->site)};
+      return {.what = What::WiderScope,
+              .from = names_.locate(tells->site),
+              .names = {before.issuer.cluster == now.issuer.cluster ? ".cluster" : ".gpu"}};
     }
     case Lack::Everything: break;
   }
   const Field field = before.writes && now.reads ? kVisible : kHappened;
-  if (std::string text = who_knows(before, verdict.missing, field, context); !text.empty()) return text;
-  if (std::string text = phase_without(before); !text.empty()) return text;
-  std::string done = completion(before);
+  if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
+  if (auto missing = phase_without(before)) return *missing;
+  Completion done = completion(before);
   if (const auto map = map_reads_.find(static_cast<uint32_t>(before.detail));
       before.role == Role::TensorMap && map != map_reads_.end()) {
-    done = map->second.loads ? "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"
-                             : "cp.async.bulk.commit_group and wait_group.read by its thread";
+    done =
+        map->second.loads
+            ? Completion{"mbarrier.try_wait",
+                         "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"}
+            : Completion{"cp.async.bulk.commit_group", "cp.async.bulk.commit_group and wait_group.read by its thread"};
   }
-  if (!done.empty()) return "its completion was never waited for: " + done + ", " + between(before.site, now.site);
-  if (tells == nullptr)
-    return "nothing orders them; no arrival or barrier of its warp follows it: " + link(before, context) + " " +
-           between(before.site, now.site);
+  if (!done.instruction.empty()) {
+    MissingLink missing = missing_between(What::Completion, before.site, now.site);
+    missing.instruction = done.instruction, missing.names = {done.text()};
+    return missing;
+  }
+  if (tells == nullptr) return link(What::Link, before.site);
   // A warp barrier after the signal of a single lane might lie on a path that only this lane executes.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == context.by.warp;
-  return "nothing orders them; its warp signals at " + names_.line(tells->site) +
-         ", but this signal does not reach the second access: " + link(before, context) + " " +
-         between(in_one_warp ? before.site : tells->site, now.site);
+  MissingLink missing = link(What::LinkBeyondSignal, in_one_warp ? before.site : tells->site);
+  missing.also = names_.locate(tells->site);
+  return missing;
 }
 
-/// For a load whose phase of the mbarrier has completed without its bytes; empty otherwise.
-std::string RaceDetector::phase_without(const RecordedAccess& load) const {
-  if (load.role != Role::BulkLoad) return "";
+/// For a load whose phase of the mbarrier has completed without its bytes.
+std::optional<MissingLink> RaceDetector::phase_without(const RecordedAccess& load) const {
+  if (load.role != Role::BulkLoad) return std::nullopt;
   for (const auto& [offset, barrier] : ctas_.at(load.cta)->barriers) {
     if (barrier.row != load.row || barrier.completed <= load.detail || load.detail < barrier.first) continue;
     if (load.position != 0 && load.position <= load.detail + 1) continue;
-    return "phase " + std::to_string(load.detail - barrier.first) + " of the mbarrier at " + names_.shared(offset) +
-           " was current when the load was issued at " + names_.line(load.site) +
-           ", and it completed before all bytes of the load had arrived: mbarrier.arrive.expect_tx (or expect_tx) for "
-           "all of them, before the last arrival of that phase";
+    return MissingLink{.what = MissingLink::What::ExpectTx,
+                       .from = names_.locate(load.site),
+                       .names = {std::to_string(load.detail - barrier.first), names_.shared(offset)}};
   }
-  return "";
+  return std::nullopt;
 }
 
-/// For an access by a warp of which some lanes have signalled and others have not; empty otherwise.
-std::string RaceDetector::lanes_that_told(const RecordedAccess& before, Mask missing, Field field,
-                                          const Context& context) const {
+/// For an access by a warp of which some lanes have signalled and others have not.
+std::optional<MissingLink> RaceDetector::lanes_that_told(const RecordedAccess& before, Mask missing, Field field,
+                                                         const Context& context) const {
   const CtaKnowledge& cta = *ctas_.at(before.issuer.cta);
   const bool by_lanes = before.row < ctas_.at(before.cta)->warps.size() || before.role == Role::CopyAsync ||
                         before.role == Role::TensorLoad || before.role == Role::TensorStore;
-  if (!by_lanes) return "";
+  if (!by_lanes) return std::nullopt;
   const WarpKnowledge& warp = cta.warps[before.warp];
   const Mask told = context.knows.now.known(before.cta, before.row, kAll, before.position, field) & warp.exists;
   const bool is_own = before.issuer.cta == context.by.cta.place.cta && before.warp == context.by.warp;
-  if (told == 0 || is_own || (told & missing) != 0) return "";
-  const SyncEvent* const event = warp.told_after(before.issued, told);
-  const std::string at = event != nullptr ? " before " + names_.line(event->site) : "";
-  return lanes_text(told) + " of that warp " + (std::has_single_bit(told) ? "has" : "have") + " signalled, " +
-         lanes_text(missing) + " " + (std::has_single_bit(missing) ? "has" : "have") + " not: __syncwarp()" + at +
-         ", or an arrival by each lane";
+  if (told == 0 || is_own || (told & missing) != 0) return std::nullopt;
+  MissingLink result{.what = MissingLink::What::WarpSync, .names = {lanes_text(told), lanes_text(missing)}};
+  if (const SyncEvent* const event = warp.told_after(before.issued, told)) result.to = names_.locate(event->site);
+  return result;
 }
 
 /// Names the threads that know that the access has finished, and the link by which the accessing thread could know.
-std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, Field field,
-                                    const Context& context) const {
-  if (before.position == 0) return "";
+std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before, Mask missing, Field field,
+                                                   const Context& context) const {
+  using What = MissingLink::What;
+  if (before.position == 0) return std::nullopt;
   const auto holds = [&](const Clock& clock, Mask lanes) {
     return lanes != 0 && clock.known(before.cta, before.row, lanes, before.position, field) == lanes;
   };
-  const std::string here = names_.line(context.by.site);
-  const std::string done = completion(before);
-  if (std::string text = lanes_that_told(before, missing, field, context); !text.empty()) return text;
+  const Location here = names_.locate(context.by.site);
+  if (auto found = lanes_that_told(before, missing, field, context)) return found;
   // First other lanes of this warp.
   for (const WarpKnowledge::Group& group : context.warp.groups()) {
     if (group.lanes & context.lanes) continue;
     if (holds(group.knows.now, missing) ||
         (before.cta == context.by.cta.place.cta && before.warp == context.warp.index &&
          holds(context.warp.published(group.lanes), missing)))
-      return lanes_text(group.lanes) + " of this warp " + (std::has_single_bit(group.lanes) ? "knows" : "know") +
-             " that it has finished, " + lanes_text(context.lanes) +
-             (std::has_single_bit(context.lanes) ? " does" : " do") + " not: __syncwarp() before " + here;
+      return MissingLink{
+          .what = What::WarpSyncBefore, .to = here, .names = {lanes_text(group.lanes), lanes_text(context.lanes)}};
   }
   // Then an mbarrier that the warp could have waited for: first the one that counts the operation, and those at which
   // this warp, or no warp, has waited before.
-  const auto mbarrier_tells = [&](bool any) -> std::string {
+  const auto mbarrier_tells = [&](bool any) -> std::optional<MissingLink> {
     for (const auto& [offset, barrier] : context.by.cta.barriers) {
       const bool counts_it = barrier.row == before.row && before.cta == context.by.cta.place.cta;
       const bool is_likely = counts_it || barrier.waiting_warps == 0 || barrier.has_waited(context.warp.index);
       if (!any && !is_likely) continue;
       for (const Message* message : {&barrier.last, &barrier.open}) {
         if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Gpu), missing)) continue;
-        std::string text = "the mbarrier at " + names_.shared(offset) + " would order them";
-        if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().back().site) + ")";
-        return text + ": a wait (mbarrier.try_wait) for that phase, before " + here;
+        MissingLink found{.what = What::PhaseWait, .to = here, .names = {names_.shared(offset)}};
+        if (!message->contributors().empty()) found.also = names_.locate(message->contributors().back().site);
+        return found;
       }
     }
-    return "";
+    return std::nullopt;
   };
-  if (std::string text = mbarrier_tells(false); !text.empty()) return text;
+  if (auto found = mbarrier_tells(false)) return found;
   for (uint32_t id = 0; id < 16; ++id) {
     const CtaKnowledge::Named& barrier = context.by.cta.named[id];
     const bool is_mine =
         barrier.row == 0 || std::any_of(barrier.participants.begin(), barrier.participants.end(),
                                         [&](const auto& each) { return each.warp == context.by.warp; });
     if (is_mine && (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing)))
-      return "barrier " + std::to_string(id) + " would order them: bar.sync there, before " + here;
+      return MissingLink{.what = What::BarrierWait, .to = here, .names = {std::to_string(id)}};
   }
   const auto barrier = clusters_.find(context.by.cta.place.cluster);
   if (barrier != clusters_.end()) {
     for (const Message* message : {&barrier->second.open, &barrier->second.last}) {
       if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Cluster), missing)) continue;
-      std::string text = "the cluster barrier would order them";
-      if (!message->contributors().empty()) text += " (" + names_.line(message->contributors().front().site) + ")";
-      return text + ": barrier.cluster.wait, which this warp has not executed there, before " + here;
+      MissingLink found{.what = What::ClusterWait, .to = here};
+      if (!message->contributors().empty()) found.also = names_.locate(message->contributors().front().site);
+      return found;
     }
   }
   // Then other warps.
@@ -450,13 +451,14 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
       for (const WarpKnowledge::Group& group : warp.groups()) {
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
-        if (itself && done.empty()) continue;
-        const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
-        return std::string(itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)) +
-               " knows that it has finished, but " +
-               (tells != nullptr ? "its signal at " + names_.line(tells->site) + " has not reached "
-                                 : "no signal from there has reached ") +
-               here + ": a barrier, or an arrival and a wait, is missing between them";
+        if (itself && completion(before).instruction.empty()) continue;
+        MissingLink found{
+            .what = What::SignalFromThere,
+            .to = here,
+            .names = {itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)}};
+        if (const SyncEvent* const tells = warp.told_after(before.issued, group.lanes))
+          found.what = What::Signal, found.from = names_.locate(tells->site);
+        return found;
       }
     }
   }
@@ -465,9 +467,10 @@ std::string RaceDetector::who_knows(const RecordedAccess& before, Mask missing, 
 
 // ---- barriers
 
-template <class Kind, class Missing>
+template <class Kind>
 void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset,
-                              const BarrierChannel& barrier, const char* what, Missing missing) {
+                              const BarrierChannel& barrier, const char* what, MissingLink::What missing,
+                              const char* instruction) {
   const RecordedAccess& init = accesses_[barrier.init];
   const Findings::Key key = Findings::key(kind, names_.first_of_line(init.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 8, [&] {
@@ -476,26 +479,23 @@ void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uin
     finding.second = side(by);
     finding.what = what;
     finding.where = names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = missing(names_.line(init.site), names_.line(by.site));
+    finding.missing = missing_between(missing, init.site, by.site);
+    finding.missing.instruction = instruction;
+    finding.missing.names = {&target == &by.cta ? "CTA" : "cluster"};
     return finding;
   });
 }
 
 void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierExists, by, target, offset, barrier,
-             "uses an mbarrier without knowing that it has been initialised",
-             [&](const std::string& init, const std::string& use) {
-               return "a barrier of the " + std::string(&target == &by.cta ? "CTA" : "cluster") + " between " + init +
-                      " and " + use;
-             });
+             "uses an mbarrier without knowing that it has been initialised", MissingLink::What::Barrier,
+             &target == &by.cta ? "bar.sync" : "barrier.cluster");
 }
 
 void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier) {
   about_init(Rule::BarrierLifetime, by, by.cta, offset, barrier,
              "initialises an mbarrier that the first has initialised and that is still valid",
-             [](const std::string&, const std::string& again) {
-               return "mbarrier.inval of it, after its last use and before " + again;
-             });
+             MissingLink::What::Invalidation);
 }
 
 void RaceDetector::check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -524,10 +524,7 @@ void RaceDetector::unfenced_init(const By& by, CtaKnowledge& target, uint32_t of
   if (findings_.tolerates(Habit::InitFence)) return;
   about_init(Habit::InitFence, by, target, offset, barrier,
              "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced",
-             [](const std::string& init, const std::string&) {
-               return "fence.mbarrier_init by the initialising thread, after " + init +
-                      " and before the barrier that lets other threads use it";
-             });
+             MissingLink::What::InitFence);
 }
 
 /// A phase is complete once all its arrivals have been made: knowing of all of them implies knowing of the phase.
@@ -563,13 +560,9 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
     finding.what = std::string(waits ? "waits for" : "arrives in") + " phase " + phase +
                    " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing =
-        waits ? "a phase two earlier has the same parity and would satisfy this wait as well: a wait "
-                "(mbarrier.try_wait) for phase " +
-                    std::to_string(barrier.completed - barrier.first - 2) +
-                    ", or for something that comes after it, before " + names_.line(by.site)
-              : "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
-                    names_.line(by.site) + ", for something that comes after that phase";
+    finding.missing = {.what = waits ? MissingLink::What::WaitForPhase : MissingLink::What::WaitBeforeArrival,
+                       .to = finding.first.at,
+                       .names = {std::to_string(barrier.completed - barrier.first - 2)}};
     return finding;
   });
 }
@@ -585,9 +578,8 @@ void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKn
     finding.first = side(by);
     finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its last phase is complete";
     finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
-    finding.missing =
-        "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before " +
-        names_.line(by.site) + ", for something that comes after that phase. " + participants_of(by, id);
+    finding.missing = {
+        .what = MissingLink::What::WaitBeforeBarrier, .to = finding.first.at, .names = {participants_of(by, id)}};
     return finding;
   });
 }
@@ -597,7 +589,7 @@ void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKn
 std::string RaceDetector::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // location, and warps
   const auto add = [&](const CtaKnowledge::Named::Participant& each, const std::string& barrier) {
-    const std::string where = " at " + names_.line(each.site) + barrier, warp = std::to_string(each.warp);
+    const std::string where = " at " + line(each.site) + barrier, warp = std::to_string(each.warp);
     const auto same =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == where; });
     if (same == groups.end())
@@ -643,9 +635,9 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
       });
   const Habit habit = as_one ? Habit::WarpgroupRelease : in_lockstep ? Habit::WarpSynchronous : Habit::kCount;
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
-  const uint32_t line = names_.first_of_line(waiter.site);
+  const uint32_t site = names_.first_of_line(waiter.site);
   const Findings::Key key =
-      habit != Habit::kCount ? Findings::key(habit, line, line) : Findings::key(Rule::PhaseHeld, line, line);
+      habit != Habit::kCount ? Findings::key(habit, site, site) : Findings::key(Rule::PhaseHeld, site, site);
   tell(key, target.place.cluster, 0, [&] {
     Finding finding;
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
@@ -655,14 +647,13 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
         (phase == 0 ? "finds the newly initialised barrier free" : "waits for phase " + std::to_string(phase - 1)) +
         ", and nothing ensures that the wait ends before the next phase completes";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = "a late waiter is lapped: it finds the parity flipped again; " + lanes_text(missing) +
-                      " must signal, by an arrival or a barrier, after " + names_.line(waiter.site);
     std::string by_whom;
     for (const Message::Contributor& each : barrier.open.contributors()) {
-      const std::string line = names_.line(each.site);
-      if (by_whom.find(line) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + line;
+      const std::string place = line(each.site);
+      if (by_whom.find(place) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + place;
     }
-    if (!by_whom.empty()) finding.missing += ", before the next phase is completed (" + by_whom + ")";
+    finding.missing = {
+        .what = MissingLink::What::LateWaiter, .from = finding.first.at, .names = {lanes_text(missing), by_whom}};
     return finding;
   });
 }
@@ -680,7 +671,7 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
       finding.second = side(by);
       finding.what = "ends the lifetime of an mbarrier that the first may still be waiting for";
       finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
-      finding.missing = "a barrier of the CTA (bar.sync) " + between(each.site, by.site);
+      finding.missing = missing_between(MissingLink::What::BarrierBeforeInval, each.site, by.site);
       return finding;
     });
     return;
@@ -698,7 +689,7 @@ void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, const c
     finding.first = side(by);
     finding.what = std::string(does) + " " + names_.cta(target) + ", which may not have started";
     finding.where = names_.cta(target);
-    finding.missing = "a barrier of the cluster before " + names_.line(by.site);
+    finding.missing = {.what = MissingLink::What::ClusterStart, .to = finding.first.at};
     return finding;
   });
 }
@@ -717,8 +708,8 @@ void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, 
     finding.second = side(by);
     finding.what = "deallocates tensor memory of the pair, and the peer's allocation may not be complete";
     finding.where = "tensor memory of " + names_.cta(peer);
-    finding.missing =
-        "a barrier of the cluster between " + names_.line(allocation.site) + " and " + names_.line(by.site);
+    finding.missing = missing_between(MissingLink::What::Barrier, allocation.site, by.site);
+    finding.missing.instruction = "barrier.cluster", finding.missing.names = {"cluster"};
     return finding;
   });
 }
@@ -732,8 +723,7 @@ void RaceDetector::unacquired_map(const By& by, uint64_t address) {
     finding.first = side(by);
     finding.what = "uses a tensor map in global memory that this launch has not acquired";
     finding.where = names_.global(address);
-    finding.missing = "fence.proxy.tensormap::generic.acquire of these 128 bytes by a thread of this CTA, before " +
-                      names_.line(by.site) + ", or the map as a __grid_constant__ parameter";
+    finding.missing = {.what = MissingLink::What::MapAcquireFirst, .to = finding.first.at};
     return finding;
   });
 }
@@ -747,10 +737,8 @@ void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint6
     finding.second = side(by);
     finding.what = "uses the tensor map that the first changes";
     finding.where = names_.global(address);
-    finding.missing =
-        is_released
-            ? "fence.proxy.tensormap::generic.acquire of these 128 bytes by this warp, before " + names_.line(by.site)
-            : "fence.proxy.tensormap::generic.release by the thread that changes it, after " + names_.line(write.site);
+    finding.missing = missing_between(is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease,
+                                      write.site, by.site);
     return finding;
   });
 }
@@ -766,13 +754,13 @@ void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
     if (before == by.site) {
       finding.first = wgmma;
       finding.what = "is the warp's first wgmma, and no wgmma.fence has come before it";
-      finding.missing = "wgmma.fence before " + names_.line(by.site);
+      finding.missing = {.what = MissingLink::What::FirstWgmmaFence, .to = wgmma.at};
       return finding;
     }
-    finding.first = {wgmma.who, names_.instruction(before), {}};
+    finding.first = {.who = wgmma.who, .at = names_.locate(before)};
     finding.second = wgmma;
     finding.what = "uses registers that the first has accessed";
-    finding.missing = "wgmma.fence between " + names_.line(before) + " and " + names_.line(by.site);
+    finding.missing = missing_between(MissingLink::What::WgmmaFence, before, by.site);
     return finding;
   });
 }
@@ -783,10 +771,10 @@ void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
     const Side later = side(by);
-    finding.first = {later.who, names_.instruction(wgmma), {}};
+    finding.first = {.who = later.who, .at = names_.locate(wgmma)};
     finding.second = later;
     finding.what = "overwrites registers of A that the first may still read";
-    finding.missing = "wgmma.wait_group for the group of the first, before " + names_.line(by.site);
+    finding.missing = missing_between(MissingLink::What::WgmmaWait, wgmma, by.site);
     return finding;
   });
 }
@@ -794,14 +782,14 @@ void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
 // ---- the end of a CTA
 
 /// The exit of a warp that has waited for the barrier; if there is none, the exit of any warp.
-std::string RaceDetector::end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const {
+std::optional<Location> RaceDetector::end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const {
   const SyncEvent* end = nullptr;
   for (const WarpKnowledge& warp : target.warps) {
     const SyncEvent* const exit =
         warp.event_after(0, kAll, [](const SyncEvent& event) { return event.kind == SyncEvent::Kind::Exit; });
     if (exit != nullptr && (end == nullptr || barrier.has_waited(warp.index))) end = exit;
   }
-  return end == nullptr ? "" : " at " + names_.line(end->site);
+  return end == nullptr ? std::nullopt : std::optional(names_.locate(end->site));
 }
 
 void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -828,20 +816,20 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
       Finding finding;
       const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes,
                      each.site};
-      finding.first = {each.asynchronous ? names_.cta(other.cta) : who(other), names_.instruction(each.site)};
-      finding.second = {names_.cta(target), "its end"};
+      finding.first = {.who = each.asynchronous ? names_.cta(other.cta) : who(other), .at = names_.locate(each.site)};
+      finding.second = {.who = names_.cta(target), .at = {"its end"}};
       finding.what = "may still be in flight to the mbarrier when the CTA that holds it exits";
       finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
-      const std::string wait =
-          "a wait (mbarrier.try_wait) for the phase of " + names_.shared(offset) +
-          " in which it arrives, by a thread of " + names_.cta(target) +
-          (barrier.waited_at == 0 ? ", which never waits there"
-                                  : ", which last waits there at " + names_.line(barrier.waited_at)) +
-          ", before its end" + end_of(target, barrier);
-      finding.missing = each.asynchronous ? wait
-                        : habit == Habit::RelaxedClusterExit
-                            ? "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"
-                            : wait + "; or a barrier of the cluster after " + names_.line(each.site);
+      if (habit == Habit::RelaxedClusterExit) {
+        finding.missing = {.what = MissingLink::What::ReleaseBeforeExit, .from = finding.first.at};
+        return finding;
+      }
+      const bool is_waited_for = barrier.waited_at != 0;
+      finding.missing = {.what = MissingLink::What::PhaseBeforeExit,
+                         .to = end_of(target, barrier),
+                         .names = {names_.shared(offset), names_.cta(target), is_waited_for ? "" : "never"}};
+      if (!each.asynchronous) finding.missing.from = finding.first.at;
+      if (is_waited_for) finding.missing.also = names_.locate(barrier.waited_at);
       return finding;
     });
   }
@@ -867,11 +855,15 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
   tell(key, cta.place.cluster, 0, [&] {
     Finding finding;
     finding.first = side(access);
-    finding.second = {names_.cta(cta), "its end"};
+    finding.second = {.who = names_.cta(cta), .at = {"its end"}};
     finding.what = "may still use the CTA's shared memory when the CTA exits";
     finding.where = names_.shared(offset) + " of " + names_.cta(cta);
-    const std::string done = completion(access);
-    finding.missing = done.empty() ? "a barrier of the cluster after it" : done + ", before the CTA exits";
+    const Completion done = completion(access);
+    finding.missing = {.what = done.instruction.empty() ? MissingLink::What::ClusterBarrierBeforeExit
+                                                        : MissingLink::What::CompletionBeforeExit,
+                       .instruction = done.instruction,
+                       .from = finding.first.at,
+                       .names = {done.text()}};
     return finding;
   });
 }

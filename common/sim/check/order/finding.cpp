@@ -56,52 +56,18 @@ std::vector<Finding> Findings::all() const {
   return result;
 }
 
-bool Findings::any_errors() const {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& each) { return each.first.grade != Grade::Habit; });
-}
-
-namespace {
-
-std::string with_commas(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
-  return text;
-}
-
-std::string title(const Finding& finding) {
-  if (finding.grade == Grade::Habit) return "habit " + std::string(text_of(finding.habit).name);
-  return "error (" + std::string(text_of(finding.rule).name) + ")" + (finding.grade == Grade::Strict ? ", strict" : "");
-}
-
-std::string what(const Finding& finding) {
-  return std::string(finding.second.instruction.empty() ? "It " : "The second ") + finding.what +
-         (finding.where.empty() ? "" : ", at " + finding.where) + ".";
-}
-
-}  // namespace
-
-std::string sentence(const Finding& finding) {
-  return title(finding) + ": " + what(finding) + " Missing: " + finding.missing + ".";
-}
-
-std::string report(const Finding& finding, const std::string& kernel) {
-  std::string text = "sim: check: " + title(finding) + " in kernel " + kernel + "\n";
-  text += "  " + finding.first.instruction + "\n    " + finding.first.who + "\n";
-  if (!finding.second.instruction.empty())
-    text += "  " + finding.second.instruction + "\n    " + finding.second.who + "\n";
-  text += "  " + what(finding) + "\n  Missing: " + finding.missing + ".\n";
-  if (finding.count > 1) {
-    text += "  " + with_commas(finding.count) + " times";
-    if (finding.bytes > 0) text += ", " + with_commas(finding.bytes) + " bytes";
-    text += " in all.\n";
+Finding Findings::graded(Finding finding, const Key& key) {
+  using Kind = Finding::Kind;
+  if (key.grade != Grade::Habit) {
+    finding.kind = Kind::Race, finding.is_strict = key.grade == Grade::Strict;
+    finding.rule = text_of(static_cast<Rule>(key.kind)).name;
+    return finding;
   }
-  if (finding.followers > 0) {
-    text += "  " + std::string(finding.followers == 1 ? "One error" : with_commas(finding.followers) + " errors") +
-            " below may follow from this one.\n";
-  }
-  return text;
+  const auto habit = static_cast<Habit>(key.kind);
+  const bool is_of_lanes = habit == Habit::ImplicitReconvergence || habit == Habit::WarpSynchronous;
+  finding.kind = is_of_lanes ? Kind::Convergence : Kind::Habit, finding.is_tolerated = true;
+  finding.rule = text_of(habit).name;
+  return finding;
 }
 
 }  // namespace sim::order

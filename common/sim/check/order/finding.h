@@ -4,36 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "check/order/rules.h"
-#include "machine/watcher.h"
+#include "machine/missing.h"
 
 namespace sim::order {
 
+using sim::Finding;
+using sim::Location;
+using sim::MissingLink;
+using sim::Side;
 using sim::Spot;
-
-/// A side of a finding, in words, and its position in the source: "TMA load of rank 0, warp 0, lane 0".
-struct Side {
-  std::string who;
-  std::string instruction;  ///< with PTX line and source line
-  std::optional<Spot> spot = {};
-};
-
-struct Finding {
-  Grade grade = Grade::Error;
-  Rule rule = Rule::ReadAfterWrite;
-  Habit habit = Habit::kCount;  ///< if grade is Habit
-  Side first, second;           ///< second is empty if only one instruction is involved
-  std::string what;             ///< "reads what the first wrote": the predicate of a sentence
-  std::string where;            ///< bytes: "stages +0x40 .. +0x80 of rank 0's shared memory"
-  std::string missing;          ///< the missing link, in one sentence
-  uint64_t bytes = 0, count = 0;
-  uint64_t followers = 0;  ///< later findings that may be its consequences
-};
 
 /// Is called when a finding is discovered: for the first of each kind in each cluster.
 class FindingListener {
@@ -83,18 +65,10 @@ class Findings {
     entry.cluster = cluster;
     entry.lacks = lacks;
   }
-  /// The finding with grade, rule or habit of its key.
-  static Finding graded(Finding finding, const Key& key) {
-    finding.grade = key.grade;
-    if (key.grade == Grade::Habit)
-      finding.habit = static_cast<Habit>(key.kind);
-    else
-      finding.rule = static_cast<Rule>(key.kind);
-    return finding;
-  }
+  /// The finding with the kind and the rule or habit of its key.
+  static Finding graded(Finding finding, const Key& key);
   /// Errors come first, causes before possible consequences; otherwise findings stand in the order of their discovery.
   std::vector<Finding> all() const;
-  bool any_errors() const;
 
  private:
   struct Entry {
@@ -108,10 +82,5 @@ class Findings {
   mutable std::mutex mutex_;
   std::map<Key, Entry> entries_;
 };
-
-/// Rule or habit, what is wrong and what is missing, in one line.
-std::string sentence(const Finding& finding);
-/// A finding as it is printed.
-std::string report(const Finding& finding, const std::string& kernel);
 
 }  // namespace sim::order

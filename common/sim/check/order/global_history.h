@@ -26,7 +26,8 @@ struct PastAccess {
   bool silent = false;  ///< the store changed nothing
   GridPosition place;   ///< of the thread
   uint16_t warp = 0;
-  std::string text;  ///< the instruction, in words
+  std::string work;  ///< its launch, or the stream of the operation: "kernel gemm, in stream 2"
+  Location at;       ///< the instruction, or the words for an operation of the host
 };
 
 class GlobalHistory {
@@ -40,11 +41,11 @@ class GlobalHistory {
     std::array<uint32_t, 3> readers() const { return {read, more[0], more[1]}; }
   };
 
-  /// The number of a past access; a new one gets its text from `words`.
+  /// The number of a past access; a new one gets its texts from `describe`.
   template <class F>
-  uint32_t trace(const PastAccess& trace, F words) {
+  uint32_t trace(const PastAccess& trace, F describe) {
     const uint32_t number = number_of(trace);
-    if (traces_[number].text.empty()) traces_[number].text = words();
+    if (traces_[number].at.instruction.empty()) describe(traces_[number]);
     return number;
   }
   const PastAccess& operator[](uint32_t number) const { return traces_[number]; }

@@ -8,20 +8,21 @@
 namespace sim::order {
 namespace {
 
-std::string side_of(const PastAccess& trace) {
-  return trace.launch == 0 ? "the host" : "in launch or copy number " + std::to_string(trace.launch);
+std::string in_stream(StreamName stream) {
+  return stream.id == 0 ? "in the default stream" : "in stream " + std::to_string(stream.id);
 }
 
 }  // namespace
 
 // ---- one launch
 
-LaunchCheck::LaunchCheck(uint64_t its_number, std::unique_ptr<const ProgramNames> names, Ended start,
+LaunchCheck::LaunchCheck(uint64_t its_number, StreamName stream, std::unique_ptr<const ProgramNames> names, Ended start,
                          uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated,
                          bool strict)
     : number(its_number),
       findings(tolerated, strict),
       names_(std::move(names)),
+      title_("kernel " + names_->kernel() + ", " + in_stream(stream)),
       start_(std::move(start)),
       predecessor_(predecessor),
       predecessor_end_(std::move(predecessor_end)),
@@ -64,17 +65,16 @@ void LaunchCheck::check_past(RaceDetector& detector, const RecordedAccess& acces
       const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
       detector.tell(key, by.cta.place.cluster, end - begin, [&] {
         Finding finding;
-        finding.first = {side_of(before), before.text, {}};
-        finding.second = {names.cta(by.cta) + ", warp " + std::to_string(by.warp), names.instruction(access.site)};
+        finding.first = {.who = before.work, .at = before.at};
+        finding.second = {.who = names.cta(by.cta) + ", warp " + std::to_string(by.warp),
+                          .at = names.locate(access.site)};
         finding.what = !wrote                           ? "overwrites what the first reads"
                        : access.reads && !access.writes ? "reads what the first wrote"
                                                         : "overwrites what the first wrote";
         finding.where = names.global(begin);
-        finding.missing =
-            before.launch == predecessor_
-                ? "this launch may overlap the one before it: griddepcontrol.wait before " + names.line(access.site)
-                : "nothing waits for the first: an event between the streams, griddepcontrol.wait in the "
-                  "launch between them, or a wait by the host";
+        finding.missing = {
+            .what = before.launch == predecessor_ ? MissingLink::What::GridWait : MissingLink::What::LaunchOrder,
+            .to = finding.second.at};
         return finding;
       });
     };
@@ -101,13 +101,13 @@ void LaunchCheck::clash(const PastAccess& before, const PastAccess& now, bool wr
     const auto who = [](const PastAccess& trace) {
       return "CTA " + std::to_string(trace.place.cta) + ", warp " + std::to_string(trace.warp);
     };
-    finding.first = {who(before), before.text};
-    finding.second = {who(now), now.text};
+    finding.first = {.who = who(before), .at = before.at};
+    finding.second = {.who = who(now), .at = now.at};
     finding.what = writes_before && writes_now ? "writes what the first writes"
                    : writes_before             ? "reads what the first writes"
                                                : "writes what the first reads";
     finding.where = names_->global(range.begin);
-    finding.missing = "nothing orders them: they are in different clusters, and these have not waited for one another";
+    finding.missing = {.what = MissingLink::What::OrderOfClusters};
     return finding;
   });
 }
@@ -165,30 +165,30 @@ void LaunchCheck::fold_in(RaceDetector& detector) {
   };
   std::vector<Piece> pieces;     // of words
   std::vector<uint32_t> traces;  // of accesses, by their number
-  detector.for_global(
-      [&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end, bool wrote) {
-        if (begin != next.range.begin || end != next.range.end) {
-          take();
-          begin_next({begin, end});
-        }
-        if (traces.size() <= access_number) traces.resize(access_number + 1);
-        uint32_t& which = traces[access_number];
-        if (which == 0) {
-          const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
-                                 access.silent, access.issuer,         access.warp, {}};
-          which = past_.trace(trace, [&] { return names_->instruction(access.site); });
-        }
-        const auto bytes = static_cast<uint32_t>(end - begin);
-        const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
-        const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
-        if (mine == all) return add(which, wrote);
-        for (uint32_t rest = mine; rest;) {
-          const auto first = static_cast<uint32_t>(std::countr_zero(rest));
-          const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
-          rest &= ~(((1u << count) - 1) << first);
-          pieces.push_back({{begin + first, begin + first + count}, which, wrote});
-        }
-      });
+  detector.for_global([&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end,
+                          bool wrote) {
+    if (begin != next.range.begin || end != next.range.end) {
+      take();
+      begin_next({begin, end});
+    }
+    if (traces.size() <= access_number) traces.resize(access_number + 1);
+    uint32_t& which = traces[access_number];
+    if (which == 0) {
+      const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+                             access.silent, access.issuer,         access.warp, {}};
+      which = past_.trace(trace, [&](PastAccess& past) { past.at = names_->locate(access.site), past.work = title_; });
+    }
+    const auto bytes = static_cast<uint32_t>(end - begin);
+    const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
+    const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
+    if (mine == all) return add(which, wrote);
+    for (uint32_t rest = mine; rest;) {
+      const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+      const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
+      rest &= ~(((1u << count) - 1) << first);
+      pieces.push_back({{begin + first, begin + first + count}, which, wrote});
+    }
+  });
   take();
   for (const Piece& piece : pieces) {
     begin_next(piece.range);
@@ -261,7 +261,7 @@ std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std
     start = stream.last_start;
     start.add(host_);
   }
-  return std::make_unique<LaunchCheck>(number, std::move(names), std::move(start), predecessor,
+  return std::make_unique<LaunchCheck>(number, name, std::move(names), std::move(start), predecessor,
                                        std::move(predecessor_end), past_, tolerated, strict);
 }
 
@@ -279,22 +279,25 @@ void Launches::end(LaunchCheck& launch, StreamName name) {
   past_.add(launch.past_);
 }
 
-std::string Launches::operation(StreamName name, bool host_waits, const std::string& what,
-                                const std::vector<Range>& reads, const std::vector<Range>& writes_to) {
+std::optional<Finding> Launches::operation(StreamName name, bool host_waits, const std::string& what,
+                                           const std::vector<Range>& reads, const std::vector<Range>& writes_to) {
   const uint64_t number = next_++;
   const Ended start = start_of(name);
-  std::string wrong;
+  std::optional<Finding> wrong;
   const auto ask = [&](const Range& range, bool writing) {
     if (past_.newest() < start.below) return;
     past_.for_each(range.begin, range.end, [&](const GlobalHistory::Known& known, uint64_t, uint64_t) {
       const auto against = [&](uint32_t which, bool wrote) {
-        if (which == 0 || !wrong.empty() || start.contains(past_[which].launch)) return;
+        if (which == 0 || wrong || start.contains(past_[which].launch)) return;
         const PastAccess& before = past_[which];
-        wrong = "sim: check: error (" + std::string(text_of(Rule::Launches).name) + "): " + what + " " +
-                (!writing ? "reads what this wrote"
-                 : wrote  ? "overwrites what this wrote"
-                          : "overwrites what this reads") +
-                ", and nothing waits for it: " + before.text + ", " + side_of(before) + "\n";
+        wrong = Finding{.rule = text_of(Rule::Launches).name,
+                        .first = {.who = before.work, .at = before.at},
+                        .second = {.who = "the host", .at = {what}},
+                        .what = !writing ? "reads what this wrote"
+                                : wrote  ? "overwrites what this wrote"
+                                         : "overwrites what this reads",
+                        .missing = {.what = MissingLink::What::WaitForWork},
+                        .count = 1};
       };
       against(known.write, true);
       if (!writing) return;
@@ -309,12 +312,11 @@ std::string Launches::operation(StreamName name, bool host_waits, const std::str
     host_learns(streams_[name.id].next);
     return wrong;
   }
+  const auto describe = [&](PastAccess& past) { past.at = {what}, past.work = in_stream(name); };
   for (const Range& range : reads)
-    past_.read(range.begin, range.end,
-               past_.trace({number, 0, 0, Role::Load, false, false, {}, 0, {}}, [&] { return what; }));
+    past_.read(range.begin, range.end, past_.trace({number, 0, 0, Role::Load, false, false, {}, 0, {}}, describe));
   for (const Range& range : writes_to)
-    past_.write(range.begin, range.end,
-                past_.trace({number, 0, 0, Role::Store, false, false, {}, 0, {}}, [&] { return what; }));
+    past_.write(range.begin, range.end, past_.trace({number, 0, 0, Role::Store, false, false, {}, 0, {}}, describe));
   return wrong;
 }
 

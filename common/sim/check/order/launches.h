@@ -22,8 +22,8 @@ struct StreamName {
 /// A running kernel launch. Clusters with checkers of their own may run in parallel; each is merged when it ends.
 class LaunchCheck {
  public:
-  LaunchCheck(uint64_t number, std::unique_ptr<const ProgramNames> names, Ended start, uint64_t predecessor,
-              Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated, bool strict);
+  LaunchCheck(uint64_t number, StreamName stream, std::unique_ptr<const ProgramNames> names, Ended start,
+              uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated, bool strict);
 
   const uint64_t number;
   Findings findings;
@@ -50,6 +50,7 @@ class LaunchCheck {
   void fold_in(RaceDetector& detector);
 
   const std::unique_ptr<const ProgramNames> names_;
+  const std::string title_;  // in findings about later work
   const Ended start_;
   const uint64_t predecessor_;
   const Ended predecessor_end_;
@@ -68,9 +69,9 @@ class Launches {
                                      Habits tolerated, bool strict);
   void end(LaunchCheck& launch, StreamName stream);
 
-  /// A copy or a fill, in the order of the host or of a stream. Returns a report, or an empty string.
-  std::string operation(StreamName stream, bool host_waits, const std::string& what, const std::vector<Range>& reads,
-                        const std::vector<Range>& writes);
+  /// A copy or a fill, in the order of the host or of a stream.
+  std::optional<Finding> operation(StreamName stream, bool host_waits, const std::string& what,
+                                   const std::vector<Range>& reads, const std::vector<Range>& writes);
 
   void wait_for(StreamName stream);  ///< the host waits
   void wait_for_all();

@@ -135,8 +135,8 @@ void RaceDetector::aligned(const By& by) {
         Finding finding;
         finding.first = side(by);
         finding.what = "is executed by lanes that may have taken different paths";
-        finding.missing = "__syncwarp() (bar.warp.sync) by all lanes of the warp, which have parted, " +
-                          between(warp.parted_at(by.lanes & warp.live), by.site);
+        finding.missing =
+            missing_between(MissingLink::What::Reconvergence, warp.parted_at(by.lanes & warp.live), by.site);
         return finding;
       });
     }

@@ -29,13 +29,12 @@ struct CtaKnowledge;
 class ProgramNames {
  public:
   virtual ~ProgramNames() = default;
-  virtual std::string cta(const CtaKnowledge& cta) const = 0;   ///< "CTA 3 (rank 1 of its cluster)"
-  virtual std::string instruction(uint32_t site) const = 0;     ///< "st.shared.v4.b32 (PTX line 77, kernel.cuh:201)"
-  virtual std::string line(uint32_t site) const = 0;            ///< "kernel.cuh:201"
-  virtual std::string innermost_line(uint32_t site) const = 0;  ///< in the function that is inlined there
-  virtual uint32_t first_of_line(uint32_t site) const = 0;      ///< one site for all instructions of a source line
-  virtual std::string shared(uint64_t offset) const = 0;        ///< "dynamic shared memory +0x400"
-  virtual std::string global(uint64_t address) const = 0;       ///< "cudaMalloc #3 +0x100"
+  virtual std::string kernel() const = 0;
+  virtual std::string cta(const CtaKnowledge& cta) const = 0;  ///< "CTA 3 (rank 1 of its cluster)"
+  virtual Location locate(uint32_t site) const = 0;
+  virtual uint32_t first_of_line(uint32_t site) const = 0;  ///< one site for all instructions of a source line
+  virtual std::string shared(uint64_t offset) const = 0;    ///< "dynamic shared memory +0x400"
+  virtual std::string global(uint64_t address) const = 0;   ///< "cudaMalloc #3 +0x100"
   /// The current contents; nullptr if they are not known. `cta` is null for global memory.
   virtual const uint8_t* bytes(const CtaKnowledge* cta, uint64_t address) const = 0;
 };
@@ -321,17 +320,20 @@ class RaceDetector {
   int distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const;
   Finding describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                    const Context& context, const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
-  std::string missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
+  MissingLink missing_between(MissingLink::What what, uint32_t from, uint32_t to) const;
+  MissingLink missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                            const Context& context) const;
-  std::string phase_without(const RecordedAccess& load) const;
-  std::string link(const RecordedAccess& before, const Context& context) const;
-  std::string between(uint32_t from, uint32_t to) const;
-  std::string lanes_that_told(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
-  std::string who_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
+  std::optional<MissingLink> phase_without(const RecordedAccess& load) const;
+  static MissingLink::Reach reach(const RecordedAccess& before, const Context& context);
+  std::optional<MissingLink> lanes_that_told(const RecordedAccess& before, Mask missing, Field field,
+                                             const Context& context) const;
+  std::optional<MissingLink> who_knows(const RecordedAccess& before, Mask missing, Field field,
+                                       const Context& context) const;
   const CtaKnowledge* owner(const Shadow& shadow) const;
   void synchronise(const By& by, const WarpAccess& what);
   Side side(const By& by) const;
   Side side(const RecordedAccess& access) const;
+  std::string line(uint32_t site) const;
   std::string who(const By& by) const;
   std::string who(const RecordedAccess& access) const;
   // A thread that uses a barrier must know that the barrier exists, and its current phase.
@@ -340,9 +342,9 @@ class RaceDetector {
   void check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
                     const Signal& signal);
   void barrier_write(const By& by, uint32_t offset, BarrierChannel& barrier);
-  template <class Kind, class Missing>
+  template <class Kind>
   void about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
-                  const char* what, Missing missing);
+                  const char* what, MissingLink::What missing, const char* instruction = "");
   void initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier);
   void missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
   void unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
@@ -366,7 +368,7 @@ class RaceDetector {
   void unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released);
   /// No arrival at the barrier may still be in flight.
   void check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier, const Clock& knows);
-  std::string end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
+  std::optional<Location> end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
   void unfinished(CtaKnowledge& cta, uint32_t access, uint64_t offset, std::vector<bool>& seen);
 
   void collect();

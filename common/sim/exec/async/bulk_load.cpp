@@ -44,6 +44,7 @@ class BulkLoad final : public AsyncOperation {
     }
     ++cluster.changes;
   }
+  OperationUnit unit() const override { return OperationUnit::Loads; }
   std::string describe() const override { return "bulk copy of " + base::grouped(bytes) + " bytes"; }
   Footprint footprint() const override {
     Footprint moved{.bytes = bytes};

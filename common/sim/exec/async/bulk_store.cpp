@@ -39,6 +39,7 @@ class BulkStore final : public AsyncOperation {
     write->pieces.push_back({to, 0, bytes});
     finish_read(cluster, *this, std::move(write));
   }
+  OperationUnit unit() const override { return OperationUnit::Stores; }
   std::string describe() const override { return "bulk store of " + base::grouped(bytes) + " bytes"; }
   Footprint footprint() const override {
     return {.bytes = bytes, .places = {{.rank = warp->cta->rank, .first = offset, .count = bytes}}};

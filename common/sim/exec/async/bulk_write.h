@@ -25,6 +25,7 @@ class BulkWrite final : public AsyncOperation {
 
   void complete(Cluster& cluster) override;
   bool writes_globally() const override { return true; }
+  OperationUnit unit() const override { return OperationUnit::Stores; }
   std::string describe() const override { return "TMA store: write of " + base::grouped(data.size()) + " bytes"; }
   Footprint footprint() const override { return {.bytes = data.size()}; }
 };

@@ -76,6 +76,7 @@ class TensorLoad final : public AsyncOperation {
     });
     arrive(cluster);
   }
+  OperationUnit unit() const override { return OperationUnit::Loads; }
   std::string describe() const override { return "TMA load of " + base::grouped(box.bytes()) + " bytes"; }
 
  private:

@@ -65,6 +65,7 @@ class TensorStore final : public AsyncOperation {
     });
     finish_read(cluster, *this, std::move(write));
   }
+  OperationUnit unit() const override { return OperationUnit::Stores; }
   std::string describe() const override { return "TMA store: read of " + base::grouped(box.bytes()) + " bytes"; }
   Footprint footprint() const override {
     Footprint moved = box.outline();

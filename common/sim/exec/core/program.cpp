@@ -4,39 +4,20 @@
 #include <map>
 #include <utility>
 
+#include "report/text.h"
+
 namespace sim {
-namespace {
-
-std::string file_and_line(const ptx::Module& module, const ptx::SourceLocation& at) {
-  const auto file = module.files.find(at.file);
-  std::string path = file == module.files.end() ? "?" : file->second;
-  path.erase(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
-  return path + ":" + std::to_string(at.line);
-}
-
-}  // namespace
-
-std::string Program::describe(uint32_t pc) const {
-  if (pc >= ops.size()) return "?";
+Location Program::locate(uint32_t pc) const {
+  if (pc >= ops.size()) return {"?"};
   const ptx::Instruction& instruction = *instructions[ops[pc].source];
-  if (instruction.line == 0) return "the end of the kernel";
-  std::string text = instruction.form() + " (PTX line " + std::to_string(instruction.line);
-  const std::string source = module->describe(instruction.location);
-  if (!source.empty()) text += ", " + source;
-  return text + ")";
+  if (instruction.line == 0) return {"the end of the kernel"};
+  Location at{instruction.form(), instruction.line, module->frames(instruction.location)};
+  const size_t depth = at.frames.size();
+  if (depth > 0) at.body = depth - 1 - (pc < kernel_end ? std::min(entry_calls, depth - 1) : 0);
+  return at;
 }
 
-std::string Program::source_line(uint32_t pc) const {
-  if (pc >= ops.size()) return "?";
-  const std::vector<const ptx::SourceLocation*> calls = calls_of(pc);
-  if (calls.empty()) return "PTX line " + std::to_string(instructions[ops[pc].source]->line);
-  return file_and_line(*module, *calls[pc < kernel_end ? std::min(entry_calls, calls.size() - 1) : 0]);
-}
-
-std::string Program::innermost_line(uint32_t pc) const {
-  const std::vector<const ptx::SourceLocation*> calls = calls_of(pc);
-  return calls.empty() ? source_line(pc) : file_and_line(*module, *calls.back());
-}
+std::string Program::source_line(uint32_t pc) const { return report::line(locate(pc)); }
 
 std::vector<const ptx::SourceLocation*> Program::calls_of(uint32_t pc) const {
   std::vector<const ptx::SourceLocation*> calls;

@@ -88,13 +88,11 @@ struct Program {
   bool lets_dependents_start = false;  ///< has griddepcontrol.launch_dependents
   bool dynamic_smem_used = false;
 
-  /// "tcgen05.ld.sync... (PTX line 512, kernel_sm100.cuh:160)"
-  std::string describe(uint32_t pc) const;
-  /// The kernel's source line for a pc, the outermost of an inlining chain: "kernel_sm100.cuh:160". Where the entry
-  /// function does hardly more than call one function, that function counts as the kernel.
+  /// The body is the outermost of an inlining chain. Where the entry function does hardly more than call one function,
+  /// that function counts as the kernel.
+  Location locate(uint32_t pc) const;
+  /// The line of the body: "kernel_sm100.cuh:160".
   std::string source_line(uint32_t pc) const;
-  /// The innermost of the chain: "mbarrier.cuh:27".
-  std::string innermost_line(uint32_t pc) const;
   /// The chain, from the outermost on; empty without line information.
   std::vector<const ptx::SourceLocation*> calls_of(uint32_t pc) const;
   /// Counts `entry_calls`. Called when all instructions are decoded.

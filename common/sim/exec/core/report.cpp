@@ -27,21 +27,15 @@ std::string lanes_text(Mask mask, Mask live) {
   return "lanes " + base::hex(mask);
 }
 
-/// The calls that a lane is in, the innermost first.
-std::string calls_text(const Program& program, const CallStack& calls, int lane) {
-  constexpr size_t kMost = 6;  // innermost calls; the outermost is always shown
+/// The calls that a lane is in, the innermost first; of many the last is the outermost.
+void add_calls(Finding& finding, const Program& program, const CallStack& calls, int lane) {
+  constexpr size_t kMost = 6;
   const std::vector<Activation>& stack = calls.lanes[static_cast<size_t>(lane) % 32];
-  std::string text;
   for (size_t i = stack.size(); i-- > 0;) {
-    const size_t depth = stack.size() - i;
-    if (depth == kMost && i > 0) {
-      text += "    ... and " + base::grouped(i) + " more calls\n";
-      i = 0;
-    }
-    text += "  in " + readable_name(program.routines[stack[i].routine].function->name) + ", called at " +
-            program.describe(stack[i].call) + "\n";
+    if (stack.size() - i == kMost && i > 0) finding.calls_left_out = std::exchange(i, 0);
+    finding.calls.push_back(
+        {readable_name(program.routines[stack[i].routine].function->name), program.locate(stack[i].call)});
   }
-  return text;
 }
 
 std::string events_text(const Cluster& cluster, const std::vector<Mbarrier::Event>& events) {
@@ -137,11 +131,20 @@ std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& wa
   return "";
 }
 
-/// The plural of a sentence: "waits for registers of its warp" becomes "wait for registers of their warp".
-std::string of_several(std::string what) {
-  what.erase(what.find(' ') - 1, 1);
-  const size_t its = what.substr(0, what.find('\n')).find(" its ");
-  return its == std::string::npos ? what : what.replace(its, 5, " their ");
+/// Without its warps.
+Waiting waiting(const Cluster& cluster, const Cta& cta, const Split& split, const std::string& what) {
+  Waiting result{.side = {.who = name_of(cta), .at = program_of(cluster).locate(split.pc)}, .what = what};
+  if (split.wait != Wait::Mbarrier) return result;
+  const uint32_t offset = split.arguments[0] & kSharedOffsetMask;
+  result.barrier = name_of_shared(cta, offset);
+  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
+  if (index == 0) return result;
+  for (const Mbarrier::Event& event : cta.barriers[index - 1u].history) {
+    result.arrivals.push_back({.who = "rank " + std::to_string(event.cta_rank) +
+                                      (event.warp < 0 ? "" : ", warp " + std::to_string(event.warp)),
+                               .at = program_of(cluster).locate(event.pc)});
+  }
+  return result;
 }
 
 }  // namespace
@@ -186,32 +189,29 @@ std::string name_of_shared(const Launch& launch, uint32_t offset) {
   return readable_name(best) + (offset > start ? " +" + std::to_string(offset - start) : "");
 }
 
-std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
-                          const char* kind) {
+Finding explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin) {
   const Program& program = program_of(cluster);
-  std::string text =
-      std::string("sim: ") + kind + " in kernel " + readable_name(program.kernel->name) + "\n  " + fault.message + "\n";
+  Finding finding{.kind = Finding::Kind::Fault, .kernel = readable_name(program.kernel->name), .what = fault.message};
+  if (fault.habit) finding.rule = text_of(*fault.habit).name;
   if (warp != nullptr) {
     const Split& split = warp->splits[warp->current];
     const Op& op = program.ops[split.pc];
     Mask active = split.mask;
     if (op.guard >= 0) active &= *reinterpret_cast<const Mask*>(warp->registers + op.guard) ^ op.guard_flip;
-    text += "  at " + program.describe(split.pc) + "\n  by " + name_of(*warp->cta) + ", warp " +
-            std::to_string(warp->index);
     const int lane = fault.lane >= 0 ? fault.lane : std::has_single_bit(active) ? std::countr_zero(active) : -1;
-    if (lane >= 0)
-      text += ", lane " + std::to_string(lane) + " (thread " +
-              std::to_string(warp->index * 32 + static_cast<uint32_t>(lane)) + ")";
-    else
-      text += ", " + lanes_text(active, warp->live);
-    text += "\n";
-    if (warp->calls) text += calls_text(program, *warp->calls, lane >= 0 ? lane : std::countr_zero(split.mask));
+    const std::string lanes = lane < 0 ? lanes_text(active, warp->live)
+                                       : "lane " + std::to_string(lane) + " (thread " +
+                                             std::to_string(warp->index * 32 + static_cast<uint32_t>(lane)) + ")";
+    finding.first = {.who = name_of(*warp->cta) + ", warp " + std::to_string(warp->index) + ", " + lanes,
+                     .at = program.locate(split.pc)};
+    if (warp->calls) add_calls(finding, program, *warp->calls, lane >= 0 ? lane : std::countr_zero(split.mask));
   } else if (origin != nullptr) {
-    text += "  in an asynchronous operation that was issued at " + program.describe(origin->pc) + "\n  by " +
-            name_of(cluster.ctas[origin->cta_rank]) + ", warp " + std::to_string(origin->warp) + ", lane " +
-            std::to_string(origin->lane) + "\n";
+    finding.is_asynchronous = true;
+    finding.first = {.who = name_of(cluster.ctas[origin->cta_rank]) + ", warp " + std::to_string(origin->warp) +
+                            ", lane " + std::to_string(origin->lane),
+                     .at = program.locate(origin->pc)};
   }
-  return text;
+  return finding;
 }
 
 void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp,
@@ -219,67 +219,43 @@ void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, 
   const Launch& launch = *cluster.launch;
   if (launch.tolerated.contains(habit)) return;
   Fault named = what;
+  named.habit = habit;
   named.message += std::string(" (habit ") + text_of(habit).name +
                    (launch.lenient ? ")" : ", which hardware lets pass; so does --tolerate)");
   if (!launch.lenient) throw named;
   cluster.scheduler->remark(habit, named, warp, origin);
 }
 
-std::string explain_deadlock(const Cluster& cluster) {
+Finding explain_deadlock(const Cluster& cluster) {
   const Program& program = program_of(cluster);
-  std::string text = "sim: deadlock in kernel " + readable_name(program.kernel->name) +
-                     ": no warp of this cluster can go on, and nothing is in flight\n";
-  // Warps that wait at the same instruction for the same thing share a line.
+  Finding finding{.kind = Finding::Kind::Deadlock, .kernel = readable_name(program.kernel->name)};
   for (const Cta& cta : cluster.ctas) {
-    std::map<std::string, std::vector<std::string>> groups;
-    std::vector<std::string> order;
-    uint32_t exited = 0;
+    CtaState& state = finding.ctas.emplace_back(CtaState{.name = name_of(cta), .exited = cta.exited});
+    std::map<std::pair<std::string, uint32_t>, size_t> groups;  // warps that wait at one instruction for one thing
     for (const Warp& warp : cta.warps) {
-      if (warp.live == 0) ++exited;
+      if (warp.live == 0) ++state.exited_warps;
       for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
         const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
-        std::string key = describe_wait(cluster, cta, warp, split) + "\n      at " + program.describe(split.pc);
-        if (!groups.count(key)) order.push_back(key);
-        groups[key].push_back(std::to_string(warp.index) +
-                              (split.mask == warp.live ? "" : " (" + lanes_text(split.mask, warp.live) + ")"));
+        const std::string what = describe_wait(cluster, cta, warp, split);
+        const auto [group, is_new] = groups.try_emplace({what, split.pc}, state.waits.size());
+        if (is_new) state.waits.push_back(waiting(cluster, cta, split, what));
+        Waiting& together = state.waits[group->second];
+        together.is_several = !is_new;
+        together.warps += (is_new ? "" : ", ") + std::to_string(warp.index) +
+                          (split.mask == warp.live ? "" : " (" + lanes_text(split.mask, warp.live) + ")");
       }
     }
-    text += "  " + name_of(cta) + (cta.exited ? ": exited\n" : ":\n");
-    for (const std::string& key : order) {
-      const auto& warps = groups[key];
-      text += warps.size() == 1 ? "    warp " : "    warps ";
-      for (size_t i = 0; i < warps.size(); ++i) text += (i ? ", " : "") + warps[i];
-      text += " " + (warps.size() == 1 ? key : of_several(key)) + "\n";
-    }
-    if (exited > 0 && !cta.exited)
-      text += "    " + std::to_string(exited) + (exited == 1 ? " warp has" : " warps have") + " exited\n";
   }
-  return text;
+  return finding;
 }
 
-std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, uint64_t instructions) {
+Finding explain_spin(const Cluster& cluster, const Warp& warp, Finding::Hang how, uint64_t instructions) {
   const Program& program = program_of(cluster);
-  const Split& split = warp.splits[warp.current];
-  const auto sentence = [&]() -> std::string {
-    const std::string patience = " If the kernel would end eventually, scripts/sim.sh --patience N raises the limit.\n";
-    switch (what) {
-      case Spin::Proven:
-        return "A warp repeats the same instructions with the same registers, and no other warp can run.\n";
-      case Spin::Suspected:
-        return "A warp has executed " + base::grouped(instructions) +
-               " instructions, or the equivalent, without a new effect that others can observe: at most it wrote where "
-               "it had written before." +
-               patience;
-      case Spin::Meeting:
-        return "For " + base::grouped(instructions) +
-               " instructions, or the equivalent, all warps have met at barriers without any other effect: no memory "
-               "has changed, no copy or tensor operation has begun, nothing was printed." +
-               patience;
-    }
-    return "";
-  };
-  return "sim: kernel " + readable_name(program.kernel->name) + " spins for ever\n  " + sentence() + "  at " +
-         program.describe(split.pc) + "\n  by " + name_of(*warp.cta) + ", warp " + std::to_string(warp.index) + "\n";
+  Finding finding{.kind = Finding::Kind::Deadlock, .kernel = readable_name(program.kernel->name)};
+  finding.first = {.who = name_of(*warp.cta) + ", warp " + std::to_string(warp.index),
+                   .at = program.locate(warp.splits[warp.current].pc)};
+  finding.hang = how, finding.instructions = instructions;
+  return finding;
 }
 
 }  // namespace sim

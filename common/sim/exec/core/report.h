@@ -1,4 +1,4 @@
-// Reports: an error of a kernel, or what its warps wait for, in terms of its source.
+// Findings: an error of a kernel, or what its warps wait for, in terms of its source.
 #pragma once
 
 #include <string>
@@ -9,23 +9,16 @@
 namespace sim {
 
 /// `warp` is the warp whose instruction failed; or `origin` is the issuer of the asynchronous operation that failed.
-std::string explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin,
-                          const char* kind = "error");
+Finding explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin);
 
 /// A violation that hardware tolerates. If this run tolerates it, too, it is reported as a remark, or not at all if the
 /// user tolerates the habit; otherwise `what` is thrown. `warp` and `origin` as in Scheduler::remark.
 void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, const Warp* warp, const Origin* origin);
 
-/// The report of a deadlock: which warp waits for what, what is missing, which threads have arrived.
-std::string explain_deadlock(const Cluster& cluster);
-
-enum class Spin : uint8_t {
-  Proven,     ///< its registers repeat exactly, and no other warp can run
-  Suspected,  ///< it has long had no new effect
-  Meeting,    ///< all warps have long done nothing but meet at barriers
-};
-/// The report of a warp without progress after this number of instructions.
-std::string explain_spin(const Cluster& cluster, const Warp& warp, Spin what, uint64_t instructions);
+/// Which warp waits for what, what is missing, which threads have arrived.
+Finding explain_deadlock(const Cluster& cluster);
+/// A warp without progress after this number of instructions.
+Finding explain_spin(const Cluster& cluster, const Warp& warp, Finding::Hang how, uint64_t instructions);
 
 /// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
 std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);

@@ -147,6 +147,7 @@ class GroupCommit final : public AsyncOperation {
       });
     }
   }
+  OperationUnit unit() const override { return OperationUnit::TensorCoreOfWarpgroup; }
   std::string describe() const override { return "wgmma.commit_group"; }
 };
 
@@ -189,6 +190,7 @@ class Wgmma final : public AsyncOperation {
     tensor::count_multiply_adds(cluster, multiply_adds);
   }
   const WgmmaOperands& operands() const { return *entry->operands; }
+  OperationUnit unit() const override { return OperationUnit::TensorCoreOfWarpgroup; }
   std::string describe() const override { return "wgmma m64n" + std::to_string(operands().n); }
   Footprint footprint() const override {
     using Space = Footprint::Place::Space;

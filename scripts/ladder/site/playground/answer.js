@@ -15,7 +15,7 @@ const HEADLINES = {
   right: "Right",
 };
 
-const KINDS = {habit: "tolerated violation", strict: "error in strict mode"};
+const KINDS = {habit: "tolerated violation", convergence: "tolerated violation"};
 
 function headline({kind, right}) {
   return kind === "right" && !right ? "It has run" : HEADLINES[kind] ?? kind;
@@ -81,8 +81,8 @@ export class Answer {
   }
 
   /** The lines of the kernel that an access comes from. */
-  linesOf({places}) {
-    return (places ?? []).filter((place) => this.isHere(place)).map(({line}) => line).slice(-1);
+  linesOf({frames}) {
+    return (frames ?? []).filter((place) => this.isHere(place)).map(({line}) => line).slice(-1);
   }
 
   /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. */
@@ -108,23 +108,24 @@ export class Answer {
   }
 
   report(report) {
-    const {kind, rule, sides = [], waits = [], what, where, missing, count, text} = report;
+    const {kind, rule, strict, sides = [], waits = [], what, memory, missing, count, text} = report;
     const times = Number(count) > 1 ? ` (${number(Number(count))} times)` : "";
-    const parts = [element("h4", {}, `${KINDS[kind] ?? kind}${rule ? `: ${rule}` : ""}${times}`)];
-    if (what) parts.push(element("p", {}, `${sides.length > 1 ? "The second " : ""}${what}${where ? `, at ${where}` : ""}.`));
-    if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side, side.by)))));
+    const parts = [element("h4", {}, `${KINDS[kind] ?? kind}${strict ? " in strict mode" : ""}${rule ? `: ${rule}` : ""}${times}`)];
+    if (what) parts.push(element("p", {}, `${sides.length > 1 ? "The second " : ""}${what}${memory ? `, at ${memory}` : ""}.`));
+    if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side)))));
     if (waits.length) {
       parts.push(element("p", {}, "Waiting warps:"));
-      parts.push(element("ul", {}, ...waits.map((wait) => element("li", {}, ...this.access(wait, wait.who)))));
+      parts.push(element("ul", {}, ...waits.map((wait) => element("li", {}, ...this.access(wait, wait.what)))));
     }
-    if (missing) parts.push(element("p", {class: "missing"}, `Missing: ${missing.replace(/^Missing: /, "")}`));
+    if (missing.sentence) parts.push(element("p", {class: "missing"}, `Missing: ${missing.sentence}`));
     if (parts.length === 1) parts.push(element("pre", {}, text));
     return element("div", {class: "report", "data-kind": kind}, ...parts);
   }
 
   /** An instruction, the threads that execute it, and its source lines. */
-  access({instruction, places = [], ptx_line: line}, who) {
-    const where = places.map(
+  access({instruction, frames = [], ptx_line: line, noun, who: by}, does = "") {
+    const who = [instruction.startsWith(noun) ? "" : noun, by, does].filter(Boolean).join(", ");
+    const where = frames.map(
         (place) => this.isHere(place) ?
             element("button", {type: "button", class: "line", onclick: () => this.kernel.point(place.line)}, `line ${place.line}`) :
             `${place.file}:${place.line}`);

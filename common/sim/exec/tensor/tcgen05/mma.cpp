@@ -61,6 +61,7 @@ class Mma final : public AsyncOperation {
     ++cluster.changes;
     tensor::count_multiply_adds(cluster, multiply_adds());
   }
+  OperationUnit unit() const override { return OperationUnit::TensorCore; }
   std::string describe() const override {
     const InstructionDescriptor& in = operands.in;
     return "MMA " + std::to_string(in.m) + "x" + std::to_string(in.n) + "x" + std::to_string(in.k);

@@ -128,6 +128,7 @@ class TmemLoad final : public AsyncOperation {
     ++cluster.changes;
     if (--warp->tmem_loads == 0) wake(*warp, Wait::TmemLoad);
   }
+  OperationUnit unit() const override { return OperationUnit::TensorMemory; }
   std::string describe() const override { return "tcgen05.ld"; }
   Footprint footprint() const override { return moved(*warp, *operands, address, false); }
 };
@@ -153,6 +154,7 @@ class TmemStore final : public AsyncOperation {
     ++cluster.changes;
     if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
   }
+  OperationUnit unit() const override { return OperationUnit::TensorMemory; }
   std::string describe() const override { return "tcgen05.st"; }
   Footprint footprint() const override { return moved(*warp, *operands, address, true); }
 };

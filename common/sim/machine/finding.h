@@ -1,0 +1,118 @@
+// What a run has found: a record. Of it report/ alone makes sentences, and lines of JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sim {
+
+/// A line of the source.
+struct SourceLine {
+  std::string file;  ///< the last two parts of its path
+  uint32_t line = 0;
+  auto operator<=>(const SourceLine&) const = default;
+};
+
+/// An instruction of a kernel, and its place in the source.
+struct Location {
+  std::string instruction = {};         ///< in full; or words such as "its end", which have no place
+  uint32_t ptx_line = 0;                ///< 0: it has no place
+  std::vector<SourceLine> frames = {};  ///< the innermost first, then the lines that call it; may be empty
+  std::size_t body = 0;                 ///< the frame in the kernel's own body
+  bool operator==(const Location&) const = default;
+};
+
+/// A warp at an instruction, at a time.
+struct Spot {
+  uint32_t cta = 0;  ///< in the grid
+  uint16_t warp = 0;
+  uint32_t site = 0;  ///< the instruction
+  uint64_t time = 0;
+};
+
+/// One of the instructions that a finding is about.
+struct Side {
+  std::string noun = {};  ///< "bulk load"; empty: the instruction says enough
+  std::string who = {};   ///< "CTA (3, 1), rank 1 of its cluster, warp 0, lane 5"
+  Location at = {};
+  std::optional<Spot> spot = {};
+};
+
+/// What is missing, in all parts of its sentence.
+struct MissingLink {
+  enum class What : uint8_t;  ///< machine/missing.h
+  /// How far a signal has to reach.
+  enum class Reach : uint8_t { Warp, Cta, Cluster, Grid };
+
+  What what{};
+  std::string instruction = {};                ///< the one that would do, if it is always the same
+  std::optional<Location> from = {}, to = {};  ///< it is missing between these, after the first, or before the second
+  std::optional<Location> also = {};           ///< another instruction that the sentence names
+  Reach reach = Reach::Warp;
+  std::vector<std::string> names = {};  ///< warps, phases, barriers that the sentence names
+};
+
+/// An instruction at which warps wait, and for what.
+struct Waiting {
+  Side side = {};          ///< `who` is the CTA
+  std::string warps = {};  ///< "0, 1 (lane 3)"
+  bool is_several = false;
+  std::string what = {};            ///< "waits for the mbarrier at ..."
+  std::string barrier = {};         ///< its name; empty: it waits for something else
+  std::vector<Side> arrivals = {};  ///< in the current phase
+};
+
+/// What a CTA does in a deadlock.
+struct CtaState {
+  std::string name = {};
+  bool exited = false;
+  uint32_t exited_warps = 0;
+  std::vector<Waiting> waits = {};
+};
+
+/// A call that is not inlined.
+struct CallSite {
+  std::string function = {};
+  Location at = {};
+};
+
+struct Finding {
+  /// The words for what a run may come to, from the worst to none; all programs of this project use them.
+  enum class Kind : uint8_t { Race, Convergence, Deadlock, Fault, Refused, Wrong, Habit, Right };
+  /// Of a deadlock: how it is known.
+  enum class Hang : uint8_t {
+    NothingCanRun,  ///< no warp can go on
+    Repeats,        ///< a warp's registers repeat exactly, and no other warp can run
+    Idles,          ///< a warp has long had no new effect
+    Meets,          ///< all warps have long done nothing but meet at barriers
+  };
+
+  Kind kind = Kind::Race;
+  std::string rule = {};      ///< its name, or the habit's
+  bool is_strict = false;     ///< only --check=strict requires it
+  bool is_tolerated = false;  ///< a warning: the kernel goes on, and the exit code is the program's
+  std::string kernel = {};    ///< readable
+  uint64_t launch = 0;        ///< its number in the process, from 0
+  uint64_t stream = 0;        ///< 0: the default stream
+  std::optional<SourceLine> launched_at = {};
+  Side first = {}, second = {};  ///< the earlier access first; empty: it concerns no, or only one, instruction
+  std::string what = {};         ///< the predicate of a sentence, or the sentence of a fault
+  std::string where = {};        ///< the memory
+  MissingLink missing = {};
+  uint64_t bytes = 0, count = 0;
+  uint64_t followers = 0;  ///< later findings that may be its consequences
+  // Of faults and deadlocks.
+  bool is_asynchronous = false;  ///< the first side has issued the operation that failed
+  Hang hang = Hang::NothingCanRun;
+  uint64_t instructions = 0;  ///< without progress
+  std::vector<CtaState> ctas = {};
+  std::vector<CallSite> calls = {};  ///< the innermost first; of many the outermost follows `calls_left_out` others
+  std::size_t calls_left_out = 0;
+
+  bool is_of_check() const { return missing.what != MissingLink::What{}; }
+};
+
+}  // namespace sim

@@ -1,0 +1,64 @@
+// What may be missing, by name. report/missing.cpp has the sentence of each.
+#pragma once
+
+#include "machine/finding.h"
+
+namespace sim {
+
+enum class MissingLink::What : uint8_t {
+  Nothing,
+  // The accesses are ordered, but not in every way that is required.
+  ProxyFence,
+  BeforeFence,
+  AfterFence,
+  FlagFence,
+  LateFence,
+  AcquiringWait,
+  ReleasingLink,
+  ReleaseAndAcquire,
+  WiderScope,
+  // They are not ordered.
+  OneLane,
+  ExpectTx,
+  WarpSync,
+  WarpSyncBefore,
+  PhaseWait,
+  BarrierWait,
+  ClusterWait,
+  Signal,
+  SignalFromThere,
+  Completion,
+  Link,
+  LinkBeyondSignal,
+  Reconvergence,
+  // Barriers.
+  Barrier,
+  Invalidation,
+  InitFence,
+  WaitForPhase,
+  WaitBeforeArrival,
+  WaitBeforeBarrier,
+  LateWaiter,
+  BarrierBeforeInval,
+  ClusterStart,
+  // Tensor maps and registers.
+  MapAcquireFirst,
+  MapAcquire,
+  MapRelease,
+  FirstWgmmaFence,
+  WgmmaFence,
+  WgmmaWait,
+  // Ends of CTAs, lanes, clusters, launches.
+  PhaseBeforeExit,
+  ReleaseBeforeExit,
+  CompletionBeforeExit,
+  ClusterBarrierBeforeExit,
+  AddressPerLane,
+  OrderOfClusters,
+  GridWait,
+  LaunchOrder,
+  WaitForWork,
+  kCount
+};
+
+}  // namespace sim

@@ -1,0 +1,214 @@
+// What is missing: its code in records, the instruction that would do, and its sentence.
+#include <algorithm>
+#include <iterator>
+
+#include "machine/missing.h"
+#include "report/text.h"
+
+namespace sim::report {
+namespace {
+
+struct MissingText {
+  const char* word;         ///< in records
+  const char* instruction;  ///< if it is always the same
+  /// {from}, {to}, {also}, {second}: lines; {between}: "between A and B", "after A"; {link}: a synchronisation that
+  /// reaches the second access; {0}: a name; {0 has}: the verb after it, for "lane 3" or "lanes 0 to 7". A part in
+  /// brackets is left out if one of its parameters is empty.
+  const char* sentence;
+};
+
+constexpr MissingText kMissing[] = {
+    {"", "", ""},
+    {"proxy fence", "fence.proxy.async",
+     "ordered, but not across proxies: fence.proxy.async {0}by the {1}, {between}"
+     "[; or, after the one at {also}, {link} before {second}]"},
+    {"fence before thread sync", "tcgen05.fence::before_thread_sync",
+     "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp {0}, {between}"
+     "[; or, after the one at {also}, {link} before {second}]"},
+    {"fence after thread sync", "tcgen05.fence::after_thread_sync",
+     "ordered, but not for tcgen05: tcgen05.fence::after_thread_sync by warp {0}, after its wait and before {to}"},
+    {"fence after flag", "ld.acquire",
+     "the flag that announces it was read by a relaxed or volatile access: ld.acquire, or a fence (__threadfence()) "
+     "after the read of the flag and before {to}"},
+    {"fence before flag", "fence.acq_rel",
+     "its own thread has executed a fence (__threadfence()), but the thread that writes the flag after a barrier has "
+     "not fenced since the barrier: __threadfence() between them"},
+    {"acquiring wait", "mbarrier.try_wait",
+     "it has happened, but is not visible: the wait for it is relaxed; a wait that acquires, or a fence between the "
+     "wait and {to}, is required"},
+    {"visible link", "", "it has happened, but is not visible: {link} {between}"},
+    {"release and acquire", "",
+     "it has happened, but is not visible: the signal at {from} is relaxed; a release and an acquire are required"},
+    {"wider scope", "",
+     "it has happened, but is not visible: the signal at {from} is received in another CTA: release and acquire at {0} "
+     "scope are required on both sides"},
+    {"one lane", "elect.sync",
+     "each lane that executes it starts an operation: execution by one lane (elect.sync), or an address of its own for "
+     "each lane"},
+    {"expected bytes", "mbarrier.arrive.expect_tx",
+     "phase {0} of the mbarrier at {1} was current when the load was issued at {from}, and it completed before all "
+     "bytes of the load had arrived: mbarrier.arrive.expect_tx (or expect_tx) for all of them, before the last arrival "
+     "of that phase"},
+    {"signal of all lanes", "bar.warp.sync",
+     "{0} of that warp {0 has} signalled, {1} {1 has} not: __syncwarp()[ before {to}], or an arrival by each lane"},
+    {"sync of lanes", "bar.warp.sync",
+     "{0} of this warp {0 knows} that it has finished, {1} {1 does} not: __syncwarp() before {to}"},
+    {"wait for phase", "mbarrier.try_wait",
+     "the mbarrier at {0} would order them[ ({also})]: a wait (mbarrier.try_wait) for that phase, before {to}"},
+    {"wait at barrier", "bar.sync", "barrier {0} would order them: bar.sync there, before {to}"},
+    {"wait at cluster barrier", "barrier.cluster.wait",
+     "the cluster barrier would order them[ ({also})]: barrier.cluster.wait, which this warp has not executed there, "
+     "before {to}"},
+    {"signal that arrives", "",
+     "{0} knows that it has finished, but its signal at {from} has not reached {to}: a barrier, or an arrival and a "
+     "wait, is missing between them"},
+    {"signal", "",
+     "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
+     "is missing between them"},
+    {"completion", "", "its completion was never waited for: {0}, {between}"},
+    {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
+    {"link", "",
+     "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "
+     "{between}"},
+    {"reconvergence", "bar.warp.sync",
+     "__syncwarp() (bar.warp.sync) by all lanes of the warp, which have parted, {between}"},
+    {"barrier after init", "", "a barrier of the {0} between {from} and {to}"},
+    {"invalidation", "mbarrier.inval", "mbarrier.inval of it, after its last use and before {to}"},
+    {"init fence", "fence.mbarrier_init",
+     "fence.mbarrier_init by the initialising thread, after {from} and before the barrier that lets other threads use "
+     "it"},
+    {"earlier phase", "mbarrier.try_wait",
+     "a phase two earlier has the same parity and would satisfy this wait as well: a wait (mbarrier.try_wait) for "
+     "phase {0}, or for something that comes after it, before {to}"},
+    {"wait before arrival", "mbarrier.try_wait",
+     "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before {to}, for "
+     "something that comes after that phase"},
+    {"wait before arrival", "bar.sync",
+     "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before {to}, for "
+     "something that comes after that phase. {0}"},
+    {"signal of waiter", "",
+     "a late waiter is lapped: it finds the parity flipped again; {0} must signal, by an arrival or a barrier, after "
+     "{from}[, before the next phase is completed ({1})]"},
+    {"barrier before inval", "bar.sync", "a barrier of the CTA (bar.sync) {between}"},
+    {"cluster start", "barrier.cluster", "a barrier of the cluster before {to}"},
+    {"map acquire", "fence.proxy.tensormap::generic.acquire",
+     "fence.proxy.tensormap::generic.acquire of these 128 bytes by a thread of this CTA, before {to}, or the map as a "
+     "__grid_constant__ parameter"},
+    {"map acquire", "fence.proxy.tensormap::generic.acquire",
+     "fence.proxy.tensormap::generic.acquire of these 128 bytes by this warp, before {to}"},
+    {"map release", "fence.proxy.tensormap::generic.release",
+     "fence.proxy.tensormap::generic.release by the thread that changes it, after {from}"},
+    {"wgmma fence", "wgmma.fence", "wgmma.fence before {to}"},
+    {"wgmma fence", "wgmma.fence", "wgmma.fence between {from} and {to}"},
+    {"wgmma wait", "wgmma.wait_group", "wgmma.wait_group for the group of the first, before {to}"},
+    {"phase before exit", "mbarrier.try_wait",
+     "a wait (mbarrier.try_wait) for the phase of {0} in which it arrives, by a thread of {1}[, which {2} waits there]"
+     "[, which last waits there at {also}], before its end[ at {to}][; or a barrier of the cluster after {from}]"},
+    {"release before exit", "barrier.cluster.arrive.release",
+     "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"},
+    {"completion before exit", "", "{0}, before the CTA exits"},
+    {"barrier before exit", "barrier.cluster", "a barrier of the cluster after it"},
+    {"address per lane", "elect.sync", "an address of its own for each lane, or a store by one lane only"},
+    {"order of clusters", "",
+     "nothing orders them: they are in different clusters, and these have not waited for one another"},
+    {"grid wait", "griddepcontrol.wait", "this launch may overlap the one before it: griddepcontrol.wait before {to}"},
+    {"order of launches", "",
+     "nothing waits for the first: an event between the streams, griddepcontrol.wait in the launch between them, or a "
+     "wait by the host"},
+    {"wait for work", "", "a wait for it, by an event or by the host"},
+};
+static_assert(std::size(kMissing) == static_cast<size_t>(MissingLink::What::kCount));
+
+const MissingText& text_of(const MissingLink& missing) { return kMissing[static_cast<size_t>(missing.what)]; }
+
+std::string last_part(const SourceLine& frame) {
+  const size_t slash = frame.file.rfind('/');
+  return frame.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" + std::to_string(frame.line);
+}
+
+std::string between(const MissingLink& missing) {
+  if (!missing.to) return "after " + line(*missing.from);
+  std::string first = line(*missing.from), second = line(*missing.to);
+  if (first == second && *missing.from != *missing.to && !missing.from->frames.empty() && !missing.to->frames.empty())
+    first = last_part(missing.from->frames.front()), second = last_part(missing.to->frames.front());
+  return first == second ? "between one iteration of " + first + " and the next"
+                         : "between " + first + " and " + second;
+}
+
+const char* link_text(MissingLink::Reach reach) {
+  switch (reach) {
+    case MissingLink::Reach::Warp: return "__syncwarp() (bar.warp.sync)";
+    case MissingLink::Reach::Cta: return "a barrier of the CTA (bar.sync), or an arrival and a wait,";
+    case MissingLink::Reach::Cluster:
+      return "a barrier of the cluster, or an arrival at one of its mbarriers and a wait,";
+    case MissingLink::Reach::Grid: break;
+  }
+  return "a flag that is released and acquired at .gpu scope (__threadfence() before its write and after its read)";
+}
+
+std::string verb(const std::string& subject, std::string_view singular) {
+  if (subject.starts_with("lane ")) return std::string(singular);
+  return singular == "has" ? "have" : singular == "does" ? "do" : "know";
+}
+
+/// The value of one parameter of a sentence.
+std::string parameter(std::string_view name, const Finding& finding) {
+  const MissingLink& missing = finding.missing;
+  const auto line_of = [](const std::optional<Location>& at) { return at ? line(*at) : ""; };
+  if (name == "from") return line_of(missing.from);
+  if (name == "to") return line_of(missing.to);
+  if (name == "also") return line_of(missing.also);
+  if (name == "second") return line(finding.second.at);
+  if (name == "between") return between(missing);
+  if (name == "link") return link_text(missing.reach);
+  const auto index = static_cast<size_t>(name[0] - '0');
+  const std::string named = index < missing.names.size() ? missing.names[index] : "";
+  return name.size() == 1 ? named : verb(named, name.substr(2));
+}
+
+}  // namespace
+
+std::string missing(const Finding& finding) {
+  std::string text, part;
+  bool in_part = false, is_empty = false;
+  for (std::string_view rest = text_of(finding.missing).sentence; !rest.empty();) {
+    const char next = rest[0];
+    if (next == '[') {
+      part.clear(), in_part = true, is_empty = false;
+    } else if (next == ']') {
+      if (!is_empty) text += part;
+      in_part = false;
+    }
+    size_t length = 1;
+    std::string value;
+    if (next == '{') {
+      length = rest.find('}') + 1;
+      value = parameter(rest.substr(1, length - 2), finding);
+      is_empty |= value.empty();
+    } else if (next != '[' && next != ']') {
+      length = std::min(rest.find_first_of("[]{"), rest.size());
+      value = rest.substr(0, length);
+    }
+    (in_part ? part : text) += value;
+    rest.remove_prefix(length);
+  }
+  return text;
+}
+
+std::string line(const Location& at) {
+  if (!at.frames.empty()) return last_part(at.frames[at.body]);
+  return at.ptx_line != 0 ? "PTX line " + std::to_string(at.ptx_line) : at.instruction;
+}
+
+const char* word_of(MissingLink::What what) { return kMissing[static_cast<size_t>(what)].word; }
+
+std::string instruction_of(const MissingLink& missing) {
+  if (!missing.instruction.empty()) return missing.instruction;
+  const MissingText& text = text_of(missing);
+  const std::string_view sentence = text.sentence;
+  if (text.instruction[0] != '\0' || sentence.find("{link}") == sentence.npos) return text.instruction;
+  constexpr const char* kLinks[] = {"bar.warp.sync", "bar.sync", "barrier.cluster", "fence.acq_rel"};
+  return kLinks[static_cast<size_t>(missing.reach)];
+}
+
+}  // namespace sim::report
