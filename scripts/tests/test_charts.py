@@ -29,7 +29,7 @@ class Data(support.Sandbox):
         self.context = Context(self.root, data.load_results(self.root / files.RESULTS))
 
     def test_kinds_have_panels_of_their_own(self) -> None:
-        for make in (charts.progression, charts.tflops_by_size, charts.percent_of_cublas):
+        for make in (charts.tflops_by_size, charts.percent_of_cublas):
             chart = make(self.context)
             assert chart
             self.assertEqual([panel.title for panel in chart.panels],
@@ -38,10 +38,13 @@ class Data(support.Sandbox):
     def test_progression(self) -> None:
         chart = charts.progression(self.context)
         assert chart
-        self.assertEqual(chart.panels[1].series, {"measured": [250.4, 460.0]})
-        self.assertEqual(chart.panels[1].notes, ["250  (0.357 x)", "460  (0.657 x)"])
-        self.assertEqual(chart.panels[0].notes[0], "91.5  (0.054* x)")
-        self.assertEqual(chart.panels[1].ticks, [700.0, 700.0])
+        self.assertEqual([panel.title for panel in chart.panels if any(panel.series["TFLOPS"])],
+                         ["8192, measured: NVIDIA H200", "8192, reported: GB200"])
+        measured, reported = (panel for panel in chart.panels if any(panel.series["TFLOPS"]))
+        self.assertEqual(measured.series, {"TFLOPS": [250.4, 460.0]})
+        self.assertEqual(measured.notes, ["250  (0.357 x)", "460  (0.657 x)"])
+        self.assertEqual(reported.notes[0], "91.5  (0.054* x)")
+        self.assertEqual(measured.ticks, [700.0, 700.0])
 
     def test_percent(self) -> None:
         chart = charts.percent_of_cublas(self.context)

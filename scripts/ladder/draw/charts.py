@@ -12,14 +12,11 @@ from ladder.files import RESULTS
 from ladder.levels import names
 from ladder.levels.description import SMEM_LIMIT
 from ladder.levels.shapes import cube, size_text
-from ladder.model import machine, predicted
+from ladder.model import machine
 from ladder.results import data, numbers
 from ladder.sim.counters import executed_share, lines_per_store, wavefronts_per_store
 
 HEAT_MAPS = "autotune_"  # stands in the names of sweeps, and of the heat-maps that are made of them
-
-
-MODELLED = "modelled: B200, by this host's factor"
 
 
 def _short(level: str) -> str:
@@ -50,29 +47,30 @@ def _summary(context: Context, series: data.Series) -> str:
     return f"{_title(series)}: {steps} TFLOPS" + (f", {ratio} of cuBLAS" if ratio != numbers.NOTHING else "")
 
 
+PROGRESSION_EDGES = (4096, data.DEFAULT_EDGE)
+
+
 def progression(context: Context) -> Optional[Chart]:
+    """A row for each kind of figure, measured on the GPU of record and reported; a panel for each size."""
     panels = []
     levels = context.levels()
-    for series in _ladders(context):
-        found = [data.find(context.results, level, series, cube(data.DEFAULT_EDGE)) for level in levels]
-        notes = []
-        for result in found:
-            ratio = numbers.ratio_text(result, "ratio_cublas")
-            notes.append("no figure" if result is None else numbers.tflops_text(result) +
-                         (f"  ({ratio} x)" if ratio != numbers.NOTHING else ""))
-        bars: dict[str, Values] = {f"{series.kind}": [r.number("tflops") if r else None for r in found]}
-        modelled = predicted.blackwell_ladder(context, str(data.DEFAULT_EDGE)) if series.kind == "reported" else {}
-        if modelled:
-            bars[MODELLED] = [modelled.get(level) for level in levels]
-        panels.append(Panel("bars", _title(series), "TFLOPS", [_short(level) for level in levels], series=bars,
-                            notes=notes, hatched=MODELLED if modelled else "",
-                            ticks=[r.number("cublas_tflops") if r else None for r in found]))
+    for series in sorted(data.all_series(data.of_record(context.results)), key=lambda s: (s.arch, s.kind, s.gpu)):
+        for edge in PROGRESSION_EDGES if series.kind != "modelled" else ():
+            found = [data.find(context.results, level, series, cube(edge)) for level in levels]
+            notes = []
+            for result in found:
+                ratio = numbers.ratio_text(result, "ratio_cublas")
+                notes.append("no figure" if result is None else numbers.tflops_text(result) +
+                             (f"  ({ratio} x)" if ratio != numbers.NOTHING else ""))
+            title = f"{edge}, {series.kind}: {re.sub(r' [0-9]+GB.*', '', series.gpu)}"
+            panels.append(Panel("bars", title, "TFLOPS", [_short(level) for level in levels], notes=notes,
+                                series={"TFLOPS": [r.number("tflops") if r else None for r in found]},
+                                ticks=[r.number("cublas_tflops") if r else None for r in found]))
     if not panels:
         return None
-    return Chart(f"The two ladders at M = N = K = {data.DEFAULT_EDGE}",
+    return Chart(f"The two ladders at M = N = K = {' and '.join(map(str, PROGRESSION_EDGES))}: Hopper, then Blackwell",
                  "Bars of TFLOPS, level by level. " + "; ".join(_summary(context, s) for s in _ladders(context)) + ".",
-                 panels, "Mark: cuBLAS beside it.  (x): ratio to cuBLAS; * to torch.matmul.  "
-                 "Hatched: the timing model, by one factor for the host.")
+                 panels, "Mark: cuBLAS beside it.  (x): ratio to cuBLAS; * to torch.matmul.")
 
 
 def _by_size(context: Context, column: str, factor: float, unit: str) -> list[Panel]:

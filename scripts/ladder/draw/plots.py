@@ -32,8 +32,7 @@ class Panel:
     categories: list[str] = field(default_factory=list)
     x: list[float] = field(default_factory=list)
     series: dict[str, Values] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  # beside the bars, unless they are hatched
-    hatched: str = ""  # the series that is of another kind
+    notes: list[str] = field(default_factory=list)  # beside the bars
     ticks: Values = field(default_factory=list)  # a mark at each bar: what cuBLAS does there
     limit: Optional[float] = None  # a line across
     roofs: dict[str, float] = field(default_factory=dict)  # points: TB/s of each memory, one more place in each series
@@ -172,13 +171,9 @@ def _bars(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
     reach = _reach(panel)
     for index, (name, values) in enumerate(panel.series.items()):
         places = [row + (index - (count - 1) / 2) * thick for row in range(len(values))]
-        hatched = name == panel.hatched
-        look: dict[str, Any] = {"color": colours[name]}
-        if hatched:
-            look = {"facecolor": "none", "edgecolor": colours[name], "hatch": "////", "linewidth": 0.8}
-        axes.barh(places, [v or 0 for v in values], thick * 0.92, label=name, **look)
+        axes.barh(places, [v or 0 for v in values], thick * 0.92, label=name, color=colours[name])
         for row, (place, value) in enumerate(zip(places, values)):
-            noted = bool(panel.notes) and not hatched
+            noted = bool(panel.notes)
             note = panel.notes[row] if noted else "" if value is None else f"{value:g}"
             inside = noted and (value or 0) > 0.3 * reach
             axes.annotate(note, (0 if inside else max(value or 0, 0), place), xytext=(4, 0), va="center",
@@ -186,8 +181,7 @@ def _bars(axes: Any, panel: Panel, colours: Mapping[str, str]) -> None:
                           color=ON_BARS if inside else SOFT if value is None else INK)
     for row, tick in enumerate(panel.ticks):
         if tick is not None:
-            # Beside the bar that it belongs to: the hatched one below has its own value there.
-            axes.plot([tick, tick], [row - 0.42, row + (0 if panel.hatched else 0.42)], color=SOFT, linewidth=2)
+            axes.plot([tick, tick], [row - 0.42, row + 0.42], color=SOFT, linewidth=2)
     _category_axis(axes, panel)
 
 

@@ -246,16 +246,6 @@ def host_factor(context: Context) -> float:
                 for (level, edge), value in reported(context).items() if level == REFERENCE)
 
 
-def blackwell_ladder(context: Context, edge: str) -> dict[str, float]:
-    """Modelled TFLOPS by level, times the factor of the reported figures' host; nothing if none are recorded."""
-    known = recorded(context)
-    if not any(level == REFERENCE for level, _ in reported(context)):
-        return {}
-    factor = host_factor(context)
-    return {level: float(f"{factor * float(row['tflops']):.3g}") for (level, gpu, at), row in known.items()
-            if gpu == "b200" and at == edge}
-
-
 def is_held_out(level: str, edge: str) -> bool:
     return level != REFERENCE and (level, edge) not in FITTED_BLACKWELL
 
