@@ -19,6 +19,9 @@ docs/results/*_choice.csv or at --sizes, to judge the kernel's own choice among 
 at each size; --levels and --sizes choose some. The worth of an ablation is the quotient of the two ratios to
 cuBLAS.
 
+--steps measures the kernels after each step between two levels (scripts/steps.py lists them), those of one level in the
+same rounds.
+
 Where a GPU is available for some minutes only, --limit ends the run by itself, with every size measured for its share
 of them. --resume measures what an earlier run of the same commit has left out. Sizes are taken in the order given.
 
@@ -32,7 +35,7 @@ import sys
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import lab, names, shapes
+from ladder.levels import lab, names, shapes, steps
 from ladder.results import ablations, choice, data, measure
 
 
@@ -53,6 +56,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ablations", action="store_true",
                         help=f"levels with each of their ablations (default sizes: "
                              f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
+    parser.add_argument("--steps", action="store_true",
+                        help=f"the kernels after each step to these levels (default sizes: "
+                             f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
                         help="of timing (default: %(default)s)")
     parser.add_argument("--budget", type=command.seconds, metavar="S",
@@ -67,7 +73,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="default: docs/results/GPU.csv, e.g. h200.csv; with --shapes GPU_shapes.csv, with "
                              "--random GPU_random.csv, with --tiles GPU_choice.csv, with --ablations "
-                             "GPU_ablations.csv")
+                             "GPU_ablations.csv, with --steps GPU_steps.csv")
     parser.add_argument("--digests", type=Path, metavar="FILE",
                         help="also record hashes of D, for comparison with the simulated device")
     parser.add_argument("--digest-sizes", default=measure.DIGEST_SIZES, metavar="LIST", help="default: %(default)s")
@@ -86,23 +92,29 @@ def main() -> int:
     if options.ablations and (options.shapes or options.tiles or options.random or options.digests):
         raise command.UsageError("--ablations is a measurement of its own, without --shapes, --random, --tiles and "
                                  "--digests.")
+    if options.steps and (options.shapes or options.tiles or options.random or options.ablations or options.digests):
+        raise command.UsageError("--steps is a measurement of its own, without --shapes, --random, --tiles, "
+                                 "--ablations and --digests.")
     what = ("choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else
-            "ablations" if options.ablations else "")
-    chosen = options.levels or (names.PRODUCTION if what and not options.ablations else ",".join(names.all_names()))
+            "ablations" if options.ablations else "steps" if options.steps else "")
+    production = what and not options.ablations and not options.steps
+    chosen = options.levels or (names.PRODUCTION if production else ",".join(names.all_names()))
     levels = names.choose_levels(chosen, names.all_names())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
     timed = (shapes.parse_sizes(options.sizes) if options.sizes else
              list(data.SHAPES) if options.shapes else choice.shapes() if options.tiles else
              shapes.random_shapes(options.random, options.seed) if options.random else
-             [shapes.cube(edge) for edge in ablations.EDGES] if options.ablations else headline)
+             [shapes.cube(edge) for edge in ablations.EDGES] if options.ablations or options.steps else headline)
     hashed = shapes.parse_sizes(options.digest_sizes)
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
+    if options.steps:
+        levels = [level for level in levels if names.number_of(level) > 1]
     if not levels:
         raise command.UsageError(f"--levels {chosen}: there is no kernel for sm{gpu.arch}.")
     settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
-                                options.apart or options.shapes, options.timeout, options.tiles,
-                                options.ablations)
+                                options.apart or options.shapes, options.timeout,
+                                options.tiles or options.steps, options.ablations, options.steps)
     output = measure.output_beside(gpu, f"{what}.csv") if what else measure.default_output(gpu)
     measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
     if not measurement.commit:
@@ -118,6 +130,8 @@ def main() -> int:
         measure.build(levels, gpu.arch)
         lab.build_ablations(list({task.ablation.path: task.ablation for task in tasks if task.ablation}.values()),
                             lab.Build(options.build.resolve()), os.cpu_count() or 1)
+        if options.steps:
+            steps.build(levels, gpu.arch, lab.Build(options.build.resolve()))
     measure.perform(measurement, tasks, options.limit)
     code = measure.summarise(measurement, tasks)
     if options.tiles and measurement.output.exists():

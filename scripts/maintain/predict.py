@@ -8,6 +8,7 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
                                    their tensor cores' time goes
     predict.py --check             predicts a few points again, and compares them with what is recorded
     predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
+    predict.py --steps             docs/results/modelled_steps.csv: the kernels between two levels, after each step
     predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
 
 The same sources give the same figures, to the last digit, on every machine.
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names
-from ladder.model import ablations, account, predictions
+from ladder.model import ablations, account, predictions, steps
 from ladder.results import data
 
 
@@ -48,6 +49,19 @@ def record_ablations(build: Path, only: str) -> int:
     return 0
 
 
+def record_steps(build: Path, only: str) -> int:
+    """Of the levels named in `only`, with the others' rows kept."""
+    levels = names.choose_levels(only, names.all_names())
+    path = files.ROOT / steps.RECORD
+    rows = [row for row in (data.read_rows(path)[1] if path.exists() else []) if row["level"] not in levels]
+    for row in steps.predict(levels, build):
+        print(f"{row['gpu']} {row['step']} at {row['m']}: {row['tflops']} TFLOPS", flush=True)
+        rows.append(row)
+    rows.sort(key=lambda row: (row["gpu"], int(row["m"]), row["step"]))
+    files.replace(path, data.csv_text(steps.COLUMNS, rows))
+    return 0
+
+
 def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
@@ -68,6 +82,8 @@ def main() -> int:
                         help=f"{', '.join(map(str, predictions.CHECKED))}: are they as recorded, to the last digit?")
     parser.add_argument("--ablations", action="store_true",
                         help="of these levels: each change whose worth was measured or reported, which takes minutes")
+    parser.add_argument("--steps", action="store_true",
+                        help=f"of these levels: the kernel after each step to them, into {steps.RECORD}")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = options.csv
@@ -81,6 +97,8 @@ def main() -> int:
         return 0
     if options.ablations:
         return record_ablations(options.build.resolve(), options.levels)
+    if options.steps:
+        return record_steps(options.build.resolve(), options.levels)
     levels = names.all_names() if options.record else names.choose_levels(options.levels, names.all_names())
     sizes = predictions.RECORDED if options.record else {options.gpu: options.sizes}
     points = [predictions.Point(level, gpu, size, options.config)

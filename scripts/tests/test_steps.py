@@ -6,6 +6,7 @@ import sys
 import unittest
 
 from ladder.levels import lab, names, steps
+from ladder.pages.blocks import stepwise
 from tests import support
 
 MOST_LINES = 50  # that a step adds or removes
@@ -39,6 +40,17 @@ class TheSteps(unittest.TestCase):
                 before, after = (re.sub(r"//.*|\blevel\d\d\b", "", text).split()
                                  for text in (steps.kernel_before(found[0]), steps.kernel_after(found[0])))
                 self.assertEqual(before, after)
+
+
+class Block(unittest.TestCase):
+    def test_what_a_step_brings(self) -> None:
+        """Against the kernel before it; of several configurations the first counts."""
+        rows = [{"step": step, "m": edge, "tflops": speed, "kind": "measured", "gpu": "NVIDIA H100 80GB HBM3"}
+                for step, edge, speed in (("2.1", "8192", "100"), ("2.1", "4096", "50"), ("2.2", "8192", "150"),
+                                          ("2.2", "4096", "55"), ("2.3-a", "8192", "300"), ("2.3-b", "8192", "1"))]
+        gains = [stepwise.gains(rows, steps.find_step(f"2.{number}", 100)) for number in (1, 2, 3)]
+        self.assertEqual(gains, ["-, -", "1.10, 1.50", "-, 2.00"])
+        self.assertEqual(stepwise.heading(rows), "times as fast, at 4096 and 8192 (measured, H100)")
 
 
 class Commands(unittest.TestCase):

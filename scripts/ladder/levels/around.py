@@ -49,7 +49,13 @@ def configs_of(name: str, file: Path, described: bool) -> list[str]:
         raise UsageError(f"{file}: `launch` is a template of {launch[1]} with unknown arguments.")
     describe = f"{space[1]}::describe{{}}" if described else "[] {{ return harness::Description{{}}; }}"
     return [f'{{"{name}{suffix}", {space[1]}::launch{each}, {describe.format(each)}}}'
-            for suffix, each in (template_arguments(launch[1], space[1]) if launch[1] else [("", "")])]
+            for suffix, each in arguments_of(text) or [("", "")]]
+
+
+def arguments_of(text: str) -> list[tuple[str, str]]:
+    """Names and values of the arguments of a kernel's `launch`; none if it is no template."""
+    space, launch = re.search(r"^namespace (\w+) \{", text, re.MULTILINE), LAUNCH.search(text)
+    return template_arguments(launch[1], space[1]) if space and launch and launch[1] else []
 
 
 def description_of(file: Path) -> Optional[Path]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -168,15 +169,38 @@ def write_kernel(one: Step, path: Path, namespace: Optional[str] = None) -> None
     files.replace(path, re.sub(rf"\b{names.short(one.level)}\b", namespace, text) if namespace else text)
 
 
-def compile_together(chosen: Sequence[Step], build: Build, folder: Path) -> Path:
+def config_of(one: Step) -> str:
+    """How its kernel is named in the program of several: the first configuration, if it has some."""
+    return one.title + next((name for name, _ in around.arguments_of(kernel_after(one))), "")
+
+
+def compile_together(chosen: Sequence[Step], build: Build, folder: Path, real: bool = False) -> Path:
     """One program of the kernels after these steps, all of one architecture, whose configurations are named like the
-    steps: it compiles in a fraction of the time that a program for each would take. Raises LabError."""
+    steps: it compiles in a fraction of the time that a program for each would take. `real`: with machine code. Raises
+    LabError."""
     found = {}
     for one in chosen:
         found[one.title] = folder / f"step_{one.title.replace('.', '_')}.cuh"
         write_kernel(one, found[one.title], found[one.title].stem)
-    files.replace(folder / "together" / "main.cu", around.source_of(found, "steps"))
-    program, said = lab.compile_copy("together", chosen[0].arch, f"compute_{chosen[0].arch}a", build, folder)
+    files.replace(folder / "together" / "main.cu", around.source_of(found, chosen[0].level))
+    arch = chosen[0].arch
+    code = f"[sm_{arch}a,compute_{arch}a]" if real else f"compute_{arch}a"
+    program, said = lab.compile_copy("together", arch, code, build, folder)
     if program is None:
         raise LabError(f"the steps do not compile:\n{said}")
     return program
+
+
+def together(level: str, arch: int, build: Build) -> Path:
+    """The program of all kernels of a series that has been built for a GPU."""
+    return build.folder / lab.STEPS / names.target(level, arch)
+
+
+def build(levels: Sequence[str], arch: int, made: Build) -> None:
+    """Machine code of each series. Raises LabError."""
+    for level in levels:
+        with lab.scratch() as folder:
+            program = compile_together(series(level, arch), made, folder, real=True)
+            target = together(level, arch, made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(program, target)

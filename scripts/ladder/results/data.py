@@ -195,9 +195,10 @@ def of_record(results: Sequence[Result]) -> list[Result]:
 
 def load_results(folder: Path = FOLDER) -> list[Result]:
     """The results of all files in `folder` that have the columns of results. Left out are ablations, which measure
-    something else than the level as it is, and the files of SHAPES, of random shapes and of a level's
-    configurations."""
-    return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith(("_shapes", "_random", "_choice"))
+    something else than the level as it is, and the files of SHAPES, of random shapes, of a level's configurations and
+    of the steps to it."""
+    others = ("_shapes", "_random", "_choice", "_steps")
+    return [result for path in sorted(folder.glob("*.csv")) if not path.stem.endswith(others)
             for result in load_file(path)]
 
 

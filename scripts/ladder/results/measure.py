@@ -15,7 +15,7 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
-from ladder.levels import gpus, lab, names, programs
+from ladder.levels import gpus, lab, names, programs, steps
 from ladder.levels.shapes import Shape, cube, shape_text, size_text
 from ladder.results import ablations, choice, data, table
 from ladder.results.data import Fields
@@ -140,6 +140,7 @@ class Settings:
     timeout_s: float = 300  # after which a level counts as hung
     all_configs: bool = False  # in the same rounds, a row for each
     ablations: bool = False  # rows say which one they are of
+    steps: bool = False  # the kernels between two levels, which are the configurations of one program
 
 
 @dataclass
@@ -155,7 +156,9 @@ class Measurement:
     failures: list[str] = field(default_factory=list)
 
     def command_of(self, task: Task, file: Path) -> list[str]:
-        program = (lab.ablated(task.ablation, lab.Build(self.settings.build)) if task.ablation else
+        build = lab.Build(self.settings.build)
+        program = (lab.ablated(task.ablation, build) if task.ablation else
+                   steps.together(task.level, self.gpu.arch, build) if self.settings.steps else
                    names.executable(task.level, self.gpu.arch, self.settings.build))
         command = [str(program), "--sizes", shape_text(task.shape), "--csv", str(file)]
         if task.init:
@@ -212,7 +215,9 @@ class Measurement:
         return "" if (result.number("tflops") or 0) > 0 else "there is no speed"
 
     def record(self, task: Task, row: Fields) -> None:
-        if self.settings.all_configs:
+        if self.settings.steps:
+            merge(self.output, list(row), row, (*RESULT_KEY, "config"))
+        elif self.settings.all_configs:
             merge(self.output, choice.COLUMNS, row, (*RESULT_KEY, "config"))
         elif self.settings.ablations:
             merge(self.output, ablations.COLUMNS, ablations.row_of(task.ablation, row), (*RESULT_KEY, "optimisation"))

@@ -21,6 +21,7 @@ from ladder.pages.blocks import (
     profiled,
     reference,
     rows,
+    stepwise,
     sweeps,
     synchronisation,
 )
@@ -32,7 +33,7 @@ BLOCKS: dict[str, Callable[[Context, Options], str]] = {
     "capstone": figures.capstone, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
     "ptx_map": instructions.ptx_map, "counters": counted.counters, "limits": counted.limits,
-    "reference": reference.of_level, "labs": breaking.of_level,
+    "reference": reference.of_level, "labs": breaking.of_level, "steps": stepwise.of_level,
     "picture": images.picture,
     "timeline": images.timeline, "chart": images.chart,
     "needed": synchronisation.table,
