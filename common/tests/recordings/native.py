@@ -13,12 +13,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, run
 
-from ladder.levels import lab
+from ladder.levels import lab, verdict
+from ladder.levels.verdict import Finding, Verdict
 from ladder.mutants.sites import Embedded
 from ladder.site import programs
 from tests.support import Scratch
 
 SCHEDULES = ((), ("--check",), ("--latest",), ("--seed", "3"))
+
+
+def of_launches(found: Verdict) -> tuple[Finding, ...]:
+    """Without calls that were refused: a recording holds only what the device was asked for."""
+    return tuple(finding for finding in found.findings if not (finding.kind == verdict.REFUSED and finding.tolerated))
 
 
 class Native(Scratch):
@@ -41,7 +47,7 @@ class Native(Scratch):
                             *schedule)
                 again = run(["--replay", str(file)], self.root / "counters.json", *schedule)
                 self.assertEqual(again.verdict.code, there.verdict.code, again.verdict.said)
-                self.assertEqual(again.verdict.findings, there.verdict.findings)
+                self.assertEqual(again.verdict.findings, of_launches(there.verdict))
                 self.assertEqual(again.counters, there.counters)
                 self.assertIn("as recorded", again.verdict.said)
 

@@ -19,7 +19,6 @@ import test_field_bugs as field_bugs
 from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program
 
 from ladder.command import EXIT_RIGHT, EXIT_WRONG
-from ladder.levels import printed
 from ladder.levels.verdict import Finding, Verdict
 from ladder.mutants import study
 from ladder.mutants.sites import Embedded
@@ -154,7 +153,7 @@ class FieldBugs(Case):
 
 def found(answer: Any) -> Verdict:
     """What the engine in WebAssembly has found."""
-    return Verdict(tuple(map(Finding.of, printed.findings(answer["text"]))),
+    return Verdict(tuple(map(Finding.of, answer["reports"])),
                    EXIT_WRONG if answer["right"] is False else EXIT_RIGHT)
 
 

@@ -2,7 +2,6 @@
 for it that all programs of this project use."""
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -16,7 +15,6 @@ from typing import Any, Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_USAGE, EXIT_WRONG
-from ladder.levels import printed
 
 #: From the worst to none: a run is the first of these that applies to it.
 KINDS = RACE, CONVERGENCE, DEADLOCK, FAULT, REFUSED, WRONG, HABIT, RIGHT = (
@@ -150,28 +148,12 @@ def simulate(command: Sequence[str], options: Sequence[str] = (), timeout: float
     """Runs a program on the simulated device with these options of sim.sh. Raises TimeoutExpired, OSError."""
     with tempfile.TemporaryDirectory() as folder:
         reports = Path(folder) / "reports.jsonl"
-        answer = subprocess.run([simulator(), *options, *record_to(reports), *command], env=environment,
+        answer = subprocess.run([simulator(), *options, "--reports", str(reports), *command], env=environment,
                                 capture_output=True, text=True, errors="replace", timeout=timeout,
                                 stdin=subprocess.DEVNULL, check=False)
         lines = (answer.stdout + answer.stderr).splitlines()
         said = "\n".join(line for line in lines if not _NOTES.search(line)).strip("\n")
-        return Verdict(of_run(reports, said), answer.returncode, said)
-
-
-def of_run(path: Path, said: str) -> tuple[Finding, ...]:
-    """The findings of a run, from its records, or what it printed."""
-    return read(path) if has_records() else tuple(map(Finding.of, printed.findings(said)))
-
-
-def record_to(path: Path) -> list[str]:
-    """Options of sim.sh."""
-    return ["--reports", str(path)] if has_records() else []
-
-
-@functools.cache
-def has_records() -> bool:
-    """Whether the simulated device writes them."""
-    return "--reports" in Path(simulator()).read_text(encoding="utf-8", errors="replace")
+        return Verdict(read(reports), answer.returncode, said)
 
 
 def simulator() -> str:

@@ -80,8 +80,8 @@ class Runner:
         if self.device.index is None:
             gpu = "h200" if self.kernel.arch == 90 else "b200"
             self._reports = tempfile.NamedTemporaryFile()  # noqa: SIM115 (like the errors)
-            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check",
-                       *verdict.record_to(Path(self._reports.name)), *command]
+            command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check", "--reports",
+                       self._reports.name, *command]
         else:
             environment["CUDA_VISIBLE_DEVICES"] = str(self.device.index)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the process runs)
@@ -151,7 +151,7 @@ class Runner:
         """What the simulated device says of accesses without order; it tells the program nothing."""
         if self.device.index is not None:
             return ""
-        found = verdict.of_run(Path(self._reports.name), "\n".join(self._complaints()))
+        found = verdict.read(Path(self._reports.name))
         return next((f"{finding.title} in kernel {finding.kernel}" for finding in found if not finding.tolerated), "")
 
     def _complaints(self) -> list[str]:
