@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Profiles levels on the GPU of this machine: Nsight Compute's counters for each of them, and a timeline
-of level 06 from timers in its kernel. docs/profiling.md shows both.
+of level 06 from timers in its kernel. docs/profilers.md shows both.
 
 Builds what is not up to date; then every level runs at every size under ncu, in a process of its own. A level that
 fails leaves no rows; the others still run. Rows of the same GPU, level and size are replaced. Nothing about the GPU is

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The machine code of the levels: no instruction touches an accumulator on Hopper before the MMAs that write it are
-waited for, and docs/profiling.md shows what the compiler makes.
+waited for, and docs/profilers.md shows what the compiler makes.
 
 wgmma is asynchronous: between an MMA (HGMMA) and the wait for all groups (WARPGROUP.DEPBAR.LE gsb0, 0x0) its
 accumulators must be left alone. The source says so; the assembler does not always listen. ptxas 13.0 has moved
@@ -127,9 +127,9 @@ class Sass(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """docs/profiling.md, against the programs that it names."""
+    """docs/profilers.md, against the programs that it names."""
 
-    page = (Path(__file__).resolve().parents[3] / "docs" / "profiling.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "profilers.md").read_text(encoding="utf-8")
 
     def test_the_loop_is_what_the_compiler_makes(self) -> None:
         match = re.search(r"<!-- sass of: (\S+) -->\n```\n(.*?)```", self.page, re.DOTALL)

@@ -167,18 +167,20 @@ def navigation(site: Site, playground: bool, explorer: bool) -> list[object]:
                       ("README", "one_mma", "tma_load", "k_loop", "pair")))
     beyond = [page for page in site.pages if page.startswith("docs/beyond/")]
     tasks = [page for page in site.pages if page.startswith("scripts/ladder/grader/tasks/")]
-    taken = {*levels, *warm_up, *beyond, *tasks, "README.md", "docs/README.md", "docs/cheat_sheet.md"}
+    taken = {*levels, *warm_up, *beyond, *tasks, "README.md", "docs/README.md", "docs/how_fast.md",
+             "docs/cheat_sheet.md"}
     machine = there("docs/simulator.md", "docs/debugging.md", "docs/explorer.md", "docs/model.md", "docs/grader.md",
                     "docs/playground.md", "docs/field_bugs.md", "docs/your_own_programs.md")
-    figures = there("docs/measuring.md", "docs/gpus.md", "docs/profiling.md", "docs/tuning_h200.md",
-                    "docs/tuning_b200.md")
+    figures = there("docs/measuring.md", "docs/gpus.md", "docs/profiling.md", "docs/profilers.md",
+                    "docs/tuning_h200.md", "docs/tuning_b200.md")
     taken |= {*machine, *figures}
     rest = [page for page in site.pages if page not in taken]
     tools: list[object] = [*([{"Explorer": "explorer/index.html"}] if explorer else []), *machine]
     contents: list[object] = [{"Start": "README.md"}]
     if playground:
         contents.append({"Playground": "playground/index.html"})
-    contents += [*there("docs/README.md", "docs/cheat_sheet.md"), {"Warm-up": warm_up}, {"Levels": levels},
+    contents += [*there("docs/README.md", "docs/cheat_sheet.md", "docs/how_fast.md"),
+                 {"Warm-up": warm_up}, {"Levels": levels},
                  {"Tools": tools}, {"Measurements": figures}, {"Beyond the eight": beyond}, {"Tasks": tasks},
                  {"Reference": rest}]
     return [part for part in contents if not isinstance(part, dict) or all(part.values())]
