@@ -13,7 +13,7 @@ WARM_UPS = ("one_mma", "tma_load", "k_loop", "pair")
 
 # A mechanism, and what a source that uses it has in it.
 MECHANISMS = {
-    "tcgen05.mma, a tensor core's instruction": r"tcgen05_mma", "tensor memory": r"tcgen05_alloc",
+    "tcgen05.mma: the tensor core": r"tcgen05_mma", "tensor memory": r"tcgen05_alloc",
     "mbarriers, phase and parity": r"mbarrier_wait", "TMA, tensor maps": r"cp_async_bulk_tensor",
     "the 128-byte swizzle": r"Swizzle::B128", "a barrier that is free at first": r"phase \^ 1",
     "D of any size": r"row < m\b", "clusters, rank": r"cluster_ctarank",
